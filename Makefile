@@ -1,9 +1,12 @@
 # `make lab` opens the tutorial, `make demo` shows the whole way without a browser,
 # `make demo-gpu` compiles an 8B model for an H100, `make test` tests, `make docs` builds the site.
-# TORCH_INDEX=URL chooses the index that torch comes from, such as that of its CPU builds.
+# TORCH_INDEX=URL chooses the index that torch comes from, such as that of its CPU builds; without a
+# GPU, a build with CUDA is installed only with TORCH_CUDA=1. PYTHON=… names the interpreter.
 
-PYTHON ?= $(or $(shell command -v python3.11),python3)
+PYTHON ?=
+BARE := $(or $(PYTHON),$(shell command -v python3.11),python3)
 TORCH_INDEX ?=
+TORCH_CUDA ?=
 BIN := .venv/bin
 NEWEST := .venv-newest/bin
 FRONTEND := assets/frontend
@@ -20,11 +23,11 @@ PYTEST := -m pytest $(if $(CI),--durations=25)
 setup: .venv/.lab
 
 .venv/.python:
-	$(PYTHON) -m venv .venv
+	@python="$(PYTHON)"; test -n "$$python" || python=$$(python3 install.py python) && $$python -m venv .venv
 	touch $@
 
 .venv/.torch: .venv/.python constraints.txt
-	$(BIN)/pip $(CONSTRAINED) $(addprefix --index-url ,$(TORCH_INDEX)) torch
+	@$(BIN)/python install.py torch '$(TORCH_INDEX)' '$(TORCH_CUDA)'
 	touch $@
 
 .venv/.lab: .venv/.torch pyproject.toml
@@ -89,7 +92,7 @@ docs: .venv/.docs
 	$(BIN)/python -m docs.generate.links out/site
 
 .venv-newest/.test: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv-newest
+	$(BARE) -m venv .venv-newest
 	grep -v -E '^(torch|triton)==' constraints.txt > .venv-newest/constraints.txt
 	$(NEWEST)/pip install --quiet --constraint .venv-newest/constraints.txt 'torch==2.15.*' --editable '.[lab,test]'
 	touch $@
@@ -108,7 +111,7 @@ test-versions:
 
 # the private names that one release has, in an environment with nothing else: make snapshot-2.15
 .venv-torch-%/.torch:
-	$(PYTHON) -m venv .venv-torch-$*
+	$(BARE) -m venv .venv-torch-$*
 	.venv-torch-$*/bin/pip install --quiet 'torch==$*.*' numpy
 	touch $@
 

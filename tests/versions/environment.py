@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from shutil import which
+
+from install import find_interpreter
 
 ROOT = Path(__file__).parents[2]
 NO_INTERPRETER = 2
@@ -28,29 +28,6 @@ def main(arguments: list[str]) -> int:
         install(interpreter, folder, torch, index)
     command = [str(folder / "bin" / "python"), "-m", "tests.versions", *parts]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
-
-
-def find_interpreter(version: str) -> Path | None:
-    """The interpreter of a minor release, on the path or from pyenv; None when there is none."""
-    return next((path for path in _candidates(version) if _says(path) == version), None)
-
-
-def _candidates(version: str) -> Iterator[Path]:
-    found = which(f"python{version}")
-    if found:
-        yield Path(found)
-    pyenv = which("pyenv")
-    if pyenv:
-        asked = subprocess.run([pyenv, "root"], capture_output=True, text=True, check=True)
-        versions = Path(asked.stdout.strip()) / "versions"
-        yield from sorted(versions.glob(f"{version}.*/bin/python"), reverse=True)
-
-
-def _says(interpreter: Path) -> str:
-    """The minor release that it is; a shim of pyenv that leads nowhere says nothing."""
-    code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    asked = subprocess.run([interpreter, "-c", code], capture_output=True, text=True, check=False)
-    return asked.stdout.strip()
 
 
 def install(interpreter: Path, folder: Path, torch: str, index: str) -> None:

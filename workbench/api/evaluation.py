@@ -31,8 +31,8 @@ __all__ = ["fits", "matrix", "profile", "roundtrip", "sweep", "verify"]
 
 def fits(
     model: torch.nn.Module | Callable[[int], torch.nn.Module],
-    args: tuple[Any, ...] = (),
-    kwargs: Mapping[str, Any] | None = None,
+    args: tuple[Any, ...] | Callable[[int], tuple[Any, ...]] = (),
+    kwargs: Mapping[str, Any] | Callable[[int], Mapping[str, Any]] | None = None,
     *,
     target: str = "h100",
     grad: bool = True,
@@ -58,7 +58,9 @@ def fits(
         memory. Or a function that makes one for a number of layers. For training it returns its
         loss.
     args, kwargs
-        Example inputs, `[batch, length, …]`; they may be on the meta device.
+        Example inputs, `[batch, length, …]`; they may be on the meta device. Where each layer has
+        some, such as a cache `[batch, heads, length, width]`, a function that makes them for a
+        number of layers.
     target
         A GPU of `targets()`.
     grad
@@ -90,8 +92,8 @@ def fits(
 
     request = FitRequest(
         model,
-        tuple(args),
-        dict(kwargs or {}),
+        args if callable(args) else tuple(args),
+        kwargs if callable(kwargs) else dict(kwargs or {}),
         target=target,
         grad=grad,
         optimizer=optimizer,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.memory.memory import Memory, stacked
 from workbench.analysis.memory.rows import FitPart
+from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
 from workbench.report.presenting import Presented, presenter
 
@@ -147,8 +148,14 @@ class Fit(Presented):
     def largest_length(self) -> int:
         """The largest length of a sequence, which is the second dimension of the inputs.
 
-        As `largest_batch`; what grows with the square of the length is underestimated.
+        As `largest_batch`; what grows with the square of the length is underestimated. Raises
+        `UsageError` for a call with one token: its cache is as long as it was made.
         """
+        if self.shape[AXES["length"]] == 1:
+            raise UsageError(
+                f"The inputs {list(self.shape)} have one token, and how long its cache may be does "
+                "not follow from that: call fits with caches of two lengths."
+            )
         return self._largest("length")
 
     def _largest(self, what: str) -> int:

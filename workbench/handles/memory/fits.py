@@ -35,8 +35,8 @@ class FitRequest:
     """What `fits` was asked."""
 
     model: torch.nn.Module | Callable[[int], torch.nn.Module]
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
+    args: tuple[Any, ...] | Callable[[int], tuple[Any, ...]]
+    kwargs: Mapping[str, Any] | Callable[[int], Mapping[str, Any]]
     target: str
     grad: bool
     optimizer: str | float | None
@@ -46,13 +46,24 @@ class FitRequest:
     capacity: int | None
     progress: ProgressCallback | None = None
 
+    def inputs(self, layers: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The example inputs of a model with so many layers."""
+        args = self.args(layers) if callable(self.args) else self.args
+        kwargs = self.kwargs(layers) if callable(self.kwargs) else self.kwargs
+        if not isinstance(args, tuple | list) or not isinstance(kwargs, Mapping):
+            raise UsageError(
+                "A function for args= gives a tuple and one for kwargs= a dict, for a number of "
+                f"layers: got {type(args).__name__} and {type(kwargs).__name__}."
+            )
+        return tuple(args), dict(kwargs)
+
 
 def fitted(request: FitRequest) -> Fit:
     """See `workbench.fits`."""
-    shape = call_shape(request.args, request.kwargs)
     capacity, gpu = _capacity(request)
     make, total = _models(request)
     depths = sorted({min(count, total) for count in request.layers}) if request.layers else [total]
+    shape = call_shape(*request.inputs(depths[0]))
     compiled = _Depths(request, make)
     training = request.grad
     return Fit(
@@ -77,7 +88,7 @@ class _Depths:
     def __call__(self, layers: int, axis: int | None = None) -> Depth:
         """Compile one depth and count, with twice the size of a dimension of the inputs."""
         request, started = self.request, time.perf_counter()
-        inputs = request.args, dict(request.kwargs)
+        inputs = request.inputs(layers)
         args, kwargs = inputs_without_data(inputs, axis, call_shape(*inputs))
         model = self.make(layers)
         state = 0
