@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sample_report as sample
 
+from tests.older_releases import RELEASE
 from workbench.compiler.internals import torch_private as tp
 from workbench.report import Report
 
@@ -28,6 +29,13 @@ pytest_plugins = ("crashes", "groups", "sample_packages", "skips")
 @pytest.fixture
 def sample_report() -> Report:
     return sample.make()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def torchs_own_files() -> None:
+    """torch 2.11 saves what it compiled ahead of time only where this is set."""
+    if RELEASE < (2, 12):
+        tp.DYNAMO_CONFIG.get().enable_aot_compile = True
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ ALLOWED: Mapping[str, str] = {
     r"this release of Inductor does not have the fault": "torch 2.13 has it, later ones may not",
     r"Firefox is not installed: .+": "Chromium is the browser of the tests, Firefox opens one page",
     r"WebKit is not installed: .+": "the same; it needs a display (Xvfb), too",
+    r"torch before \d+\.\d+: .+": "what an older release does otherwise, or not",
     r"the guess is for AVX2 and g\+\+": "a processor with AVX-512 takes another way",
 }
 """Patterns of the whole reason of a skip that a machine of a CI may have, each with why."""

@@ -15,6 +15,7 @@ import torch
 import workbench as wb
 from tests.agreement import largest_difference
 from tests.compiler.packaging import samples
+from tests.older_releases import since
 
 
 def test_it_is_called_like_the_module(small: Any) -> None:
@@ -85,6 +86,7 @@ def test_nothing_stays_on_disk_and_the_package_is_collected(
     assert len(os.listdir("/proc/self/fd")) == handles - 1
 
 
+@since("2.13", "a library does not say why a call failed")
 def test_what_fails_inside_is_told_without_a_dump(
     tied: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,6 +29,7 @@ from opportunity_cases import (
 )
 
 import workbench as wb
+from tests.older_releases import since
 from workbench.analysis.opportunities.opportunity import SURE
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.analysis.opportunities.tried import cost_of
@@ -132,6 +133,7 @@ def test_what_cuda_graphs_are_advised_for_can_be_recorded(many_updates: Report) 
     assert "cuda-graphs" not in rules_of(opportunities(recorded))
 
 
+@since("2.13", "sizes that vary cost no kernel")
 def test_sizes_that_vary_cost_kernels_on_a_gpu() -> None:
     x = (torch.randn(1000, 256),)
     flexible = wb.aot_compile(columns, x, **GPU, dynamic_shapes=ROWS)

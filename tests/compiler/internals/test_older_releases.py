@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
+from workbench.compiler.internals import older_releases
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import (
+    backward_hook,
     check_can_cache,
+    compiled_for,
     could_scale_rblock,
     hint_symbols,
     variants,
+    with_builtins,
 )
 from workbench.errors import TorchNameMissing
 
@@ -63,3 +67,39 @@ def test_sizes_have_numbers_by_the_old_name_too(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(tp, "HINT_SYMBOLS", (unknown,))
     with pytest.raises(TorchNameMissing, match="padding products"):
         hint_symbols((2, 3))
+
+
+def test_builtins_that_code_names_are_among_its_globals() -> None:
+    environment = SimpleNamespace(
+        used_globals={"scale": 2}, import_sources={"torch": "torch"},
+        external_refs={"scale", "torch", "type", "unknown"},
+    )  # fmt: skip
+    found = with_builtins(lambda capture: environment)(None)
+    assert found.used_globals == {"scale": 2, "type": type}
+
+
+def test_a_backward_is_compiled_behind_another_name_in_an_older_release(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    newer, older = (lambda inner: inner), (lambda inner: inner)
+    monkeypatch.setattr(tp.Name, "find", lambda name: name.target)
+    assert backward_hook(newer, older) == (tp.LAZY_BACKWARD, newer)
+    monkeypatch.setattr(tp.Name, "find", lambda name: None)
+    assert backward_hook(newer, older) == (tp.OLDER_LAZY_BACKWARD, older)
+
+
+@pytest.mark.parametrize("is_option", [True, False])
+def test_a_level_of_processors_is_compiled_for_and_forgotten(
+    is_option: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_option:
+        monkeypatch.setattr(older_releases, "has_march", lambda: False)
+        flags = (["O3", "march=native"], [])
+        monkeypatch.setattr(
+            "torch._inductor.cpp_builder._get_optimization_cflags", lambda *_: flags
+        )
+    elif not older_releases.has_march():
+        pytest.skip("torch before 2.13: it has no such option")
+    with compiled_for("x86-64-v3"):
+        assert "march=x86-64-v3" in tp.OPTIMIZATION_FLAGS.get()("g++")[0]
+    assert "march=x86-64-v3" not in tp.OPTIMIZATION_FLAGS.get()("g++")[0]

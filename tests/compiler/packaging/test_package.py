@@ -11,6 +11,7 @@ from torch.export.pt2_archive._package import load_pt2
 
 import workbench as wb
 from tests.compiler.packaging.conftest import Made, nested_call
+from tests.older_releases import since
 from workbench.artifacts.archive.package_container import decode_report
 from workbench.artifacts.manifest.package_manifest import MANIFEST, PackageManifest
 from workbench.artifacts.trust.trust import TrustStore
@@ -166,6 +167,7 @@ def test_one_is_left_out_with_a_sentence_where_it_cannot_be_had(later: Made) -> 
         later.package(torch.randn(1, 4))
 
 
+@since("2.13", "its own loader takes weights otherwise")
 def test_weights_that_come_later_are_in_no_member(later: Made) -> None:
     model = manifest_of(later).model()
     assert model.weights == "later"

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import workbench as wb
+from tests.older_releases import since
 from workbench.compiler.machine_code.disassembly import printed_listings
 from workbench.compiler.machine_code.listings import Place
 from workbench.report import Report
@@ -67,6 +68,7 @@ def report() -> Report:
     return wb.aot_compile(doubled, (torch.randn(64, 64),)).report
 
 
+@since("2.13", "kernels have no line numbers")
 def test_assembly_leads_back_to_lines_of_the_kernel(report: Report) -> None:
     (row,) = report.assembly
     assert (row.kernel, row.config, row.stage) == ("k0", "k0:host", "assembly")

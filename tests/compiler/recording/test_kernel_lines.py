@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 
 import workbench as wb
+from tests.older_releases import since
 from workbench.report import Report
 
 X = (torch.randn(32, 64),)
@@ -125,6 +126,7 @@ BY_HAND: list[tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, set[str]]]
 ]
 
 
+@since("2.12", "other kernels than those read by hand")
 @pytest.mark.parametrize(("function", "args", "expected"), BY_HAND)
 def test_lines_by_hand(
     function: Callable[..., Any], args: tuple[Any, ...], expected: Mapping[str, set[str]]

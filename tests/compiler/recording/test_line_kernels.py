@@ -11,6 +11,7 @@ import torch
 
 import workbench as wb
 from tests.compiler.recording import labelled
+from tests.older_releases import since
 from workbench.report import Report
 
 FUNCTIONS = [
@@ -36,6 +37,7 @@ def lines(report: Report) -> Iterator[tuple[str, str]]:
             yield f"L:{source.id}:{number}", text
 
 
+@since("2.12", "other kernels than those paired by hand")
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_every_pair_of_line_and_kernel(function: Any) -> None:
     report = compiled(function)

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import workbench as wb
+from tests.older_releases import since
 from workbench.compiler.running.library import Library
 
 FAILING = """
@@ -56,6 +57,7 @@ def test_what_is_no_library_is_refused(tmp_path: Path) -> None:
         Library(tmp_path / "a.so")
 
 
+@since("2.13", "a library does not say why a call failed")
 def test_a_call_that_fails_says_why_and_the_next_one_runs(
     tied: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,10 +13,12 @@ from torch import nn
 import workbench as wb
 from tests.compiler.session.programs import Block, Factor, Printing, Saying, in_a_loop, scaled
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.older_releases import backward_hook
 from workbench.handles.programs.session import LiveSession
 
+LAZY_BACKWARD, _ = backward_hook(lambda inner: inner, lambda inner: inner)
 HOOKED = (
-    tp.COMPILE_FRAME, tp.ATTEMPT_FRAME, tp.RECOMPILE_REASONS, tp.LAZY_BACKWARD, tp.GRAPH_CALL,
+    tp.COMPILE_FRAME, tp.ATTEMPT_FRAME, tp.RECOMPILE_REASONS, LAZY_BACKWARD, tp.GRAPH_CALL,
     tp.GRAPH_POST_COMPILE, tp.LOG_GRAPH_BREAK, *tp.CUDA_GRAPH_SKIPS,
 )  # fmt: skip
 

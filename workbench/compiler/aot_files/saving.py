@@ -28,6 +28,7 @@ from workbench.compiler.aot_files.weights import pack
 from workbench.compiler.cold_start.compile_cache import PATIENCE, fast_start
 from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.older_releases import compiled_for
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.texts import LateTexts
@@ -248,7 +249,7 @@ def _build_all(kernels: Sequence[BuiltKernel], isa: Any, march: str) -> tuple[Bu
     patience = 0 if len(kernels) > PATIENCE else PATIENCE
     with (
         tempfile.TemporaryDirectory(prefix="aot-workbench-build-") as name,
-        tp.INDUCTOR_CONFIG.get().patch({"cpp.march": march}),
+        compiled_for(march),
         fast_start(patience=patience),
         ThreadPoolExecutor(os.cpu_count() or 1) as pool,
     ):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Function, Patches
 
 
 def variants(entries: Any) -> Sequence[Any]:
@@ -44,3 +47,59 @@ def hint_symbols(sizes: Iterable[Any]) -> Sequence[int]:
     known = known_hint_symbols() or tp.HINT_SYMBOLS[0].get()
     numbers: Sequence[int] = known(sizes)
     return numbers
+
+
+def backward_hook(
+    newer: Callable[[Function], Function], older: Callable[[Function], Function]
+) -> tuple[tp.Name, Callable[[Function], Function]]:
+    """The function that compiles a backward at its first call, with the wrap that fits it."""
+    if tp.LAZY_BACKWARD.find() is not None:
+        return tp.LAZY_BACKWARD, newer
+    return tp.OLDER_LAZY_BACKWARD, older
+
+
+@contextmanager
+def builtins_in_environment() -> Iterator[None]:
+    """Put the builtins that code names among its globals, which torch does from 2.12 on."""
+    with Patches() as patches:
+        if tp.BUILTINS_IN_ENVIRONMENT.find() is None:
+            patches.wrap(tp.RUNTIME_ENVIRONMENT, with_builtins)
+        yield
+
+
+def with_builtins(inner: Function) -> Function:
+    """What gives compiled code its globals, as newer releases do it."""
+
+    def get_runtime_env(capture: Any) -> Any:
+        environment = inner(capture)
+        known = environment.used_globals.keys() | environment.import_sources.keys()
+        for name in environment.external_refs - known:
+            if hasattr(builtins, name):
+                environment.used_globals[name] = getattr(builtins, name)
+        return environment
+
+    return get_runtime_env
+
+
+def has_march() -> bool:
+    """Whether Inductor has an option for the level of processors that C++ is compiled for."""
+    return hasattr(tp.INDUCTOR_CONFIG.get().cpp, "march")
+
+
+@contextmanager
+def compiled_for(level: str) -> Iterator[None]:
+    """Compile C++ for a level of processors, as `-march` names it; before 2.13 it is no option."""
+    with Patches() as patches:
+        if has_march():
+            patches.enter_context(tp.INDUCTOR_CONFIG.get().patch({"cpp.march": level}))
+        else:
+            patches.wrap(tp.OPTIMIZATION_FLAGS, lambda inner: _for_level(inner, level))
+        yield
+
+
+def _for_level(inner: Function, level: str) -> Function:
+    def optimization_flags(*args: Any, **kwargs: Any) -> Any:
+        compiling, linking = inner(*args, **kwargs)
+        return [f"march={level}" if f == "march=native" else f for f in compiling], linking
+
+    return optimization_flags

@@ -291,6 +291,22 @@ LAZY_BACKWARD = Name(
     "backwards that are compiled at their first call",
     since="2.12",
 )
+OPTIMIZATION_FLAGS = _inductor(
+    "cpp_builder:_get_optimization_cflags", "the level of processors, before torch 2.13"
+)
+BUFFER_HOOKS = Name(
+    "torch.nn.modules.module:_global_buffer_registration_hooks", "hooks that an export leaves"
+)
+OLDER_LAZY_BACKWARD = Name(
+    "torch._functorch._aot_autograd.runtime_wrappers:track_graph_compiling",
+    "the same before torch 2.12",
+)
+RUNTIME_ENVIRONMENT = _dynamo(
+    "convert_frame:GraphCaptureOutput.get_runtime_env", "globals that compiled code needs"
+)
+BUILTINS_IN_ENVIRONMENT = _dynamo(
+    "convert_frame:_safe_builtins_dict", "whether builtins are among these", "2.12"
+)
 GRAPH_CALL = _output("CompiledFxGraph.__call__", "calls of compiled graphs")
 GRAPH_POST_COMPILE = _output("CompiledFxGraph.post_compile", "which compile a graph is of")
 CURRENT_COMPILE_ID = Name(

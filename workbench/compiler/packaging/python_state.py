@@ -261,6 +261,7 @@ def _hooks(module: torch.nn.Module) -> Iterator[dict[int, Any]]:
     """The dictionaries with the hooks of every part: a first call may install some."""
     for part in module.modules():
         yield from (value for key, value in vars(part).items() if "_hooks" in key and key in _OWN)
+    yield tp.BUFFER_HOOKS.get()  # a failed export leaves one for every module
 
 
 def depends_on_state(

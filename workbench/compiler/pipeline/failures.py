@@ -72,6 +72,11 @@ def _words(error: Exception, name: str, places: Places) -> str:
             f"{name} computes no tensor, so there is nothing to compile: call it as it is, or "
             "compile a function that returns or changes a tensor."
         )
+    if "expected OutputCode, got" in words:
+        return (
+            f"torch {torch.__version__} cannot keep what this backend made of {name}: compile with "
+            "backend='inductor' or 'eager', or take torch 2.12 or newer."
+        )
     if "parametrize.Parametrized" in words:
         return (
             f"{name} has a parametrized part (torch.nn.utils.parametrize, weight_norm), and this "

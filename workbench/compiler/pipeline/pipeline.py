@@ -36,6 +36,7 @@ from workbench.compiler.contract.unsupported import check_inputs
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
 from workbench.compiler.internals.dynamo_state import automatic_dynamic_state, patch_torch
+from workbench.compiler.internals.older_releases import builtins_in_environment
 from workbench.compiler.internals.patches import held_back
 from workbench.compiler.internals.torch_state import GlobalState, tf32_uses
 from workbench.compiler.pipeline import failures
@@ -265,7 +266,8 @@ def _compile_once(run: _Run, backend: Any) -> Any:
     of_guards = held_back(log, "Error while creating guard", "Created at")
     log = logging.getLogger(tp.FAKE_TENSOR_MODE.module)
     of_shapes = held_back(log, "failed while attempting to run meta")
-    with compiling_for_serialization(run.decisions, run.bound), of_guards, of_shapes:
+    compiling = compiling_for_serialization(run.decisions, run.bound)
+    with compiling, builtins_in_environment(), of_guards, of_shapes:
         return tp.AOT_COMPILE_FULLGRAPH.get()(
             run.callee.entry, (run.args, dict(run.kwargs)), hooks, backend, dynamic=False
         )

@@ -113,7 +113,7 @@ class Library:
         try:
             self._dll["AOTInductorGetLastError"](byref(message))
         except AttributeError:
-            return "it does not say why"
+            return "it does not say why (libraries of torch before 2.13 do not)"
         text = (message.value or b"").decode(errors="replace")
         text = text.partition(BACKTRACE)[0].strip()
         call = _FAILED_CALL.match(text)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from types import CodeType, FunctionType
 from typing import Any
 
 from workbench.analysis.source.recompile_reasons import reason_of
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.older_releases import variants
+from workbench.compiler.internals.older_releases import backward_hook, variants
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.capture import Recorder
 from workbench.compiler.session.cache_counts import cache_answers, cache_counts
@@ -44,7 +44,7 @@ class Compiles:
         wraps = (
             (tp.COMPILE_FRAME, self._frame),
             (tp.RECOMPILE_REASONS, self._reasons),
-            (tp.LAZY_BACKWARD, self._backward),
+            backward_hook(self._backward, self._older_backward),
         )
         for name, make in wraps:
             self._patches.wrap(name, make, PANE, is_everywhere=True)
@@ -109,11 +109,16 @@ class Compiles:
         return row
 
     def _run(self, row: OpenCompile, inner: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        with self._running(row):
+            return inner(*args, **kwargs)
+
+    @contextmanager
+    def _running(self, row: OpenCompile) -> Iterator[None]:
         stack, before = self._stack, cache_counts()
         stack.append(row)
         try:
             with self._recorded(row):
-                return inner(*args, **kwargs)
+                yield
         except BaseException as error:
             row.outcome = "error" if isinstance(error, Exception) else "interrupted"
             raise
@@ -154,17 +159,33 @@ class Compiles:
                 return inner(compiler, *args, **kwargs)
             info = getattr(compiler, "lazy_backward_info", None)
             context = getattr(info, "saved_compile_context", None)
-            id = str(context.compile_id) if context else ""
-            of = self.of(id)
-            place = (of.function, of.file, of.line) if of else ("", "", 0)
-            row = self._open(
-                id, *place, "backward", of.request if of else request_of(self._level, None)
-            )
+            row = self._open_backward(str(context.compile_id) if context else "")
             result = self._run(row, inner, compiler, *args, **kwargs)
             row.outcome = "graph"
             return result
 
         return get_or_compile
+
+    def _older_backward(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def track_graph_compiling(config: Any, graph: str) -> AbstractContextManager[None]:
+            found: AbstractContextManager[None] = inner(config, graph)
+            return self._tracked(found) if graph == "backward" else found
+
+        return track_graph_compiling
+
+    @contextmanager
+    def _tracked(self, tracked: AbstractContextManager[None]) -> Iterator[None]:
+        row = self._open_backward(str(tp.CURRENT_COMPILE_ID.get()() or ""))
+        with self._running(row), tracked:
+            yield
+        row.outcome = "graph"
+
+    def _open_backward(self, id: str) -> OpenCompile:
+        of = self.of(id)
+        place = (of.function, of.file, of.line) if of else ("", "", 0)
+        return self._open(
+            id, *place, "backward", of.request if of else request_of(self._level, None)
+        )
 
     def of(self, id: str) -> OpenCompile | None:
         """The last forward that was compiled under an id."""

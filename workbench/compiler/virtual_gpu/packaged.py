@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.internals.older_releases import has_march
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.packaging.compiling import (
@@ -35,7 +36,7 @@ from workbench.report import Request
 from workbench.specs import Gpu
 
 _HOST_CODE = {"cpp.march": "x86-64-v3", "cpp.simdlen": 256}
-"""The code around the kernels runs on the processors that servers with GPUs have."""
+"""The code around the kernels runs on the processors that servers with GPUs have, since 2.13."""
 _NOTES = (
     "compiled for a GPU that is not here: nothing of it was run, and the program was exported on "
     "the CPU, where code that asks for the device takes the CPU's branch",
@@ -121,7 +122,7 @@ def for_gpu(
             f"wb.aot_compile(…, target={gpu.name!r}).save(path)."
         )
     is_x86 = platform.machine() in ("x86_64", "AMD64")
-    options = {**(_HOST_CODE if is_x86 else {}), **request.options}
+    options = {**(_HOST_CODE if is_x86 and has_march() else {}), **request.options}
     is_moved = request.weights == INSIDE
     weights = BESIDE if is_moved else request.weights
     asked = Request(
