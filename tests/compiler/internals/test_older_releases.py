@@ -94,10 +94,8 @@ def test_a_level_of_processors_is_compiled_for_and_forgotten(
 ) -> None:
     if not is_option:
         monkeypatch.setattr(older_releases, "has_march", lambda: False)
-        flags = (["O3", "march=native"], [])
-        monkeypatch.setattr(
-            "torch._inductor.cpp_builder._get_optimization_cflags", lambda *_: flags
-        )
+        target = "torch._inductor.cpp_builder._get_optimization_cflags"
+        monkeypatch.setattr(target, lambda *_: (["O3", "march=native"], []))
     elif not older_releases.has_march():
         pytest.skip("torch before 2.13: it has no such option")
     with compiled_for("x86-64-v3"):

@@ -74,7 +74,7 @@ def _words(error: Exception, name: str, places: Places) -> str:
         )
     if "expected OutputCode, got" in words:
         return (
-            f"torch {torch.__version__} cannot keep what this backend made of {name}: compile with "
+            f"torch 2.11 cannot keep what this backend made of {name}: compile with "
             "backend='inductor' or 'eager', or take torch 2.12 or newer."
         )
     if "parametrize.Parametrized" in words:
