@@ -108,6 +108,14 @@ def found() -> dict[str, str]:
     return shapes
 
 
+def test_a_name_is_found_first_of_all_in_a_fresh_process() -> None:
+    code = (
+        "from workbench.compiler.internals import torch_private as tp; "
+        "assert tp.OLDER_LAZY_BACKWARD.find(); import torch; torch.compiler.reset()"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
 def test_every_name_says_what_it_is_for() -> None:
     for row in snapshot.names().values():
         assert row.used_for, row

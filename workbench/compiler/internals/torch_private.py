@@ -14,6 +14,10 @@ from typing import Any, Protocol
 from workbench.errors import TorchNameMissing
 
 
+_NEEDS_DYNAMO = "torch._functorch._aot_autograd."
+"""Imported before Dynamo, which they import and which imports them, they fail."""
+
+
 @dataclass(frozen=True)
 class Name:
     """One private name: `module:qualified.name`, why we need it, the releases it was checked on.
@@ -39,6 +43,8 @@ class Name:
     def find(self) -> Any | None:
         """The object, or None when this release of torch does not have it."""
         try:
+            if self.module.startswith(_NEEDS_DYNAMO):
+                importlib.import_module("torch._dynamo")
             found: Any = importlib.import_module(self.module)
             for part in self.attribute.split(".") if self.attribute else ():
                 found = getattr(found, part)
