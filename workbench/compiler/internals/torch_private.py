@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 from workbench.errors import TorchNameMissing
 
-
 _NEEDS_DYNAMO = "torch._functorch._aot_autograd."
 """Imported before Dynamo, which they import and which imports them, they fail."""
 
