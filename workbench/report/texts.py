@@ -24,7 +24,7 @@ class Texts(Mapping[str, str]):
         self._texts = dict(texts or {})
 
     def __getitem__(self, key: str) -> str:
-        return "\n".join(self._lines[i] for i in self._texts[key])
+        return "\n".join(map(self._lines.__getitem__, self._texts[key]))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._texts)

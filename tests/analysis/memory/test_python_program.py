@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+import workbench as wb
+from workbench.analysis.memory import python_program
 from workbench.analysis.memory.events import (
     Allocate,
     Call,
@@ -125,3 +130,35 @@ def test_what_is_no_program_in_python(text: str) -> None:
 
 def test_a_type_that_is_not_known_has_no_size() -> None:
     assert strided_bytes((2,), (1,), "float3") is None
+
+
+CALL_OF_SEVERAL_LINES = """\
+buf0 = empty_strided_cpu((2, 3), (3, 1), torch.float32)
+cpp_fused_add_0(
+    reinterpret_tensor(a, (2,), (1,), 0),
+    helper(a))
+buf1 = empty_strided_cpu((2, 3), (3, 1), torch.float32)
+return (buf1, reinterpret_tensor(buf0, (3, 2), (2, 1), 0), )
+"""
+
+
+def test_a_statement_of_several_lines_is_read_whole() -> None:
+    assert read(CALL_OF_SEVERAL_LINES).events == (
+        Allocate("buf0", 24),
+        Call("cpp_fused_add_0"),
+        Allocate("buf1", 24),
+        Give(("buf1", "buf0")),
+    )
+
+
+def test_what_is_left_out_before_parsing_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = Path(__file__).parents[2] / "records"
+    reports = [wb.Report.load(path) for path in sorted(records.glob("*.wbr"))]
+    texts = [report.texts[row.text or ""] for report in reports for row in report.wrappers]
+    assert len(texts) > 1
+    found = [read_python_program(text) for text in texts]
+    assert all(found)
+    never = re.compile("(?!)()()")
+    for name in ("_VIEW", "_CALLED", "_MADE_ALIKE"):
+        monkeypatch.setattr(python_program, name, never)
+    assert [read_python_program(text) for text in texts] == found
