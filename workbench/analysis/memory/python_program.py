@@ -130,8 +130,8 @@ def _parsed(block: str) -> ast.stmt:
 
 def _put_back(holder: ast.stmt, calls: Mapping[str, ast.expr]) -> None:
     for node in getattr(holder, "body", ()):
-        if isinstance(node, ast.Assign) and (name := _name(node.value)) in calls:
-            node.value = calls[name]
+        if isinstance(node, ast.Assign):
+            node.value = calls.get(_name(node.value) or "", node.value)
         _put_back(node, calls)
 
 
