@@ -138,7 +138,10 @@ cpp_fused_add_0(
     reinterpret_tensor(a, (2,), (1,), 0),
     helper(a))
 buf1 = empty_strided_cpu((2, 3), (3, 1), torch.float32)
-return (buf1, reinterpret_tensor(buf0, (3, 2), (2, 1), 0), )
+return (
+    buf1,
+    reinterpret_tensor(buf0, (n*(2 // 1), 2), (2, 1), 0)
+)
 """
 
 

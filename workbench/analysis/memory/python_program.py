@@ -43,7 +43,7 @@ _FUNCTION = re.compile(
 _IDLE = re.compile(r"^ *(?:assert_size_stride\(|assert_alignment\(|#).*\n", re.MULTILINE)
 # what a line says beyond this is not read, or stands on many lines: parsing takes most of the time
 _VIEW = re.compile(r"\breinterpret_tensor\((\w+), \([^()]*\), \([^()]*\), [^(),]*\)")
-_CALLED = re.compile(r"^( *)([A-Za-z_][\w.]*)\(.*\)$", re.MULTILINE)
+_CALLED = re.compile(r"^( *)(?!reinterpret_tensor\()([A-Za-z_][\w.]*)\(.*\)$", re.MULTILINE)
 _MADE_ALIKE = re.compile(r"^( *\w+ = )((?:empty_strided\w*|rand_strided)\(.*\))$", re.MULTILINE)
 _ALIKE = "__alike_"
 _MADE = ("buf", "workspace")  # the names of what library calls make
