@@ -7,7 +7,7 @@
 namespace $namespace {
 namespace {
 
-std::string dtype_name(at::ScalarType type) { return c10::getDtypeNames(type).first; }
+std::string dtype_name(at::ScalarType type) { return std::string(c10::getDtypeNames(type).first); }
 
 std::string device_name(at::DeviceType type) {
   return c10::DeviceTypeName(type, /*lower_case=*/true);
