@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,19 @@ def test_it_is_taken_with_a_gpu_or_when_asked_for_and_a_cpu_build_always() -> No
     assert not install.refusal(CUDA_BUILD, "2.13.0", gpu=True, asked=False)
     assert not install.refusal(CUDA_BUILD, "2.13.0", gpu=False, asked=True)
     assert not install.refusal(CPU_BUILD, "2.13.0+cpu", gpu=False, asked=False)
+
+
+def test_what_pip_cannot_find_ends_with_its_own_words(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    assert install.install_torch("", cuda=False) == 1
+    said = capfd.readouterr()
+    assert "torch" in said.err
+    assert "Traceback" not in said.err
 
 
 def test_the_command_prints_an_interpreter_for_make_and_says_why_beside_it() -> None:

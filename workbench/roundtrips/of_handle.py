@@ -20,9 +20,11 @@ from workbench.errors import ArtifactError, UsageError, WorkbenchError, first_li
 from workbench.handles.compiled import Compiled
 from workbench.handles.other_targets import OtherTargets
 from workbench.handles.package import Package
+from workbench.handles.packages.frame_variants import LoadedVariants, Variants
 from workbench.handles.save import save_compiled
 from workbench.report import Report, Request
 from workbench.report.file_rows import CPP
+from workbench.roundtrips.of_variants import plan_of_variants
 from workbench.roundtrips.subject import Shipment, TripPlan, expected_of, original_of
 
 _NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
@@ -47,14 +49,16 @@ def subject_of(
         raise UsageError(f"model={model!r} names one of several in a package: leave it out.")
     if isinstance(x, Compiled):
         return _of_compiled(x, args, kwargs, reference, ways, folder, shipment)
+    if isinstance(x, Variants | LoadedVariants):
+        return plan_of_variants(x, args, kwargs, reference, folder, shipment)
     if isinstance(x, OtherTargets):
         raise WorkbenchError(
             f"{x!r} cannot be called on this machine, so nothing can be timed. Compare its file "
             "with the machine that it is for: wb.check(path, machine=...)."
         )
     raise UsageError(
-        f"Cannot take a {type(x).__name__} on a round trip. Pass what aot_compile, package or load "
-        "returned."
+        f"Cannot take a {type(x).__name__} on a round trip. Pass what aot_compile, package, "
+        "variants or load returned."
     )
 
 
@@ -93,6 +97,7 @@ def _of_compiled(
     needing = [*_NEED_ORIGINAL, *(["torch"] if plan.receiver else [])]
     call = original or (plan.receiver[0] if plan.receiver else None)
     order = {
+        "kind": "function",
         "file": str(folder / "saved.aot"),
         "digest": digest,
         "inputs": inputs,
@@ -201,6 +206,7 @@ def _of_package(
     original = original_of(reference, package.originals.get(packed.name), packed.reference)
     has_weights = packed.weights != _LATER
     order = {
+        "kind": "package",
         "file": str(file),
         "digest": digest,
         "model": packed.name,

@@ -21,6 +21,11 @@ SEED = 0
 REPEATS = 1000  # the ten slowest are beyond the 99th percentile
 _PLAIN = (torch.Tensor, bool, int, float, complex, str, bytes, type(None))
 Loaded = Callable[..., Any]
+_LOADERS: Mapping[str, tuple[str, ...]] = {  # what wb.load imports for each kind of file
+    "package": ("workbench.handles.package",),
+    "function": ("workbench.handles.package", "workbench.handles.load"),
+    "variants": ("workbench.handles.packages.frame_variants",),
+}
 
 
 def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dict[str, Any]:
@@ -29,7 +34,7 @@ def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dic
     Returns the stretches of time up to the first result, the seconds of later calls, and the peak
     of the process's resident memory in bytes.
     """
-    _import(order["way"], "model" in order, watch)
+    _import(order["way"], order["kind"], watch)
     watch.begin("inputs")
     parcel = _parcel(order["inputs"])
     linecache.cache.update(parcel["lines"])
@@ -107,19 +112,18 @@ def _calls_s(call: Loaded, order: Mapping[str, Any]) -> list[float]:
     return list(timed_runs(run, REPEATS))
 
 
-def _import(way: str, is_package: bool, watch: Stopwatch) -> None:
+def _import(way: str, kind: str, watch: Stopwatch) -> None:
     """What a way imports beyond torch, which is all that eager needs."""
     if way == "eager":
         return
     watch.begin("imports")
     if way == "ours":
-        import_module("workbench.handles.package")  # what wb.load imports
-        if not is_package:
-            import_module("workbench.handles.load")
+        for module in _LOADERS[kind]:
+            import_module(module)
         return
     from workbench.compiler.internals import torch_private as tp
 
-    if is_package and way == "torch":
+    if kind == "package" and way == "torch":
         tp.AOTI_LOAD_PACKAGE.get()
     else:
         tp.AOT_COMPILED_FUNCTION.get()
@@ -136,13 +140,13 @@ def _compile(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwat
     original = _eager(order, parcel, watch)
     watch.begin("compile")
     how = parcel["compile"]
-    made: Loaded = torch.compile(original, fullgraph=True, **how)
+    made: Loaded = torch.compile(original, **{"fullgraph": True, **how})
     return made
 
 
 def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Loaded:
     """The loader of torch itself, with the names handed back that a file cannot hold."""
-    if "model" in order:
+    if order["kind"] == "package":
         return _torch_package(order, watch)
     from workbench.compiler.contract.specialized_values import resolve
 
@@ -196,9 +200,22 @@ def _our_package(order: Mapping[str, Any], watch: Stopwatch) -> Loaded:
     return call
 
 
+def _our_variants(order: Mapping[str, Any], watch: Stopwatch) -> Loaded:
+    """A call that no variant fits is an error: what is compiled here did not come from the file."""
+    from workbench.handles.packages.frame_variants import load_variants
+
+    watch.begin("model")
+    function = _parcel(order["function"])["call"]
+    watch.begin("load")
+    loaded: Loaded = load_variants(order["file"], function, trust=order["digest"], on_miss="error")
+    return loaded
+
+
 def _ours(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Loaded:
-    if "model" in order:
+    if order["kind"] == "package":
         return _our_package(order, watch)
+    if order["kind"] == "variants":
+        return _our_variants(order, watch)
     from workbench.handles.load import load_compiled
 
     watch.begin("read")

@@ -6,8 +6,11 @@ import inspect
 import json
 import logging
 import shutil
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -101,12 +104,35 @@ def test_a_call_that_nothing_fits_is_compiled_run_or_refused(file: Path) -> None
         torch.testing.assert_close(loaded(batch(5)), scored(batch(5)))
         loaded.close()
     refusing = wb.load(file, scored, on_miss="error")
-    with torch.enable_grad(), pytest.raises(ArtifactError, match="No variant of scored"):
+    with (
+        torch.enable_grad(),
+        pytest.raises(ArtifactError, match=r"No variant of scored .* \(does not hold: .*grad_mode"),
+    ):
         refusing(batch(4).requires_grad_())
     assert refusing.misses == 1
     refusing.close()
     with pytest.raises(UsageError, match="on_miss"):
         wb.load(file, scored, on_miss="guess")
+
+
+@pytest.mark.usefixtures("without_gradients")
+@pytest.mark.parametrize("on_miss", ["eager", "error"])
+def test_another_thread_compiles_while_a_call_is_under_way(
+    file: Path, on_miss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphs: list[str] = []
+
+    @torch.compiler.disable
+    def elsewhere(*_: object) -> None:
+        code = torch.compile(torch.cosh, backend=lambda graph, _: graphs.append("") or graph)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(code, batch(4)).result()
+
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=elsewhere, flush=lambda: None))
+    loaded = wb.load(file, scored, on_miss=on_miss)
+    loaded(batch(4))
+    loaded.close()
+    assert graphs
 
 
 def test_nothing_of_a_file_runs_before_it_is_trusted(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.device_operators import philox, random, random_integers
 
 
@@ -19,6 +21,17 @@ def test_numbers_depend_on_the_seed_and_the_position() -> None:
     assert not torch.equal(first, second)
     assert 0 <= first.min() <= first.max() < 1
     assert abs(float(first.mean()) - 0.5) < 0.02
+
+
+@pytest.mark.parametrize("mode", ["rand", "randn"])
+def test_a_draw_is_for_one_element_where_kernels_have_no_draw_for_four(
+    monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """As before torch 2.13: there the first number of each draw, and its next draw for the next."""
+    monkeypatch.setattr(tp, "FOUR_NUMBERS", tp.Name("torch:Tensor", "showing what is there"))
+    four = random((8,), torch.tensor(5), mode)
+    monkeypatch.setattr(tp, "FOUR_NUMBERS", tp.Name("torch:not_there", "showing a gap"))
+    assert torch.equal(random((2,), torch.tensor(5), mode), four[::4])
 
 
 def test_normal_numbers_and_integers() -> None:

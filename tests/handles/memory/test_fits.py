@@ -104,6 +104,6 @@ def test_a_model_without_a_loss_is_refused() -> None:
         wb.fits(Model(2), (IDS,))
 
 
-def test_inputs_of_each_layer_come_from_a_function_of_the_depth() -> None:
+def test_a_function_that_makes_no_tuple_of_inputs_is_refused() -> None:
     with pytest.raises(wb.UsageError, match="gives a tuple and one for kwargs= a dict"):
         wb.fits(Model(4), lambda layers: IDS, grad=False)  # type: ignore[arg-type, return-value]

@@ -86,6 +86,11 @@ def has_march() -> bool:
     return hasattr(tp.INDUCTOR_CONFIG.get().cpp, "march")
 
 
+def draws_four() -> bool:
+    """Whether one draw of a kernel gives the random numbers of four elements; before 2.13 one."""
+    return tp.FOUR_NUMBERS.find() is not None
+
+
 @contextmanager
 def compiled_for(level: str) -> Iterator[None]:
     """Compile C++ for a level of processors, as `-march` names it; before 2.13 it is no option."""
@@ -93,6 +98,7 @@ def compiled_for(level: str) -> Iterator[None]:
         if has_march():
             patches.enter_context(tp.INDUCTOR_CONFIG.get().patch({"cpp.march": level}))
         else:
+            tp.OPTIMIZATION_FLAGS.get()  # without it the C++ would be for this processor
             patches.wrap(tp.OPTIMIZATION_FLAGS, lambda inner: _for_level(inner, level))
         yield
 

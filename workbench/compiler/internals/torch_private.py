@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from workbench.errors import TorchNameMissing
 
-_NEEDS_DYNAMO = "torch._functorch._aot_autograd."
-"""Imported before Dynamo, which they import and which imports them, they fail."""
+_AFTER_DYNAMO = "torch._functorch._aot_autograd."
+"""Imported before Dynamo, which they import and which imports them, one of them fails."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Name:
     def find(self) -> Any | None:
         """The object, or None when this release of torch does not have it."""
         try:
-            if self.module.startswith(_NEEDS_DYNAMO):
+            if self.module.startswith(_AFTER_DYNAMO):
                 importlib.import_module("torch._dynamo")
             found: Any = importlib.import_module(self.module)
             for part in self.attribute.split(".") if self.attribute else ():
@@ -50,9 +50,10 @@ class Name:
         except AttributeError:
             return None
         except ImportError as error:
-            if (error.name or "").partition(".")[0] in ("torch", ""):
+            is_of_torch = (error.name or "").partition(".")[0] in ("torch", "")
+            if is_of_torch and "circular import" not in str(error):
                 return None
-            raise  # torch itself lacks a package here: not a matter of its release
+            raise  # a package that torch lacks, or an order of imports: not a matter of its release
         return found
 
     def get(self) -> Any:
@@ -397,6 +398,17 @@ PRECOMPILE_GRAPHS = _dynamo(
 CODE_SOURCE = _dynamo("package:_get_code_source", "recording methods of data classes")
 CODE_OF_ENTRY = _dynamo("package:_lookup_code", "frames of a file that run eagerly")
 EXEC_STRATEGY = _dynamo("types:FrameExecStrategy", "frames of a file that run eagerly")
+PRECOMPILE_ENTRIES = Name(
+    "torch._C._dynamo.eval_frame:_debug_get_precompile_entries",
+    "saying why no code of a file fits a call",
+)
+RUN_ONLY = Name("torch._dynamo:run", "calling code from a file without compiling")
+OPTIMIZE = Name("torch._dynamo:optimize", "refusing calls that no code of a file fits")
+IS_SKIPPED = _dynamo("trace_rules:check", "refusing calls that no code of a file fits")
+HAS_TENSOR = _dynamo(
+    "convert_frame:has_tensor_in_frame", "refusing calls that no code of a file fits"
+)
+FRAME_RESULT = _dynamo("types:ConvertFrameReturn", "refusing calls that no code of a file fits")
 FRAME_ACTION = _dynamo("types:FrameAction", "frames of a file that run eagerly")
 SET_EXEC_STRATEGY = _dynamo(
     "eval_frame:set_code_exec_strategy", "frames of a file that run eagerly"
@@ -472,6 +484,9 @@ AUTOTUNER_PRECOMPILE = _tuner("precompile", "compiling kernels without loading t
 SCALE_RBLOCK = _tuner("_dynamic_scale_rblock", "configurations that Inductor adds to reductions")
 COULD_SCALE_RBLOCK = _tuner(
     "_could_rblock_scale", "configurations that Inductor adds to reductions", "2.13"
+)
+FOUR_NUMBERS = _runtime(
+    "triton_helpers:rand4x", "random numbers, of which one draw is for four elements", "2.13"
 )
 MAKE_LAUNCHERS = _tuner("_make_launchers", "not loading kernels on a device that is not there")
 TRITON_CACHE_FOLDER = _runtime("cache_dir_utils:triton_cache_dir", "machine code of loaded kernels")

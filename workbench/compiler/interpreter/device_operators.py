@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from workbench.compiler.internals.older_releases import draws_four
+
 
 def _scores(
     query: Tensor, key: Tensor, bias: Tensor | None, is_causal: bool, scale: float | None
@@ -197,10 +199,11 @@ def random(size: Any, seed: torch.Tensor, mode: str, **_: Any) -> torch.Tensor:
     """`inductor_random`: "rand" or "randn" of float32 in the order of the elements."""
     shape = tuple(int(n) for n in size)
     count = int(np.prod(shape, dtype=np.int64))
-    lanes = philox(int(seed) & 0xFFFFFFFFFFFFFFFF, np.arange(-(-count // 4)))  # each for four
+    each = 4 if draws_four() else 1
+    lanes = philox(int(seed) & 0xFFFFFFFFFFFFFFFF, np.arange(-(-count // each)))
     words = [word.astype(np.uint32) for word in lanes]
     drawn = _normal(words) if mode == "randn" else [_unit(word) for word in words]
-    values = np.stack(drawn, axis=-1).reshape(-1)[:count]
+    values = np.stack(drawn[:each], axis=-1).reshape(-1)[:count]
     return torch.from_numpy(values.astype(np.float32)).reshape(shape)
 
 

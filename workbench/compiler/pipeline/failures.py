@@ -7,6 +7,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from workbench.compiler.contract import dim_errors
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.recording.capture import Recorder
@@ -22,6 +24,7 @@ _TRACE_AUTOGRAD = (
     "torch._dynamo.config.patch(trace_autograd_ops=True):`. Calls and files need nothing of it."
 )
 _RETURNED = re.compile(r"type <class '([\w.]+)'>")
+_NO_GRAPH = re.compile(r"backend_input (must not be|is not) None")
 
 
 def recorded(
@@ -56,7 +59,7 @@ def explain(error: Exception, name: str, places: Places) -> CaptureError:
 def _words(error: Exception, name: str, places: Places) -> str:
     if isinstance(error, (tp.UNSUPPORTED.get(), tp.UNCAPTURED.get())):
         return _graph_break(error, name, places)
-    words = str(error).strip() or type(error).__name__
+    words = str(error).strip() or _asserted(error) or type(error).__name__
     if "does not implement SerializableCallable" in words:
         kind = _RETURNED.search(words)
         return (
@@ -67,14 +70,14 @@ def _words(error: Exception, name: str, places: Places) -> str:
         )
     if dim_errors.is_violated(error):
         return dim_errors.explained(name, words)
-    if "backend_input must not be None" in words:
+    if _NO_GRAPH.search(words):
         return (
             f"{name} computes no tensor, so there is nothing to compile: call it as it is, or "
             "compile a function that returns or changes a tensor."
         )
     if "expected OutputCode, got" in words:
         return (
-            f"torch 2.11 cannot keep what this backend made of {name}: compile with "
+            f"torch {torch.__version__} cannot keep what this backend made of {name}: compile with "
             "backend='inductor' or 'eager', or take torch 2.12 or newer."
         )
     if "parametrize.Parametrized" in words:
@@ -92,6 +95,12 @@ def _words(error: Exception, name: str, places: Places) -> str:
         "error.report holds every step until then. Compile with backend='eager' to see whether "
         "the capture or the code generation is to blame."
     )
+
+
+def _asserted(error: Exception) -> str:
+    """The line of a bare assertion, which says nothing else."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return (frames[-1].line or "") if isinstance(error, AssertionError) and frames else ""
 
 
 def _raised(error: Any, name: str, places: Places, refused: str) -> str:

@@ -8,15 +8,13 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
-import torch
-
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.inspect.report_in import session_in
+from workbench.compiler.aot_files.variant_calls import called
 from workbench.compiler.aot_files.variant_files import Installed, install_variants, write_variants
 from workbench.compiler.aot_files.variants import Call, Recorded, record, target_of
 from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.session.recording import is_recording
 from workbench.errors import ArtifactError
 from workbench.file_path import file_path
@@ -24,23 +22,22 @@ from workbench.handles.programs.session import LiveSession
 from workbench.report.session.record import Session
 
 ON_MISS = ("compile", "eager", "error")
-_STANCES = {"compile": "default", "eager": "eager_on_recompile", "error": "fail_on_recompile"}
-_REFUSED = "Detected recompile"
 
 
 def record_variants(fn: Callable[..., Any], calls: Sequence[Call]) -> Variants:
     """Record a function with its breaks; raises as `workbench.variants` does."""
     if is_recording():
-        return Variants(record(fn, calls), None)
+        return Variants(fn, record(fn, calls), None)
     with LiveSession() as session:
         recorded = record(fn, calls)
-    return Variants(recorded, Session(session.header, session.tables, session.reports))
+    return Variants(fn, recorded, Session(session.header, session.tables, session.reports))
 
 
 class Variants:
     """What `wb.variants` recorded: a function in parts between its breaks, each with variants."""
 
-    def __init__(self, recorded: Recorded, session: Session | None) -> None:
+    def __init__(self, fn: Callable[..., Any], recorded: Recorded, session: Session | None) -> None:
+        self.fn = fn
         self._recorded = recorded
         self.session = session
         """How it was compiled, to be shown; None where another session records it."""
@@ -95,14 +92,13 @@ class LoadedVariants:
 
     def __init__(self, installed: Installed, fn: Callable[..., Any], on_miss: str) -> None:
         functools.update_wrapper(self, target_of(fn), updated=())  # libraries read its signature
+        self.fn = fn
         self._installed = installed
         self._is_same = installed.inlined.checker()
         self._on_miss = on_miss
         self._lock = threading.Lock()
         self._missed = 0
-        with ProcessPatches() as patches:  # torch's own wrapper imports what compiles
-            patches.name(tp.GET_COMPILER_FN, lambda backend: backend)
-            self._compiled = torch.compile(fn, backend=self._compile)
+        self._compiled = called(fn, on_miss, self._compile, self._refusal)
 
     @property
     def name(self) -> str:
@@ -115,6 +111,11 @@ class LoadedVariants:
         return self._installed.digest
 
     @property
+    def path(self) -> str:
+        """The file that it came from."""
+        return self._installed.path
+
+    @property
     def misses(self) -> int | None:
         """How often no variant fitted; None where that is not counted."""
         return None if self._on_miss == "eager" else self._missed
@@ -125,7 +126,7 @@ class LoadedVariants:
 
         Raises `ArtifactError` where the file holds none, or is another one by now.
         """
-        path = self._installed.path
+        path = self.path
         with open_any(path) as opened:
             if opened.digest != self.digest:
                 raise ArtifactError(f"{path} is another file now than the one that was loaded.")
@@ -140,20 +141,7 @@ class LoadedVariants:
         if self._is_same is not None and not self._is_same():
             changed = "; ".join(self._installed.inlined.mismatches())
             raise ArtifactError(f"{self.name} was recorded with other code. {changed}.")
-        if self._on_miss == "compile":
-            return self._compiled(*args, **kwargs)
-        try:
-            with torch.compiler.set_stance(_STANCES[self._on_miss]):
-                return self._compiled(*args, **kwargs)
-        except RuntimeError as error:
-            if not str(error).startswith(_REFUSED):
-                raise
-            self._miss()
-            raise ArtifactError(
-                f"No variant of {self.name} in the file fits this call. Record one with "
-                "wb.variants, or load with on_miss='compile' or on_miss='eager'. What stands "
-                "before the break that it came to has been run."
-            ) from error
+        return self._compiled(*args, **kwargs)
 
     def close(self) -> None:
         """Take the file's code away from the function, which is compiled as ever from then on."""
@@ -162,6 +150,15 @@ class LoadedVariants:
     def _compile(self, graph: Any, inputs: Any) -> Any:
         self._miss()
         return tp.GET_COMPILER_FN.get()("inductor")(graph, inputs)
+
+    def _refusal(self, guards: str) -> ArtifactError:
+        self._miss()
+        why = f" (does not hold: {guards})" if guards else ""
+        return ArtifactError(
+            f"No variant of {self.name} in the file fits this call{why}. Record one with "
+            "wb.variants, or load with on_miss='compile' or on_miss='eager'. What stands before the "
+            "break that it came to has been run."
+        )
 
     def _miss(self) -> None:
         with self._lock:
