@@ -189,7 +189,8 @@ def _runs(process: psutil.Process, folder: Path) -> bool:
 
 
 def test_a_process_that_dies_is_a_reason(tmp_path: Path) -> None:
-    found = run(tmp_path / "way", tmp_path / "caches", {"way": "ours", "inputs": "/no"})
+    order = {"way": "ours", "kind": "function", "inputs": "/no"}
+    found = run(tmp_path / "way", tmp_path / "caches", order)
     assert "/no" in found["error"]
 
 

@@ -156,8 +156,8 @@ class LoadedVariants:
         why = f" (does not hold: {guards})" if guards else ""
         return ArtifactError(
             f"No variant of {self.name} in the file fits this call{why}. Record one with "
-            "wb.variants, or load with on_miss='compile' or on_miss='eager'. What stands before the "
-            "break that it came to has been run."
+            "wb.variants, or load with on_miss='compile' or on_miss='eager'. What stands before "
+            "the break that it came to has been run."
         )
 
     def _miss(self) -> None:
