@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import torch
 
@@ -41,6 +42,24 @@ class Block(torch.nn.Module):
         y = torch.tanh(self.first(x))
         print("in the middle", file=sys.stderr)
         return self.second(y).sin()
+
+
+def made(factor: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    """A function that nobody can import."""
+
+    def inner(x: torch.Tensor) -> torch.Tensor:
+        y = torch.sin(x) * factor
+        print("in the middle", file=sys.stderr)
+        return y + 1
+
+    return inner
+
+
+def noisy(x: torch.Tensor) -> torch.Tensor:
+    """Random numbers and a break."""
+    y = torch.rand_like(x)
+    print("in the middle", file=sys.stderr)
+    return x + y
 
 
 def batch(rows: int) -> torch.Tensor:

@@ -25,9 +25,15 @@ from workbench.handles.save import save_compiled
 from workbench.report import Report, Request
 from workbench.report.file_rows import CPP
 from workbench.roundtrips.of_variants import plan_of_variants
-from workbench.roundtrips.subject import Shipment, TripPlan, expected_of, original_of
+from workbench.roundtrips.subject import (
+    NEED_ORIGINAL,
+    Shipment,
+    TripPlan,
+    expected_of,
+    original_of,
+    require_same,
+)
 
-_NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
 _LATER = "later"
 _NO_CLIENT = "a client in C++ is written for packages: wb.package(model, args, path=...)"
 
@@ -94,7 +100,7 @@ def _of_compiled(
         missing={**{name: scope[name] for name in manifest.missing_names}, **classes},
         compile=_how(compiled),
     )
-    needing = [*_NEED_ORIGINAL, *(["torch"] if plan.receiver else [])]
+    needing = [*NEED_ORIGINAL, *(["torch"] if plan.receiver else [])]
     call = original or (plan.receiver[0] if plan.receiver else None)
     order = {
         "kind": "function",
@@ -200,9 +206,7 @@ def _of_package(
     file = Path(package.path).resolve()
     with open_any(file) as opened:
         digest = opened.digest
-        is_same = opened.signed is None or digest == package.digest
-    if not is_same:
-        raise ArtifactError(f"{file.name} is another file than the one that was loaded: load it.")
+        require_same(file, opened.signed is None or digest == package.digest)
     original = original_of(reference, package.originals.get(packed.name), packed.reference)
     has_weights = packed.weights != _LATER
     order = {
@@ -213,7 +217,7 @@ def _of_package(
         "has_weights": has_weights,
         "inputs": shipment.inputs(args, kwargs, compile={}),
         "original": shipment.original(
-            original, (), (*_NEED_ORIGINAL, *(() if has_weights else ("ours", "torch", CPP)))
+            original, (), (*NEED_ORIGINAL, *(() if has_weights else ("ours", "torch", CPP)))
         ),
         "no_grad": True,
     }

@@ -10,18 +10,25 @@ from typing import Any
 import torch
 
 from workbench.artifacts.archive.file_kinds import open_any
+from workbench.compiler.aot_files.variants import target_of
+from workbench.compiler.contract.specialized_values import importable_name
 from workbench.errors import ArtifactError
 from workbench.handles.packages.frame_variants import LoadedVariants, Variants
 from workbench.report import Report, Request
 from workbench.report.file_rows import CPP
-from workbench.roundtrips.subject import Shipment, TripPlan, expected_of
+from workbench.roundtrips.subject import (
+    NEED_ORIGINAL,
+    Shipment,
+    TripPlan,
+    expected_of,
+    require_same,
+)
 
-_NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
 _NO_LOADER = "torch has no loader of its own for a function with its breaks"
 _NO_CLIENT = "code with breaks runs in Python: a client in C++ is written for packages"
-_OF_MAIN = (
-    "{name} stands in a script or a notebook, which no other process has: put it into a module, "
-    "or run the script again to load the file there"
+_NO_NAME = (
+    "no other process has {name}: it, or the class of what it belongs to, stands in a script, a "
+    "notebook or another function. Put that into a module"
 )
 
 
@@ -41,19 +48,18 @@ def plan_of_variants(
     file, saved_s = _file_of(variants, folder)
     with open_any(file) as opened:
         digest = opened.digest
-    if isinstance(variants, LoadedVariants) and digest != variants.digest:
-        raise ArtifactError(f"{file.name} is another file than the one that was loaded: load it.")
+    require_same(file, not isinstance(variants, LoadedVariants) or digest == variants.digest)
     shipment.reasons.update({"torch": _NO_LOADER, CPP: _NO_CLIENT})
     fn = variants.fn
-    if _module_of(fn) == "__main__":
-        shipment.reasons["ours"] = _OF_MAIN.format(name=variants.name)
+    if not _can_be_imported(fn):
+        shipment.reasons["ours"] = _NO_NAME.format(name=variants.name)
     original = reference or fn
     order = {
         "kind": "variants",
         "file": str(file),
         "digest": digest,
         "inputs": shipment.inputs(args, kwargs, compile={"fullgraph": False}),
-        "original": shipment.original(original, (), _NEED_ORIGINAL),
+        "original": shipment.original(original, (), NEED_ORIGINAL),
         "function": shipment.original(fn, (), ("ours",)),
         "no_grad": False,
     }
@@ -67,6 +73,7 @@ def plan_of_variants(
         expected=expected_of(original, args, kwargs, owner, no_grad=False),
         reasons=shipment.reasons,
         folders=shipment.folders,
+        operators=_operators(variants),
         saved_s=saved_s,
     )
 
@@ -80,5 +87,20 @@ def _file_of(variants: Variants | LoadedVariants, folder: Path) -> tuple[Path, f
     return folder / "saved.aotv", time.perf_counter() - start
 
 
-def _module_of(fn: Callable[..., Any]) -> str:
-    return (type(fn) if isinstance(fn, torch.nn.Module) else fn).__module__
+def _can_be_imported(fn: Callable[..., Any]) -> bool:
+    """Whether another process has the function that Dynamo compiles, and the class it is of."""
+    target = target_of(fn)
+    owner = getattr(target, "__self__", None)
+    parts = (getattr(target, "__func__", target), *(() if owner is None else (type(owner),)))
+    names = [importable_name(part) for part in parts]
+    return all(name is not None and not name.startswith("__main__:") for name in names)
+
+
+def _operators(variants: Variants | LoadedVariants) -> frozenset[str]:
+    """What was captured in any part, as far as its session tells."""
+    try:
+        session = variants.session
+    except ArtifactError:  # the file holds none
+        return frozenset()
+    reports = () if session is None else session.reports.values()
+    return frozenset(name for one in reports for name in one.nodes.columns.get("target", ()))

@@ -5,7 +5,7 @@ Everything lies in folders that whoever made the subject removes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,15 @@ import torch
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.measuring.call_leaves import copies, restored
-from workbench.errors import UsageError
+from workbench.errors import ArtifactError, UsageError
 from workbench.processes.caller_context import lines_of_no_file
 from workbench.processes.shipping import pack
 from workbench.report import Report
 from workbench.roundtrips.run_loader import plain_leaves, seed
 
 Leaves = dict[str, list[tuple[str, Any]]]
+NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
+"""Ways that call the original itself."""
 _NO_ORIGINAL = (
     "the original is not alive here and has no importable name: pass it as "
     "roundtrip(..., reference=function)"
@@ -32,7 +34,8 @@ _NO_ORIGINAL = (
 class TripPlan:
     """A file and what each way needs besides it; `reasons` say by way why it cannot be gone.
 
-    `order` is what every process is told. `folders` are those that have to be removed.
+    `order` is what every process is told. `folders` are those that have to be removed. `operators`
+    are what was captured, as `NodeRow.target` has them, where the report does not say it.
     """
 
     name: str
@@ -43,6 +46,7 @@ class TripPlan:
     expected: Leaves | None
     reasons: Mapping[str, str]
     folders: Sequence[Path]
+    operators: Collection[str] = ()
     saved_s: float | None = None
     notes: tuple[str, ...] = ()
 
@@ -81,6 +85,12 @@ class Shipment:
         folder = pack(parcel, self.name)
         self.folders.append(folder)
         return str(folder)
+
+
+def require_same(file: Path, is_same: bool) -> None:
+    """Raise `ArtifactError` where a file was replaced since it was loaded."""
+    if not is_same:
+        raise ArtifactError(f"{file.name} is another file than the one that was loaded: load it.")
 
 
 def original_of(

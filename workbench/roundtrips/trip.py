@@ -35,6 +35,10 @@ from workbench.roundtrips.run_loader import Opaque
 from workbench.roundtrips.subject import Leaves, Shipment, TripPlan
 
 _RANDOM = re.compile("rand|dropout|bernoulli|multinomial|normal_functional")
+_LIKE_EAGER = (  # for what is compiled, for what is recorded
+    "options={'fallback_random': True}",
+    "torch._inductor.config.fallback_random = True",
+)
 _FILLING = "torch.compile, to fill the cache"
 LIMIT_S = 1800.0
 _ITEM = re.compile(r"\['(\w+)'\]")
@@ -161,11 +165,12 @@ class _Trip:
         return None, [f"nothing was compared: {why}"]
 
     def _why_different(self, leaves: Sequence[RoundTripLeaf]) -> Iterator[str]:
-        targets = self.subject.report.nodes.columns.get("target", ())
+        captured = self.subject.report.nodes.columns.get("target", ())
+        targets = (*captured, *self.subject.operators)
         if not all(leaf.ok for leaf in leaves) and any(map(_RANDOM.search, targets)):
             yield (
                 "it draws random numbers, and compiled code draws others than eager: compile with "
-                "options={'fallback_random': True} to compare, or in evaluation mode"
+                f"{_LIKE_EAGER[bool(self.subject.operators)]} to compare, or in evaluation mode"
             )
 
 

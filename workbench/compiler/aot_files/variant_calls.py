@@ -54,10 +54,11 @@ def _refusing(fn: Function, backend: Backend, refusal: Refusal) -> Function:
 
 
 def _failed_guards(frame: Any) -> str:
-    """The first guard of each variant that does not hold, as torch writes it."""
+    """The first guard of each variant that does not hold, without the line that torch adds."""
     entries = tp.PRECOMPILE_ENTRIES.get()(frame.f_code)
     checks = [entry.guard_manager.check_verbose(frame.f_locals) for entry in entries]
-    return "; ".join(dict.fromkeys(part for check in checks for part in check.verbose_code_parts))
+    parts = [part.partition("  # ")[0].strip() for one in checks for part in one.verbose_code_parts]
+    return "; ".join(dict.fromkeys(parts))
 
 
 _CALLS: Mapping[str, Callable[[Function, Backend, Refusal], Function]] = {

@@ -38,6 +38,7 @@ class Variants:
 
     def __init__(self, fn: Callable[..., Any], recorded: Recorded, session: Session | None) -> None:
         self.fn = fn
+        """The function, method or module that was recorded."""
         self._recorded = recorded
         self.session = session
         """How it was compiled, to be shown; None where another session records it."""
@@ -93,6 +94,7 @@ class LoadedVariants:
     def __init__(self, installed: Installed, fn: Callable[..., Any], on_miss: str) -> None:
         functools.update_wrapper(self, target_of(fn), updated=())  # libraries read its signature
         self.fn = fn
+        """The function, method or module that the code stands under."""
         self._installed = installed
         self._is_same = installed.inlined.checker()
         self._on_miss = on_miss
