@@ -77,6 +77,7 @@ def test_arrows_go_from_the_tabs_into_the_pane_and_stay_there(view: Any) -> None
         page.keyboard.press("ArrowDown")
     assert page.evaluate(active) == before
     assert shown.locator(".pane").evaluate(HAS_FOCUS)
+    shown.locator(".heat.sel").wait_for()
     assert shown.locator(".heat.sel").count() == 1
     page.keyboard.press("0")  # the tenth pane, not the first half of a restart
     assert shown.locator(SELECTED).inner_text().startswith("Matrix")

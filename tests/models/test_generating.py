@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.fresh_process import run_fresh
-from tests.models import generating
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["llama", "gpt2", "qwen2"])
 def test_a_static_cache_is_filled_and_used_from_the_file(name: str, tmp_path: Path) -> None:
-    generating.save(name, str(tmp_path / "model.aotv"))
-    told = run_fresh(tmp_path, "tests.models.generating", f"{name}={tmp_path / 'model.aotv'}")
+    file = str(tmp_path / "model.aotv")
+    run_fresh(tmp_path, "tests.models.saving", "generating", name, file, compiler=True)
+    told = run_fresh(tmp_path, "tests.models.generating", f"{name}={file}")
     assert json.loads(told) == [name, None]

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 import workbench as wb
 from tests.variant_samples import Block, batch, made, noisy, scored
-from workbench.compiler.aot_files.load_steps import Stopwatch
-from workbench.errors import ArtifactError
-from workbench.handles.packages import frame_variants
-from workbench.processes.shipping import pack
-from workbench.roundtrips.run_loader import _our_variants
 
 QUICK = ("eager", "ours")
 
@@ -74,27 +67,6 @@ def test_random_numbers_are_named_as_the_reason_for_a_difference() -> None:
 
 def test_a_module_goes_with_its_weights() -> None:
     assert wb.roundtrip(wb.variants(Block(), [(batch(4),)]), (batch(4),), ways=QUICK).ok
-
-
-@pytest.mark.parametrize(
-    ("function", "is_told"), [(Block(), True), (Block().forward, True), (scored, False)]
-)
-def test_a_module_that_cannot_be_loaded_was_not_made_in_that_process(
-    function: Any, is_told: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As some models of transformers, whose guards read a list of the classes that were made."""
-
-    def unreadable(path: str, *_: object, **__: object) -> None:
-        raise ArtifactError(f"{path} could not be loaded: IndexError") from IndexError()
-
-    monkeypatch.setattr(frame_variants, "load_variants", unreadable)
-    folder = pack({"call": function}, "function")
-    order = {"file": "f.aotv", "digest": "", "function": str(folder)}
-    with pytest.raises(ArtifactError) as caught:
-        _our_variants(order, Stopwatch())
-    shutil.rmtree(folder)
-    assert "f.aotv could not be loaded: IndexError" in str(caught.value)
-    assert ("sent to this process and not made in it" in str(caught.value)) is is_told
 
 
 def test_a_file_that_was_replaced_is_not_compared(recorded: wb.Variants, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ import torch
 
 from workbench.compiler.aot_files.load_steps import Stopwatch
 from workbench.compiler.measuring.process_memory import peak_rss_bytes
-from workbench.errors import ArtifactError, first_line
 
 SEED = 0
 REPEATS = 1000  # the ten slowest are beyond the 99th percentile
@@ -208,19 +207,7 @@ def _our_variants(order: Mapping[str, Any], watch: Stopwatch) -> Loaded:
     watch.begin("model")
     function = _parcel(order["function"])["call"]
     watch.begin("load")
-    try:
-        loaded: Loaded = load_variants(
-            order["file"], function, trust=order["digest"], on_miss="error"
-        )
-    except ArtifactError as error:
-        owner = getattr(function, "__self__", function)
-        if error.__cause__ is None or not isinstance(owner, torch.nn.Module):
-            raise
-        raise ArtifactError(
-            f"{first_line(error)}. The module was sent to this process and not made in it, so that "
-            "what its library notes down when one is made may be missing. Load the file with "
-            "wb.load in a process that makes the module."
-        ) from error
+    loaded: Loaded = load_variants(order["file"], function, trust=order["digest"], on_miss="error")
     return loaded
 
 

@@ -135,6 +135,19 @@ def test_another_thread_compiles_while_a_call_is_under_way(
     assert graphs
 
 
+def test_a_guard_that_reads_what_only_the_other_process_had_is_one_sentence(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with models of transformers, whose guards count the classes that were made."""
+
+    def install(*_: object) -> None:
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(tp.COMPILE_PACKAGE.get(), "install", install)
+    with pytest.raises(ArtifactError, match=r"an entry that is not in this process \(IndexError"):
+        wb.load(file, scored)
+
+
 def test_nothing_of_a_file_runs_before_it_is_trusted(
     file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

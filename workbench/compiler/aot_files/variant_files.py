@@ -139,7 +139,7 @@ def install_variants(
                 package = tp.COMPILE_PACKAGE.get()(target, entry.dynamo)
                 _require_free(name, package)
                 _count_past(entry.dynamo)
-                package.install(entry.backends)
+                _put_under(name, package, entry.backends)
                 fallen = _fallen(package, manifest.contract[FRAMES])
         for code in fallen:
             _set_strategy(code, "RUN_ONLY")
@@ -147,6 +147,19 @@ def install_variants(
         return Installed(
             target.__qualname__, name, opened.digest, manifest, package, fallen, inlined
         )
+
+
+def _put_under(path: str, package: Any, graphs: Any) -> None:
+    """Install; raises `ArtifactError` where a guard reads something that is not in this process."""
+    try:
+        package.install(graphs)
+    except LookupError as error:
+        raise ArtifactError(
+            f"{path} cannot be loaded: a guard of it reads an entry that is not in this process "
+            f"({type(error).__name__}: {error}). Libraries note down the classes of the modules "
+            "that were made, and torch counts them. Make here what was made where it was recorded, "
+            "or record it again in a process that makes this module alone."
+        ) from error
 
 
 def _unpacked(opened: OpenedFile, manifest: Manifest, folder: Path) -> tuple[bytes, Libraries]:
