@@ -33,7 +33,7 @@ HANGS = "import subprocess; subprocess.run(['sleep', '60'])"  # one that holds t
 
 def stand_in(name: str, code: str, limit: int = 60, needs: tuple[str, ...] = ()) -> Part:
     """A part whose process runs `code`: the plumbing without a device."""
-    start = "from tests.gpu.parts import print_figure as figure\n"
+    start = "from tests.gpu.figures import print_figure as figure\n"
     return Part(name, (sys.executable, "-c", start + code), needs, 1, limit)
 
 

@@ -8,7 +8,7 @@ import pandas
 import torch
 
 import workbench as wb
-from tests.gpu.parts import print_figure
+from tests.gpu.figures import print_figure
 
 Times = Sequence[tuple[float, float]]
 """Of each kernel the bound and the measured time, in microseconds."""
