@@ -17,16 +17,11 @@ HERE = Path(__file__).parent
 NOTHING_RAN = 5
 """pytest's exit code for no tests: without a GPU nothing was tested, and that is no success."""
 
-WORKBENCH: tuple[str, ...] = (
-    "numpy",
-    "triton",
-    "safetensors",
-    "pandas",
-    "matplotlib",
-    "jinja2",
-    "markupsafe",
+WORKBENCH = (
+    *("numpy", "triton", "safetensors", "pandas", "matplotlib", "jinja2", "markupsafe"),
+    *("pygments", "cloudpickle"),
 )
-WORKBENCH += ("pygments", "IPython", "anywidget", "ipywidgets", "cloudpickle", "orjson")
+"""What compiling, measuring and saving import; notebooks and logs need more."""
 _PLUGINS = ("-p", "no:cacheprovider", "-p", "tests.gpu.counting")
 TESTS = (sys.executable, "-m", "pytest", "-q", *_PLUGINS, str(HERE))
 BOUNDS = (sys.executable, "-m", "tests.gpu.bounds")
