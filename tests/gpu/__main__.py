@@ -24,10 +24,19 @@ WORKBENCH = (
 """What compiling, measuring and saving import; notebooks and logs need more."""
 _PLUGINS = ("-p", "no:cacheprovider", "-p", "tests.gpu.counting")
 TESTS = (sys.executable, "-m", "pytest", "-q", *_PLUGINS, str(HERE))
-BOUNDS = (sys.executable, "-m", "tests.gpu.bounds")
+
+
+def _part(name: str, module: str, estimate: int, limit: int) -> Part:
+    return Part(name, (sys.executable, "-m", f"tests.gpu.{module}"), WORKBENCH, estimate, limit)
+
+
 PARTS = (
-    Part("tests", TESTS, ("pytest", *WORKBENCH), estimate=120, limit=300),
-    Part("bounds", BOUNDS, WORKBENCH, estimate=60, limit=180),
+    Part("tests", TESTS, ("pytest", *WORKBENCH), estimate=60, limit=120),
+    _part("programs", "same_programs", estimate=170, limit=260),
+    _part("bounds", "bounds", estimate=90, limit=150),
+    _part("files", "files", estimate=80, limit=150),
+    _part("profile", "profiling", estimate=20, limit=60),
+    _part("memory", "memory", estimate=120, limit=200),
 )
 
 
