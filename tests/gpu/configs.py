@@ -25,6 +25,8 @@ DTYPES = {
     **{"fp64": torch.float64, "i64": torch.int64, "i32": torch.int32, "i8": torch.int8},
 }
 _AXES = {"XBLOCK": "x", "YBLOCK": "y", "ZBLOCK": "z"}
+WARPS = (2, 8)
+"""Every block size with each of these: about thirty configurations of a reduction."""
 _MARK = "@triton_heuristics."
 Clock = Callable[[Callable[[], object]], float]
 """Runs a launch as often as it likes and gives the microseconds of one."""
@@ -130,7 +132,7 @@ def ranked_times(
         compiled = wb.aot_compile(program, (x,), grad=False)
         for kernel in compiled.report.kernels:
             if kernel.language == "triton":
-                ranked = compiled.rank_configs(kernel.id)
+                ranked = compiled.rank_configs(kernel.id, warps=WARPS)
                 times = config_times(compiled.report, ranked, device, size * size)
                 found[f"{kernel.name} ({size} x {size})"] = times
     return found

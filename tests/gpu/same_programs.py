@@ -80,8 +80,7 @@ class Comparing:
     def _virtual(self, program: Program) -> CrossCompiled:
         fn, args = program.made()
         asked: dict[str, Any] = {"options": dict(program.inductor), **program.settings}
-        options = CompileOptions(target=self.gpu.name, **asked)
-        return cross_compile(fn, args, {}, options, self.gpu, worker=self.worker)
+        return cross_compile(fn, args, {}, CompileOptions(**asked), self.gpu, worker=self.worker)
 
     def _on_device(self, program: Program) -> Any:
         fn, args = moved(*program.made(), self.device)
