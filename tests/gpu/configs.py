@@ -65,7 +65,9 @@ class LaunchedKernel:
             for name, kind in self.source.signature.items()
             if kind != "constexpr"
         ]
-        grid = tuple(ceil(numels[a] / sizes[p]) for p, a in _AXES.items() if a in numels and p in sizes)
+        grid = tuple(
+            ceil(numels[a] / sizes[p]) for p, a in _AXES.items() if a in numels and p in sizes
+        )
         self._function[grid or (1,)](
             *arguments, **sizes, num_warps=row.warps, num_stages=row.stages
         )

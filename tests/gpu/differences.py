@@ -129,7 +129,9 @@ def _configs(program: str, name: str, one: Side, other: Side) -> Iterator[Same]:
 def _resources(report: Report, kernel: Kernel) -> dict[str, Resources]:
     rows = [row for row in report.resources if row.kernel == kernel.id]
     return {
-        ", ".join(filter(None, (row.choice, f"num_warps={row.warps}", f"num_stages={row.stages}"))): row
+        ", ".join(
+            filter(None, (row.choice, f"num_warps={row.warps}", f"num_stages={row.stages}"))
+        ): row
         for row in rows
     }
 
@@ -183,14 +185,20 @@ def share(rows: Iterable[Same]) -> tuple[float, int, int]:
     counted = [row for row in rows if row.aspect != SETTINGS]
     checked = [row for row in counted if row.verdict != "not checked"]
     same = sum(row.verdict == "identical" for row in checked)
-    return same / len(checked) if checked else float("nan"), len(checked), len(counted) - len(checked)
+    return (
+        same / len(checked) if checked else float("nan"),
+        len(checked),
+        len(counted) - len(checked),
+    )
 
 
 def tell(rows: Sequence[Same], left_out: Mapping[str, str]) -> None:
     """Print the shares, and a row for everything that differs or was not checked."""
     value, checked, unchecked = share(rows)
     programs = len({row.program for row in rows})
-    note = f"{checked} comparisons of {programs} programs; {unchecked} not checked; names of files in "
+    note = (
+        f"{checked} comparisons of {programs} programs; {unchecked} not checked; names of files in "
+    )
     note += "PTX are left out"
     if checked:
         name = "identical: all that is compared"

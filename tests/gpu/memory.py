@@ -141,7 +141,9 @@ def tell(rows: Sequence[Peaks]) -> None:
     """Print the largest errors, with the program that each is of."""
     print_rows("peaks", map(asdict, rows))
     worst = max(rows, key=lambda row: abs(row.error))
-    note = f"{worst.program} ({worst.error:+.1%}); {len(rows)} programs; not counted: {worst.missing}"
+    note = (
+        f"{worst.program} ({worst.error:+.1%}); {len(rows)} programs; not counted: {worst.missing}"
+    )
     print_figure("largest error of the counted peak", abs(worst.error), "share", reach=ALLOCATED,
                  note=note)  # fmt: skip
     name = "largest error of the model of reserved memory"

@@ -82,7 +82,9 @@ MODELS: Mapping[str, Model] = {
 }
 
 
-def call(compiled: Callable[..., Tensor], module: nn.Module, x: Tensor, *, trains: bool) -> list[Tensor]:
+def call(
+    compiled: Callable[..., Tensor], module: nn.Module, x: Tensor, *, trains: bool
+) -> list[Tensor]:
     """The result, and of a model that is trained the gradients of its parameters."""
     if not trains:
         with torch.no_grad():
