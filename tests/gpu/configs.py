@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -65,16 +66,13 @@ class LaunchedKernel:
             for name, kind in self.source.signature.items()
             if kind != "constexpr"
         ]
-        grid = tuple(
-            ceil(numels[a] / sizes[p]) for p, a in _AXES.items() if a in numels and p in sizes
-        )
-        self._function[grid or (1,)](
-            *arguments, **sizes, num_warps=row.warps, num_stages=row.stages
-        )
+        held = [(numels[axis], sizes[p]) for p, axis in _AXES.items() if p in sizes]
+        grid = tuple(ceil(elements / size) for elements, size in held) or (1,)
+        self._function[grid](*arguments, **sizes, num_warps=row.warps, num_stages=row.stages)
 
 
 def _function(text: str, name: str, folder: Path) -> Any:
-    """Triton's function of a kernel without Inductor's decorator, from a file that it is read of."""
+    """Triton's function of a kernel without Inductor's decorator; it reads its own file."""
     lines, skipping = [], False
     for line in text.splitlines():
         skipping = skipping or line.startswith(_MARK)
@@ -114,7 +112,7 @@ def config_times(
                 rows.append({**told, "reason": row.rejection or row.note})
                 continue
             try:
-                measured = clock(lambda row=row: launched.launch(row))
+                measured = clock(partial(launched.launch, row))
             except Exception as error:  # a configuration that Triton cannot launch has no time
                 rows.append({**told, "reason": reason(error)})
                 continue

@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import nan
 from typing import Any
 
 from tests.gpu.figures import print_figure, print_rows, print_unchecked
@@ -122,18 +123,20 @@ def _configs(program: str, name: str, one: Side, other: Side) -> Iterator[Same]:
         for aspect, values in _values(*rows).items():
             yield _valued((*place, aspect), *values)
         for stage in CODE:
-            codes = [_code(report, row, stage) for (report, _), row in zip((one, other), rows)]
+            codes = [
+                _code(report, row, stage)
+                for (report, _), row in zip((one, other), rows, strict=True)
+            ]
             yield _told((*place, stage), *codes)
 
 
 def _resources(report: Report, kernel: Kernel) -> dict[str, Resources]:
     rows = [row for row in report.resources if row.kernel == kernel.id]
-    return {
-        ", ".join(
-            filter(None, (row.choice, f"num_warps={row.warps}", f"num_stages={row.stages}"))
-        ): row
-        for row in rows
-    }
+    return {", ".join(filter(None, _words(row))): row for row in rows}
+
+
+def _words(row: Resources) -> tuple[str, ...]:
+    return row.choice, f"num_warps={row.warps}", f"num_stages={row.stages}"
 
 
 def _values(one: Resources, other: Resources) -> dict[str, tuple[int | None, int | None]]:
@@ -186,7 +189,7 @@ def share(rows: Iterable[Same]) -> tuple[float, int, int]:
     checked = [row for row in counted if row.verdict != "not checked"]
     same = sum(row.verdict == "identical" for row in checked)
     return (
-        same / len(checked) if checked else float("nan"),
+        same / len(checked) if checked else nan,
         len(checked),
         len(counted) - len(checked),
     )

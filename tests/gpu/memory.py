@@ -89,7 +89,10 @@ def programs(device: str, size: int = 1024) -> dict[str, Made]:
             loss_of_two_layers,
             (drawn(size, size), drawn(size, wide, learns=True), drawn(wide, size, learns=True)),
         ),
-        "attention": (loss_of_attention, (drawn(4, size // 4, size), drawn(size, 1536, learns=True))),
+        "attention": (
+            loss_of_attention,
+            (drawn(4, size // 4, size), drawn(size, 1536, learns=True)),
+        ),
         "normalised": (loss_of_normalised, (drawn(size, size), drawn(size, wide, learns=True))),
     }  # fmt: skip
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -54,10 +55,15 @@ def own_package(path: Path, device: str) -> None:
     _agrees(path, device, "a package that was built on the device")
 
 
+def opened(path: Path, num_runners: int = 1) -> Any:
+    """A package that is ready to be called."""
+    return wb.load(path, num_runners=num_runners)
+
+
 def _agrees(path: Path, device: str, name: str) -> None:
     module, x = MODEL.made(device)
     start = time.perf_counter()
-    with wb.load(path) as package, torch.no_grad():
+    with opened(path) as package, torch.no_grad():
         loaded_s = time.perf_counter() - start
         error = float((package(x) - module(x)).abs().max())
     print_figure(f"{name}: largest error against eager", error, "", reach=ATOL,
@@ -84,11 +90,12 @@ def two_streams(path: Path, device: str, calls: int = CALLS) -> None:
     with torch.no_grad():
         wanted = [module(each) for each in inputs]
     results: list[tuple[int, Tensor]] = []
-    with wb.load(path, num_runners=2) as package:
+    with opened(path, num_runners=2) as package:
 
         def serve(n: int, count: int) -> None:
             with stream(device):
-                results.extend((n, package(inputs[n])) for _ in range(count))
+                found = [(n, package(inputs[n])) for _ in range(count)]
+            results.extend(found)
 
         alone = _timed(lambda: serve(0, 2 * calls))
         together = _timed(lambda: in_threads(lambda: serve(0, calls), lambda: serve(1, calls)))
@@ -132,7 +139,7 @@ def swapped(path: Path, device: str, calls: int = CALLS, swaps: int = SWAPS) -> 
         wanted = [old(x), new(x)]
     done = threading.Event()
     found: list[Tensor] = []
-    with wb.load(path, num_runners=2) as package:
+    with opened(path, num_runners=2) as package:
 
         def serve() -> None:
             while not done.is_set() or len(found) < calls:

@@ -144,7 +144,12 @@ def in_double(fn: Callable[..., Any], args: Sequence[Any]) -> Callable[..., Any]
 def dtypes_of(value: Any) -> list[torch.dtype]:
     """The dtypes of the tensors in a result, in their order."""
     found: list[torch.dtype] = []
-    _mapped(value, lambda leaf: found.append(leaf.dtype) or leaf)
+
+    def note(leaf: Tensor) -> Tensor:
+        found.append(leaf.dtype)
+        return leaf
+
+    _mapped(value, note)
     return found
 
 
