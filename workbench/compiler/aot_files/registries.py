@@ -78,7 +78,7 @@ class Registries:
     """Has torch read registries by their keys, and tells which guards are not needed then."""
 
     def __init__(self) -> None:
-        self._met: list[Mapping[Any, Any]] = []
+        self._met: list[dict[Any, Any]] = []
         self._read: dict[tuple[str, str], set[str | int]] = {}
         self._unordered = frozenset[str]()
 
@@ -121,7 +121,7 @@ class Registries:
             for (module, name), keys in self._read.items()
         )
 
-    def _note(self, name: str, registry: Mapping[Any, Any], guards: Sequence[Any]) -> None:
+    def _note(self, name: str, registry: dict[Any, Any], guards: Sequence[Any]) -> None:
         module = type(registry).__module__
         own = self._read.setdefault((module, str(_name_in(sys.modules[module], registry))), set())
         own.update(

@@ -24,6 +24,7 @@ from workbench.compiler.aot_files.payload import (
     programs_in,
 )
 from workbench.compiler.aot_files.registries import Registries
+from workbench.compiler.aot_files.view_bases import ViewBases
 from workbench.compiler.cold_start.compile_cache import fast_start
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
@@ -96,12 +97,13 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
             "already is not recorded: call torch.compiler.reset() before."
         )
     name, dropped, codes = str(target.__qualname__), list[Mapping[str, str]](), list[CodeType]()
-    fallen, registries = set[CodeType](), Registries()
+    fallen, registries, bases = set[CodeType](), Registries(), ViewBases()
     with (
         _own_names(),
         preserved(),
         _own_store(),
         registries.read_by_key(),
+        bases.left_out(),
         _fallen(fallen),
         collected_sources(codes),
         fast_start(),
@@ -121,6 +123,8 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         (entry,) = entries.values()
         # a decorated function says that it is of the module of what it wraps
         entry.dynamo.codes[0].python_module = _function(target).__globals__["__name__"]
+        dropped += bases.rows
+        bases.require_unread(name, _compiled_codes(entry.dynamo.codes))
         found = _taken(name, entry, dropped, [target.__code__, *codes], fallen)
         return replace(found, registries=registries.rows())
 
@@ -201,6 +205,11 @@ def _made_up_names(code: Any) -> set[str]:
     own = set(read(code.python_code).co_names)
     found = {name for one in code.guarded_codes for name in read(one.dynamo_code).co_names}
     return {name for name in found - own if _MADE_UP.search(name)}
+
+
+def _compiled_codes(codes: Sequence[Any]) -> list[CodeType]:
+    read = tp.SERIALIZED_CODE.get().to_code_object
+    return [read(one.dynamo_code) for code in codes for one in code.guarded_codes]
 
 
 def _row(code: Any, fallen: Collection[CodeType]) -> Mapping[str, Any]:
