@@ -28,7 +28,7 @@ WHY = (
 )
 
 
-def is_registry(value: object) -> bool:
+def is_registry(value: Any) -> bool:
     """Whether it is a global of an installed module, of a class of dicts that it defines."""
     kind = type(value)
     if not isinstance(value, dict) or kind is dict:
@@ -78,7 +78,7 @@ class Registries:
     """Has torch read registries by their keys, and tells which guards are not needed then."""
 
     def __init__(self) -> None:
-        self._met: list[dict[Any, Any]] = []
+        self._met: list[dict[Any, Any] | None] = []
         self._read: dict[tuple[str, str], set[str | int]] = {}
         self._unordered = frozenset[str]()
 
@@ -132,9 +132,7 @@ class Registries:
 
     def _noted(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def wrapped(builder: Any, value: Any) -> Any:
-            if not is_registry(value):
-                return inner(builder, value)
-            self._met.append(value)
+            self._met.append(value if is_registry(value) else None)
             try:
                 return inner(builder, value)
             finally:
@@ -144,8 +142,9 @@ class Registries:
 
     def _by_key(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def entry(base: Any, index: Any) -> Any:
-            if self._met:
-                index = list(dict.keys(self._met[-1]))[index.index]
+            registry = self._met[-1] if self._met else None
+            if registry is not None:
+                index = list(dict.keys(registry))[index.index]
             return inner(base, index)
 
         return entry
