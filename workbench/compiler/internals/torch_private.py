@@ -395,6 +395,8 @@ PRECOMPILE_CODES = _dynamo(
 PRECOMPILE_GRAPHS = _dynamo(
     "precompile_context:PrecompileContext._backend_artifacts_by_key", "recording code with breaks"
 )
+WRAP_VALUE = _dynamo("variables.builder:VariableBuilder._wrap", "registries that variants read")
+DICT_ENTRY = _dynamo("variables.builder:DictSubclassGetItemSource", "registries that variants read")
 CODE_SOURCE = _dynamo("package:_get_code_source", "recording methods of data classes")
 CODE_OF_ENTRY = _dynamo("package:_lookup_code", "frames of a file that run eagerly")
 EXEC_STRATEGY = _dynamo("types:FrameExecStrategy", "frames of a file that run eagerly")
