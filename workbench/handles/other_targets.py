@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.memory.checkpoint import Checkpoint
+    from workbench.handles.memory.live_budgets import LiveBudgets
     from workbench.handles.recipe import Recipe, Retarget
     from workbench.processes.background_task import BackgroundTask
     from workbench.processes.messages import ProgressCallback
@@ -103,12 +104,17 @@ class OtherTargets(ReportHolder):
         """What other activation memory budgets of a training step would save and compute again.
 
         The step is compiled once more, for its joint graph; `.at(0.5)` of the result compiles a
-        budget and reads its peak, `.best()` is the lowest peak of those. Raises `UsageError` for
-        what has no backward or was loaded from a file.
+        budget and reads its peak, `.best()` is the lowest peak of those. It is the same when it is
+        asked for again. Raises `UsageError` for what has no backward or was loaded from a file.
         """
-        from workbench.handles.memory.checkpoint import Checkpoint
+        return self.live_budgets.checkpoint(progress)
 
-        return Checkpoint(self, progress)
+    @cached_property
+    def live_budgets(self) -> LiveBudgets:
+        """What tries memory budgets where a live view shows this."""
+        from workbench.handles.memory.live_budgets import LiveBudgets
+
+        return LiveBudgets(self)
 
     def rank_configs(
         self,

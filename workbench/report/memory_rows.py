@@ -12,6 +12,10 @@ class MemoryBudget:
     Bytes are those of tensors that the forward keeps, inputs and weights apart. Operations of what
     the backward computes again are counted by torch's formulas, its bytes as if nothing were fused.
     Tensors and operators whose sizes depend on data are in no sum; `unsized` says how many.
+    `preview_bytes` is a model of the peak above inputs: its operators one after the other, with
+    pointwise ones fused into what reads them. `peak_bytes` is the peak of the program that was
+    compiled with the budget, weights and inputs included; None until one was. `is_own`: the step
+    itself was compiled with it.
     """
 
     graph: int
@@ -23,6 +27,9 @@ class MemoryBudget:
     recomputed_bytes: int
     unsized: int
     seconds: float
+    preview_bytes: int | None = None
+    peak_bytes: int | None = None
+    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)

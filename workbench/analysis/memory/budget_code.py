@@ -1,0 +1,87 @@
+"""What to write for an activation memory budget: for a step, for a region, for layers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from workbench.analysis.fusion.traffic import nodes_with
+from workbench.analysis.memory.budgets import Budgets
+from workbench.analysis.memory.layers import layer_list
+from workbench.report import Report
+
+_OPTION = "torch._functorch.config.activation_memory_budget"
+_REGION = "torch.autograd.graph.region_activation_memory_budget"
+_HEAVY = re.compile(
+    r"aten\.(?:mm|addmm|bmm|baddbmm|convolution|_scaled_dot_product_\w+|_scaled_mm|_grouped_mm)\."
+)
+"""What a policy keeps: products, convolutions, attention."""
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """Code to paste; `note` says where it holds and what it leaves open."""
+
+    title: str
+    text: str
+    note: str
+
+
+def snippets(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...]:
+    """What to write for a budget; nothing where it computes no operator again.
+
+    A checkpoint's policy chooses by operator: it keeps the results of the products that the budget
+    never computes again.
+    """
+    point = found.at(budget)
+    if not point.recomputed:
+        return ()
+    step = Snippet(
+        "For the step",
+        f"{_OPTION} = {budget:g}",
+        "Before it is compiled; holds for everything that is compiled from then on.",
+    )
+    region = Snippet(
+        "For one forward",
+        f"with {_REGION}({budget:g}):\n    loss = model(x)",
+        "Around all of what is compiled as one graph: two budgets in one graph are refused.",
+    )
+    return (step, region, *_policy(report, found, budget))
+
+
+def _policy(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...]:
+    layers = layer_list(report)
+    if layers is None:
+        return ()
+    again = {row.operator for row in found.recomputed if row.budget == budget}
+    kept = [op for op in _heavy(report) if op not in again]
+    lines = ["from torch.utils.checkpoint import checkpoint"]
+    more = ""
+    if kept:
+        lines[:0] = ["from functools import partial"]
+        lines[1:] = [
+            "from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts",
+            "",
+            "kept = [",
+            *(f"    torch.ops.{op}," for op in kept),
+            "]",
+            "save = partial(create_selective_checkpoint_contexts, kept)",
+        ]
+        more = ", context_fn=save"
+    lines += ["", f"for layer in self.{layers}:"]
+    lines.append(f"    x = checkpoint(layer, x, use_reentrant=False{more})")
+    what = "the results that are listed" if kept else "what goes into each layer"
+    note = (
+        f"In the forward of what holds {layers}. It keeps {what} and computes the rest of a layer "
+        "again: it chooses by operator, the budget by value, so that both save about the same "
+        "and not exactly. A layer must not write in place."
+    )
+    return (Snippet("For each layer, by torch.utils.checkpoint", "\n".join(lines), note),)
+
+
+def _heavy(report: Report) -> list[str]:
+    """The products of the forward, by operator, in their order."""
+    last = next((g.id for g in reversed(list(report.graphs)) if g.stage == "forward"), None)
+    nodes = nodes_with(report, "graph", {last}) if last is not None else {}
+    targets = (node.target for node in nodes.values() if node.op == "call_function")
+    return list(dict.fromkeys(target for target in targets if _HEAVY.match(target)))
