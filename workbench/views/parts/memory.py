@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
@@ -120,11 +121,15 @@ def _eager(found: Memory) -> tuple[int, str] | None:
 def _same(rows: Iterable[Allocation]) -> dict[str, tuple[str, str | None]]:
     """By id the first storage that is the same in an equal layer, and its place in any layer."""
     firsts: dict[object, str] = {}
+    counts: Counter[object] = Counter()  # a layer may have several that are alike
     found = {}
     for row in rows:
         place = template(row.module) or template(row.value)
         what = (place, row.kind, row.bytes, row.at_peak, row.line, template(row.value) or row.value)
-        found[row.id] = (row.id if place is None else firsts.setdefault(what, row.id), place)
+        layer = what, row.module or row.value
+        counts[layer] += 1
+        first = firsts.setdefault((what, counts[layer]), row.id)
+        found[row.id] = (row.id if place is None else first, place)
     return found
 
 
