@@ -1034,6 +1034,16 @@ export interface MemoryShare {
 }
 
 /**
+ * What could be left out, in a sentence, with its bytes.
+ */
+export interface MemoryRemark {
+  text: string;
+  bytes: number;
+  line: string | null;
+  kernel: string | null;
+}
+
+/**
  * One storage, from the step `start` to the step `end`; it outlives the call where it is None.
  * `buffers` are the ids of those that lived in it, `reuse` says how each came to it. `lowers`
  * are the bytes that the peak would be lower without it. `same` is the id of the first storage
@@ -1082,6 +1092,7 @@ export interface MemoryPart {
   layers: MemoryLayer[];
   at_peak: Record<string, MemoryShare[]>;
   storages: MemoryStorage[];
+  remarks: MemoryRemark[];
   columns: ColumnSpec[];
 }
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
-from workbench.analysis.fusion.traffic import nodes_with
 from workbench.analysis.memory.budgets import Budgets
 from workbench.analysis.memory.layers import layer_list
 from workbench.report import Report
+from workbench.report.column_filter import parts_with
 
 _OPTION = "torch._functorch.config.activation_memory_budget"
 _REGION = "torch.autograd.graph.region_activation_memory_budget"
@@ -30,8 +31,8 @@ class Snippet:
 def snippets(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...]:
     """What to write for a budget; nothing where it computes no operator again.
 
-    A checkpoint's policy chooses by operator: it keeps the results of the products that the budget
-    never computes again.
+    A checkpoint's policy chooses by operator: it keeps the results of products of which the budget
+    computes less than half again.
     """
     point = found.at(budget)
     if not point.recomputed:
@@ -53,8 +54,8 @@ def _policy(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...
     layers = layer_list(report)
     if layers is None:
         return ()
-    again = {row.operator for row in found.recomputed if row.budget == budget}
-    kept = [op for op in _heavy(report) if op not in again]
+    again = Counter(row.operator for row in found.recomputed if row.budget == budget)
+    kept = [op for op, count in _heavy(report, layers).items() if 2 * again[op] < count]
     lines = ["from torch.utils.checkpoint import checkpoint"]
     more = ""
     if kept:
@@ -79,9 +80,9 @@ def _policy(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...
     return (Snippet("For each layer, by torch.utils.checkpoint", "\n".join(lines), note),)
 
 
-def _heavy(report: Report) -> list[str]:
-    """The products of the forward, by operator, in their order."""
+def _heavy(report: Report, layers: str) -> Counter[str]:
+    """How many products the layers have in the forward, by operator."""
     last = next((g.id for g in reversed(list(report.graphs)) if g.stage == "forward"), None)
-    nodes = nodes_with(report, "graph", {last}) if last is not None else {}
-    targets = (node.target for node in nodes.values() if node.op == "call_function")
-    return list(dict.fromkeys(target for target in targets if _HEAVY.match(target)))
+    rows = parts_with(report.nodes, "graph", {last}, ("target", "module_path"))
+    inside = (target for target, path in rows if (path or "").startswith(f"{layers}."))
+    return Counter(target for target in inside if _HEAVY.match(target))

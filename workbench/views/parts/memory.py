@@ -11,6 +11,7 @@ from workbench.analysis.memory.layers import ModuleShare, module_shares, templat
 from workbench.analysis.memory.memory import By, Memory, memory, stacked
 from workbench.analysis.memory.rows import Allocation, Kind
 from workbench.analysis.memory.timeline import Timeline
+from workbench.analysis.memory.waste import remarks
 from workbench.report import Report
 from workbench.specs import Catalogue
 from workbench.views.tables.columns import specs
@@ -65,6 +66,15 @@ def memory_part(report: Report) -> MemoryPart:
             "kind": list(_shares(found, "kind", lines)),
         },
         "storages": rows,
+        "remarks": [
+            {
+                "text": each.text,
+                "bytes": each.bytes,
+                "line": lines.get((each.file or "", each.line or 0)),
+                "kernel": each.kernel,
+            }
+            for each in remarks(report)
+        ],
         "columns": specs({"storages": rows}).get("storages", []),
     }
 

@@ -39,6 +39,15 @@ class MemoryShare(TypedDict):
     peak: bool
 
 
+class MemoryRemark(TypedDict):
+    """What could be left out, in a sentence, with its bytes."""
+
+    text: str
+    bytes: int
+    line: str | None
+    kernel: str | None
+
+
 class MemoryStorage(TypedDict):
     """One storage, from the step `start` to the step `end`; it outlives the call where it is None.
 
@@ -90,4 +99,5 @@ class MemoryPart(TypedDict):
     layers: list[MemoryLayer]
     at_peak: dict[str, list[MemoryShare]]
     storages: list[MemoryStorage]
+    remarks: list[MemoryRemark]
     columns: list[ColumnSpec]

@@ -16,11 +16,13 @@ interface Props {
   more?: string;
   children?: ComponentChildren;
   open?: { isOpen: boolean; turn(): void };
+  /** Whether the name is what is read, and not the line. */
+  isText?: boolean;
 }
 
 /** It selects its line, or opens what is in it. */
-export function LineRow({ store, line, name, bytes, share, more, children, open }: Props) {
-  const known = line === null ? null : store.line(line);
+export function LineRow({ store, line, name, bytes, share, more, children, open, isText }: Props) {
+  const known = line === null || isText ? null : store.line(line);
   const is =
     line === null
       ? ""

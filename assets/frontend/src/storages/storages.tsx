@@ -120,16 +120,18 @@ function Step({ store, part, isBare }: Props & { isBare: boolean }) {
   );
 }
 
-/** What the peak is made of, by line, module or kind. */
+/** What the peak is made of, by line, module or kind, and what could be spared. */
 function Peak({ store, part }: Props) {
   const [by, setBy] = usePaneState(store, "by", "line");
   const shares = part.at_peak[by] ?? [];
+  const { remarks } = part;
+  const isSpare = by === SPARE;
   return (
     <div class="mem-peak" role="group" aria-label="What lives at the peak">
       <div class="row">
-        <b class="grow">At the peak</b>
+        <b class="grow cut">{isSpare ? "Could be spared" : "At the peak"}</b>
         <span class="seg small">
-          {Object.keys(part.at_peak).map((each) => (
+          {[...Object.keys(part.at_peak), ...(remarks.length ? [SPARE] : [])].map((each) => (
             <button
               key={each}
               type="button"
@@ -143,13 +145,27 @@ function Peak({ store, part }: Props) {
         </span>
       </div>
       <ul class="mem-list">
-        {shares.map((share) => (
-          <Share key={share.name} store={store} share={share} most={shares[0]!.bytes} />
-        ))}
+        {isSpare
+          ? remarks.map((each) => (
+              <LineRow
+                key={each.text}
+                store={store}
+                line={each.line}
+                name={each.text}
+                isText
+                bytes={each.bytes}
+                share={each.bytes / remarks[0]!.bytes}
+              />
+            ))
+          : shares.map((share) => (
+              <Share key={share.name} store={store} share={share} most={shares[0]!.bytes} />
+            ))}
       </ul>
     </div>
   );
 }
+
+const SPARE = "spare";
 
 /** A share; of equal layers with what is in them, open where the peak is made. */
 function Share({ store, share, most }: { store: Store; share: MemoryShare; most: number }) {
