@@ -36,7 +36,7 @@ __all__ = [
 
 
 def show(x: Any) -> Any:
-    """What a notebook displays for a compilation, a report, a diff, a session or a sweep.
+    """What a notebook displays for a compilation, a report, a diff, a fit, a session or a sweep.
 
     Of variants it is the session in which they were compiled.
 
@@ -48,12 +48,13 @@ def show(x: Any) -> Any:
     ...
     """
     from workbench.analysis.diff.difference import Diff
+    from workbench.analysis.memory.fit import Fit
     from workbench.analysis.sweep.sweep import Sweep
     from workbench.report.session.record import Session
     from workbench.views.widgets.display import show as run
 
     found = getattr(x, "session", x)
-    return found if isinstance(found, Diff | Session | Sweep) else run(x)
+    return found if isinstance(found, Diff | Fit | Session | Sweep) else run(x)
 
 
 @overload

@@ -11,7 +11,7 @@ from workbench.analysis.memory.layers import layer_list
 from workbench.report import Report
 from workbench.report.column_filter import parts_with
 
-_OPTION = "torch._functorch.config.activation_memory_budget"
+_OPTION = "activation_memory_budget"
 _REGION = "torch.autograd.graph.region_activation_memory_budget"
 _HEAVY = re.compile(
     r"aten\.(?:mm|addmm|bmm|baddbmm|convolution|_scaled_dot_product_\w+|_scaled_mm|_grouped_mm)\."
@@ -28,6 +28,11 @@ class Snippet:
     note: str
 
 
+def step_code(budget: float) -> str:
+    """What to write for all that is compiled from then on."""
+    return f"# before the step is compiled\ntorch._functorch.config.{_OPTION} = {budget:g}"
+
+
 def snippets(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...]:
     """What to write for a budget; nothing where it computes no operator again.
 
@@ -39,8 +44,8 @@ def snippets(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ..
         return ()
     step = Snippet(
         "For the step",
-        f"{_OPTION} = {budget:g}",
-        "Before it is compiled; holds for everything that is compiled from then on.",
+        step_code(budget),
+        "It holds for everything that is compiled from then on.",
     )
     region = Snippet(
         "For one forward",

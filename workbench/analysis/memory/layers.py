@@ -14,7 +14,8 @@ from workbench.report import Report
 from workbench.report.column_filter import parts_with
 
 _LAYER = re.compile(r"(.*?)\.(\d+)(?:\.(.*))?$")
-_HELD = ("weights", "constant", "input")
+HELD = ("weights", "constant", "input")
+"""What the caller holds: one share for each."""
 NO_MODULE = "no module"
 
 
@@ -71,7 +72,7 @@ def module_shares(found: Memory, step: int | None = None) -> tuple[ModuleShare, 
     running = _module_at(found, found.peaks[-1].step if step is None else step)
     sizes: dict[str, int] = defaultdict(int)
     for row in rows:
-        sizes[row.kind if row.kind in _HELD else row.module or NO_MODULE] += row.bytes
+        sizes[row.kind if row.kind in HELD else row.module or NO_MODULE] += row.bytes
     lists: dict[str, dict[int, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
     shares = []
     for path, size in sizes.items():
@@ -227,6 +228,11 @@ def layer_rows(report: Report) -> list[LayerRow]:
         shares = module_shares(memory(report))
     except UsageError:
         return []
+    return rows_of(shares)
+
+
+def rows_of(shares: Iterable[ModuleShare]) -> list[LayerRow]:
+    """A row for each share, and for each of its parts."""
     rows = []
     for share in shares:
         rows.append(_row(share, None))

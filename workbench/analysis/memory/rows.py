@@ -125,10 +125,13 @@ class FitPart:
     """A part of the peak of a call that has to fit into a GPU.
 
     `part` is a kind of storage or "optimizer", `place` where in the call the peak is, `source`
-    where the number comes from.
+    where the number comes from. Of `bytes`, `once` are there with any number of layers and
+    `each_layer` with each of them; None where one depth was compiled, which does not tell.
     """
 
     part: str
     bytes: int
     place: str
     source: str
+    once: int | None = None
+    each_layer: int | None = None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.analysis.memory.budget_code import Snippet, snippets, step_code
 from workbench.analysis.memory.budgets import BudgetPoint, Budgets, points_of
 from workbench.analysis.memory.memory import memory
 from workbench.compiler.contract.request import TARGETS, known_gpus
@@ -98,7 +99,14 @@ class Checkpoint:
 
     def code(self, budget: float) -> str:
         """What to write for it, with torch.compile as well as here."""
-        return f"# before the step is compiled\ntorch._functorch.config.{_OPTION} = {budget}"
+        return step_code(budget)
+
+    def snippets(self, budget: float) -> tuple[Snippet, ...]:
+        """Code to paste for it: for the step, for a region, for layers where the model has them.
+
+        Raises `UsageError` for a budget that was not looked at.
+        """
+        return snippets(self._holder.report, self.budgets, float(budget))
 
     @property
     def sentence(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from workbench.analysis.memory.fit import Fit
 from workbench.analysis.memory.memory import Memory
 from workbench.views.words.units import bytes_text, percent_text
 
@@ -29,15 +28,3 @@ def text(memory: Memory) -> str:
         lines.append(f"    {bytes_text(rest):>9}  {len(parts) - len(shown)} more")
     lines.append(f"  {memory.sentence}")
     return "\n".join([*lines, *([f"  not in it: {memory.missing}"] if memory.missing else [])])
-
-
-def fit_text(fit: Fit) -> str:
-    """The parts of the peak, the sentence."""
-    lines = [f"Fit({fit.name}, {fit.gpu})"]
-    lines += [
-        f"  {bytes_text(row.bytes):>9}  {percent_text(row.bytes, fit.peak):>5}  "
-        f"{row.part} ({row.source})"
-        for row in fit.parts
-    ]
-    lines.append(f"  {fit.sentence}")
-    return "\n".join([*lines, f"  not in it: {fit.missing}"])
