@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from workbench.analysis.memory.layers import HELD, LayerRow, ModuleShare, extended, module_shares, rows_of
+from workbench.analysis.memory.layers import (
+    HELD,
+    LayerRow,
+    ModuleShare,
+    extended,
+    module_shares,
+    rows_of,
+)
 from workbench.analysis.memory.memory import Memory, stacked
 from workbench.analysis.memory.rows import FitPart
 from workbench.errors import UsageError

@@ -198,7 +198,7 @@ def _held_by_parts(found: Memory, nodes: Mapping[str, NodeFacts]) -> Iterator[Me
                 found,
                 "part holds the whole",
                 f"Of {row.value} {what} a part of {number_text(size, 'bytes')}, a view that keeps "
-                f"all {number_text(row.bytes, 'bytes')} of it alive; a copy of the part would not.",
+                f"all {number_text(row.bytes, 'bytes')} of it alive.",
                 row,
                 row.bytes - size,
             )

@@ -56,13 +56,13 @@ def parts_that_hold_the_whole(facts: Facts) -> Iterator[Opportunity]:
             id="",
             rule="part-holds-the-whole",
             kind="rewrite",
-            text=f"Copy the part: {remark.text}",
+            text=f"Copy the part where the call is made, or compute no more than it: {remark.text} "
+            "Inductor leaves out a copy that the program itself ends with.",
             sure="likely",
-            source=f"{_COUNTED}: the storage less the part, alive from the call on; the copy is "
-            "written in the call",
+            source=f"{_COUNTED}: the storage less the part, which lives as long as the part",
             kernels=_kernels([remark]),
             **place,
-            after=("part = whole[:, -1:].clone()",),
+            after=("part = compiled(x).clone()  # the storage of the whole goes with the call",),
             saved_memory=remark.bytes,
         )
 

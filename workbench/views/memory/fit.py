@@ -104,13 +104,13 @@ def _grids(fit: Fit, limits: Limits) -> Iterator[Grid | None]:
             "part": row.part,
             "bytes": row.bytes,
             "share": row.bytes / fit.peak,
-            "once": row.once,
+            "once": row.once if (row.once or 0) >= 0 else None,  # no amount: the line's start
             "each_layer": row.each_layer,
             "source": row.source,
         }
         for row in fit.parts
     ]
-    title = f"The peak, {bytes_text(fit.peak)}, at the {place}"
+    title = f"The peak, {bytes_text(fit.peak)}: {place}"
     yield grid(title, _PARTS, parts, limits, most=len(parts))
     rows = [row for share in fit.modules[:_MODULES] for row in _module_rows(share)]
     if rows:
@@ -156,7 +156,8 @@ def _picture(fit: Fit) -> str:
     label = f"capacity {bytes_text(fit.capacity)}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDE}" height="{_HIGH}" '
-        f'font-family="sans-serif" font-size="11">{"".join(boxes)}'
+        f'font-family="sans-serif" font-size="11">'
+        f'<rect width="{at:.1f}" height="{_BAR}" fill="#e9ecef"/>{"".join(boxes)}'
         f'<path d="M{at:.1f} 0V{_BAR + 6}" stroke="#c2402f" stroke-width="2" '
         f'stroke-dasharray="4 3"/><text x="{at:.1f}" y="{_HIGH - 3}" text-anchor="end" '
         f'fill="#757b84">{escape(label)}</text></svg>'
