@@ -34,13 +34,13 @@ def step_code(budget: float) -> str:
 
 
 def snippets(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...]:
-    """What to write for a budget; nothing where it computes no operator again.
+    """What to write for a budget; nothing for the one that the step has.
 
     A checkpoint's policy chooses by operator: it keeps the results of products of which the budget
     computes less than half again.
     """
     point = found.at(budget)
-    if not point.recomputed:
+    if not point.recomputed or budget == found.own:
         return ()
     step = Snippet(
         "For the step",
