@@ -115,7 +115,7 @@ def test_equal_layers_are_one_share_and_their_storages_one_group() -> None:
     for first, rows in groups.items():
         assert rows[0]["id"] == first
         assert len({(row["bytes"], row["kind"], row["at_peak"]) for row in rows}) == 1
-    weights = [rows for rows in groups.values() if rows[0]["in_layers"] == "s.layers.*.up.weight"]
+    weights = [rows for rows in groups.values() if rows[0]["in_layers"] == "layers.*.up.weight"]
     assert [len(rows) for rows in weights] == [4]
 
 

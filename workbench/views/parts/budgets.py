@@ -71,14 +71,21 @@ def _by_line(
         yield {
             "line": lines.get(place),
             "place": f"{PurePath(place[0]).name}:{place[1]}" if place[1] else "no line",
-            "operators": _named(Counter(_name(row.operator) for row in rows)),
+            "operators": _named(rows),
             "count": len(rows),
             "bytes": sizes[place],
         }
 
 
-def _named(counts: Counter[str]) -> str:
-    shown = [f"{name} × {n}" if n > 1 else name for name, n in counts.most_common(_OPERATORS)]
+def _named(rows: Iterable[RecomputedNode]) -> str:
+    """The operators with most operations, else those that are most."""
+    counts: Counter[str] = Counter()
+    flops: Counter[str] = Counter()
+    for row in rows:
+        counts[_name(row.operator)] += 1
+        flops[_name(row.operator)] += row.flops or 0
+    names = sorted(counts, key=lambda name: (-flops[name], -counts[name]))[:_OPERATORS]
+    shown = [f"{name} × {counts[name]}" if counts[name] > 1 else name for name in names]
     rest = len(counts) - len(shown)
     return ", ".join([*shown, f"{rest} more"] if rest else shown)
 

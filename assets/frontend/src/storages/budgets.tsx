@@ -271,7 +271,8 @@ function Twice({ store, row }: { store: Store; row: Budget }) {
 }
 
 function Code({ row }: { row: Budget }) {
-  if (!row.code.length) return <p class="mem-note">Nothing is computed again: nothing to write.</p>;
+  if (!row.code.length)
+    return <p class="mem-note">The step has it, or nothing is computed again: nothing to write.</p>;
   return (
     <>
       {row.code.map(({ title, text, note }) => (

@@ -15,7 +15,7 @@ interface Props {
   /** What else is said of it. */
   more?: string;
   children?: ComponentChildren;
-  open?: { isOpen: boolean; turn(): void };
+  open?: { isOpen: boolean; turn(): void; inner: ComponentChildren };
   /** Whether the name is what is read, and not the line. */
   isText?: boolean;
 }
@@ -51,7 +51,7 @@ export function LineRow({ store, line, name, bytes, share, more, children, open,
   );
   const act = open?.turn ?? (line === null ? null : () => store.select(line));
   return (
-    <li class={is}>
+    <li class={isText ? `${is} long` : is}>
       {act ? (
         <button type="button" aria-expanded={open?.isOpen} onClick={act}>
           {words}
@@ -59,6 +59,7 @@ export function LineRow({ store, line, name, bytes, share, more, children, open,
       ) : (
         <span>{words}</span>
       )}
+      {open?.isOpen && <ul>{open.inner}</ul>}
     </li>
   );
 }

@@ -129,7 +129,7 @@ function Peak({ store, part }: Props) {
   return (
     <div class="mem-peak" role="group" aria-label="What lives at the peak">
       <div class="row">
-        <b class="grow cut">{isSpare ? "Could be spared" : "At the peak"}</b>
+        <b class="grow">{isSpare ? "To spare" : "At the peak"}</b>
         <span class="seg small">
           {[...Object.keys(part.at_peak), ...(remarks.length ? [SPARE] : [])].map((each) => (
             <button
@@ -171,29 +171,22 @@ const SPARE = "spare";
 function Share({ store, share, most }: { store: Store; share: MemoryShare; most: number }) {
   const { name, line, times, parts, peak } = share;
   const [isOpen, setOpen] = usePaneState(store, `open ${name}`, peak);
-  const open = parts.length ? { isOpen, turn: () => setOpen(!isOpen) } : undefined;
+  const inner = parts.map((part) => (
+    <Share key={part.name} store={store} share={part} most={most} />
+  ));
   return (
-    <>
-      <LineRow
-        store={store}
-        line={line}
-        name={name}
-        bytes={share.bytes}
-        share={share.bytes / most}
-        more={times > 1 ? `${eachWords(share)} each` : undefined}
-        open={open}
-      >
-        {times > 1 && <b class="times">{` × ${times}`}</b>}
-        {peak && <span class="tag plain">makes the peak</span>}
-      </LineRow>
-      {isOpen && parts.length > 0 && (
-        <ul>
-          {parts.map((part) => (
-            <Share key={part.name} store={store} share={part} most={most} />
-          ))}
-        </ul>
-      )}
-    </>
+    <LineRow
+      store={store}
+      line={line}
+      name={name}
+      bytes={share.bytes}
+      share={share.bytes / most}
+      more={times > 1 ? `${eachWords(share)} each` : undefined}
+      open={parts.length ? { isOpen, turn: () => setOpen(!isOpen), inner } : undefined}
+    >
+      {times > 1 && <b class="times">{` × ${times}`}</b>}
+      {peak && <span class="tag plain">makes the peak</span>}
+    </LineRow>
   );
 }
 
