@@ -17,14 +17,25 @@ LAYERS = Report.load(RECORDS / "layers.wbr")
 
 
 @pytest.fixture
-def memory(open_page: Callable[..., Any], tmp_path: Path) -> Iterator[Any]:
-    path = tmp_path / "step.html"
-    STEP.to_html(path)
+def opened(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> Iterator[Callable[[Report], Any]]:
+    """Opens the Memory pane of a record."""
     watched = open_page()
-    watched.page.goto(f"{path.as_uri()}#pane=memory")
-    watched.page.get_by_role("slider", name="Live bytes over the steps").wait_for()
-    yield watched.page
+
+    def open_(report: Report) -> Any:
+        report.to_html(tmp_path / "page.html")
+        watched.page.goto(f"{(tmp_path / 'page.html').as_uri()}#pane=memory")
+        watched.page.get_by_role("slider", name="Live bytes over the steps").wait_for()
+        return watched.page
+
+    yield open_
     assert watched.errors == watched.requests == []
+
+
+@pytest.fixture
+def memory(opened: Callable[[Report], Any]) -> Any:
+    return opened(STEP)
 
 
 def test_the_steps_are_walked_by_keys_and_lead_to_kernels(memory: Any) -> None:
@@ -70,19 +81,11 @@ def test_what_the_caller_holds_can_be_hidden(memory: Any) -> None:
     assert memory.locator(".mem-plot path").count() < count
 
 
-@pytest.fixture
-def budgets(open_page: Callable[..., Any], tmp_path: Path) -> Iterator[Any]:
-    path = tmp_path / "layers.html"
-    LAYERS.to_html(path)
-    watched = open_page()
-    watched.page.goto(f"{path.as_uri()}#pane=memory")
-    watched.page.get_by_role("button", name="Memory budgets").click()
-    watched.page.get_by_role("slider", name="Memory budget").wait_for()
-    yield watched.page
-    assert watched.errors == watched.requests == []
-
-
-def test_budgets_are_walked_by_keys_with_what_each_costs(budgets: Any) -> None:
+def test_budgets_are_walked_by_keys_with_what_each_costs(
+    opened: Callable[[Report], Any],
+) -> None:
+    budgets = opened(LAYERS)
+    budgets.get_by_role("button", name="Memory budgets").click()
     slider = budgets.get_by_role("slider", name="Memory budget")
     slider.focus()
     budgets.keyboard.press("Home")

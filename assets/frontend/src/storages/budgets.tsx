@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { bytes, plural, seconds } from "../format";
 import { useSince } from "../progress/progress";
 import type { Store } from "../store";
-import { Copy, Facts, Message, Prose } from "../ui/basics";
+import { Copy, Facts, Message, Prose, Segments } from "../ui/basics";
 import { Coloured, coloured } from "../ui/highlight";
 import { usePaneState } from "../ui/kept";
 import type { Budget, BudgetsPart } from "../wire";
@@ -180,19 +180,7 @@ function Advisor({ store, part, why, start }: Props) {
         </div>
       </div>
       <div class="bar edge">
-        <span class="seg small">
-          {WHAT.map(([id, words]) => (
-            <button
-              key={id}
-              type="button"
-              class="btn"
-              aria-pressed={id === what}
-              onClick={() => show(id)}
-            >
-              {words}
-            </button>
-          ))}
-        </span>
+        <Segments of={WHAT} value={what} set={show} />
         <span class="faint cut" data-tip="">
           {what === "lines"
             ? `Bytes that ${plural(row.again, "operator")} move, as if nothing were fused`

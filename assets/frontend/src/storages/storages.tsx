@@ -5,7 +5,7 @@ import { bytes, percent } from "../format";
 import type { Store } from "../store";
 import { columnsOf, type Cells } from "../table/columns";
 import { Table } from "../table/table";
-import { Copy, Empty } from "../ui/basics";
+import { Copy, Empty, Segments } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { MemoryPart, MemoryShare } from "../wire";
 import { Budgets } from "./budgets";
@@ -44,19 +44,7 @@ function Counted({ store, part }: Props) {
     <>
       <div class="bar">
         <h2>Memory</h2>
-        <span class="seg small">
-          {VIEWS.map(([id, words]) => (
-            <button
-              key={id}
-              type="button"
-              class="btn"
-              aria-pressed={id === view}
-              onClick={() => setView(id)}
-            >
-              {words}
-            </button>
-          ))}
-        </span>
+        <Segments of={VIEWS} value={view} set={setView} />
         <span class="tag plain">counted</span>
         <span class="faint cut" data-tip="">
           {peaks.map(([scope, size]) => `${scope} ${bytes(size)}`).join(", ")}
@@ -126,23 +114,12 @@ function Peak({ store, part }: Props) {
   const shares = part.at_peak[by] ?? [];
   const { remarks } = part;
   const isSpare = by === SPARE;
+  const ways = [...Object.keys(part.at_peak), ...(remarks.length ? [SPARE] : [])];
   return (
     <div class="mem-peak" role="group" aria-label="What lives at the peak">
       <div class="row">
         <b class="grow">{isSpare ? "To spare" : "At the peak"}</b>
-        <span class="seg small">
-          {[...Object.keys(part.at_peak), ...(remarks.length ? [SPARE] : [])].map((each) => (
-            <button
-              key={each}
-              type="button"
-              class="btn"
-              aria-pressed={each === by}
-              onClick={() => setBy(each)}
-            >
-              {each}
-            </button>
-          ))}
-        </span>
+        <Segments of={ways.map((each) => [each, each])} value={by} set={setBy} />
       </div>
       <ul class="mem-list">
         {isSpare
