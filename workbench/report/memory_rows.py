@@ -1,4 +1,4 @@
-"""Rows about what a training step saves and computes again under a memory budget."""
+"""Rows about what a training step saves and computes again, and what eager would hold."""
 
 from __future__ import annotations
 
@@ -42,3 +42,33 @@ class RecomputedNode:
     line: int | None
     flops: int | None
     bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SavedReason:
+    """Why torch's partitioner keeps a value of a joint graph for the backward.
+
+    `node` is its name there and in the forward. `why` has torch's own words for what is not
+    computed again.
+    """
+
+    graph: int
+    node: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class EagerMemory:
+    """The most bytes that eager holds above weights and inputs, counted on the captured graph.
+
+    Its operators ran on tensors without data, with the backward where there is one; `operator` is
+    the one at the peak. Tensors whose size data decide are in no sum: `unsized` counts them.
+    `missing` says what is left out besides; `seconds` is what the count took.
+    """
+
+    bytes: int
+    operator: str
+    is_backward: bool
+    unsized: int
+    missing: str
+    seconds: float

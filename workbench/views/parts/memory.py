@@ -46,7 +46,7 @@ def memory_part(report: Report) -> MemoryPart:
         "id": "",
         "sentence": found.sentence,
         "missing": found.missing,
-        "peaks": [(row.scope, row.bytes, row.step) for row in found.peaks],
+        "peaks": [(row.scope, row.bytes, row.step or 0) for row in found.peaks],
         "base": found.base,
         "capacity": gpus[target].dram_bytes if target in gpus else None,
         "kernels": list(found.timeline.kernels),
