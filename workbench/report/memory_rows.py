@@ -59,16 +59,17 @@ class SavedReason:
 
 @dataclass(frozen=True, slots=True)
 class EagerMemory:
-    """The most bytes that eager holds above weights and inputs, counted on the captured graph.
+    """The most bytes that eager holds above weights and inputs, with the backward if there is one.
 
-    Its operators ran on tensors without data, with the backward where there is one; `operator` is
-    the one at the peak. Tensors whose size data decide are in no sum: `unsized` counts them.
-    `missing` says what is left out besides; `seconds` is what the count took.
+    `operator` is the one at the peak. Tensors whose size data decide are in no sum: `unsized`
+    counts them. `source` says how it was counted, `missing` what is left out besides; `seconds` is
+    what counting took; None for what was measured.
     """
 
     bytes: int
     operator: str
     is_backward: bool
     unsized: int
+    source: str
     missing: str
-    seconds: float
+    seconds: float | None

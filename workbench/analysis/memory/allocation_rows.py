@@ -61,7 +61,7 @@ class _Allocations:
 
     def _without(self, storage: Storage, last: int) -> int:
         first = storage.first_moment
-        inside = max(self._moments[first:last], default=0) - storage.bytes
+        inside = self._moments[self._peak_at] - storage.bytes  # it lives there
         before = self._before[first - 1] if first else 0
         after = self._after[last] if last < len(self._moments) else 0
         return max(inside, before, after)

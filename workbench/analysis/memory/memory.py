@@ -212,8 +212,9 @@ class Memory(Presented):
             f"at {whole.kernel or whole.name or 'its start'}"
         )
         ours = [row for row in self.allocations if row.at_peak and row.kind not in BASE]
+        eager = "" if self.eager is None else _eager_words(self.eager, whole)
         if not ours or not above:
-            return f"{words}."
+            return f"{words}.{eager}"
         largest = max(ours, key=lambda row: row.bytes)
         place = f" of line {largest.line}" if largest.line else ""
         lowered = whole.bytes - (largest.peak_without or whole.bytes)
@@ -224,7 +225,7 @@ class Memory(Presented):
         )
         return (
             f"{words}; {number_text(largest.bytes, 'bytes')} of that are {largest.value}{place} "
-            f"({largest.kind}){more}."
+            f"({largest.kind}){more}.{eager}"
         )
 
     def measure(self, *args: Any, **kwargs: Any) -> Any:
@@ -261,6 +262,12 @@ class Memory(Presented):
     def plot(self) -> matplotlib.figure.Figure:
         """Live bytes over the steps, stacked by kind."""
         return presenter().plot(self)
+
+
+def _eager_words(eager: MemoryPeak, compiled: MemoryPeak) -> str:
+    more = eager.bytes - compiled.bytes
+    size = f"{number_text(abs(more), 'bytes')} {'more' if more > 0 else 'less'}"
+    return f" Eager holds {number_text(eager.bytes, 'bytes')}, {size if more else 'as much'}."
 
 
 def _key(row: Allocation, by: By) -> str:

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 from workbench.analysis.memory.caching_allocator import MODEL, allocator_moments
 from workbench.analysis.memory.rows import Kind, MemoryPeak
-from workbench.analysis.memory.timeline import Timeline
+from workbench.analysis.memory.timeline import Timeline, devices_of
 from workbench.report import Report
 
 BASE: tuple[Kind, ...] = ("weights", "constant", "input")
 """What the caller holds all the time."""
 COUNTED = "counted from the generated program"
-COUNTED_EAGER = "counted from the captured graph: its operators ran on tensors without data"
 _SCRATCH = "memory that library calls take and give back while they run"
 _OPTIMIZER = "the optimizer"
 _EAGER = "eager_memory"
@@ -54,7 +53,7 @@ def eager_peak(report: Report, base: int) -> MemoryPeak | None:
     unsized = f"; {row.unsized} tensors whose size data decide" if row.unsized else ""
     missing = f"{row.missing}{unsized}"
     return MemoryPeak(
-        "eager", base + row.bytes, base, None, None, row.operator, missing, COUNTED_EAGER
+        "eager", base + row.bytes, base, None, None, row.operator, missing, row.source
     )
 
 
@@ -63,7 +62,7 @@ def why_no_eager(report: Report) -> str:
     if len(report.eager_memory):
         return ""
     return report.why_missing(_EAGER) or (
-        "eager's peak was not counted: call .memory() of what aot_compile returned"
+        "eager's peak was not counted: .memory(eager=True) of what aot_compile returned counts it"
     )
 
 
@@ -73,7 +72,7 @@ class _Peaks:
         self._missing = missing_of(timeline)
         self._base = base_bytes(timeline)
         walk = timeline.walk
-        devices = {row.device for row in timeline.report.buffers if row.device}
+        devices = devices_of(timeline.report)
         is_cuda = bool(devices) and all(device.startswith(_CUDA) for device in devices)
         self._blocks = (
             list(allocator_moments(walk.storages, len(walk.moments)))

@@ -27,7 +27,7 @@ class Timeline:
     `inputs` are those of the captured graph as Dynamo calls them, `kernels` the id of the kernel of
     each step, `saved` the storage of every tensor that the forward keeps, by name. `notes` say what
     is left out; `is_whole` is False where that may be memory at the peak. `is_sized_by_hint`: open
-    sizes are those of the call that was compiled.
+    sizes are those of the call that was compiled. `buffers` has their rows by program and name.
     """
 
     report: Report
@@ -40,14 +40,7 @@ class Timeline:
     notes: tuple[str, ...]
     is_whole: bool
     is_sized_by_hint: bool
-
-    @cached_property
-    def buffers(self) -> Mapping[tuple[int, str], Buffer]:
-        """The rows of buffers by program and name."""
-        places = {wrapper.graph: number for number, wrapper in enumerate(self.wrappers)}
-        return {
-            (places[row.graph], row.name): row for row in self.report.buffers if row.graph in places
-        }
+    buffers: Mapping[tuple[int, str], Buffer]
 
     @cached_property
     def nodes(self) -> Mapping[str, Node]:
@@ -81,6 +74,11 @@ _IN_CPP = (
     "The generated program of {} is in C++, and memory is read from one in Python: compile it "
     "with aot_compile to see its memory."
 )
+
+
+def devices_of(report: Report) -> list[str]:
+    """The devices of a program's buffers."""
+    return sorted(set(report.buffers.columns.get("device", ())) - {None, ""})
 
 
 def why_unknown(report: Report) -> str | None:
@@ -125,6 +123,9 @@ class _Reader:
         self._kinds: dict[int, Kind] = {}
         self._notes: list[str] = []
         self._inputs = _captured_inputs(report)
+        self._buffers: dict[str, dict[str, Buffer]] = {row.graph: {} for row in wrappers}
+        for row in report.buffers:
+            self._buffers.get(row.graph, {})[row.name] = row
         self._callers: dict[str, Storage] = {}
         self._kept: dict[str, Storage] = {}
         self._saved: list[tuple[str, Storage]] = []
@@ -146,10 +147,15 @@ class _Reader:
             tuple(self._notes),
             not self._walk.unknown and not any(p.branches for p in self._programs),
             any(program.is_sized_by_hint for program in self._programs),
+            {
+                (number, name): row
+                for number, wrapper in enumerate(self._wrappers)
+                for name, row in self._buffers[wrapper.graph].items()
+            },
         )
 
     def _run(self, wrapper: Wrapper, program: PythonProgram) -> None:
-        rows = {row.name: row for row in self._report.buffers if row.graph == wrapper.graph}
+        rows = self._buffers[wrapper.graph]
         sizes = {name: _bytes(row, program.sizes) for name, row in rows.items()}
         known = {name: size for name, size in sizes.items() if size is not None}
         known |= program.input_bytes
@@ -169,7 +175,7 @@ class _Reader:
             self._notes.append("sizes that were left open are those of the call that was compiled")
         if any(program.branches for program in self._programs):
             self._notes.append("what branches and loops that are chosen at run time allocate")
-        devices = sorted({row.device for row in self._report.buffers if row.device})
+        devices = devices_of(self._report)
         if len(devices) > 1:
             self._notes.append(f"bytes of {' and '.join(devices)} are added up")
 

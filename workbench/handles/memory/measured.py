@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.analysis.memory.memory import Memory, memory
+from workbench.analysis.memory.memory import Memory
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.measuring.allocations import allocated
 from workbench.compiler.measuring.call_leaves import held_inputs, read_tensors, restored
 from workbench.errors import UsageError
+from workbench.handles.memory.eager import keep_measured
 from workbench.number_text import number_text
 
 if TYPE_CHECKING:
@@ -49,9 +50,8 @@ class MeasuredMemory:
         )
 
 
-def memory_of(compiled: Compiled) -> Memory:
-    """The memory of a compilation, which is measured where all of it is on the CPU."""
-    found = memory(compiled.report)
+def measurable(compiled: Compiled, found: Memory) -> Memory:
+    """The memory of a compilation, which can be measured where all of it is on the CPU."""
     devices = {row.device for row in found.report.buffers if row.device}
     is_here = all(device.startswith("cpu") for device in devices)
     return replace(found, measurer=partial(_measure, compiled, found)) if is_here else found
@@ -72,6 +72,8 @@ def _measure(compiled: Compiled, found: Memory, *args: Any, **kwargs: Any) -> Me
         eager = None
         if original is not None:
             eager = _peak(partial(original, *args, **kwargs), learning if learns else None)
+    if eager is not None:
+        keep_measured(compiled, eager)
     return MeasuredMemory(found.peak - found.base, measured, eager)
 
 
