@@ -16,15 +16,16 @@ from workbench.analysis.memory.events import (
     Give,
     Hold,
     LetGo,
+    Program,
     Share,
     Take,
     strided_bytes,
 )
 from workbench.analysis.memory.line_events import line_events
-from workbench.analysis.memory.python_program import PythonProgram, read_python_program
+from workbench.analysis.memory.python_program import read_python_program
 
 
-def read(body: str, more: str = "") -> PythonProgram:
+def read(body: str, more: str = "") -> Program:
     lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
     program = read_python_program(f"def call(args):\n{lines}\n{more}")
     assert program is not None

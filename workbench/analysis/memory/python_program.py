@@ -17,6 +17,7 @@ from workbench.analysis.memory.events import (
     Give,
     Hold,
     LetGo,
+    Program,
     Share,
     Take,
     strided_bytes,
@@ -44,28 +45,12 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 _Unit = ast.stmt | tuple[Event, ...]
 
 
-@dataclass(frozen=True)
-class PythonProgram:
-    """The events of a program, the bytes of its inputs and its sizes by name.
-
-    Sizes that were left open have the value that they had when it was compiled: `is_sized_by_hint`
-    says that there are some. `branches` counts what is chosen while it runs, loops too; it is
-    left out.
-    """
-
-    events: tuple[Event, ...]
-    input_bytes: Mapping[str, int]
-    sizes: Mapping[str, int]
-    is_sized_by_hint: bool
-    branches: int
-
-
 def is_python_program(text: str) -> bool:
     """Whether a text has the function `call` in Python, without reading it."""
     return any(name == "call" for name, _ in function_blocks(text, _CALL))
 
 
-def read_python_program(text: str) -> PythonProgram | None:
+def read_python_program(text: str) -> Program | None:
     """The program of a text; None where the text has no function `call` in Python."""
     blocks = dict(function_blocks(text, _FUNCTION))
     input_bytes, hints = _examples(blocks[name] for name in _EXAMPLES if name in blocks)
@@ -78,7 +63,7 @@ def read_python_program(text: str) -> PythonProgram | None:
     reader = _Reader(functions, dict(hints))
     events = tuple(reader.body(functions["call"]))
     symbols = {name for name in reader.sizes if name not in hints}
-    return PythonProgram(events, input_bytes, reader.sizes, bool(symbols), reader.branches)
+    return Program(events, input_bytes, reader.sizes, bool(symbols), reader.branches)
 
 
 def _examples(blocks: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
