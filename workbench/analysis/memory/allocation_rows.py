@@ -54,7 +54,7 @@ class _Allocations:
         """The FX node of the value that it is allocated for."""
         for name in storage.names:
             row = self._timeline.buffers.get((storage.program, name))
-            node = self._timeline.nodes.get(row.node or "") if row is not None else None
+            node = self._timeline.node(row.node) if row is not None else None
             if node is not None:
                 return node
         return None

@@ -127,8 +127,10 @@ class _Reader:
             if found is not None:
                 yield from read(self, found)
                 return
-        if _MATTERS.search(code) and not _IDLE.match(code):
-            self.unread += 1
+        self._not_read(code)
+
+    def _not_read(self, code: str) -> None:
+        self.unread += bool(_MATTERS.search(code)) and not _IDLE.match(code)
 
     def _input(self, found: re.Match[str]) -> Iterator[Event]:
         self.inputs.append(found[1])
@@ -142,6 +144,8 @@ class _Reader:
         value = self._value(found[2])
         if value is not None:
             self.sizes.setdefault(found[1], value)
+        else:
+            self._not_read(found[0])
         yield from ()
 
     def _declared(self, found: re.Match[str]) -> Iterator[Event]:

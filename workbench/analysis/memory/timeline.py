@@ -40,12 +40,16 @@ class Timeline:
     is_sized_by_hint: bool
     buffers: Mapping[tuple[int, str], Buffer]
 
+    def node(self, id: str | None) -> Node | None:
+        """The row of a node that a buffer holds the value of."""
+        place = self._node_places.get(id or "")
+        return None if place is None else self.report.nodes[place]
+
     @cached_property
-    def nodes(self) -> Mapping[str, Node]:
-        """The rows of the nodes that buffers hold the value of."""
+    def _node_places(self) -> Mapping[str, int]:
         wanted = {row.node for row in self.buffers.values()}
         ids = self.report.nodes.columns.get("id", ())
-        return {id: self.report.nodes[place] for place, id in enumerate(ids) if id in wanted}
+        return {id: place for place, id in enumerate(ids) if id in wanted}
 
 
 def timeline(report: Report) -> Timeline:
