@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     import pandas
 
 _FIXED = ("weights", "constant", "gradient")  # whatever the batch is
+_PASSING = ("temporary", "library result", "workspace", "pool")
 _OPTIMIZER = "optimizer"
 AXES = {"batch": 0, "length": 1}
 """What may be doubled, by the dimension of the inputs."""
 _FAR = 2**20
+_SLIGHT = 0.002  # of the peak: such as a mask
 MISSING = (
     "the context of the device and the workspaces of its libraries (some hundred MB), memory that "
     "library calls take and give back, fragmentation"
@@ -118,7 +120,8 @@ class Fit(Presented):
     def parts(self) -> tuple[FitPart, ...]:
         """What the peak is made of, most first."""
         place, kinds = self._peak(self.layers, None, 1)
-        rows = [FitPart(kind, round(size), place, self._source) for kind, size in kinds.items()]
+        source, where = self._source, str(place)
+        rows = [FitPart(kind, round(size), where, source) for kind, size in kinds.items()]
         rows.append(FitPart(_OPTIMIZER, self._optimizer, "all the time", "arithmetic"))
         return tuple(sorted((row for row in rows if row.bytes), key=lambda row: -row.bytes))
 
@@ -181,11 +184,23 @@ class Fit(Presented):
         _, kinds = self._peak(self.layers, what, factor)
         return sum(kinds.values()) + self._optimizer
 
-    def _peak(self, layers: int, what: str | None, factor: float) -> tuple[str, Bytes]:
+    @property
+    def has_growing_temporaries(self) -> bool:
+        """Whether more temporaries live at the peak of one depth than of the other.
+
+        What passes is the same in all layers, so that a program then places its buffers otherwise
+        than that of the other depth, and the line through both is not to be trusted.
+        """
+        place, _ = self._peak(self.layers, None, 1)
+        here = [depth.at(place) for depth in self.depths]
+        passing = [sum(kinds.get(kind, 0) for kind in _PASSING) for kinds in here]
+        return max(passing) - min(passing) > _SLIGHT * max(sum(kinds.values()) for kinds in here)
+
+    def _peak(self, layers: int, what: str | None, factor: float) -> tuple[Place, Bytes]:
         """The place with the most bytes, and what they are."""
         twice = None if what is None or self.doubled is None else self.doubled(what)
         found = (
-            (str(place), self._at(place, layers, twice, factor))
+            (place, self._at(place, layers, twice, factor))
             for place in _places((*self.depths, *([] if twice is None else [twice])))
         )
         return max(found, key=lambda item: sum(item[1].values()))

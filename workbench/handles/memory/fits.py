@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -27,6 +27,9 @@ from workbench.handles.memory.depths import (
 from workbench.number_text import number_text
 from workbench.processes.messages import ProgressCallback
 
+_BENT = (
+    "temporaries grow from {} to {} layers, and need not go on to: pass deeper layers= to compare"
+)
 _SCALAR = 16  # bytes of a number of the largest type
 
 
@@ -66,7 +69,7 @@ def fitted(request: FitRequest) -> Fit:
     shape = call_shape(*request.inputs(depths[0]))
     compiled = _Depths(request, make)
     training = request.grad
-    return Fit(
+    found = Fit(
         name=type(make(depths[0])).__name__,
         gpu=gpu,
         capacity=capacity,
@@ -78,6 +81,23 @@ def fitted(request: FitRequest) -> Fit:
         missing=MISSING_OF_STEP if training else MISSING,
         doubled=cache(lambda what: compiled(depths[0], AXES[what])),
     )
+    deepest = depths[-1]
+    if len(depths) == 1 or deepest >= total or not found.has_growing_temporaries:
+        return found
+    return _with_a_deeper(found, compiled, deepest + 1)
+
+
+def _with_a_deeper(found: Fit, compiled: _Depths, layers: int) -> Fit:
+    """Through the two deepest of three: a shallow program may place its buffers otherwise."""
+    last = found.depths[-1]
+    deeper = replace(
+        found,
+        depths=(last, compiled(layers)),
+        doubled=cache(lambda what: compiled(last.layers, AXES[what])),
+    )
+    if not deeper.has_growing_temporaries:
+        return deeper
+    return replace(deeper, missing=f"{deeper.missing}; {_BENT.format(last.layers, layers)}")
 
 
 @dataclass(frozen=True)
