@@ -132,6 +132,18 @@ def test_a_branch_and_a_line_that_is_not_known_are_counted_and_left_out() -> Non
     assert found.unread == 1
 
 
+def test_a_check_of_alignment_is_no_branch() -> None:
+    found = read(
+        "if ((reinterpret_cast<std::uintptr_t>(arg0_1.data_ptr()) & (16 -1)) != 0) {\n"
+        "    AtenTensorHandle arg0_1_aligned;\n"
+        "    aoti_torch_clone_preserve_strides(arg0_1, &arg0_1_aligned);\n"
+        "}\n"
+        "cpp_fused_0(buf0);"
+    )
+    assert found.events[1:-1] == (Call("cpp_fused_0"),)
+    assert found.branches == found.unread == 0
+
+
 @pytest.mark.parametrize("text", ["def call(args): ...", "#include <torch/torch.h>"])
 def test_what_is_no_program_in_cpp(text: str) -> None:
     assert not is_cpp_program(text)

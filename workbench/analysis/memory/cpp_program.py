@@ -63,6 +63,7 @@ _IDLE = re.compile(
     r"|auto \w+_stride = "
 )
 _BRANCH = re.compile(r"(?:\} )?(?:if|else if|while|for) ?\(.*\{$|(?:\} )?else \{$")
+_MISALIGNED = "if ((reinterpret_cast<std::uintptr_t>("  # copies an input; in Python it is a call
 _MATTERS = re.compile(r"aoti_torch_|_handle\b|\bbuf\d|output_handles")
 _WRAPPERS = ("wrap_with_raii_handle_if_needed", "reinterpret_tensor_wrapper")
 _TYPE = "cached_torch_dtype_"
@@ -113,7 +114,7 @@ class _Reader:
     def read(self, lines: list[str]) -> Iterator[Event]:
         for line in lines:
             if self._depth or _BRANCH.fullmatch(line):  # what it does is known when it runs
-                self.branches += not self._depth
+                self.branches += not self._depth and not line.startswith(_MISALIGNED)
                 self._depth += line.count("{") - line.count("}")
                 continue
             for statement in _statements(line):
