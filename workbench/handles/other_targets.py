@@ -100,7 +100,7 @@ class OtherTargets(ReportHolder):
         not here: a copy of the call runs there, in a fraction of a second. On the host Dynamo
         captures the call once more, whose graph lets go of values earlier than Python does;
         `.measure` has the true figure. Raises `UsageError` for a compilation without a generated
-        program in Python.
+        program.
         """
         from workbench.analysis.memory.memory import memory
         from workbench.analysis.memory.timeline import why_unknown

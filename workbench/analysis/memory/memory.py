@@ -47,7 +47,7 @@ TABLES: Mapping[str, type] = {
 def memory(report: Report) -> Memory:
     """The memory of a call, from the text of its generated programs; nothing is run.
 
-    Raises `UsageError` for a record without a program in Python.
+    Raises `UsageError` for a record without a generated program.
     """
     return report.once(_counted)
 
