@@ -252,7 +252,6 @@ def memory(x: Any) -> Memory:
     from workbench.analysis.memory.memory import memory as of_report
     from workbench.artifacts.inspect.report_in import report_of
     from workbench.handles.other_targets import OtherTargets
-
     from workbench.handles.package import Package
 
     return x.memory() if isinstance(x, OtherTargets | Package) else of_report(report_of(x))
