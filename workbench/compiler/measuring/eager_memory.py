@@ -68,7 +68,7 @@ def with_eager(report: Report, rows: Sequence[EagerMemory], why_not: str | None)
     """A report that says what eager holds, or why that is not known."""
     known = [row for row in report.capabilities if row.name != PANE]
     known.append(Capability(PANE, why_not is None, why_not))
-    tables = {
+    tables: dict[str, Table[Any]] = {
         PANE: Table.of(EagerMemory, rows),
         "capabilities": Table.of(Capability, known),
     }
