@@ -15,7 +15,7 @@ from xdist.scheduler import LoadGroupScheduling
 SHARED = {
     "JupyterLab": {"lab"},
     "virtual GPU": {"worker"},
-    "packages": {"small", "tied", "plain", "later", "two"},
+    "packages": {"small", "tied", "plain", "later", "two", "many"},
 }
 """The groups, each with its fixtures; a file belongs to the first that it asks anything of."""
 

@@ -82,6 +82,7 @@ def test_the_tables_of_the_file_explain_their_rows(pane: Any) -> None:
     inspector.get_by_text("Output of eager").wait_for()
 
 
+@pytest.mark.slow
 def test_a_live_view_shows_the_file_as_soon_as_there_is_one(
     open_notebook: Callable[..., Notebook],
 ) -> None:

@@ -78,6 +78,7 @@ def test_the_table_is_filtered_by_words(page: Any) -> None:
     page.get_by_text("No kernel has all of these words.").wait_for()
 
 
+@pytest.mark.slow
 def test_the_cost_that_was_chosen_outlives_a_reload_of_the_notebook(
     lab: Any, open_page: Callable[..., Any]
 ) -> None:

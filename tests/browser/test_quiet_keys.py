@@ -21,7 +21,6 @@ HAS_FOCUS = "e => e.contains(document.activeElement)"
 
 
 LONG = pytest.param("classic", marks=pytest.mark.slow)
-IN_BOTH = pytest.mark.parametrize("host", ["lab", "classic"], indirect=True)
 AT_LENGTH = pytest.mark.parametrize("host", ["lab", LONG], indirect=True)
 
 
@@ -46,7 +45,7 @@ def view(host: Any, open_page: Callable[..., Any]) -> Any:
     return watched
 
 
-@IN_BOTH
+@AT_LENGTH
 def test_no_key_in_the_view_acts_on_the_notebook(view: Any) -> None:
     page, shown = view.page, view.view
     before = page.evaluate(CELLS)

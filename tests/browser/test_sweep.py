@@ -23,7 +23,9 @@ def saved(tmp_path: Path) -> str:
     return path.as_uri()
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 800)])
+@pytest.mark.parametrize(
+    ("scheme", "width"), [pytest.param("light", 1280, marks=pytest.mark.slow), ("dark", 800)]
+)
 def test_the_page_opens_from_disk_alone_and_everyone_can_use_it(
     open_page: Callable[..., Any], saved: str, scheme: str, width: int
 ) -> None:
@@ -50,7 +52,7 @@ def test_rows_are_sorted_and_the_heat_map_takes_other_axes(
     assert page.locator(".sweep-heat td").first.inner_text() == "3.00 s"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["dark", pytest.param("light", marks=pytest.mark.slow)])
 def test_without_scripts_everything_can_be_read(chromium: Any, saved: str, scheme: str) -> None:
     context = chromium.new_context(java_script_enabled=False, color_scheme=scheme)
     page = context.new_page()

@@ -65,6 +65,7 @@ def test_the_search_finds_and_enter_goes_there(view: Any) -> None:
     assert "masked_fill" in view.view.locator(".heat.sel").inner_text()
 
 
+@pytest.mark.slow
 def test_the_theme_follows_the_lab(view: Any) -> None:
     assert view.view.get_attribute("data-theme") == "light"
     view.page.evaluate(

@@ -151,6 +151,7 @@ def test_progress_is_what_the_front_end_shows() -> None:
     assert last["elapsed_s"] > 0
 
 
+@pytest.mark.slow
 def test_it_can_be_awaited() -> None:
     async def made() -> Any:
         return await wb.compile_async(lambda x: x + 1, (torch.rand(4),), backend="eager")
@@ -204,7 +205,7 @@ def test_an_error_comes_back_with_its_report() -> None:
 
 
 def slow(x: torch.Tensor) -> torch.Tensor:
-    for _ in range(400):
+    for _ in range(100):
         x = (x @ x).sin()
     return x
 
@@ -359,6 +360,7 @@ def test_cancelling_ends_the_worker() -> None:
     assert not job.cancel()
 
 
+@pytest.mark.slow
 def test_errors_come_with_their_report_and_what_cannot_be_is_said_at_once() -> None:
     job = wb.compile_async(breaks, (torch.randn(3),), target="h100")
     with pytest.raises(UsageError, match="only 'inductor'"):

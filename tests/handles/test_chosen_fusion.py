@@ -55,6 +55,7 @@ def test_in_this_process_the_result_stays_right_and_nothing_is_left() -> None:
     assert "fused" in again.report.frame("fusion").verdict.to_list()
 
 
+@pytest.mark.slow
 def test_a_pair_that_heuristics_leave_apart_can_be_fused() -> None:
     compiled = on_gpu(turned)
     assert [kernel.id for kernel in compiled.report.kernels] == ["k0", "k1"]

@@ -104,6 +104,7 @@ def test_kernels_that_share_a_reduction_run_together(tmp_path: Path) -> None:
     assert ended.stdout.startswith("buf1 agrees with eager in all 64 values")
 
 
+@pytest.mark.slow
 def test_a_broken_kernel_disagrees(tmp_path: Path) -> None:
     report = compiled("scaled", "cpu")
     script = report.kernel_script("k0")

@@ -58,6 +58,7 @@ def test_a_function_inside_another_is_in_no_other_process_either() -> None:
     assert "no other process has made.<locals>.inner" in str(trip.way("ours").note)
 
 
+@pytest.mark.slow
 def test_random_numbers_are_named_as_the_reason_for_a_difference() -> None:
     recorded = wb.variants(noisy, [(batch(4),)])
     trip = wb.roundtrip(recorded, (batch(4),), ways=QUICK)
@@ -65,6 +66,7 @@ def test_random_numbers_are_named_as_the_reason_for_a_difference() -> None:
     assert "it draws random numbers" in "".join(trip.notes)
 
 
+@pytest.mark.slow
 def test_a_module_goes_with_its_weights() -> None:
     assert wb.roundtrip(wb.variants(Block(), [(batch(4),)]), (batch(4),), ways=QUICK).ok
 

@@ -59,6 +59,7 @@ def test_logits_that_are_not_most_of_the_peak_are_left_alone() -> None:
     assert "logits-of-all-positions" not in rules(compiled(Tokens(4 * WIDTH - 1), IDS % 100))
 
 
+@pytest.mark.slow
 def test_a_training_step_needs_all_positions() -> None:
     assert "logits-of-all-positions" not in rules(compiled(Tokens(), IDS, grad=True))
 

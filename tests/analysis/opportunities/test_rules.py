@@ -39,12 +39,15 @@ from workbench.report.profile import MeasuredCall, with_measured_call
 OLD = MeasuredCall(1000.0, 0.0, None, 50)
 """As an earlier version kept it: without the least times."""
 TRACES = Path(__file__).parents[2] / "records" / "traces"
-QUICK = [case for case in CASES if case.compile is HOST] + [
-    case for case in CASES if case.name in ("epilogue, H100", "TF32, H100", "bfloat16, H100")
+QUICK = ("copy before a product", "topk of one", "attention", "bfloat16, H100")
+SOME = [
+    pytest.param(case, marks=[] if case.name in QUICK else pytest.mark.slow, id=case.name)
+    for case in CASES
+    if case.compile is HOST or case.name in ("epilogue, H100", "TF32, H100", "bfloat16, H100")
 ]
 
 
-@pytest.mark.parametrize("case", QUICK, ids=[case.name for case in QUICK])
+@pytest.mark.parametrize("case", SOME)
 def test_doing_what_a_rule_says_saves_what_it_says(case: Case) -> None:
     done = run(case)
     low, high = done.predicted
@@ -116,6 +119,7 @@ def many_updates() -> Report:
     return wb.aot_compile(averaged, inputs, **GPU).report
 
 
+@pytest.mark.slow
 def test_small_independent_kernels_are_joined_or_recorded(many_updates: Report) -> None:
     found = {each.rule: each for each in opportunities(many_updates)}
     assert set(found) == {"independent-kernels", "cuda-graphs"}
@@ -133,6 +137,7 @@ def test_what_cuda_graphs_are_advised_for_can_be_recorded(many_updates: Report) 
     assert "cuda-graphs" not in rules_of(opportunities(recorded))
 
 
+@pytest.mark.slow
 @since("2.13", "sizes that vary cost no kernel")
 def test_sizes_that_vary_cost_kernels_on_a_gpu() -> None:
     x = (torch.randn(1000, 256),)
@@ -174,6 +179,7 @@ def narrow(*shapes: tuple[int, int]) -> tuple[torch.Tensor, ...]:
     return tuple(torch.empty(shape, dtype=torch.bfloat16, device="meta") for shape in shapes)
 
 
+@pytest.mark.slow
 def test_sizes_that_matrix_units_take_save_the_copies_that_pad() -> None:
     odd = wb.aot_compile(multiplied, narrow((4096, 4095), (4095, 4096)), **GPU).report
     even = wb.aot_compile(multiplied, narrow((4096, 4096), (4096, 4096)), **GPU).report

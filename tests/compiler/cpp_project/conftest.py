@@ -9,45 +9,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch.export import Dim
+from sample_packages import many_inputs
 
-import workbench as wb
 from workbench.handles.package import Package
 
 
-class Many(torch.nn.Module):
-    """Shared, derived and fixed dimensions, whole numbers, another layout, two outputs."""
-
-    def __init__(self):
-        super().__init__()
-        self.words = torch.nn.Embedding(16, 8)
-        self.linear = torch.nn.Linear(8, 4)
-
-    def forward(self, x, scale, ids, picture):
-        batch = x.shape[0]
-        features = self.linear(x + self.words(ids).view(batch, 2, 8).sum(1))
-        return features * scale.unsqueeze(1), picture.relu().sum((2, 3))
-
-
-def many_inputs(batch: int = 4) -> tuple[torch.Tensor, ...]:
-    generator = torch.Generator().manual_seed(batch)
-    return (
-        torch.randn(batch, 8, generator=generator),
-        torch.randn(batch, generator=generator),
-        torch.randint(0, 16, (2 * batch,), generator=generator),
-        torch.randn(2, 3, 4, 4, generator=generator).to(memory_format=torch.channels_last),
-    )
-
-
 @pytest.fixture(scope="session")
-def package(tmp_path_factory) -> Package:
-    path = tmp_path_factory.mktemp("cpp") / "many.pt2"
-    batch = Dim("batch", min=2, max=64)
-    shapes = {"x": {0: batch}, "scale": {0: batch}, "ids": {0: 2 * batch}, "picture": None}
-    torch.manual_seed(0)
-    return wb.package(
-        Many().eval(), many_inputs(), path=path, dynamic_shapes=shapes, capture="light"
-    )
+def package(many: Package) -> Package:
+    """The package that the projects are of."""
+    return many
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ import zipfile
 
 import pytest
 import torch
-
-from tests.compiler.cpp_project.conftest import many_inputs
+from sample_packages import Many, many_inputs
 
 MANIFEST = "extra/workbench/manifest.json"
 
@@ -98,8 +97,6 @@ def test_threads_get_the_same_answers_without_an_error(project, runners, threads
 
 
 def test_other_weights_give_the_answers_of_the_other_model(project, package, tmp_path):
-    from tests.compiler.cpp_project.conftest import Many
-
     torch.manual_seed(1)
     other = Many().eval()
     torch.save(dict(other.state_dict()), tmp_path / "weights.pt")

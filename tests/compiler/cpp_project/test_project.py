@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from sample_packages import many_inputs
 
 import workbench as wb
-from tests.compiler.cpp_project.conftest import many_inputs
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,

@@ -13,9 +13,10 @@ from urllib.request import Request, urlopen
 
 import pytest
 import torch
+from sample_packages import many_inputs
 
 import workbench as wb
-from tests.compiler.cpp_project.conftest import built, many_inputs
+from tests.compiler.cpp_project.conftest import built
 from workbench.handles.package import Package
 
 pytestmark = pytest.mark.slow  # building takes a minute

@@ -82,14 +82,16 @@ def test_custom_operators_are_made_for_one_call(
         cross_compile(unknown, (x,), {}, CompileOptions(), H100.spec, worker=worker)
 
 
-@pytest.mark.parametrize("wrap", [weight_norm, spectral_norm])
+@pytest.mark.parametrize("wrap", [pytest.param(weight_norm, marks=pytest.mark.slow), spectral_norm])
 def test_parametrized_modules(wrap: Any, worker: CrossCompiler, interpreter: Interpreter) -> None:
     module, x = wrap(torch.nn.Linear(8, 8)).eval(), torch.randn(4, 8)
     compiled = cross_compile(module, (x,), {}, CompileOptions(), H100.spec, worker=worker)
     assert verified(compiled, (x,), interpreter).ok
 
 
-@pytest.mark.parametrize("value", [3.0, [], [1.0, 2.0]])
+@pytest.mark.parametrize(
+    "value", [[1.0, 2.0], *(pytest.param(each, marks=pytest.mark.slow) for each in (3.0, []))]
+)
 def test_constants_on_the_device(
     value: Any, worker: CrossCompiler, interpreter: Interpreter
 ) -> None:

@@ -165,7 +165,9 @@ def assert_found(results: list[Result], fine: set[str], least: int) -> None:
     assert len(results) - len(ran) <= MOST_NOT_RUN * len(results), "\n".join(map(str, results))
 
 
-@pytest.mark.parametrize("case", QUICK)
+@pytest.mark.parametrize(
+    "case", [*QUICK[:2], *(pytest.param(case, marks=pytest.mark.slow) for case in QUICK[2:])]
+)
 def test_a_change_in_a_few_cases(
     case: str, worker: CrossCompiler, interpreter: Interpreter
 ) -> None:

@@ -19,6 +19,7 @@ from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import cross_compile
 
 
+@pytest.mark.slow
 def test_a_module_agrees_with_its_original(worker: CrossCompiler, interpreter: Interpreter) -> None:
     compiled, args = compiled_case("module", worker)
     found = verified(compiled, args, interpreter)

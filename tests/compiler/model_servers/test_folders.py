@@ -20,24 +20,18 @@ from zipfile import ZipFile
 
 import pytest
 import torch
+from sample_packages import many_inputs
 from torch.utils.dlpack import from_dlpack, to_dlpack
 
 import workbench as wb
-from tests.compiler.cpp_project.conftest import Many, many_inputs
 from workbench.handles.package import Package
 
 NAMES = ["x", "scale", "ids", "picture"]
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
-    path = tmp_path_factory.mktemp("servers") / "many.pt2"
-    batch = torch.export.Dim("batch", min=2, max=64)
-    shapes = {"x": {0: batch}, "scale": {0: batch}, "ids": {0: 2 * batch}, "picture": None}
-    torch.manual_seed(0)
-    return wb.package(
-        Many().eval(), many_inputs(), path=path, dynamic_shapes=shapes, capture="light"
-    )
+def package(many: Package) -> Package:
+    return many
 
 
 def imported(file: Path, name: str) -> ModuleType:

@@ -31,6 +31,7 @@ def compiled(f: object, *args: torch.Tensor, **options: object) -> Report:
     return made.report
 
 
+@pytest.mark.slow
 def test_a_program_is_cut_where_the_cpu_computes() -> None:
     report = compiled(there_and_back, torch.randn(32, 64))
     assert [row.verdict for row in report.cuda_graphs] == ["recorded", "skipped", "recorded"]

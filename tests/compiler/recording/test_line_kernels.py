@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -14,14 +15,16 @@ from tests.compiler.recording import labelled
 from tests.older_releases import since
 from workbench.report import Report
 
-FUNCTIONS = [
-    *(labelled.loop, labelled.other_file, labelled.comprehension, labelled.decorated),
-    *(labelled.two_calls, labelled.Method, labelled.with_lambda, labelled.nested),
-    *(labelled.conditional, labelled.training_step),
-]
+QUICK = (labelled.loop, labelled.other_file, labelled.Method, labelled.training_step)
+OTHERS = (
+    *(labelled.comprehension, labelled.decorated, labelled.two_calls, labelled.with_lambda),
+    *(labelled.nested, labelled.conditional),
+)
+FUNCTIONS = [*QUICK, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)]
 LABEL = re.compile(r"# (k\d+(?: k\d+)*)")
 
 
+@cache
 def compiled(function: Any) -> Report:
     x = torch.rand(8, 8, requires_grad=True)
     w = torch.rand(8, 8, requires_grad=True)

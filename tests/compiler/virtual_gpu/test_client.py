@@ -60,6 +60,7 @@ def test_the_code_takes_the_branches_of_the_target(worker: CrossCompiler) -> Non
     assert torch.version.cuda == toolkit
 
 
+@pytest.mark.slow
 def test_training_and_autocast(worker: CrossCompiler) -> None:
     w = torch.randn(128, 16, requires_grad=True)
     report = worker.compiled(job(loss, torch.randn(64, 128), w)).report
@@ -95,6 +96,7 @@ def test_bfloat16_is_refused_where_the_device_has_none(worker: CrossCompiler) ->
         worker.compiled(job(branches, x, gpu=Device(Catalogue.built_in()["v100"])))
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced() -> None:
     worker = CrossCompiler()
     try:
@@ -130,6 +132,7 @@ def test_a_worker_starts_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
         CrossCompiler().start()
 
 
+@pytest.mark.slow
 def test_a_job_that_takes_too_long_ends_its_worker() -> None:
     worker = CrossCompiler(job_s=0.01)
     try:

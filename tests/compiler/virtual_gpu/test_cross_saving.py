@@ -166,6 +166,7 @@ def test_a_function_with_no_module_has_no_weights(compile_for: Compile, tmp_path
         compiled.save(tmp_path / "x.aot", weights="inside")
 
 
+@pytest.mark.slow
 def test_a_file_is_compiled_again_for_its_gpu(compile_for: Compile, tmp_path: Path) -> None:
     compile_for(softmax, torch.randn(16, 64), target="a100").save(tmp_path / "a.aot")
     again = wb.recompile(tmp_path / "a.aot")

@@ -41,7 +41,11 @@ def test_lines_that_name_a_device_are_listed(worker: CrossCompiler) -> None:
     ("inductor", "expected"),
     [
         ({}, {"padding"}),
-        ({"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}, {"templates"}),
+        pytest.param(
+            {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"},
+            {"templates"},
+            marks=pytest.mark.slow,
+        ),
         ({"triton.cudagraphs": True}, {"CUDA graphs"}),
     ],
 )

@@ -46,6 +46,7 @@ class Loss(Model):
 IDS = torch.zeros(4, 32, dtype=torch.long)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("worker")
 def test_a_call_of_six_layers_from_two_and_four() -> None:
     found = wb.fits(Model(6), (IDS,), grad=False)
