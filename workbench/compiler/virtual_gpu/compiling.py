@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import io
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, redirect_stdout
 from dataclasses import replace
 from typing import Any
 
@@ -193,6 +194,7 @@ def _eager(job: Job, stoppable: AbstractContextManager[object]) -> Report | None
         call.state.applied(keep=frozenset(OPTIONS)),
         mode,
         torch.set_grad_enabled(grad),
+        redirect_stdout(io.StringIO()),  # it is run to be counted, not to print
     ):
         for operator in call.operators:
             stack.callback(forget, operator)
