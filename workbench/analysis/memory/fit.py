@@ -188,9 +188,9 @@ class Fit(Presented):
     def has_growing_temporaries(self) -> bool:
         """Whether more temporaries live at the peak of one depth than of the other.
 
-        What passes is the same in all layers, so that a program then places its buffers otherwise
-        than that of the other depth, and the line through both is not to be trusted. One of two
-        buffers that layers write in turn may be the output: that is not growth.
+        Then a program may place its buffers otherwise than that of the other depth, and the line
+        through both is to be compared with a third. One of two buffers that layers write in turn
+        may be the output: that is no growth.
         """
         place, _ = self._peak(self.layers, None, 1)
         here = [depth.at(place) for depth in self.depths]

@@ -28,8 +28,10 @@ from workbench.number_text import number_text
 from workbench.processes.messages import ProgressCallback
 
 _BENT = (
-    "temporaries grow from {} to {} layers, and need not go on to: pass deeper layers= to compare"
+    "how far the line bends: through {} and {} layers it is {:+.1%} off at {}, so that it is taken "
+    "through the last two"
 )
+_ON_THE_LINE = 0.005
 _SCALAR = 16  # bytes of a number of the largest type
 
 
@@ -81,23 +83,31 @@ def fitted(request: FitRequest) -> Fit:
         missing=MISSING_OF_STEP if training else MISSING,
         doubled=cache(lambda what: compiled(depths[0], AXES[what])),
     )
-    deepest = depths[-1]
-    if len(depths) == 1 or deepest >= total or not found.has_growing_temporaries:
+    if len(depths) == 1 or depths[-1] >= total or not found.has_growing_temporaries:
         return found
-    return _with_a_deeper(found, compiled, deepest + 1)
+    return _compared(found, compiled)
 
 
-def _with_a_deeper(found: Fit, compiled: _Depths, layers: int) -> Fit:
-    """Through the two deepest of three: a shallow program may place its buffers otherwise."""
-    last = found.depths[-1]
-    deeper = replace(
+def _compared(found: Fit, compiled: _Depths) -> Fit:
+    """The line through two depths where a third, as far again, is on it; else that through these.
+
+    A shallow program may place its buffers otherwise. The steps are equal, since some programs do
+    so in every second layer.
+    """
+    first, last = found.depths[0], found.depths[-1]
+    third = compiled(min(2 * last.layers - first.layers, found.layers))
+    predicted = replace(found, layers=third.layers).peak
+    counted = replace(found, layers=third.layers, depths=(third,)).peak
+    off = predicted / counted - 1
+    if abs(off) <= _ON_THE_LINE:
+        return found
+    bent = _BENT.format(first.layers, last.layers, off, third.layers)
+    return replace(
         found,
-        depths=(last, compiled(layers)),
+        depths=(last, third),
+        missing=f"{found.missing}; {bent}",
         doubled=cache(lambda what: compiled(last.layers, AXES[what])),
     )
-    if not deeper.has_growing_temporaries:
-        return deeper
-    return replace(deeper, missing=f"{deeper.missing}; {_BENT.format(last.layers, layers)}")
 
 
 @dataclass(frozen=True)
