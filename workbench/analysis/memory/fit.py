@@ -120,8 +120,9 @@ class Fit(Presented):
     def parts(self) -> tuple[FitPart, ...]:
         """What the peak is made of, most first."""
         place, kinds = self._peak(self.layers, None, 1)
-        source, where = self._source, str(place)
-        rows = [FitPart(kind, round(size), where, source) for kind, size in kinds.items()]
+        rows = [
+            FitPart(kind, round(size), str(place), self._source) for kind, size in kinds.items()
+        ]
         rows.append(FitPart(_OPTIMIZER, self._optimizer, "all the time", "arithmetic"))
         return tuple(sorted((row for row in rows if row.bytes), key=lambda row: -row.bytes))
 
@@ -139,6 +140,23 @@ class Fit(Presented):
     def fits(self) -> bool:
         """Whether the peak is within the capacity; what `missing` names comes on top."""
         return self.peak <= self.capacity
+
+    @property
+    def has_growing_temporaries(self) -> bool:
+        """Whether more temporaries live at the peak of one depth than of the other.
+
+        Then a program may place its buffers otherwise than that of the other depth, and the line
+        through both is to be compared with a third. One of two buffers that layers write in turn
+        may be the output: that is no growth.
+        """
+        place, _ = self._peak(self.layers, None, 1)
+        here = [depth.at(place) for depth in self.depths]
+        slight = _SLIGHT * max(sum(kinds.values()) for kinds in here)
+        for passing in (_PASSING, (*_PASSING, "output")):
+            sizes = [sum(kinds.get(kind, 0) for kind in passing) for kinds in here]
+            if max(sizes) - min(sizes) <= slight:
+                return False
+        return True
 
     def largest_batch(self) -> int:
         """The largest batch whose peak is within the capacity; 0 for none.
@@ -183,23 +201,6 @@ class Fit(Presented):
     def _total(self, what: str, factor: float) -> float:
         _, kinds = self._peak(self.layers, what, factor)
         return sum(kinds.values()) + self._optimizer
-
-    @property
-    def has_growing_temporaries(self) -> bool:
-        """Whether more temporaries live at the peak of one depth than of the other.
-
-        Then a program may place its buffers otherwise than that of the other depth, and the line
-        through both is to be compared with a third. One of two buffers that layers write in turn
-        may be the output: that is no growth.
-        """
-        place, _ = self._peak(self.layers, None, 1)
-        here = [depth.at(place) for depth in self.depths]
-        slight = _SLIGHT * max(sum(kinds.values()) for kinds in here)
-        for passing in (_PASSING, (*_PASSING, "output")):
-            sizes = [sum(kinds.get(kind, 0) for kind in passing) for kinds in here]
-            if max(sizes) - min(sizes) <= slight:
-                return False
-        return True
 
     def _peak(self, layers: int, what: str | None, factor: float) -> tuple[Place, Bytes]:
         """The place with the most bytes, and what they are."""
