@@ -45,3 +45,18 @@ def test_programs_in_cpp_hold_what_those_in_python_do(name: str, tmp_path: Path)
     assert counted.sentence.startswith("At most")
     assert -SCRATCH.get((name, False), 0.001) <= measured.error <= 0.001, str(measured)
     assert counted.peak - counted.base == pytest.approx(in_python.peak - in_python.base, rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("worker")
+def test_a_package_for_an_absent_gpu_takes_its_weights_outside_of_torchs_allocator(
+    tmp_path: Path,
+) -> None:
+    fn, args = PROGRAMS["mlp"]()
+    package = wb.package(fn.eval(), args, path=tmp_path / "m.pt2", target="h100")
+    found = wb.memory(package)
+    whole, weights = found.peaks[-1], found.at_peak("kind")["weights"]
+    assert found.sentence.startswith("At most")
+    assert whole.reserved_bytes is not None
+    assert weights == sum(parameter.nbytes for parameter in fn.parameters())
+    assert (whole.reserved_bytes - weights) % (2 << 20) == 0

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.analysis.memory.caching_allocator import MODEL, allocator_moments
+from workbench.analysis.memory.cpp_program import is_cpp_program
 from workbench.analysis.memory.rows import Kind, MemoryPeak
+from workbench.analysis.memory.storages import Storage
 from workbench.analysis.memory.timeline import Timeline, devices_of
 from workbench.report import Report
 
 BASE: tuple[Kind, ...] = ("weights", "constant", "input")
 """What the caller holds all the time."""
 COUNTED = "counted from the generated program"
+_IN_CPP = "aoti_torch_"  # a library call in C++; in Python it has a dot: extern_kernels.mm
 _SCRATCH = "memory that library calls take and give back while they run"
 _OPTIMIZER = "the optimizer"
 _EAGER = "eager_memory"
@@ -27,10 +30,7 @@ def base_bytes(timeline: Timeline) -> int:
 def missing_of(timeline: Timeline) -> str:
     """What the figures of a timeline leave out."""
     left = []
-    if any(
-        step.kernel.startswith(("aoti_torch_", "at::")) or "." in step.kernel
-        for step in timeline.walk.steps
-    ):  # extern_kernels.mm
+    if any("." in s.kernel or s.kernel.startswith(_IN_CPP) for s in timeline.walk.steps):
         left.append(_SCRATCH)
     if any(wrapper.is_backward for wrapper in timeline.wrappers):
         left.append(_OPTIMIZER)
@@ -74,11 +74,26 @@ class _Peaks:
         walk = timeline.walk
         devices = devices_of(timeline.report)
         is_cuda = bool(devices) and all(device.startswith(_CUDA) for device in devices)
-        self._blocks = (
-            list(allocator_moments(walk.storages, len(walk.moments)))
-            if is_cuda and len(devices) == 1 and not walk.unknown
-            else None
-        )
+        self._blocks = None
+        if is_cuda and len(devices) == 1 and not walk.unknown:
+            inside, own = self._in_the_allocator()
+            found = allocator_moments(inside, len(walk.moments))
+            self._blocks = [(own + allocated, own + reserved) for allocated, reserved in found]
+
+    def _in_the_allocator(self) -> tuple[list[Storage], int]:
+        """Storages that torch's allocator makes, and the bytes of others.
+
+        A package takes its constants from CUDA itself, in one piece: `RAII_gpuMalloc` of
+        aoti_runtime/model_base.h.
+        """
+        timeline = self._timeline
+        texts = [timeline.report.texts[wrapper.text or ""] for wrapper in timeline.wrappers]
+        if not any(map(is_cpp_program, texts)):
+            return timeline.walk.storages, 0
+        constants = {name for (_, name), row in timeline.buffers.items() if row.kind == "constant"}
+        inside = [s for s in timeline.walk.storages if s.names[0] not in constants]
+        own = sum(s.bytes for s in timeline.walk.storages if s.names[0] in constants)
+        return inside, own
 
     def rows(self) -> Iterator[MemoryPeak]:
         walk, wrappers = self._timeline.walk, self._timeline.wrappers
