@@ -25,8 +25,8 @@ def count_eager(compiled: OtherTargets, progress: ProgressCallback | None = None
         return
 
     def change(call: Call) -> Call:
-        options = replace(call.options, capture="light", budgets=(), counts_eager=True)
-        return replace(call, options=options)
+        plain = replace(call.options, capture="light", budgets=(), fusion=None)
+        return replace(call, options=replace(plain, counts_eager=True))
 
     try:
         made, _, _ = recipe.compile_changed(change, progress)
