@@ -1,4 +1,4 @@
-"""Rows about what a training step saves and computes again under a memory budget."""
+"""Rows about what a training step saves and computes again, and what eager would hold."""
 
 from __future__ import annotations
 
@@ -49,3 +49,34 @@ class RecomputedNode:
     line: int | None
     flops: int | None
     bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SavedReason:
+    """Why torch's partitioner keeps a value of a joint graph for the backward.
+
+    `node` is its name there and in the forward. `why` has torch's own words for what is not
+    computed again.
+    """
+
+    graph: int
+    node: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class EagerMemory:
+    """The most bytes that eager holds above weights and inputs, with the backward if there is one.
+
+    `operator` is the one at the peak. Tensors whose size data decide are in no sum: `unsized`
+    counts them. `source` says how it was counted, `missing` what is left out besides; `seconds` is
+    what counting took; None for what was measured.
+    """
+
+    bytes: int
+    operator: str
+    is_backward: bool
+    unsized: int
+    source: str
+    missing: str
+    seconds: float | None

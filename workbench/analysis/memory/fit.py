@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FIXED = ("weights", "constant", "gradient")  # whatever the batch is
+_PASSING = ("temporary", "library result", "workspace", "pool")
 _OPTIMIZER = "optimizer"
 AXES = {"batch": 0, "length": 1}
 """What may be doubled, by the dimension of the inputs."""
 _FAR = 2**20
+_SLIGHT = 0.002  # of the peak: such as a mask
 MISSING = (
     "the context of the device and the workspaces of its libraries (some hundred MB), memory that "
     "library calls take and give back, fragmentation"
@@ -194,6 +196,23 @@ class Fit(Presented):
     def fits(self) -> bool:
         """Whether the peak is within the capacity; what `missing` names comes on top."""
         return self.peak <= self.capacity
+
+    @property
+    def has_growing_temporaries(self) -> bool:
+        """Whether more temporaries live at the peak of one depth than of the other.
+
+        Then a program may place its buffers otherwise than that of the other depth, and the line
+        through both is to be compared with a third. One of two buffers that layers write in turn
+        may be the output: that is no growth.
+        """
+        place, _ = self._peak(self.layers, None, 1)
+        here = [depth.at(place) for depth in self.depths]
+        slight = _SLIGHT * max(sum(kinds.values()) for kinds in here)
+        for passing in (_PASSING, (*_PASSING, "output")):
+            sizes = [sum(kinds.get(kind, 0) for kind in passing) for kinds in here]
+            if max(sizes) - min(sizes) <= slight:
+                return False
+        return True
 
     def largest_batch(self) -> int:
         """The largest batch whose peak is within the capacity; 0 for none.

@@ -11,11 +11,16 @@ _SHOWN = 6  # entries of the peak
 def text(memory: Memory) -> str:
     """A table of the peaks, the lines of the whole one, the sentence."""
     lines = [f"Memory({memory.report.request.name}, {memory.report.request.target}, counted)"]
-    for row in memory.peaks:
+    for row in memory.rows("memory_peaks"):
         above = bytes_text(row.bytes - row.base_bytes)
         where = row.kernel or row.name or "-"
         lines.append(
             f"  {row.scope:<10}{bytes_text(row.bytes):>9}  {above} above inputs, at {where}"
+        )
+    reserved = memory.peaks[-1].reserved_bytes
+    if reserved is not None:
+        lines.append(
+            f"  reserved{bytes_text(reserved):>11}  of the device, by a model of its allocator"
         )
     parts = memory.at_peak("line")
     shown = list(parts.items())[:_SHOWN]

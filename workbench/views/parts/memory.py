@@ -49,7 +49,7 @@ def memory_part(report: Report) -> MemoryPart:
         "id": "",
         "sentence": found.sentence,
         "missing": found.missing,
-        "peaks": [(row.scope, row.bytes, row.step) for row in found.peaks],
+        "peaks": [(row.scope, row.bytes, row.step or 0) for row in found.peaks],
         "base": found.base,
         "eager": _eager(found),
         "capacity": gpus[target].dram_bytes if target in gpus else None,
