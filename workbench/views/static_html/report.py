@@ -56,8 +56,8 @@ def body(
     budgets: BudgetsPart | None = None,
 ) -> str:
     """A report as the body of a page; where no script runs, that is all there is."""
-    more = {"memory": memory, "budgets": budgets}
-    return render.body("report", partial(_view, shown, picture, codes, **more))
+    view = partial(_view, shown, picture, codes, memory=memory, budgets=budgets)
+    return render.body("report", view)
 
 
 def source_summary(source: Source) -> str:
