@@ -17,9 +17,7 @@ LAYERS = Report.load(RECORDS / "layers.wbr")
 
 
 @pytest.fixture
-def opened(
-    open_page: Callable[..., Any], tmp_path: Path
-) -> Iterator[Callable[[Report], Any]]:
+def opened(open_page: Callable[..., Any], tmp_path: Path) -> Iterator[Callable[[Report], Any]]:
     """Opens the Memory pane of a record."""
     watched = open_page()
 
