@@ -70,14 +70,12 @@ def _evaluated_again(report: Report) -> Iterator[MemoryRemark]:
         text = report.texts.get(kernel.text or "")
         if text is None:
             continue
-        counts = {name: len(re.findall(call, _whole_vectors(text))) for name, call in _CALLS}
+        body = _whole_vectors(text)
+        counts = {name: len(re.findall(call, body)) for name, call in _FUNCTIONS.items()}
         if any(counts.values()):
             known = nodes_with(report, "id", set(kernel.nodes))
             nodes = [known[id] for id in kernel.nodes if id in known]
             yield from _more_often(kernel, nodes, counts)
-
-
-_CALLS = tuple(_FUNCTIONS.items())
 
 
 def _more_often(

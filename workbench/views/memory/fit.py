@@ -36,7 +36,7 @@ _SHARES = (
     Column("Layers", "times"),
     Column("Bytes", "bytes", "B"),
     Column("One layer", "each"),
-    Column("", "note"),
+    Column("Remark", "note"),
 )
 
 
@@ -81,14 +81,18 @@ def fragment(fit: Fit) -> str:
 
 def page(fit: Fit, path: str | PathLike[str] | None) -> str:
     """A page of its own."""
-    title = f"{fit.name}: does it fit?"
     shown = render.body("fit", lambda limits: {"found": _shown(fit, limits)})
-    return render.page(title, shown, path)
+    return render.page(_title(fit), shown, path)
+
+
+def _title(fit: Fit) -> str:
+    return f"{fit.name}: does it fit?"
 
 
 def _shown(fit: Fit, limits: Limits) -> Mapping[str, Any]:
     picture = b64encode(_picture(fit).encode()).decode("ascii")
     return {
+        "title": _title(fit),
         "sentence": fit.sentence,
         "picture": f"data:image/svg+xml;base64,{picture}",
         "alt": ", ".join(f"{row.part} {bytes_text(row.bytes)}" for row in fit.parts),

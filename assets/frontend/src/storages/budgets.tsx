@@ -219,7 +219,8 @@ function Columns({
       {rows.map((row, i) => {
         const peak = peakOf(row);
         const { budget, saved } = row;
-        const isNamed = i === at || budget === best || budget === own;
+        const isFar = Math.abs(i - at) > 1; // names of neighbours would touch
+        const isNamed = i === at || (isFar && (budget === best || budget === own));
         return (
           <div key={budget} class={i === at ? "on" : ""} onClick={() => choose(i)}>
             <p>
