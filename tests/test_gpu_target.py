@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from tests.gpu import __main__ as target
-from tests.gpu import bounds
+from tests.gpu import ranks
 from tests.gpu.parts import Part, run_parts
 from tests.gpu.record import GpuRecord
 
@@ -33,7 +33,7 @@ HANGS = "import subprocess; subprocess.run(['sleep', '60'])"  # one that holds t
 
 def stand_in(name: str, code: str, limit: int = 60, needs: tuple[str, ...] = ()) -> Part:
     """A part whose process runs `code`: the plumbing without a device."""
-    start = "from tests.gpu.parts import print_figure as figure\n"
+    start = "from tests.gpu.figures import print_figure as figure\n"
     return Part(name, (sys.executable, "-c", start + code), needs, 1, limit)
 
 
@@ -86,11 +86,11 @@ def test_figures_that_no_run_has_written_are_told_so(
 
 
 def test_bounds_are_compared_with_measured_times(capsys: pytest.CaptureFixture[str]) -> None:
-    bounds.tell([(1.0, 2.0), (3.0, 2.5), (4.0, 8.0)])
+    ranks.tell_bounds([(1.0, 2.0), (3.0, 2.5), (4.0, 8.0)])
     told = [json.loads(line.split(": ", 1)[1]) for line in capsys.readouterr().out.splitlines()]
     assert [row["value"] for row in told] == pytest.approx([1.2, 1.0])
     with pytest.raises(ValueError, match="0 kernels have a bound"):
-        bounds.tell([])
+        ranks.tell_bounds([])
 
 
 def test_other_targets_exclude_the_whole_folder() -> None:

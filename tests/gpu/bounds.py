@@ -1,17 +1,20 @@
-"""No kernel is faster than its least time by the roofline: `python -m tests.gpu.bounds`."""
+"""Estimated times beside measured ones: `python -m tests.gpu.bounds`.
+
+The least time by the roofline, the order of configurations, launches and CUDA graphs.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 
-import pandas
 import torch
 
 import workbench as wb
-from tests.gpu.parts import print_figure
-
-Times = Sequence[tuple[float, float]]
-"""Of each kernel the bound and the measured time, in microseconds."""
+from tests.gpu import launching
+from tests.gpu.configs import ranked_times
+from tests.gpu.figures import run_steps
+from tests.gpu.ranks import tell_bounds, tell_configs
 
 
 def softmax(x: torch.Tensor) -> torch.Tensor:
@@ -28,6 +31,7 @@ def column_sums(x: torch.Tensor) -> torch.Tensor:
 
 PROGRAMS: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (softmax, normalised, column_sums)
 SIZES = (1024, 4096, 8192)
+CONFIG_SIZE = 4096
 
 
 def kernel_times(device: str, sizes: Sequence[int] = SIZES) -> Iterator[tuple[float, float]]:
@@ -41,19 +45,16 @@ def kernel_times(device: str, sizes: Sequence[int] = SIZES) -> Iterator[tuple[fl
                     yield row.bound_us, row.measured_us
 
 
-def tell(times: Times) -> None:
-    """Print the figures; raises `ValueError` with fewer than three kernels, too few to rank."""
-    if len(times) < 3:
-        raise ValueError(f"{len(times)} kernels have a bound and a measured time: 3 are needed")
-    table = pandas.DataFrame(times, columns=["bound", "measured"])
-    note = f"{len(table)} kernels"
-    closest = float((table.bound / table.measured).max())
-    print_figure("largest bound over measured time", closest, "ratio", reach=1.05, note=note)
-    ranks = table.rank()
-    alike = float(ranks.bound.corr(ranks.measured))
-    name = "rank correlation of bounds and measured times"
-    print_figure(name, alike, "Spearman", reach=0.8, rule=">=", note=note)
+def main(device: str = "cuda") -> int:
+    """Bounds, configurations and launches, each whatever became of the others."""
+    return run_steps(
+        {
+            "bounds": lambda: tell_bounds(list(kernel_times(device))),
+            "launches": lambda: launching.tell(launching.measured(device)),
+            "configurations": lambda: tell_configs(ranked_times(PROGRAMS, CONFIG_SIZE, device)),
+        }
+    )
 
 
 if __name__ == "__main__":
-    tell(list(kernel_times("cuda")))
+    sys.exit(main())

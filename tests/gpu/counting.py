@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.gpu.parts import print_figure
+from tests.gpu.figures import print_figure
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -9,16 +9,22 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 
+from tests.gpu.figures import MARK, TABLE
 from tests.gpu.record import GpuFigure, GpuRecord
 
 ROOT = Path(__file__).parents[2]
-MARK = "figure: "
 RAN = "ran"
+WHOLE_S = 590
+"""No run takes longer: what is left then is not checked."""
+LEAST_S = 10
+"""No part is begun with less: its process takes longer to import torch."""
 
 
 @dataclass(frozen=True)
@@ -36,27 +42,26 @@ class Part:
         return [name for name in self.needs if importlib.util.find_spec(name) is None]
 
 
-def print_figure(name: str, value: float, unit: str, **more: str | float) -> None:
-    """Hand one figure to the run, at once; for the process of a part."""
-    print(MARK + json.dumps({"name": name, "value": value, "unit": unit, **more}), flush=True)
-
-
-def run_part(part: Part, record: GpuRecord, path: Path) -> None:
-    """Run one part; the file is written after each figure and at its end."""
+def run_part(part: Part, record: GpuRecord, path: Path, left_s: float = inf) -> None:
+    """Run one part within the time that is left; the file is written after each figure."""
     missing = part.missing()
     if missing:
         record.outcomes[part.name] = f"not checked: {', '.join(missing)} is not installed"
+    elif left_s < LEAST_S:
+        record.outcomes[part.name] = f"not checked: the {WHOLE_S} s of the whole run were over"
     else:
         record.outcomes[part.name] = "not checked: the run ended within this part"
         record.save(path)
-        record.outcomes[part.name] = _watched(part, record, path)
+        limited = replace(part, limit=min(part.limit, int(min(left_s, WHOLE_S))))
+        record.outcomes[part.name] = _watched(limited, record, path)
     record.save(path)
 
 
 def run_parts(parts: Sequence[Part], record: GpuRecord, path: Path) -> bool:
     """Run all; True when every part ran, and reached what it had to."""
+    end = time.monotonic() + WHOLE_S
     for part in parts:
-        run_part(part, record, path)
+        run_part(part, record, path, end - time.monotonic())
     reached = all(figure.verdict != "missed" for figure in record.figures)
     return reached and all(outcome == RAN for outcome in record.outcomes.values())
 
@@ -82,10 +87,8 @@ def _watched(part: Part, record: GpuRecord, path: Path) -> str:
     timer.start()
     try:
         for line in process.stdout or ():
-            if line.startswith(MARK):
-                told = json.loads(line.removeprefix(MARK))
-                source = f"measured on {record.found['device']}"
-                record.figures.append(GpuFigure(part=part.name, source=source, **told))
+            if line.startswith((MARK, TABLE)):
+                _keep(line, part, record)
                 record.save(path)
             else:
                 sys.stdout.write(line)
@@ -98,6 +101,17 @@ def _watched(part: Part, record: GpuRecord, path: Path) -> str:
         return f"not checked to its end: killed, its limit is {part.limit} s"
     last = next((line for line in reversed(said) if line), "it said nothing")
     return RAN if code == 0 else f"failed with exit code {code}: {last}"
+
+
+def _keep(line: str, part: Part, record: GpuRecord) -> None:
+    """Put what a line says into the record."""
+    if line.startswith(TABLE):
+        told = json.loads(line.removeprefix(TABLE))
+        record.tables.setdefault(f"{part.name}: {told['name']}", []).append(told["row"])
+        return
+    told = json.loads(line.removeprefix(MARK))
+    source = f"measured on {record.found['device']}"
+    record.figures.append(GpuFigure(**{"part": part.name, "source": source, **told}))
 
 
 def _end_group(group: int) -> None:

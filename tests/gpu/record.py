@@ -7,6 +7,7 @@ import operator
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 PATH = Path(__file__).with_name("gpu.json")
 RULES = {"<=": operator.le, ">=": operator.ge}
@@ -14,11 +15,14 @@ RULES = {"<=": operator.le, ">=": operator.ge}
 
 @dataclass(frozen=True)
 class GpuFigure:
-    """One value measured on a device beside the value to reach; `reach` is None where none is."""
+    """One value measured on a device beside the value to reach; `reach` is None where none is.
+
+    `value` is None where it was not checked: `note` then has the reason.
+    """
 
     part: str
     name: str
-    value: float
+    value: float | None
     unit: str
     source: str
     reach: float | None = None
@@ -27,7 +31,9 @@ class GpuFigure:
 
     @property
     def verdict(self) -> str:
-        """`reached`, `missed`, or nothing where there is no value to reach."""
+        """`reached`, `missed`, `not checked`, or nothing where there is no value to reach."""
+        if self.value is None:
+            return "not checked"
         if self.reach is None:
             return ""
         return "reached" if RULES[self.rule](self.value, self.reach) else "missed"
@@ -35,23 +41,29 @@ class GpuFigure:
     def row(self) -> str:
         """One line on the terminal."""
         reach = "" if self.reach is None else f"{self.rule} {self.reach:g}"
-        cells = (self.part, self.name, f"{self.value:.4g} {self.unit}", reach, self.verdict)
+        value = "" if self.value is None else f"{self.value:.4g} {self.unit}"
+        cells = (self.part, self.name, value, reach, self.verdict)
         return " | ".join((*cells, self.note, self.source))
 
 
 @dataclass
 class GpuRecord:
-    """What one run found; `outcomes` has a word per part, with the reason where it did not run."""
+    """What one run found; `outcomes` has a word per part, with the reason where it did not run.
+
+    `tables` has the rows that figures were computed from, by the names of part and table.
+    """
 
     found: Mapping[str, str]
     figures: list[GpuFigure] = field(default_factory=list)
     outcomes: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path) -> GpuRecord:
         """Read the file; raises `FileNotFoundError` when no run has written it."""
         data = json.loads(path.read_text())
-        return cls(data["found"], [GpuFigure(**row) for row in data["figures"]], data["outcomes"])
+        figures = [GpuFigure(**row) for row in data["figures"]]
+        return cls(data["found"], figures, data["outcomes"], data.get("tables", {}))
 
     def save(self, path: Path) -> None:
         """Replace the file in one step: an interrupted run leaves a whole one."""
@@ -63,4 +75,5 @@ class GpuRecord:
         """Every figure, then every part with how it ended."""
         head = ", ".join(f"{name} {value}" for name, value in self.found.items())
         parts = [f"{part}: {outcome}" for part, outcome in self.outcomes.items()]
-        return "\n".join((head, *(figure.row() for figure in self.figures), *parts))
+        rows = [f"{name}: {len(rows)} rows in the file" for name, rows in self.tables.items()]
+        return "\n".join((head, *(figure.row() for figure in self.figures), *rows, *parts))

@@ -1,0 +1,197 @@
+"""Forty programs on the device and without it: their code, and their numbers against float64.
+
+`python -m tests.gpu.same_programs`; each program is compiled once for the virtual GPU and once on
+the device, which serves both comparisons.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import workbench as wb
+from tests.gpu import accuracy, differences
+from tests.gpu.accuracy import Errors
+from tests.gpu.differences import Same
+from tests.gpu.figures import reason, run_steps
+from tests.gpu.programs import WITHOUT_NUMBERS, Program, moved, programs
+from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.interpreter import outcomes
+from workbench.compiler.interpreter.checking import Tolerance
+from workbench.compiler.interpreter.session import Interpreter
+from workbench.compiler.interpreter.verifying import Question, verify_program
+from workbench.compiler.virtual_gpu.client import CrossCompiler
+from workbench.handles.cross_compiled import CrossCompiled, cross_compile
+from workbench.handles.local_gpu import local_gpu_device
+from workbench.specs import Gpu
+
+SECONDS = 200
+"""No program is begun later: what it leaves out is said."""
+_TOO_LATE = "the time of this part was over"
+_BY_TIME = "a device chooses its templates by timing them"
+
+
+@dataclass
+class Found:
+    """The rows of both comparisons, and which programs are in none and why."""
+
+    same: list[Same] = field(default_factory=list)
+    errors: list[Errors] = field(default_factory=list)
+    no_code: dict[str, str] = field(default_factory=dict)
+    no_numbers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """A device by torch's name, the GPU that it is, and the processes that work without it."""
+
+    device: str
+    gpu: Gpu
+    worker: CrossCompiler
+    interpreter: Interpreter
+    backend: str = "inductor"
+
+    def of(self, program: Program, found: Found) -> None:
+        """Compare one program; an error of it is the reason why it is in no comparison."""
+        try:
+            virtual = self._virtual(program)
+            here = self._on_device(program)
+        except Exception as error:
+            found.no_code[program.name] = found.no_numbers[program.name] = reason(error)
+            return
+        if program.is_timed:
+            found.no_code[program.name] = _BY_TIME
+        else:
+            found.same += differences.compared(program.name, here.report, virtual.report)
+        if program.name in WITHOUT_NUMBERS:
+            found.no_numbers[program.name] = WITHOUT_NUMBERS[program.name]
+            return
+        try:
+            found.errors += self._errors(program, virtual, here)
+        except Exception as error:
+            found.no_numbers[program.name] = reason(error)
+
+    def _virtual(self, program: Program) -> CrossCompiled:
+        fn, args = program.made()
+        asked: dict[str, Any] = {"options": dict(program.inductor), **program.settings}
+        options = CompileOptions(target=self.gpu.name, **asked)
+        return cross_compile(fn, args, {}, options, self.gpu, worker=self.worker)
+
+    def _on_device(self, program: Program) -> Any:
+        fn, args = moved(*program.made(), self.device)
+        settings = {"options": dict(program.inductor) or None, **program.settings}
+        if self.backend != "inductor":
+            settings.pop("options")
+        return wb.aot_compile(fn, args, backend=self.backend, **settings)
+
+    def _errors(self, program: Program, virtual: CrossCompiled, here: Any) -> list[Errors]:
+        fn, args = program.made()
+        module = fn if isinstance(fn, nn.Module) else None
+        contract = getattr(virtual.program, "contract", {})
+        exact = in_double(fn, args)
+        question = Question(args, reference=exact)
+        interpreted = verify_program(virtual.program, fn, question, self.interpreter)
+        inputs = outcomes.Inputs(args, {}, module, contract)
+        expected = outcomes.run(exact, inputs)
+        actual = outcomes.run(self._device_call(here), inputs)
+        compared = [
+            outcomes.compared(pair, Tolerance(), float64=False)
+            for pair in outcomes.pairs(inputs, expected, actual)
+        ]
+        by_leaf = {row.leaf: row for row in compared}
+        return [
+            Errors(program.name, row.leaf, row.dtype, row.max_abs_error, other.max_abs_error,
+                   row.verdict, other.verdict, row.atol, row.rtol, row.reason or other.reason)
+            for row in interpreted.rows
+            if (other := by_leaf.get(row.leaf)) is not None
+        ]  # fmt: skip
+
+    def _device_call(self, compiled: Any) -> Callable[..., Any]:
+        """The compiled code for tensors of the CPU; gradients flow back through the copies."""
+
+        def call(*args: Any) -> Any:
+            there = [a.to(self.device, copy=True) if isinstance(a, Tensor) else a for a in args]
+            return _mapped(compiled(*there), lambda leaf: leaf.to("cpu", copy=True))
+
+        return call
+
+
+def in_double(fn: Callable[..., Any], args: Sequence[Any]) -> Callable[..., Any]:
+    """The function computing in float64; its results have the dtypes of a usual call."""
+    with torch.no_grad():
+        usual = fn(*(a.clone() if isinstance(a, Tensor) else a for a in args))
+    dtypes = dtypes_of(usual)
+
+    def call(*given: Any) -> Any:
+        wide = [_wide(a) for a in given]
+        if isinstance(fn, nn.Module):
+            state = {**dict(fn.named_parameters()), **dict(fn.named_buffers())}
+            weights = {name: _wide(tensor) for name, tensor in state.items()}
+            found = torch.func.functional_call(fn, weights, tuple(wide))
+        else:
+            found = fn(*wide)
+        left = iter(dtypes)
+        return _mapped(found, lambda leaf: leaf.to(next(left)))
+
+    return call
+
+
+def dtypes_of(value: Any) -> list[torch.dtype]:
+    """The dtypes of the tensors in a result, in their order."""
+    found: list[torch.dtype] = []
+    _mapped(value, lambda leaf: found.append(leaf.dtype) or leaf)
+    return found
+
+
+def _wide(value: Any) -> Any:
+    is_float = isinstance(value, Tensor) and value.is_floating_point()
+    return value.double() if is_float else value
+
+
+def _mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
+    """A result with each of its tensors changed, in their order."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, tuple | list):
+        return type(value)(_mapped(each, change) for each in value)
+    return value
+
+
+def compare_all(comparing: Comparing, wanted: Sequence[Program], seconds: float) -> Found:
+    """Every program that is begun in time."""
+    found, end = Found(), time.monotonic() + seconds
+    for program in wanted:
+        if time.monotonic() > end:
+            found.no_code[program.name] = found.no_numbers[program.name] = _TOO_LATE
+            continue
+        comparing.of(program, found)
+    return found
+
+
+def main(device: str = "cuda") -> int:
+    """Compare all on the current device."""
+    torch.backends.cudnn.allow_tf32 = False  # its rounding is not the interpreter's
+    gpu = local_gpu_device()[0].spec
+    worker, interpreter = CrossCompiler(start_s=60, job_s=60), Interpreter(job_s=60)
+    try:
+        comparing = Comparing(device, gpu, worker, interpreter)
+        found = compare_all(comparing, programs(), SECONDS)
+    finally:
+        worker.close()
+        interpreter.close()
+    return run_steps(
+        {
+            "identical": lambda: differences.tell(found.same, found.no_code),
+            "interpreter": lambda: accuracy.tell(found.errors, found.no_numbers),
+        }
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
