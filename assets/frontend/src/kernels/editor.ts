@@ -1,7 +1,7 @@
 // One read-only CodeMirror: a text with numbers, a strip, marks and search; no document is made
 // twice.
 
-import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
+import { HighlightStyle, LRLanguage, syntaxHighlighting } from "@codemirror/language";
 import {
   highlightSelectionMatches,
   openSearchPanel,
@@ -10,8 +10,8 @@ import {
 } from "@codemirror/search";
 import { EditorState, type Extension, type StateEffect } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
+import { parser } from "@lezer/python";
 import { LOOKS } from "../ui/highlight";
-import { PYTHON } from "../ui/python";
 import { explaining } from "./explain";
 import { simple } from "./languages";
 import { differing, markField, setMarks, strip, type Marks } from "./marks";
@@ -20,6 +20,7 @@ import type { Language, Rows } from "./rows";
 import { overlaps, type Spans } from "./spans";
 
 const COLOURS = HighlightStyle.define(LOOKS);
+const PYTHON = LRLanguage.define({ parser });
 
 /** Scrolls the text alone to a line: CodeMirror would scroll the notebook around it too. */
 const ownScroll = EditorView.scrollHandler.of((view, range, { y, yMargin }) => {

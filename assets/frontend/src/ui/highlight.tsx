@@ -1,8 +1,8 @@
-// Colours of source text: the pieces of each line, as the tokenizer of its language sees them.
+// Colours of source text: the pieces of each line, as a parser of its language sees them.
 
 import type { Parser } from "@lezer/common";
 import { highlightCode, tagHighlighter, tags } from "@lezer/highlight";
-import { PYTHON } from "./python";
+import { parser as python } from "@lezer/python";
 
 /** What each kind of token looks like, in lines and in editors alike. */
 export const LOOKS = [
@@ -22,7 +22,7 @@ export interface Piece {
 }
 
 /** The pieces of each line; a line is read together with those around it. */
-export function coloured(lines: readonly string[], parser: Parser = PYTHON.parser): Piece[][] {
+export function coloured(lines: readonly string[], parser: Parser = python): Piece[][] {
   const text = lines.join("\n");
   const found: Piece[][] = [[]];
   const put = (text: string, look: string) => found.at(-1)!.push({ text, look });
