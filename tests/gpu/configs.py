@@ -63,14 +63,16 @@ class LaunchedKernel:
             for name, kind in self.source.signature.items()
             if kind != "constexpr"
         ]
-        grid = tuple(ceil(numels[a] / sizes[p]) for p, a in _AXES.items() if a in numels and p in sizes)
+        grid = tuple(
+            ceil(numels[a] / sizes[p]) for p, a in _AXES.items() if a in numels and p in sizes
+        )
         self._function[grid or (1,)](
             *arguments, **sizes, num_warps=row.warps, num_stages=row.stages
         )
 
 
 def _function(text: str, name: str, folder: Path) -> Any:
-    """Triton's function of a kernel without Inductor's decorator, from a file that it is read of."""
+    """Triton's function of a kernel without Inductor's decorator, read from a file."""
     lines, skipping = [], False
     for line in text.splitlines():
         skipping = skipping or line.startswith(_MARK)

@@ -118,7 +118,10 @@ def _configs(program: str, name: str, one: Side, other: Side) -> Iterator[Same]:
         for aspect, values in _values(*rows).items():
             yield _valued((*place, aspect), *values)
         for stage in CODE:
-            codes = [_code(report, row, stage) for (report, _), row in zip((one, other), rows)]
+            codes = [
+                _code(report, row, stage)
+                for (report, _), row in zip((one, other), rows, strict=True)
+            ]
             yield _told((*place, stage), *codes)
 
 
@@ -175,7 +178,11 @@ def share(rows: Iterable[Same]) -> tuple[float, int, int]:
     counted = [row for row in rows if row.aspect != SETTINGS]
     checked = [row for row in counted if row.verdict != "not checked"]
     same = sum(row.verdict == "identical" for row in checked)
-    return same / len(checked) if checked else float("nan"), len(checked), len(counted) - len(checked)
+    return (
+        same / len(checked) if checked else float("nan"),
+        len(checked),
+        len(counted) - len(checked),
+    )
 
 
 def tell(rows: Sequence[Same], left_out: Mapping[str, str]) -> None:

@@ -34,7 +34,7 @@ SAME = (
 WITHOUT_NUMBERS: Mapping[str, str] = {
     "random_numbers": "a device draws other numbers from the same seed",
     "convolution_with_batch_norm": "it writes buffers of its module, which has no other copy",
-    "kernels_of_the_user": "its own Triton kernels do not run on a CPU, where double precision does",
+    "kernels_of_the_user": "its own Triton kernels do not run on a CPU, as double precision does",
 }
 """Programs whose results cannot be compared with a run in double precision, and why."""
 
@@ -114,7 +114,9 @@ def running_product() -> Made:
 
 def masked() -> Made:
     def fn(x: Tensor, i: Tensor) -> Tensor:
-        return F.pad(torch.where(x > 0, x, x.gather(1, i)), (1, 2, 3, 0)).masked_fill(x.sum() > 0, 1)
+        return F.pad(torch.where(x > 0, x, x.gather(1, i)), (1, 2, 3, 0)).masked_fill(
+            x.sum() > 0, 1
+        )
 
     return fn, (floats(64, 128), indices(128, 64, 128))
 
@@ -129,13 +131,18 @@ def wide_rows_in_bfloat16() -> Made:
 def mixture() -> Made:
     def fn(x: Tensor, gate: Tensor, experts: Tensor) -> Tensor:
         weights, chosen = torch.softmax(x @ gate, -1).topk(2, -1)
-        return (torch.einsum("nd,ndf->nf", x, experts[chosen].mean(1)) * weights.sum(-1, True)).relu()
+        return (
+            torch.einsum("nd,ndf->nf", x, experts[chosen].mean(1)) * weights.sum(-1, True)
+        ).relu()
 
     return fn, (floats(32, 64), floats(64, 4), floats(4, 64, 32))
 
 
 def distances() -> Made:
-    return lambda x, y: ((x[:, None] - y[None]) ** 2).sum(-1).sqrt(), (floats(64, 32), floats(48, 32))
+    return lambda x, y: ((x[:, None] - y[None]) ** 2).sum(-1).sqrt(), (
+        floats(64, 32),
+        floats(48, 32),
+    )
 
 
 def batch_of_recurrences() -> Made:
