@@ -29,10 +29,12 @@ WORKBENCH: tuple[str, ...] = (
 WORKBENCH += ("pygments", "IPython", "anywidget", "ipywidgets", "cloudpickle", "orjson")
 _PLUGINS = ("-p", "no:cacheprovider", "-p", "tests.gpu.counting")
 TESTS = (sys.executable, "-m", "pytest", "-q", *_PLUGINS, str(HERE))
+PROGRAMS = (sys.executable, "-m", "tests.gpu.same_programs")
 BOUNDS = (sys.executable, "-m", "tests.gpu.bounds")
 PARTS = (
     Part("tests", TESTS, ("pytest", *WORKBENCH), estimate=120, limit=300),
-    Part("bounds", BOUNDS, WORKBENCH, estimate=60, limit=180),
+    Part("programs", PROGRAMS, WORKBENCH, estimate=210, limit=260),
+    Part("bounds", BOUNDS, WORKBENCH, estimate=120, limit=180),
 )
 
 
