@@ -17,24 +17,26 @@ HERE = Path(__file__).parent
 NOTHING_RAN = 5
 """pytest's exit code for no tests: without a GPU nothing was tested, and that is no success."""
 
-WORKBENCH: tuple[str, ...] = (
-    "numpy",
-    "triton",
-    "safetensors",
-    "pandas",
-    "matplotlib",
-    "jinja2",
-    "markupsafe",
+WORKBENCH = (
+    *("numpy", "triton", "safetensors", "pandas", "matplotlib", "jinja2", "markupsafe"),
+    *("pygments", "cloudpickle"),
 )
-WORKBENCH += ("pygments", "IPython", "anywidget", "ipywidgets", "cloudpickle", "orjson")
+"""What compiling, measuring and saving import; notebooks and logs need more."""
 _PLUGINS = ("-p", "no:cacheprovider", "-p", "tests.gpu.counting")
 TESTS = (sys.executable, "-m", "pytest", "-q", *_PLUGINS, str(HERE))
-PROGRAMS = (sys.executable, "-m", "tests.gpu.same_programs")
-BOUNDS = (sys.executable, "-m", "tests.gpu.bounds")
+
+
+def _part(name: str, module: str, estimate: int, limit: int) -> Part:
+    return Part(name, (sys.executable, "-m", f"tests.gpu.{module}"), WORKBENCH, estimate, limit)
+
+
 PARTS = (
-    Part("tests", TESTS, ("pytest", *WORKBENCH), estimate=120, limit=300),
-    Part("programs", PROGRAMS, WORKBENCH, estimate=210, limit=260),
-    Part("bounds", BOUNDS, WORKBENCH, estimate=120, limit=180),
+    Part("tests", TESTS, ("pytest", *WORKBENCH), estimate=60, limit=120),
+    _part("programs", "same_programs", estimate=170, limit=260),
+    _part("bounds", "bounds", estimate=90, limit=150),
+    _part("files", "files", estimate=80, limit=150),
+    _part("profile", "profiling", estimate=20, limit=60),
+    _part("memory", "memory", estimate=120, limit=200),
 )
 
 

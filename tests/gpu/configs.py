@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +26,8 @@ DTYPES = {
     **{"fp64": torch.float64, "i64": torch.int64, "i32": torch.int32, "i8": torch.int8},
 }
 _AXES = {"XBLOCK": "x", "YBLOCK": "y", "ZBLOCK": "z"}
+WARPS = (2, 8)
+"""Every block size with each of these: about thirty configurations of a reduction."""
 _MARK = "@triton_heuristics."
 Clock = Callable[[Callable[[], object]], float]
 """Runs a launch as often as it likes and gives the microseconds of one."""
@@ -63,16 +66,13 @@ class LaunchedKernel:
             for name, kind in self.source.signature.items()
             if kind != "constexpr"
         ]
-        grid = tuple(
-            ceil(numels[a] / sizes[p]) for p, a in _AXES.items() if a in numels and p in sizes
-        )
-        self._function[grid or (1,)](
-            *arguments, **sizes, num_warps=row.warps, num_stages=row.stages
-        )
+        held = [(numels[axis], sizes[p]) for p, axis in _AXES.items() if p in sizes]
+        grid = tuple(ceil(elements / size) for elements, size in held) or (1,)
+        self._function[grid](*arguments, **sizes, num_warps=row.warps, num_stages=row.stages)
 
 
 def _function(text: str, name: str, folder: Path) -> Any:
-    """Triton's function of a kernel without Inductor's decorator, read from a file."""
+    """Triton's function of a kernel without Inductor's decorator; it reads its own file."""
     lines, skipping = [], False
     for line in text.splitlines():
         skipping = skipping or line.startswith(_MARK)
@@ -112,7 +112,7 @@ def config_times(
                 rows.append({**told, "reason": row.rejection or row.note})
                 continue
             try:
-                measured = clock(lambda row=row: launched.launch(row))
+                measured = clock(partial(launched.launch, row))
             except Exception as error:  # a configuration that Triton cannot launch has no time
                 rows.append({**told, "reason": reason(error)})
                 continue
@@ -132,7 +132,7 @@ def ranked_times(
         compiled = wb.aot_compile(program, (x,), grad=False)
         for kernel in compiled.report.kernels:
             if kernel.language == "triton":
-                ranked = compiled.rank_configs(kernel.id)
+                ranked = compiled.rank_configs(kernel.id, warps=WARPS)
                 times = config_times(compiled.report, ranked, device, size * size)
                 found[f"{kernel.name} ({size} x {size})"] = times
     return found

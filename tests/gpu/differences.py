@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import nan
 from typing import Any
 
 from tests.gpu.figures import print_figure, print_rows, print_unchecked
@@ -17,7 +19,10 @@ CODE = ("ptx", "sass")
 ASPECTS = ("kernel", "source", "configuration", "registers", "spills", "shared memory", *CODE)
 SETTINGS = "settings"
 """Inductor's words above the function: told where they differ, in no share."""
+_FILES = re.compile(r"[ \t]*//.*$|(?<=assertFile_)\d+\[\d+\] = \{[^}]*\}", re.MULTILINE)
+"""Where PTX names the file of a kernel, which is called by a hash and lies in a cache."""
 _FUNCTION = "@triton.jit"
+_LONGEST = 200  # letters of a line that differs
 _DEVICE, _VIRTUAL = "on the device", "for the virtual GPU"
 
 
@@ -127,7 +132,11 @@ def _configs(program: str, name: str, one: Side, other: Side) -> Iterator[Same]:
 
 def _resources(report: Report, kernel: Kernel) -> dict[str, Resources]:
     rows = [row for row in report.resources if row.kernel == kernel.id]
-    return {f"{row.choice}, {row.warps} warps, {row.stages} stages": row for row in rows}
+    return {", ".join(filter(None, _words(row))): row for row in rows}
+
+
+def _words(row: Resources) -> tuple[str, ...]:
+    return row.choice, f"num_warps={row.warps}", f"num_stages={row.stages}"
 
 
 def _values(one: Resources, other: Resources) -> dict[str, tuple[int | None, int | None]]:
@@ -154,7 +163,8 @@ def _valued(place: tuple[str, str, str, str], one: int | None, other: int | None
 
 def _code(report: Report, row: Resources, stage: str) -> str | None:
     found = (a for a in report.assembly if (a.config, a.stage) == (row.config, stage))
-    return next((report.texts.get(each.text) for each in found if each.text is not None), None)
+    text = next((report.texts.get(each.text) for each in found if each.text is not None), None)
+    return None if text is None else _FILES.sub("", text)
 
 
 def _told(place: tuple[str, str, str, str], one: str | None, other: str | None) -> Same:
@@ -167,7 +177,7 @@ def _told(place: tuple[str, str, str, str], one: str | None, other: str | None) 
     pairs = list(zip(*lines, strict=False))
     apart = [n for n, (a, b) in enumerate(pairs) if a != b]
     first = apart[0] if apart else len(pairs)
-    shown = [side[first].strip() if first < len(side) else "(its end)" for side in lines]
+    shown = [side[first].strip()[:_LONGEST] if first < len(side) else "" for side in lines]
     words = f"line {first + 1}: {shown[0]!r} {_DEVICE}, {shown[1]!r} {_VIRTUAL}"
     count = len(apart) + abs(len(lines[0]) - len(lines[1]))
     return Same(*place, "differs", f"{words}; {count} lines of {max(map(len, lines))} differ")
@@ -179,7 +189,7 @@ def share(rows: Iterable[Same]) -> tuple[float, int, int]:
     checked = [row for row in counted if row.verdict != "not checked"]
     same = sum(row.verdict == "identical" for row in checked)
     return (
-        same / len(checked) if checked else float("nan"),
+        same / len(checked) if checked else nan,
         len(checked),
         len(counted) - len(checked),
     )
@@ -189,7 +199,10 @@ def tell(rows: Sequence[Same], left_out: Mapping[str, str]) -> None:
     """Print the shares, and a row for everything that differs or was not checked."""
     value, checked, unchecked = share(rows)
     programs = len({row.program for row in rows})
-    note = f"{checked} comparisons of {programs} programs; {unchecked} not checked"
+    note = (
+        f"{checked} comparisons of {programs} programs; {unchecked} not checked; names of files in "
+    )
+    note += "PTX are left out"
     if checked:
         name = "identical: all that is compared"
         print_figure(name, value, "share", reach=SHARE, rule=">=", note=note)
@@ -199,9 +212,16 @@ def tell(rows: Sequence[Same], left_out: Mapping[str, str]) -> None:
         value, checked, unchecked = share(row for row in rows if row.aspect == aspect)
         note = f"{checked} compared, {unchecked} not checked"
         print_figure(f"identical: {aspect}", value, "share", note=note)
-    print_rows("differences", (_shown(row) for row in rows if row.verdict != "identical"))
+    print_rows("differences", _grouped(rows))
     print_rows("not compared", ({"program": n, "reason": why} for n, why in left_out.items()))
 
 
-def _shown(row: Same) -> dict[str, Any]:
-    return {name: value for name, value in asdict(row).items() if value}
+def _grouped(rows: Sequence[Same]) -> Iterator[dict[str, Any]]:
+    """What is not identical; of settings that differ alike in many kernels the first."""
+    counts = Counter(row.difference for row in rows if row.aspect == SETTINGS)
+    for row in rows:
+        if row.verdict == "identical" or (row.aspect == SETTINGS and row.difference not in counts):
+            continue
+        shown = {name: value for name, value in asdict(row).items() if value}
+        more = counts.pop(row.difference, 1) if row.aspect == SETTINGS else 1
+        yield {**shown, "kernels": more} if more > 1 else shown

@@ -10,6 +10,7 @@ from typing import Any
 
 MARK = "figure: "
 TABLE = "table: "
+_LONGEST = 400  # letters of a reason
 Step = Callable[[], object]
 
 
@@ -46,5 +47,5 @@ def run_steps(steps: Mapping[str, Step]) -> int:
 
 
 def reason(error: BaseException) -> str:
-    """The kind of an error and the first line of its message."""
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"[:300]
+    """The kind of an error and its message in one line, cut where it is long."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:_LONGEST]

@@ -11,6 +11,7 @@ import torch
 
 import workbench as wb
 from tests.gpu.figures import print_figure, print_unchecked
+from tests.gpu.tracing import kernels_of
 
 LAYERS = 100
 """Each is a product and a loop: 200 small kernels."""
@@ -71,18 +72,8 @@ def call_us(call: Callable[[], object], wait: Callable[[], object], calls: int =
     return (time.perf_counter() - start) / calls * 1e6
 
 
-def kernels_in_trace(call: Callable[[], object], device: str) -> int | None:
-    """How many kernels torch's profiler sees of one call on the device; None without any."""
-    activity = torch.profiler.ProfilerActivity
-    with torch.profiler.profile(activities=[activity.CPU, activity.CUDA]) as seen:
-        call()
-        _waiting(device)()
-    wanted = torch.autograd.DeviceType.CUDA
-    names = [event.name for event in seen.events() or () if event.device_type == wanted]
-    return sum(not name.startswith(("Memcpy", "Memset")) for name in names) or None
-
-
-def _waiting(device: str) -> Callable[[], object]:
+def waiting(device: str) -> Callable[[], object]:
+    """What waits until a device has done what was started."""
     return torch.cuda.synchronize if device == "cuda" else lambda: None
 
 
@@ -106,7 +97,7 @@ def measured(device: str, width: int = 64) -> Launching:
     compiled = wb.aot_compile(layers, (x, w), grad=False)
     report = wb.profile(compiled, (x, w)).report
     model = wb.launches(report)
-    wait = _waiting(device)
+    wait = waiting(device)
     plain_us = call_us(lambda: compiled(x, w), wait)
     graph_us, why = None, ""
     try:
@@ -119,6 +110,6 @@ def measured(device: str, width: int = 64) -> Launching:
         call_us=plain_us,
         graph_us=graph_us,
         starts=len(model.rows),
-        traced=kernels_in_trace(lambda: compiled(x, w), device),
+        traced=len(kernels_of(lambda: compiled(x, w), wait)) or None,
         no_graph=why,
     )

@@ -34,7 +34,7 @@ SAME = (
 WITHOUT_NUMBERS: Mapping[str, str] = {
     "random_numbers": "a device draws other numbers from the same seed",
     "convolution_with_batch_norm": "it writes buffers of its module, which has no other copy",
-    "kernels_of_the_user": "its own Triton kernels do not run on a CPU, as double precision does",
+    "kernels_of_the_user": "its own kernels do not run on a CPU, where double precision does",
 }
 """Programs whose results cannot be compared with a run in double precision, and why."""
 

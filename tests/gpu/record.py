@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -76,4 +77,7 @@ class GpuRecord:
         head = ", ".join(f"{name} {value}" for name, value in self.found.items())
         parts = [f"{part}: {outcome}" for part, outcome in self.outcomes.items()]
         rows = [f"{name}: {len(rows)} rows in the file" for name, rows in self.tables.items()]
-        return "\n".join((head, *(figure.row() for figure in self.figures), *rows, *parts))
+        verdicts = Counter(figure.verdict or "without a reach" for figure in self.figures)
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        figures = (figure.row() for figure in self.figures)
+        return "\n".join((head, *figures, *rows, *parts, f"figures: {counts or 'none'}"))

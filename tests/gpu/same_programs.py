@@ -80,8 +80,7 @@ class Comparing:
     def _virtual(self, program: Program) -> CrossCompiled:
         fn, args = program.made()
         asked: dict[str, Any] = {"options": dict(program.inductor), **program.settings}
-        options = CompileOptions(target=self.gpu.name, **asked)
-        return cross_compile(fn, args, {}, options, self.gpu, worker=self.worker)
+        return cross_compile(fn, args, {}, CompileOptions(**asked), self.gpu, worker=self.worker)
 
     def _on_device(self, program: Program) -> Any:
         fn, args = moved(*program.made(), self.device)
@@ -145,7 +144,12 @@ def in_double(fn: Callable[..., Any], args: Sequence[Any]) -> Callable[..., Any]
 def dtypes_of(value: Any) -> list[torch.dtype]:
     """The dtypes of the tensors in a result, in their order."""
     found: list[torch.dtype] = []
-    _mapped(value, lambda leaf: found.append(leaf.dtype) or leaf)
+
+    def note(leaf: Tensor) -> Tensor:
+        found.append(leaf.dtype)
+        return leaf
+
+    _mapped(value, note)
     return found
 
 
