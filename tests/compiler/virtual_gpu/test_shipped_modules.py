@@ -66,6 +66,22 @@ def test_what_was_sent_is_found_by_import(tmp_path: Path, monkeypatch: pytest.Mo
     assert "layers_of_a_user" not in sys.modules
 
 
+def test_the_rest_of_a_module_is_looked_for_in_its_package_that_nobody_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not on the path under the last part of its name, where a folder of that name may be."""
+    (tmp_path / "outer_of_a_user" / "inner").mkdir(parents=True)
+    (tmp_path / "outer_of_a_user" / "inner" / "layers.py").write_text("REST = 2\n")
+    (tmp_path / "layers").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    name = "outer_of_a_user.inner.layers"
+    with modules_of([(name, "Kind", Kind)]):
+        assert sys.modules[name].Kind is Kind
+        assert sys.modules[name].REST == 2
+    with modules_of([("outer_of_a_user.missing.layers", "Kind", Kind)]):
+        assert sys.modules["outer_of_a_user.missing.layers"].Kind is Kind
+
+
 def test_names_of_a_notebook_are_found_in_main() -> None:
     with modules_of([("__main__", "Kind", Kind)]):
         assert sys.modules["__main__"].Kind is Kind

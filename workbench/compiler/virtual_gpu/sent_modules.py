@@ -39,8 +39,8 @@ class _SentModule(ModuleType):
 
     def __init__(self, name: str, sent: Mapping[str, Any]):
         super().__init__(name)
-        parent = sys.modules.get(name.rpartition(".")[0])
-        self.__spec__ = PathFinder.find_spec(name, getattr(parent, "__path__", None))
+        package = name.rpartition(".")[0]
+        self.__spec__ = PathFinder.find_spec(name, _places(package) if package else None)
         if self.__spec__ is not None:
             self.__file__ = self.__spec__.origin
             if self.__spec__.submodule_search_locations is not None:
@@ -55,6 +55,15 @@ class _SentModule(ModuleType):
             self._rest = module_from_spec(spec)
             spec.loader.exec_module(self._rest)
         return getattr(self._rest, name)
+
+
+def _places(package: str) -> list[str]:
+    """The folders of a package's modules, of one that is not imported too."""
+    if package in sys.modules:
+        return list(getattr(sys.modules[package], "__path__", ()))
+    within, _, name = package.rpartition(".")
+    spec = PathFinder.find_spec(name, _places(within) if within else None)
+    return [] if spec is None else list(spec.submodule_search_locations or ())
 
 
 def _globals(values: Iterator[Any]) -> dict[str, Any]:
