@@ -3,6 +3,8 @@
 # TORCH_INDEX=URL chooses the index that torch comes from, such as that of its CPU builds; without a
 # GPU, a build with CUDA is installed only with TORCH_CUDA=1. PYTHON=… names the interpreter.
 
+# whatever the shell says, bytecode is kept: every test that starts a process would compile our sources
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?=
 BARE := $(or $(PYTHON),$(shell command -v python3.11),python3)
 TORCH_INDEX ?=

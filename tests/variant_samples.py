@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -42,6 +43,22 @@ class Block(torch.nn.Module):
         y = torch.tanh(self.first(x))
         print("in the middle", file=sys.stderr)
         return self.second(y).sin()
+
+
+class Own(dict[str, int]):
+    """A dict of the user's own class."""
+
+
+LIBRARY: Any = None
+"""A module whose `NOTED` the code reads."""
+OWN = Own()
+
+
+def noting(x: torch.Tensor) -> torch.Tensor:
+    """One entry of a library's dict, one of the user's, and a break between them."""
+    y = x * LIBRARY.NOTED["scale"]["by"]
+    print("in the middle", file=sys.stderr)
+    return y + OWN["a"]
 
 
 def made(factor: int) -> Callable[[torch.Tensor], torch.Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -15,12 +16,14 @@ from tests.bench.figure import Figure, child, empty_caches, interleaved, ratio
 
 CONDITIONS = (
     "capture light; a call: 64 floats, minima of rounds in turn; a step: two layers of width 512, "
-    "batch 128, forward, backward and SGD; a compile: a GPT-2 of 6 layers, the "
-    "smallest two Linear; caches of graphs warm"
+    "batch 128, forward, backward and SGD; a live view: its document made and packed on a thread; "
+    "a compile: a GPT-2 of 6 layers, the smallest two Linear; caches of graphs warm"
 )
 CALLS = 4000
 STEPS = 10_000
 COMPILES = 500
+VIEWED = 600
+"""Steps while a view is live: some seconds, in which it is drawn several times."""
 
 
 def figures(quick: bool = False) -> Iterator[Figure]:
@@ -35,6 +38,14 @@ def figures(quick: bool = False) -> Iterator[Figure]:
         found["step_off"],
         1.01,
     )
+    yield ratio(
+        "training step of 5 ms in a session with its view live / without (CPU s)",
+        found["viewed_on"],
+        found["viewed_off"],
+        1.01,
+    )
+    yield Figure("  the thread of the view (% of the CPU s)", found["view_share"], None,
+                 found["view_share"], 1.0, "%")  # fmt: skip
     yield ratio(
         "torch.compile of GPT-2 in a session / without (CPU s)",
         found["model_on"],
@@ -59,6 +70,9 @@ def measure_here(pairs: int, is_quick: bool) -> dict[str, object]:
     torch.set_num_threads(1)
     call_on, call_off = _calls(pairs)
     step_on, step_off = interleaved(*_both(_step_seconds()), pairs)
+    viewed = _step_seconds(VIEWED)
+    shares: list[float] = []
+    viewed_on, viewed_off = interleaved(_followed(viewed, shares), viewed, min(pairs, 5))
     compile_on, compile_off = interleaved(*_both(_compile_seconds), pairs)
     model_on, model_off = interleaved(*_both(_model_seconds()), min(pairs, 5))
     return {
@@ -66,6 +80,9 @@ def measure_here(pairs: int, is_quick: bool) -> dict[str, object]:
         "call_off": call_off,
         "step_on": step_on,
         "step_off": step_off,
+        "viewed_on": viewed_on,
+        "viewed_off": viewed_off,
+        "view_share": statistics.median(shares),
         "compile_on": compile_on,
         "compile_off": compile_off,
         "model_on": model_on,
@@ -85,6 +102,32 @@ def _both(measure: Callable[[], float]) -> tuple[Callable[[], float], Callable[[
     return inside, measure
 
 
+def _followed(measure: Callable[..., float], shares: list[float]) -> Callable[[], float]:
+    """A measurement of a session whose view is drawn anew while it runs; nothing is sent.
+
+    `shares` takes the percents of the CPU time that went into drawing.
+    """
+    import workbench as wb
+    from workbench.views.session.view import Following, SessionView
+
+    def inside() -> float:
+        drawing: list[float] = []
+
+        def timed(draw: Callable[[], object]) -> None:
+            started = time.thread_time()
+            draw()
+            drawing.append(time.thread_time() - started)
+
+        with wb.session() as session:
+            following = Following(session, SessionView(session.so_far(), "running"), timed)
+            seconds = measure(session.step)
+            shares.append(100 * sum(drawing) / (seconds * VIEWED))
+            following.end()
+        return seconds
+
+    return inside
+
+
 def _calls(pairs: int) -> tuple[float, float]:
     """µs of one call of a tiny graph: minima, with a session and without."""
     import torch
@@ -102,7 +145,7 @@ def _calls(pairs: int) -> tuple[float, float]:
     return min(on), min(off)
 
 
-def _step_seconds() -> Callable[[], float]:
+def _step_seconds(count: int = 40) -> Callable[..., float]:
     import torch
     from torch import nn
 
@@ -118,11 +161,12 @@ def _step_seconds() -> Callable[[], float]:
     for _ in range(3):
         step()
 
-    def measure() -> float:
+    def measure(ended: Callable[[], object] = lambda: None) -> float:
         started = time.process_time()
-        for _ in range(40):
+        for _ in range(count):
             step()
-        return (time.process_time() - started) / 40
+            ended()
+        return (time.process_time() - started) / count
 
     return measure
 

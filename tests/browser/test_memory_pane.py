@@ -8,20 +8,32 @@ from typing import Any
 
 import pytest
 
+from tests.browser.axe import violations
 from workbench.report import Report
 
-STEP = Report.load(Path(__file__).parents[1] / "records" / "training.wbr")
+RECORDS = Path(__file__).parents[1] / "records"
+STEP = Report.load(RECORDS / "training.wbr")
+LAYERS = Report.load(RECORDS / "layers.wbr")
 
 
 @pytest.fixture
-def memory(open_page: Callable[..., Any], tmp_path: Path) -> Iterator[Any]:
-    path = tmp_path / "step.html"
-    STEP.to_html(path)
+def opened(open_page: Callable[..., Any], tmp_path: Path) -> Iterator[Callable[[Report], Any]]:
+    """Opens the Memory pane of a record."""
     watched = open_page()
-    watched.page.goto(f"{path.as_uri()}#pane=memory")
-    watched.page.get_by_role("slider", name="Live bytes over the steps").wait_for()
-    yield watched.page
+
+    def open_(report: Report) -> Any:
+        report.to_html(tmp_path / "page.html")
+        watched.page.goto(f"{(tmp_path / 'page.html').as_uri()}#pane=memory")
+        watched.page.get_by_role("slider", name="Live bytes over the steps").wait_for()
+        return watched.page
+
+    yield open_
     assert watched.errors == watched.requests == []
+
+
+@pytest.fixture
+def memory(opened: Callable[[Report], Any]) -> Any:
+    return opened(STEP)
 
 
 def test_the_steps_are_walked_by_keys_and_lead_to_kernels(memory: Any) -> None:
@@ -65,3 +77,33 @@ def test_what_the_caller_holds_can_be_hidden(memory: Any) -> None:
     memory.get_by_role("button", name="Hide weights and inputs").click()
     memory.locator(".mem-plot b", has_text="above weights and inputs").wait_for()
     assert memory.locator(".mem-plot path").count() < count
+
+
+def test_budgets_are_walked_by_keys_with_what_each_costs(
+    opened: Callable[[Report], Any],
+) -> None:
+    budgets = opened(LAYERS)
+    budgets.get_by_role("button", name="Memory budgets").click()
+    slider = budgets.get_by_role("slider", name="Memory budget")
+    slider.focus()
+    budgets.keyboard.press("Home")
+    assert slider.get_attribute("aria-valuetext").startswith("Budget 1: peak")
+    budgets.locator(".props", has_text="its own").wait_for()
+    budgets.keyboard.press("End")
+    assert "compiled, 0 B kept" in slider.get_attribute("aria-valuetext")
+    lines = budgets.get_by_role("list", name="Computed twice, by line")
+    lines.get_by_role("button").first.click()
+    lines.locator(".sel").wait_for()
+    budgets.get_by_role("button", name="Code", exact=True).click()
+    code = budgets.locator(".bud-code").last.inner_text()
+    assert "checkpoint(layer, x, use_reentrant=False)" in code
+    compile_ = budgets.get_by_role("button", name="Compile 0")
+    assert compile_.get_attribute("aria-disabled") == "true"
+    assert violations(budgets) == []
+    budgets.get_by_role("button", name="This call").click()
+    budgets.get_by_role("button", name="module", exact=True).click()
+    peak = budgets.get_by_role("group", name="What lives at the peak")
+    peak.locator("li", has_text="layers.0–2").locator("b", has_text="× 3").wait_for()
+    opened = peak.get_by_role("button", expanded=True)
+    assert "layers.3" in opened.inner_text()
+    assert violations(budgets) == []

@@ -1,17 +1,17 @@
-"""Saves variants of a model in a process that makes no other: `broken|generating NAME PATH`.
+"""Saves variants of a model in a process that made another before: `broken|generating NAME PATH`.
 
-Guards of transformers' models count the classes that were made, so that a file fits a process that
-has made the same ones.
+transformers notes down every class that was made; a file fits a process that has made others.
 """
 
 from __future__ import annotations
 
 import sys
 
-from tests.models import broken, generating
+from tests.models import broken, generating, zoo
 
 SAVE = {"broken": broken.save, "generating": generating.save}
 
 if __name__ == "__main__":
     kind, name, path = sys.argv[1:]
+    zoo.build("gpt2" if name.startswith("llama") else "llama")
     SAVE[kind](name, path)

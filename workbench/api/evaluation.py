@@ -69,7 +69,8 @@ def fits(
         An optimizer of torch.optim by its name in small letters, and the type of what it keeps;
         None; or a number of bytes for each element of a parameter.
     layers
-        The depths that are compiled; None compiles the whole.
+        The depths that are compiled, and a third to compare with where the shallower one holds
+        other temporaries; None compiles the whole.
     total
         The layers of the whole, where the model has fewer or is made by a function.
     capacity

@@ -36,7 +36,7 @@ __all__ = [
 
 
 def show(x: Any) -> Any:
-    """What a notebook displays for a compilation, a report, a diff, a session or a sweep.
+    """What a notebook displays for a compilation, a report, a diff, a fit, a session or a sweep.
 
     Of variants it is the session in which they were compiled.
 
@@ -48,12 +48,13 @@ def show(x: Any) -> Any:
     ...
     """
     from workbench.analysis.diff.difference import Diff
+    from workbench.analysis.memory.fit import Fit
     from workbench.analysis.sweep.sweep import Sweep
     from workbench.report.session.record import Session
     from workbench.views.widgets.display import show as run
 
     found = getattr(x, "session", x)
-    return found if isinstance(found, Diff | Session | Sweep) else run(x)
+    return found if isinstance(found, Diff | Fit | Session | Sweep) else run(x)
 
 
 @overload
@@ -230,18 +231,19 @@ def memory(x: Any) -> Memory:
     `.frame()` has a row for each storage (also "memory_steps", "memory_peaks", "saved"),
     `.at_peak(by="line")` takes the peak apart, `.without("buf3")` is the peak without one of them,
     `.plot()` draws live bytes over the steps. `.missing` says what is left out: what library calls
-    take and give back inside, the optimizer.
+    take and give back inside, the optimizer. `.eager` is the peak without a compiler, where that
+    was counted or measured.
 
     Parameters
     ----------
     x
-        What `aot_compile`, `load`, `read_trace` or `inspect` returned, a report, or the path of
-        its file. Of a live compilation, `.measure(*args)` compares with a call on the CPU.
+        What `aot_compile`, `package`, `load`, `read_trace` or `inspect` returned, a report, or the
+        path of its file. Of what can be called, `.measure(*args)` compares with a call on the CPU.
 
     Raises
     ------
     UsageError
-        It has no report, or none with a generated program in Python.
+        It has no report, or none with a generated program.
 
     Examples
     --------
@@ -251,8 +253,9 @@ def memory(x: Any) -> Memory:
     from workbench.analysis.memory.memory import memory as of_report
     from workbench.artifacts.inspect.report_in import report_of
     from workbench.handles.other_targets import OtherTargets
+    from workbench.handles.package import Package
 
-    return x.memory() if isinstance(x, OtherTargets) else of_report(report_of(x))
+    return x.memory() if isinstance(x, OtherTargets | Package) else of_report(report_of(x))
 
 
 def opportunities(x: Any) -> Opportunities:
@@ -276,7 +279,7 @@ def opportunities(x: Any) -> Opportunities:
     Examples
     --------
     >>> wb.opportunities(compiled)
-    Nothing to change was found in f on host: none of 16 rules applies.
+    Nothing to change was found in f on host: none of 19 rules applies.
     """
     from workbench.artifacts.inspect.report_in import report_of
     from workbench.handles.opportunities import Opportunities

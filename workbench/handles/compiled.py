@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from workbench.handles.live_profile import LiveProfile
     from workbench.handles.recipe import Recipe
     from workbench.handles.verify import Verification
+    from workbench.processes.messages import ProgressCallback
     from workbench.report.profile import Profile
 
 
@@ -210,11 +211,13 @@ class Compiled(OtherTargets):
 
         return profile_compiled(self, args, kwargs)
 
-    def memory(self) -> Memory:
+    def memory(
+        self, *, eager: bool | None = None, progress: ProgressCallback | None = None
+    ) -> Memory:
         """As for every compilation; on the CPU it can be measured, too."""
-        from workbench.handles.memory.measured import memory_of
+        from workbench.handles.memory.measured import measurable
 
-        return memory_of(self)
+        return measurable(self, super().memory(eager=eager, progress=progress))
 
     def save(
         self,

@@ -137,7 +137,8 @@ def job_for(
     name = resolve(target).name
     there = replace(options, target="host")  # where the code runs, the GPU is the machine's own
     call = ShippedCall(target, tuple(args), dict(kwargs), there, TorchState.current())
-    return Job(Device(gpu), pack(call, name), CallerContext.current())
+    context = CallerContext.current()
+    return Job(Device(gpu), pack(call, name), context, options.counts_eager)
 
 
 def _check(options: CompileOptions, gpu: Gpu) -> None:

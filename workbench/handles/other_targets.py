@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.memory.checkpoint import Checkpoint
+    from workbench.handles.memory.live_budgets import LiveBudgets
     from workbench.handles.recipe import Recipe, Retarget
     from workbench.processes.background_task import BackgroundTask
     from workbench.processes.messages import ProgressCallback
@@ -89,26 +90,44 @@ class OtherTargets(ReportHolder):
         found: Compiled | CrossCompiled = self.retarget.on(target)
         return found
 
-    def memory(self) -> Memory:
+    def memory(
+        self, *, eager: bool | None = None, progress: ProgressCallback | None = None
+    ) -> Memory:
         """What the call holds in memory at each step, what its peak is made of; nothing is run.
 
         `.measure(*args)` of the result compares with what a call allocates, for what runs on this
-        CPU. Raises `UsageError` for a compilation without a generated program in Python.
+        CPU. With `eager=True` the peak of the call without a compiler is counted beside it, once,
+        on tensors without data; it stays in the record. By default that is done for a GPU that is
+        not here: a copy of the call runs there, in a fraction of a second. On the host Dynamo
+        captures the call once more, whose graph lets go of values earlier than Python does;
+        `.measure` has the true figure. Raises `UsageError` for a compilation without a generated
+        program.
         """
         from workbench.analysis.memory.memory import memory
+        from workbench.analysis.memory.timeline import why_unknown
+        from workbench.compiler.contract.request import TARGETS
+        from workbench.handles.memory.eager import count_eager
 
+        is_wanted = self.target not in TARGETS if eager is None else eager
+        if is_wanted and why_unknown(self.report) is None:
+            count_eager(self, progress)
         return memory(self.report)
 
     def checkpoint(self, progress: ProgressCallback | None = None) -> Checkpoint:
         """What other activation memory budgets of a training step would save and compute again.
 
         The step is compiled once more, for its joint graph; `.at(0.5)` of the result compiles a
-        budget and reads its peak, `.best()` is the lowest peak of those. Raises `UsageError` for
-        what has no backward or was loaded from a file.
+        budget and reads its peak, `.best()` is the lowest peak of those. It is the same when it is
+        asked for again. Raises `UsageError` for what has no backward or was loaded from a file.
         """
-        from workbench.handles.memory.checkpoint import Checkpoint
+        return self.live_budgets.checkpoint(progress)
 
-        return Checkpoint(self, progress)
+    @cached_property
+    def live_budgets(self) -> LiveBudgets:
+        """What tries memory budgets where a live view shows this."""
+        from workbench.handles.memory.live_budgets import LiveBudgets
+
+        return LiveBudgets(self)
 
     def rank_configs(
         self,

@@ -19,6 +19,7 @@ from workbench.handles.derived import Derived
 from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
+    from workbench.analysis.memory.memory import Memory
     from workbench.artifacts.preflight.package_variants import VariantFit
     from workbench.compiler.running.bucketed import Bucketed
     from workbench.compiler.running.model_files import Unpacking
@@ -226,6 +227,16 @@ class Package(ReportHolder, Derived):
         from workbench.handles.verify import verify_package
 
         return verify_package(self, args, kwargs)
+
+    def memory(self, model: str | None = None) -> Memory:
+        """What a call holds in memory at each step, what its peak is made of; nothing is run.
+
+        `model` names one of several. `.measure(*args)` of the result compares with what a call
+        allocates, on the CPU. Raises `ArtifactError` where the file has no report.
+        """
+        from workbench.handles.memory.packaged import memory_of_package
+
+        return memory_of_package(self, model)
 
     def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise `UsageError`: kernels inside of a library cannot be timed one by one."""

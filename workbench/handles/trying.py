@@ -139,7 +139,8 @@ def changed(call: Call, change: Opportunity) -> Call:
 
 def _converter(name: str, value: Any) -> Callable[[torch.Tensor], torch.Tensor]:
     if name == "dtype":
-        return lambda t: t.to(value) if t.dtype is torch.float32 else t
+        from_ = (torch.bfloat16, torch.float16) if value is torch.float32 else (torch.float32,)
+        return lambda t: t.to(value) if t.dtype in from_ else t
     return lambda t: t.to(memory_format=value) if t.dim() == 4 else t
 
 

@@ -1,4 +1,4 @@
-"""Rows about what a training step saves and computes again under a memory budget."""
+"""Rows about what a training step saves and computes again, and what eager would hold."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ class MemoryBudget:
     Bytes are those of tensors that the forward keeps, inputs and weights apart. Operations of what
     the backward computes again are counted by torch's formulas, its bytes as if nothing were fused.
     Tensors and operators whose sizes depend on data are in no sum; `unsized` says how many.
+    `preview_bytes` is a model of the peak above inputs: its operators one after the other, with
+    pointwise ones fused into what reads them. `peak_bytes` is the peak of the program that was
+    compiled with the budget, weights and inputs included; None until one was. `is_own`: the step
+    itself was compiled with it.
     """
 
     graph: int
@@ -23,6 +27,9 @@ class MemoryBudget:
     recomputed_bytes: int
     unsized: int
     seconds: float
+    preview_bytes: int | None = None
+    peak_bytes: int | None = None
+    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +49,34 @@ class RecomputedNode:
     line: int | None
     flops: int | None
     bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SavedReason:
+    """Why torch's partitioner keeps a value of a joint graph for the backward.
+
+    `node` is its name there and in the forward. `why` has torch's own words for what is not
+    computed again.
+    """
+
+    graph: int
+    node: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class EagerMemory:
+    """The most bytes that eager holds above weights and inputs, with the backward if there is one.
+
+    `operator` is the one at the peak. Tensors whose size data decide are in no sum: `unsized`
+    counts them. `source` says how it was counted, `missing` what is left out besides; `seconds` is
+    what counting took; None for what was measured.
+    """
+
+    bytes: int
+    operator: str
+    is_backward: bool
+    unsized: int
+    source: str
+    missing: str
+    seconds: float | None

@@ -246,12 +246,16 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """The generated program that calls the kernels of one lowered graph."""
+    """The generated program that calls the kernels of one lowered graph.
+
+    `sizes` are those that were left open, with their values in the call that was compiled.
+    """
 
     id: str
     graph: str
     is_backward: bool
     text: str | None
+    sizes: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

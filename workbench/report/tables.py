@@ -88,6 +88,12 @@ class Tables:
     recomputed = TableOf(
         memory_rows.RecomputedNode, "What the backward would compute again under each of them."
     )
+    saved_reasons = TableOf(
+        memory_rows.SavedReason, "Why torch keeps each value that the backward is given."
+    )
+    eager_memory = TableOf(
+        memory_rows.EagerMemory, "What eager would hold, where that was counted."
+    )
     artifact = TableOf(
         file_rows.ArtifactFact, "What the file is that it was saved to or loaded from."
     )

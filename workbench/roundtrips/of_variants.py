@@ -10,6 +10,8 @@ from typing import Any
 import torch
 
 from workbench.artifacts.archive.file_kinds import open_any
+from workbench.compiler.aot_files.registries import read_entries
+from workbench.compiler.aot_files.variant_files import REGISTRIES
 from workbench.compiler.aot_files.variants import target_of
 from workbench.compiler.contract.specialized_values import importable_name
 from workbench.errors import ArtifactError
@@ -48,6 +50,8 @@ def plan_of_variants(
     file, saved_s = _file_of(variants, folder)
     with open_any(file) as opened:
         digest = opened.digest
+        contract = {} if opened.manifest is None else opened.manifest.contract
+    registries = contract.get(REGISTRIES, ())
     require_same(file, not isinstance(variants, LoadedVariants) or digest == variants.digest)
     shipment.reasons.update({"torch": _NO_LOADER, CPP: _NO_CLIENT})
     fn = variants.fn
@@ -60,7 +64,8 @@ def plan_of_variants(
         "digest": digest,
         "inputs": shipment.inputs(args, kwargs, compile={"fullgraph": False}),
         "original": shipment.original(original, (), NEED_ORIGINAL),
-        "function": shipment.original(fn, (), ("ours",)),
+        # what a library noted down when the module was made; there it is only unpickled
+        "function": shipment.original(fn, (), ("ours",), noted=read_entries(registries)),
         "no_grad": False,
     }
     owner = fn if isinstance(fn, torch.nn.Module) else None

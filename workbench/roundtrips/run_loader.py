@@ -205,9 +205,15 @@ def _our_variants(order: Mapping[str, Any], watch: Stopwatch) -> Loaded:
     from workbench.handles.packages.frame_variants import load_variants
 
     watch.begin("model")
-    function = _parcel(order["function"])["call"]
+    parcel = _parcel(order["function"])
+    for module, name, entries in parcel["noted"]:
+        registry = getattr(import_module(module), name)
+        for key in entries.keys() - registry.keys():
+            dict.__setitem__(registry, key, entries[key])
     watch.begin("load")
-    loaded: Loaded = load_variants(order["file"], function, trust=order["digest"], on_miss="error")
+    loaded: Loaded = load_variants(
+        order["file"], parcel["call"], trust=order["digest"], on_miss="error"
+    )
     return loaded
 
 

@@ -70,12 +70,14 @@ class Shipment:
         }
         return self._packed(parcel)
 
-    def original(self, call: Any, receiver: tuple[Any, ...], needing: Sequence[str]) -> str | None:
+    def original(
+        self, call: Any, receiver: tuple[Any, ...], needing: Sequence[str], **more: Any
+    ) -> str | None:
         """The original; where it cannot be sent, the ways that need it get the reason."""
         why = _NO_ORIGINAL if call is None else None
         if why is None:
             try:
-                return self._packed({"call": call, "receiver": receiver})
+                return self._packed({"call": call, "receiver": receiver, **more})
             except UsageError as error:
                 why = str(error)
         self.reasons.update({way: why for way in needing if way not in self.reasons})

@@ -213,9 +213,9 @@ def _views_of_a_run(record: Any) -> Views:
 
             return Views(of_memory.text, plot=chart.plot)
         case Fit():
-            from workbench.views.memory import text as of_memory
+            from workbench.views.memory import fit
 
-            return Views(of_memory.fit_text)
+            return Views(fit.text, plot=fit.plot)
         case Session():
             from workbench.views.session import text as of_session
 
@@ -282,6 +282,10 @@ def pages_of(record: Any) -> Pages:
             from workbench.views.session import page as of_session
 
             return Pages(of_session.page, of_session.fragment)
+        case Fit():
+            from workbench.views.memory import fit
+
+            return Pages(fit.page, fit.fragment)
         case Check() | Recommendation() | Rehearsal() | Rivals() | RoundTrip() | WhyRecompiled():
             from workbench.views.answers import short
 

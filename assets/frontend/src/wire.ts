@@ -148,6 +148,61 @@ export interface SavedFile {
 }
 
 /**
+ * The budget to compile.
+ */
+export interface BudgetQuestion {
+  budget: number;
+}
+
+/**
+ * What of a line is computed again: its operators, how many, the bytes that they move. `line`
+ * is the id of a line; bytes are as if nothing were fused.
+ */
+export interface BudgetLine {
+  line: string | null;
+  place: string;
+  operators: string;
+  count: number;
+  bytes: number;
+}
+
+/**
+ * What to write for it, and where that holds.
+ */
+export interface BudgetCode {
+  title: string;
+  text: string;
+  note: string;
+}
+
+/**
+ * One budget: bytes that are kept, the peak, what it costs. `peak` is that of the compiled
+ * program, None until it was compiled; `preview` is a model of it.
+ */
+export interface Budget {
+  budget: number;
+  saved: number;
+  peak: number | null;
+  preview: number | null;
+  again: number;
+  cost: string;
+  lines: BudgetLine[];
+  code: BudgetCode[];
+}
+
+/**
+ * The budgets of a step, the largest first; `own` is its own, `best` has the lowest peak.
+ */
+export interface BudgetsPart {
+  kind: "budgets";
+  id: string;
+  own: number;
+  best: number;
+  sentence: string;
+  rows: Budget[];
+}
+
+/**
  * One configuration of a kernel for a GPU, with what it takes of a multiprocessor. `stages` are
  * those that the compiler went through, each with why its text is missing, or None.
  */
@@ -585,7 +640,8 @@ export interface Artifact {
  * how its tables are drawn. `costs` are those that are known, the one that ranks first.
  * `variable` is how code that is copied names the record, such as `compiled.report`. `file` is
  * what the result was saved to or loaded from. `no_assembly` says why no kernel has code of a
- * GPU, or is None, `no_profile` why the kernels cannot be measured from here; `cuda_graphs` is
+ * GPU, or is None, `no_profile` why the kernels cannot be measured from here, `no_budgets` why
+ * no memory budget can be tried; `has_budgets`: the part `budgets:` has some. `cuda_graphs` is
  * None where none were asked for.
  */
 export interface Document {
@@ -626,6 +682,8 @@ export interface Document {
   omitted: Record<string, number>;
   columns: Record<string, ColumnSpec[]>;
   no_profile: string | null;
+  no_budgets: string | null;
+  has_budgets: boolean;
 }
 
 /**
@@ -737,7 +795,7 @@ export interface SavedPage {
   html: string;
 }
 
-export type Part = GraphPart | CodePart | ScriptPart | BytecodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart | MemoryPart;
+export type Part = GraphPart | CodePart | ScriptPart | BytecodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart | MemoryPart | BudgetsPart;
 
 /**
  * The edited inputs that the guard sandbox asks about.
@@ -759,7 +817,7 @@ export interface TrialQuestion {
 export interface Ask {
   id: number;
   ask: string;
-  question?: GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion;
+  question?: GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion | BudgetQuestion;
 }
 
 /**
@@ -783,9 +841,9 @@ export interface StepState {
 
 /**
  * A running or ended compilation: phases so far, kernels as they are generated. `task` is
- * "measurement" where kernels are measured, "trial" where a change is tried. `can_cancel` is
- * true only where a button works (a compilation in a worker process). `words` are what it does
- * now, in plain words.
+ * "measurement" where kernels are measured, "trial" where a change is tried, "budget" where
+ * another memory budget is. `can_cancel` is true only where a button works (a compilation in a
+ * worker process). `words` are what it does now, in plain words.
  */
 export interface Progress {
   status: "idle" | "running" | "cancelled" | "failed" | "done";
@@ -795,7 +853,7 @@ export interface Progress {
   kernels: string[];
   can_cancel: boolean;
   error: string | null;
-  task?: "measurement" | "trial";
+  task?: "measurement" | "trial" | "budget";
   words?: string;
 }
 
@@ -961,21 +1019,41 @@ export interface MemoryLayer {
 }
 
 /**
- * What of the peak belongs to a line, a module or a kind; `line` is the id of a line.
+ * What of the peak belongs to a line, a module or a kind; `line` is the id of a line. It stands
+ * for so many equal layers, if `times` is not 1: `bytes` are those of all, `each` the fewest
+ * and the most of one. `parts` are the modules in it, `peak`: what runs then is in it.
  */
 export interface MemoryShare {
   name: string;
   bytes: number;
   line: string | null;
+  times: number;
+  each: [number, number];
+  parts: MemoryShare[];
+  peak: boolean;
+}
+
+/**
+ * What could be left out, in a sentence, with its bytes.
+ */
+export interface MemoryRemark {
+  text: string;
+  bytes: number;
+  line: string | null;
+  kernel: string | null;
 }
 
 /**
  * One storage, from the step `start` to the step `end`; it outlives the call where it is None.
  * `buffers` are the ids of those that lived in it, `reuse` says how each came to it. `lowers`
- * are the bytes that the peak would be lower without it.
+ * are the bytes that the peak would be lower without it. `same` is the id of the first storage
+ * that is the same in an equal layer, its own where it is the first; `in_layers` is its module,
+ * or its input, with `*` for the number of the layer.
  */
 export interface MemoryStorage {
   id: string;
+  same: string;
+  in_layers: string | null;
   value: string;
   kind: string;
   mark: string;
@@ -996,7 +1074,8 @@ export interface MemoryStorage {
  * The memory of a call; `at_peak` takes its peak apart by "line", "module" and "kind". `peaks`
  * has a word, bytes and step for each part of the call, the whole last; `kernels` and `names`
  * are what each step calls, `backward` the first step of the backward. `capacity` are the bytes
- * of the target; `missing` says what is not in the figures.
+ * of the target; `missing` says what is not in the figures. `eager` is the peak without a
+ * compiler, in bytes and in words; None where it was not counted.
  */
 export interface MemoryPart {
   kind: "memory";
@@ -1006,12 +1085,14 @@ export interface MemoryPart {
   peaks: [string, number, number][];
   base: number;
   capacity: number | null;
+  eager: [number, string] | null;
   kernels: (string | null)[];
   names: string[];
   backward: number | null;
   layers: MemoryLayer[];
   at_peak: Record<string, MemoryShare[]>;
   storages: MemoryStorage[];
+  remarks: MemoryRemark[];
   columns: ColumnSpec[];
 }
 

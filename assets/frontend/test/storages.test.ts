@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { Links } from "../src/links";
 import { PANES } from "../src/panes";
-import { HIGH, endOf, outline } from "../src/storages/part";
-import type { Embedded, MemoryPart, MemoryStorage } from "../src/wire";
+import { peakOf, peakWords } from "../src/storages/budgets";
+import { HIGH, endOf, merged, outline } from "../src/storages/part";
+import { eachWords } from "../src/storages/storages";
+import type { Budget, Embedded, MemoryPart, MemoryShare, MemoryStorage } from "../src/wire";
 import sample from "./sample.json";
 
 const REPORT = (sample as unknown as Embedded).document;
@@ -10,6 +12,8 @@ const REPORT = (sample as unknown as Embedded).document;
 function storage(id: string, more: Partial<MemoryStorage> = {}): MemoryStorage {
   return {
     id,
+    same: id,
+    in_layers: null,
     value: "mm",
     kind: "temporary",
     mark: "g1",
@@ -36,12 +40,14 @@ const PART: MemoryPart = {
   peaks: [["inference", 12, 1]],
   base: 4,
   capacity: null,
+  eager: null,
   kernels: ["k0", "k1", null],
   names: ["a", "b", "c"],
   backward: null,
   layers: [],
   at_peak: {},
   storages: [],
+  remarks: [],
   columns: [],
 };
 
@@ -69,4 +75,29 @@ test("a storage belongs to its line, its node and the kernels of its buffers", (
   expect([...links.related("m3")]).toEqual(expect.arrayContaining([kernel.id, line, node]));
   expect(links.related(kernel.id).has("m3")).toBe(true);
   expect(links.related(line).has("m3")).toBe(true);
+});
+
+test("storages of equal layers are one row with their sum, the selected one in front", () => {
+  const rows = [storage("m0"), storage("m1", { same: "m0" }), storage("m2", { bytes: 3 })];
+  const shown = merged(rows, null);
+  expect(shown.map(({ id, bytes, all }) => [id, bytes, all.length])).toEqual([
+    ["m0", 16, 2],
+    ["m2", 3, 1],
+  ]);
+  expect(merged(rows, "m1")[0]!.id).toBe("m1");
+});
+
+test("what each of several layers holds is a range where they differ", () => {
+  const share = (each: [number, number]) => ({ each }) as MemoryShare;
+  expect(eachWords(share([1000, 1000]))).toBe("1.00 kB");
+  expect(eachWords(share([1000, 2000]))).toBe("1.00 kB to 2.00 kB");
+});
+
+test("the peak of a budget is the compiled one, else the preview, which says so", () => {
+  const budget = (peak: number | null, preview: number | null) => ({ peak, preview }) as Budget;
+  expect(peakOf(budget(5, 9))).toBe(5);
+  expect(peakOf(budget(null, 9))).toBe(9);
+  expect(peakWords(budget(5000, 9))).toBe("5.00 kB, compiled");
+  expect(peakWords(budget(null, 9000))).toBe("9.00 kB by the preview");
+  expect(peakWords(budget(null, null))).toBe("not compiled");
 });

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from workbench.analysis.memory.fit import MISSING_OF_STEP, Depth, Fit
@@ -86,3 +88,11 @@ def test_nothing_fits_where_the_weights_do_not() -> None:
     assert not found.fits
     assert found.largest_batch() == 0
     assert "Model with 32 layers does not fit into that: a training step" in found.sentence
+
+
+def test_temporaries_that_grow_with_the_depth_are_noticed() -> None:
+    assert not fit(32, 300, 310).has_growing_temporaries
+    shallow, deep = depth(2, 300, 310), depth(4, 300, 310)
+    more = [size + 500 for size in deep.kinds["temporary"]]
+    placed = replace(deep, kinds={**deep.kinds, "temporary": more})
+    assert replace(fit(32, 300, 310), depths=(shallow, placed)).has_growing_temporaries

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -17,14 +16,16 @@ from workbench.analysis.memory.events import (
     Give,
     Hold,
     LetGo,
+    Program,
     Share,
     Take,
     strided_bytes,
 )
-from workbench.analysis.memory.python_program import PythonProgram, read_python_program
+from workbench.analysis.memory.line_events import line_events
+from workbench.analysis.memory.python_program import read_python_program
 
 
-def read(body: str, more: str = "") -> PythonProgram:
+def read(body: str, more: str = "") -> Program:
     lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
     program = read_python_program(f"def call(args):\n{lines}\n{more}")
     assert program is not None
@@ -154,14 +155,42 @@ def test_a_statement_of_several_lines_is_read_whole() -> None:
     )
 
 
-def test_what_is_left_out_before_parsing_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "buf1 = f(a) + g(b)",
+        "buf1 = f(a).view(b)",
+        "f(a), g(b)",
+        "f(a); del b",
+        "kernel('a)')",
+        "buf1 = s0",
+        "buf1 = empty_strided_cpu((s0, 2), (2, 1), torch.float32)",
+        "buf1 = empty_strided_cpu((2,), (1,), torch.float3)",
+        "buf1 = aten.convolution_backward.default(a, [True, False])",
+        "a = args",
+        "return buf1",
+        "return (buf1, f(a), )",
+        "del a[0]",
+        "b = as_strided(a, (2,), (1,))",
+        "if buf0.item():",
+    ],
+)
+def test_a_line_without_one_of_the_forms_is_left_to_the_parser(line: str) -> None:
+    assert line_events(line, ()) is None
+
+
+def test_a_name_of_a_number_is_no_memory() -> None:
+    assert line_events("buf1 = buf0", ()) == (Share("buf1", "buf0"),)
+    assert line_events("buf1 = buf0", ("buf0",)) is None
+
+
+def test_lines_are_read_as_the_parser_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
     records = Path(__file__).parents[2] / "records"
     reports = [wb.Report.load(path) for path in sorted(records.glob("*.wbr"))]
     texts = [report.texts[row.text or ""] for report in reports for row in report.wrappers]
     assert len(texts) > 1
     found = [read_python_program(text) for text in texts]
     assert all(found)
-    never = re.compile("(?!)()()")
-    for name in ("_VIEW", "_CALLED", "_MADE_ALIKE"):
-        monkeypatch.setattr(python_program, name, never)
+    monkeypatch.setattr(python_program, "line_events", lambda line, sizes: None)
+    monkeypatch.setattr(python_program, "example", lambda line: None)
     assert [read_python_program(text) for text in texts] == found

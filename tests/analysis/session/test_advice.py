@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.report.session.sample import session
 from workbench.analysis.session.advice import advice, why_slow
 from workbench.report.session.record import Session
-from workbench.report.session.rows import Compile
+from workbench.report.session.rows import Compile, SessionRecompile
 from workbench.report.table import Table
 
 
@@ -32,6 +34,18 @@ def test_a_slow_step_says_why_and_a_usual_one_says_nothing() -> None:
     assert "size mismatch at index 0" in why_slow(session(), 2)
     assert why_slow(session(), 3) == ""
     assert why_slow(session(), 99) == ""
+
+
+def test_another_number_of_arguments_is_no_size_to_be_marked() -> None:
+    """As where decoding is called with a cache and the prefill before it without one."""
+    made = session()
+    (row,) = (one for one in made.tables["recompiles"] if one.nearest)
+    of_length = {"kind": "length", "source": "len(kwargs)", "expected": "6", "actual": ""}
+    rows = Table.of(SessionRecompile, [replace(row, **of_length)])
+    found = advice(Session(made.header, {**made.tables, "recompiles": rows}, {}))
+    (sentence,) = (one.sentence for one in found if one.kind == "recompile")
+    assert "last since len(kwargs) was not 6" in sentence
+    assert "mark_dynamic" not in sentence
 
 
 def test_a_recompile_whose_compile_is_not_there_has_no_place() -> None:

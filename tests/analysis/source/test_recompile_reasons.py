@@ -54,6 +54,10 @@ from workbench.analysis.source.recompile_reasons import Reason, reason_of
             ),
         ),
         ("!0/1/0: 2 <= x.size()[0]", Reason("!0/1/0", "2 <= x.size()[0]", "size")),
+        (
+            "0/0: len(kwargs) == 6",
+            Reason("0/0", "len(kwargs) == 6", "length", "len(kwargs)", "6"),
+        ),
         ("something new", Reason("", "something new", "other")),
     ],
 )  # fmt: skip

@@ -94,6 +94,8 @@ def _is_there(name: tp.Name) -> bool:
 
 def _signature(value: Any) -> str:
     """The parameters with their kinds, `…` for a default."""
+    if inspect.isbuiltin(value):  # Python 3.13 guesses those of some
+        return BUILTIN
     try:
         parameters = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):

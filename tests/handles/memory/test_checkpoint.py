@@ -77,6 +77,44 @@ def test_a_budget_that_is_compiled_has_a_peak_and_saves_what_was_said(
     assert checkpoint.sentence.partition(":")[0] in " ".join(repr(checkpoint).split())
 
 
+def test_what_is_known_is_in_the_record_of_the_step(step: Any, checkpoint: Checkpoint) -> None:
+    checkpoint.at(0.0)
+    assert step.checkpoint() is checkpoint
+    rows = {row.budget: row for row in step.report.memory_budgets}
+    assert set(BUDGETS) <= set(rows)
+    assert [row.budget for row in rows.values() if row.is_own] == [1.0]
+    known = {point.budget: point.peak_bytes for point in checkpoint.budgets.points}
+    assert {budget: row.peak_bytes for budget, row in rows.items()} == known
+    previews = [point.preview_bytes for point in checkpoint.budgets.points]
+    assert previews[0] == step.memory().peak
+    assert all(preview is not None and preview > step.memory().base for preview in previews)
+    step.update(step.report)  # as a view does that is told
+
+
+def test_a_view_looks_at_budgets_and_compiles_one_in_the_background(step: Any) -> None:
+    assert step.live_budgets.why_not is None
+    job = step.live_budgets.start(0.0)
+    point = job.result(120)
+    assert (point.budget, job.progress["status"]) == (0.0, "done")
+    assert point.peak_bytes == step.checkpoint().compiled[0.0].memory().peak
+
+
+@pytest.mark.slow
+def test_the_code_that_is_pasted_saves_what_it_says(checkpoint: Checkpoint, step: Any) -> None:
+    """A region saves exactly what the budget does."""
+    _, region = checkpoint.snippets(0.0)[:2]
+
+    class Region(Step):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            names = {"torch": torch, "model": super().forward, "x": x}
+            with torch.autograd.graph.region_activation_memory_budget(0.0):
+                return names["model"](names["x"])
+
+    assert "region_activation_memory_budget(0)" in region.text
+    made = wb.aot_compile(Region(), (X,), grad=True)
+    assert made.memory().saved_bytes == checkpoint.at(0.0).saved_bytes
+
+
 @pytest.mark.slow
 def test_the_own_budget_is_that_of_the_compilation() -> None:
     with tp.FUNCTORCH_CONFIG.get().patch(activation_memory_budget=0.0):

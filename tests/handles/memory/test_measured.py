@@ -38,6 +38,15 @@ def test_every_program_is_as_the_profiler_sees_it(name: str, grad: bool) -> None
     check(name, grad)
 
 
+@pytest.mark.slow
+def test_a_step_with_its_program_in_cpp_is_as_the_profiler_sees_it() -> None:
+    fn, args = PROGRAMS["mlp"]()
+    found = wb.aot_compile(fn, args, grad=True, options={"cpp_wrapper": True}).memory()
+    assert [row.scope for row in found.peaks] == ["forward", "backward", "step"]
+    assert found.saved_bytes > 0
+    assert found.measure(*args).error == pytest.approx(0, abs=0.001)
+
+
 def test_gradients_that_were_there_stay() -> None:
     module, x = MLP(), torch.randn(8, 128)
     compiled = wb.aot_compile(module, (x,), grad=True)

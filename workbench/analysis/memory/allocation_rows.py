@@ -54,14 +54,14 @@ class _Allocations:
         """The FX node of the value that it is allocated for."""
         for name in storage.names:
             row = self._timeline.buffers.get((storage.program, name))
-            node = self._timeline.nodes.get(row.node or "") if row is not None else None
+            node = self._timeline.node(row.node) if row is not None else None
             if node is not None:
                 return node
         return None
 
     def _without(self, storage: Storage, last: int) -> int:
         first = storage.first_moment
-        inside = max(self._moments[first:last], default=0) - storage.bytes
+        inside = self._moments[self._peak_at] - storage.bytes  # it lives there
         before = self._before[first - 1] if first else 0
         after = self._after[last] if last < len(self._moments) else 0
         return max(inside, before, after)

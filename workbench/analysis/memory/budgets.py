@@ -28,7 +28,8 @@ class BudgetPoint:
     at the full rates of the GPU, and its operators one by one with their traffic; None on the host,
     and `most_us` where data decide a size. `unsized` counts tensors and operators of which that is
     so: they are in no sum. `peak_bytes` is that of the compiled program, None until the budget was
-    compiled.
+    compiled. `preview_bytes` is a model of it: the peak of the step's own budget, and by how much a
+    walk over the operators differs from that of the own one; None in older records.
     """
 
     budget: float
@@ -40,6 +41,7 @@ class BudgetPoint:
     most_us: float | None
     unsized: int = 0
     peak_bytes: int | None = None
+    preview_bytes: int | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,6 +124,7 @@ def points_of(
 ) -> tuple[BudgetPoint, ...]:
     """The budgets of a record, the largest first, with the peaks that are known."""
     known = dict(peaks or {})
+    previews = _previews(report, known)
     found = []
     for budget in sorted({row.budget for row in report.memory_budgets}, reverse=True):
         rows = [row for row in report.memory_budgets if row.budget == budget]
@@ -138,9 +141,34 @@ def points_of(
                 most_us=most,
                 unsized=sum(row.unsized for row in rows),
                 peak_bytes=known.get(budget),
+                preview_bytes=previews.get(budget),
             )
         )
     return tuple(found)
+
+
+def recorded_budgets(report: Report, gpu: Gpu | None) -> Budgets | None:
+    """The budgets that a record has, with the peaks that were known when it was saved."""
+    rows = report.memory_budgets
+    own = next((row.budget for row in rows if row.is_own), None)
+    if own is None:  # recorded for the preview alone
+        return None
+    peaks = {row.budget: row.peak_bytes for row in rows if row.peak_bytes is not None}
+    points = points_of(report, gpu, peaks)
+    return Budgets(report.request.name, own, points, tuple(report.recomputed))
+
+
+def _previews(report: Report, peaks: Mapping[float, int]) -> dict[float, int]:
+    """The model of each peak, moved so that it is right for a budget whose peak is known."""
+    sums: dict[float, int] = {}
+    for row in report.memory_budgets:
+        if row.preview_bytes is not None:
+            sums[row.budget] = sums.get(row.budget, 0) + row.preview_bytes
+    own = next((row.budget for row in report.memory_budgets if row.is_own), None)
+    at = own if own in peaks else next((budget for budget in sums if budget in peaks), None)
+    if at is None or at not in sums:
+        return {}
+    return {budget: max(0, peaks[at] + size - sums[at]) for budget, size in sums.items()}
 
 
 def _times(rows: Iterable[RecomputedNode], gpu: Gpu) -> tuple[float, float | None]:

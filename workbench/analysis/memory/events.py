@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -71,6 +71,24 @@ class Give:
 
 
 Event = Take | Allocate | Share | Drop | Call | Hold | LetGo | Give
+
+
+@dataclass(frozen=True)
+class Program:
+    """The events of a program, the bytes of its inputs and its sizes by name.
+
+    Sizes that were left open have the value that they had when it was compiled: `is_sized_by_hint`
+    says that there are some. `branches` counts what is chosen while it runs, loops too; it is
+    left out, as are `unread` lines.
+    """
+
+    events: tuple[Event, ...]
+    input_bytes: Mapping[str, int]
+    sizes: Mapping[str, int]
+    is_sized_by_hint: bool
+    branches: int
+    unread: int = 0
+
 
 ITEM_BYTES = {
     **dict.fromkeys(("complex128",), 16),

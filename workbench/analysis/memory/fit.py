@@ -5,9 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from workbench.analysis.memory.layers import (
+    HELD,
+    LayerRow,
+    ModuleShare,
+    extended,
+    module_shares,
+    rows_of,
+)
 from workbench.analysis.memory.memory import Memory, stacked
 from workbench.analysis.memory.rows import FitPart
 from workbench.errors import UsageError
@@ -15,13 +23,18 @@ from workbench.number_text import number_text, plural
 from workbench.report.presenting import Presented, presenter
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     import pandas
+    from matplotlib.figure import Figure
 
 _FIXED = ("weights", "constant", "gradient")  # whatever the batch is
+_PASSING = ("temporary", "library result", "workspace", "pool")
 _OPTIMIZER = "optimizer"
 AXES = {"batch": 0, "length": 1}
 """What may be doubled, by the dimension of the inputs."""
 _FAR = 2**20
+_SLIGHT = 0.002  # of the peak: such as a mask
 MISSING = (
     "the context of the device and the workspaces of its libraries (some hundred MB), memory that "
     "library calls take and give back, fragmentation"
@@ -37,7 +50,8 @@ class Depth:
     """What one call of a model with so many layers holds.
 
     `kinds` has the bytes of each kind of storage that live at each step, `backward` is the step
-    with which the backward begins. `optimizer` is its state, in bytes.
+    with which the backward begins. `optimizer` is its state, in bytes. `modules` says what lives at
+    a step by module.
     """
 
     layers: int
@@ -47,12 +61,17 @@ class Depth:
     optimizer: int
     saved: int
     seconds: float
+    modules: Callable[[int], tuple[ModuleShare, ...]] | None = field(default=None, compare=False)
 
     def at(self, place: Place) -> Mapping[str, int]:
         """Bytes by kind at a step."""
-        start, end = (0, self.backward) if not place.is_backward else (self.backward, self.steps)
-        step = start + place.steps if place.is_from_start else end - 1 - place.steps
+        step = self.step(place)
         return {kind: sizes[step] for kind, sizes in self.kinds.items()}
+
+    def step(self, place: Place) -> int:
+        """The number of a step."""
+        start, end = (0, self.backward) if not place.is_backward else (self.backward, self.steps)
+        return start + place.steps if place.is_from_start else end - 1 - place.steps
 
 
 @dataclass(frozen=True)
@@ -83,7 +102,16 @@ def depth_of(memory: Memory, layers: int, optimizer: int, seconds: float) -> Dep
     kinds = stacked(memory)
     first = next((row.step for row in memory.steps if row.is_backward), len(memory.steps))
     count = len(memory.steps)
-    return Depth(layers, kinds, count, first, optimizer, memory.saved_bytes, seconds)
+    return Depth(
+        layers,
+        kinds,
+        count,
+        first,
+        optimizer,
+        memory.saved_bytes,
+        seconds,
+        partial(module_shares, memory),
+    )
 
 
 def _places(depths: Sequence[Depth]) -> Iterator[Place]:
@@ -118,9 +146,41 @@ class Fit(Presented):
     def parts(self) -> tuple[FitPart, ...]:
         """What the peak is made of, most first."""
         place, kinds = self._peak(self.layers, None, 1)
-        rows = [FitPart(kind, round(size), place, self._source) for kind, size in kinds.items()]
-        rows.append(FitPart(_OPTIMIZER, self._optimizer, "all the time", "arithmetic"))
+        each = {kind: self._each([d.at(place).get(kind, 0) for d in self.depths]) for kind in kinds}
+        rows = [
+            FitPart(kind, round(size), str(place), self._source, *self._split(size, each[kind]))
+            for kind, size in kinds.items()
+        ]
+        size, of_each = self._optimizer, self._each([d.optimizer for d in self.depths])
+        state = self._split(size, of_each)
+        rows.append(FitPart(_OPTIMIZER, size, "all the time", "arithmetic", *state))
         return tuple(sorted((row for row in rows if row.bytes), key=lambda row: -row.bytes))
+
+    @cached_property
+    def modules(self) -> tuple[ModuleShare, ...]:
+        """What lives at the peak by module, most first; equal layers are one.
+
+        Weights and inputs, which the caller holds, and the optimizer are in `parts`. It is of the
+        deepest program that was compiled; further layers are like those that most of its layers are
+        equal to, so that the sum is not exactly that of `parts`.
+        """
+        deepest = self.depths[-1]
+        if deepest.modules is None:
+            return ()
+        place, _ = self._peak(self.layers, None, 1)
+        shares = (s for s in deepest.modules(deepest.step(place)) if s.name not in HELD)
+        return extended(shares, self.layers - deepest.layers)
+
+    def _each(self, sizes: Sequence[float]) -> float | None:
+        """Bytes for each layer, by the line through the depths."""
+        first, last = self.depths[0].layers, self.depths[-1].layers
+        return None if first == last else (sizes[-1] - sizes[0]) / (last - first)
+
+    def _split(self, size: float, each: float | None) -> tuple[int | None, int | None]:
+        """What is there once, and for each layer."""
+        if each is None:
+            return None, None
+        return round(size - each * self.layers), round(each)
 
     @property
     def peak(self) -> int:
@@ -136,6 +196,23 @@ class Fit(Presented):
     def fits(self) -> bool:
         """Whether the peak is within the capacity; what `missing` names comes on top."""
         return self.peak <= self.capacity
+
+    @property
+    def has_growing_temporaries(self) -> bool:
+        """Whether more temporaries live at the peak of one depth than of the other.
+
+        Then a program may place its buffers otherwise than that of the other depth, and the line
+        through both is to be compared with a third. One of two buffers that layers write in turn
+        may be the output: that is no growth.
+        """
+        place, _ = self._peak(self.layers, None, 1)
+        here = [depth.at(place) for depth in self.depths]
+        slight = _SLIGHT * max(sum(kinds.values()) for kinds in here)
+        for passing in (_PASSING, (*_PASSING, "output")):
+            sizes = [sum(kinds.get(kind, 0) for kind in passing) for kinds in here]
+            if max(sizes) - min(sizes) <= slight:
+                return False
+        return True
 
     def largest_batch(self) -> int:
         """The largest batch whose peak is within the capacity; 0 for none.
@@ -181,11 +258,11 @@ class Fit(Presented):
         _, kinds = self._peak(self.layers, what, factor)
         return sum(kinds.values()) + self._optimizer
 
-    def _peak(self, layers: int, what: str | None, factor: float) -> tuple[str, Bytes]:
+    def _peak(self, layers: int, what: str | None, factor: float) -> tuple[Place, Bytes]:
         """The place with the most bytes, and what they are."""
         twice = None if what is None or self.doubled is None else self.doubled(what)
         found = (
-            (str(place), self._at(place, layers, twice, factor))
+            (place, self._at(place, layers, twice, factor))
             for place in _places((*self.depths, *([] if twice is None else [twice])))
         )
         return max(found, key=lambda item: sum(item[1].values()))
@@ -228,9 +305,21 @@ class Fit(Presented):
             f"{number_text(self.capacity, 'bytes')} ({largest})."
         )
 
-    def frame(self) -> pandas.DataFrame:
-        """The parts of the peak as a DataFrame."""
-        return presenter().rows_frame(self.parts, FitPart)
+    def frame(self, name: str = "parts") -> pandas.DataFrame:
+        """The `"parts"` of the peak as a DataFrame, or its `"modules"`; raises `UsageError`."""
+        if name == "parts":
+            return presenter().rows_frame(self.parts, FitPart)
+        if name != "modules":
+            raise UsageError(f"There is no table {name!r}: ask for 'parts' or 'modules'.")
+        return presenter().rows_frame(rows_of(self.modules), LayerRow)
+
+    def plot(self) -> Figure:
+        """The parts of the peak on one bar, beside the capacity."""
+        return presenter().plot(self)
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """A page; without a path its text."""
+        return presenter().page(self, path)
 
 
 def _line(points: Sequence[tuple[int, float]], at: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from workbench.report import Graph, Report
@@ -10,6 +11,8 @@ from workbench.report import Graph, Report
 _SAVED = "SavedForBackwardsAOTOutput"
 _DESCRIBED = "AOTOutput("
 _TANGENT = "tangents_"
+_NAMES = re.compile(r"[(\[]\s*(?:[A-Za-z_]\w*\s*,\s*)*[A-Za-z_]\w*\s*,?\s*[)\]]")
+_NAME = re.compile(r"\w+")
 
 
 def forward_outputs(report: Report, taken: Sequence[str]) -> list[tuple[str, bool]]:
@@ -46,8 +49,13 @@ def _lines_of_return(text: str) -> Iterator[tuple[str, str]]:
 
 def _outputs(code: str) -> Iterator[tuple[str, int]]:
     """Each output as it is written, with its line."""
-    if not code.strip():
+    code = code.strip()
+    if not code:
         return
-    value = ast.parse(code.strip(), mode="eval").body
+    if _NAMES.fullmatch(code):  # parsing hundreds of names takes long
+        for number, line in enumerate(code.splitlines(), 1):
+            yield from ((name, number) for name in _NAME.findall(line))
+        return
+    value = ast.parse(code, mode="eval").body
     for part in value.elts if isinstance(value, ast.Tuple | ast.List) else [value]:
         yield ast.unparse(part), part.lineno

@@ -11,6 +11,13 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.analysis.memory.allocation_rows import allocation_rows
+from workbench.analysis.memory.peaks import (
+    BASE,
+    eager_peak,
+    missing_of,
+    peaks_of,
+    why_no_eager,
+)
 from workbench.analysis.memory.rows import (
     KINDS,
     Allocation,
@@ -28,9 +35,6 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
 
-_BASE = ("weights", "constant", "input")
-_SCRATCH = "memory that library calls take and give back while they run"
-_OPTIMIZER = "the optimizer"
 By = Literal["line", "module", "kind", "value"]
 TABLES: Mapping[str, type] = {
     "allocations": Allocation,
@@ -43,7 +47,7 @@ TABLES: Mapping[str, type] = {
 def memory(report: Report) -> Memory:
     """The memory of a call, from the text of its generated programs; nothing is run.
 
-    Raises `UsageError` for a record without a program in Python.
+    Raises `UsageError` for a record without a generated program.
     """
     return report.once(_counted)
 
@@ -87,51 +91,23 @@ class Memory(Presented):
 
     @cached_property
     def peaks(self) -> tuple[MemoryPeak, ...]:
-        """The peak of each part of the call, that of the whole last."""
-        walk, wrappers = self.timeline.walk, self.timeline.wrappers
-        backward = {n for n, wrapper in enumerate(wrappers) if wrapper.is_backward}
-        first = next((n for n, s in enumerate(walk.steps) if s.program in backward), None)
-        if first is None:
-            return (self._peak("inference", 0, len(walk.steps)),)
-        return (
-            self._peak("forward", 0, first),
-            self._peak("backward", first, len(walk.steps)),
-            self._peak("step", 0, len(walk.steps)),
-        )
-
-    def _peak(self, scope: str, start: int, end: int) -> MemoryPeak:
-        last = len(self.timeline.walk.steps) - 1
-        moments = self.timeline.walk.moments
-        inside = [(b, -min(step, last)) for b, step in moments if start <= min(step, last) < end]
-        bytes_, place = max(inside, default=(0, 0))
-        step = self.timeline.walk.steps[-place] if inside and last >= 0 else None
-        return MemoryPeak(
-            scope,
-            bytes_,
-            self._base_bytes,
-            -place,
-            self.timeline.kernels[-place] if step else None,
-            step.kernel if step else "",
-            self.missing,
-        )
+        """The peak of each part of the call, that of the whole last; eager is not among them."""
+        return peaks_of(self.timeline)
 
     @cached_property
-    def _base_bytes(self) -> int:
-        pairs = zip(self.timeline.walk.storages, self.timeline.kinds, strict=True)
-        return sum(storage.bytes for storage, kind in pairs if kind in _BASE)
+    def eager(self) -> MemoryPeak | None:
+        """The peak of the call without a compiler; None where it was not counted."""
+        return eager_peak(self.report, self.base)
+
+    @property
+    def why_no_eager(self) -> str:
+        """Why eager's peak is not known, in a sentence; empty where it is."""
+        return why_no_eager(self.report)
 
     @cached_property
     def missing(self) -> str:
         """What the figures leave out."""
-        left = []
-        if any("." in step.kernel for step in self.timeline.walk.steps):  # extern_kernels.mm
-            left.append(_SCRATCH)
-        if any(wrapper.is_backward for wrapper in self.timeline.wrappers):
-            left.append(_OPTIMIZER)
-        unknown = tuple(dict.fromkeys(self.timeline.walk.unknown))
-        if unknown:
-            left.append(f"results of library calls of unknown size ({', '.join(unknown)})")
-        return "; ".join((*left, *self.timeline.notes))
+        return missing_of(self.timeline)
 
     @cached_property
     def allocations(self) -> tuple[Allocation, ...]:
@@ -170,6 +146,7 @@ class Memory(Presented):
         places = {id(s): n for n, s in enumerate(self.timeline.walk.storages)}
         places_of_nodes = self.report.node_rows.get(_last_forward(self.report) or "", [])
         nodes = {row.name: row for row in map(self.report.nodes.__getitem__, places_of_nodes)}
+        reasons = {row.node: row.why for row in self.report.saved_reasons}
         rows = []
         for name, storage in self.timeline.saved:
             owner = self.allocations[places[id(storage)]]
@@ -180,6 +157,7 @@ class Memory(Presented):
                     0 if storage.is_given else storage.bytes,
                     owner.id,
                     owner.kind,
+                    reasons.get(name),
                     node.id if node else owner.node,
                     node.file if node else owner.file,
                     node.line if node else owner.line,
@@ -233,9 +211,10 @@ class Memory(Presented):
             f"{number_text(above, 'bytes')} of them above weights and inputs, "
             f"at {whole.kernel or whole.name or 'its start'}"
         )
-        ours = [row for row in self.allocations if row.at_peak and row.kind not in _BASE]
+        ours = [row for row in self.allocations if row.at_peak and row.kind not in BASE]
+        eager = "" if self.eager is None else _eager_words(self.eager, whole)
         if not ours or not above:
-            return f"{words}."
+            return f"{words}.{eager}"
         largest = max(ours, key=lambda row: row.bytes)
         place = f" of line {largest.line}" if largest.line else ""
         lowered = whole.bytes - (largest.peak_without or whole.bytes)
@@ -246,7 +225,7 @@ class Memory(Presented):
         )
         return (
             f"{words}; {number_text(largest.bytes, 'bytes')} of that are {largest.value}{place} "
-            f"({largest.kind}){more}."
+            f"({largest.kind}){more}.{eager}"
         )
 
     def measure(self, *args: Any, **kwargs: Any) -> Any:
@@ -276,7 +255,7 @@ class Memory(Presented):
         return {
             "allocations": self.allocations,
             "memory_steps": self.steps,
-            "memory_peaks": self.peaks,
+            "memory_peaks": self.peaks if self.eager is None else (*self.peaks, self.eager),
             "saved": self.saved,
         }[table]
 
@@ -285,12 +264,18 @@ class Memory(Presented):
         return presenter().plot(self)
 
 
+def _eager_words(eager: MemoryPeak, compiled: MemoryPeak) -> str:
+    more = eager.bytes - compiled.bytes
+    size = f"{number_text(abs(more), 'bytes')} {'more' if more > 0 else 'less'}"
+    return f" Eager holds {number_text(eager.bytes, 'bytes')}, {size if more else 'as much'}."
+
+
 def _key(row: Allocation, by: By) -> str:
     if by == "kind":
         return row.kind
     if by == "value":
         return row.value
-    if row.kind in _BASE:
+    if row.kind in BASE:
         return row.kind
     if by == "module":
         return row.module or "no module"

@@ -15,8 +15,8 @@ from workbench.analysis.memory.timeline import why_unknown
 from workbench.errors import UsageError
 from workbench.report import Report
 
-QUICK = 250_000
-"""Letters of programs that are read in less than a tenth of a second."""
+QUICK = 500_000
+"""Letters of programs that are read at once: in a few hundredths of a second."""
 _SOURCE = "counted: bytes allocated for a kernel that live when the memory is at its peak"
 _UNKNOWN = "the program does not call it"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import operator
 import re
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from workbench.analysis.memory.events import (
@@ -17,36 +17,17 @@ from workbench.analysis.memory.events import (
     Give,
     Hold,
     LetGo,
+    Program,
     Share,
     Take,
     strided_bytes,
 )
+from workbench.analysis.memory.line_events import MADE, NO_KERNELS, VIEWS, example, line_events
+from workbench.analysis.memory.python_lines import function_blocks, units
 
-_VIEWS = ("reinterpret_tensor", "alloc_from_pool", "as_strided")
-_NO_KERNELS = (
-    "assert_size_stride",
-    "assert_alignment",
-    "copy_misaligned",
-    "clear",
-    "set_device",
-    "get_raw_stream",
-    "size",
-    "stride",
-    "print",
-    "check_memory_step",
-    "track_tensor",
-)
 _EXAMPLES = ("get_args", "benchmark_compiled_module")  # before torch 2.13 it is in the latter
-_FUNCTION = re.compile(
-    rf"^(?P<indent> *)def (?P<name>call|partition_\d+|{'|'.join(_EXAMPLES)})\(", re.MULTILINE
-)
-_IDLE = re.compile(r"^ *(?:assert_size_stride\(|assert_alignment\(|#).*\n", re.MULTILINE)
-# what a line says beyond this is not read, or stands on many lines: parsing takes most of the time
-_VIEW = re.compile(r"\breinterpret_tensor\((\w+), \([^()]*\), \([^()]*\), [^(),]*\)")
-_CALLED = re.compile(r"^( *)(?!reinterpret_tensor\()([A-Za-z_][\w.]*)\(.*\)$", re.MULTILINE)
-_MADE_ALIKE = re.compile(r"^( *\w+ = )((?:empty_strided\w*|rand_strided)\(.*\))$", re.MULTILINE)
-_ALIKE = "__alike_"
-_MADE = ("buf", "workspace")  # the names of what library calls make
+_FUNCTION = re.compile(rf"def (?P<name>call|partition_\d+|{'|'.join(_EXAMPLES)})\(")
+_CALL = re.compile(r"def (?P<name>call)\(")
 _WITHOUT_MEMORY = {  # sizes, and tensors of ragged batches: torch's native_functions.yaml
     "_scaled_dot_product_flash_attention.": (2, 3, 4, 5),
     "_scaled_dot_product_cudnn_attention.": (2, 3, 4, 5),
@@ -61,115 +42,76 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 }
 
 
-@dataclass(frozen=True)
-class PythonProgram:
-    """The events of a program, the bytes of its inputs and its sizes by name.
-
-    Sizes that were left open have the value that they had when it was compiled: `is_sized_by_hint`
-    says that there are some. `branches` counts what is chosen while it runs, loops too; it is
-    left out.
-    """
-
-    events: tuple[Event, ...]
-    input_bytes: Mapping[str, int]
-    sizes: Mapping[str, int]
-    is_sized_by_hint: bool
-    branches: int
+_Unit = ast.stmt | tuple[Event, ...]
 
 
 def is_python_program(text: str) -> bool:
     """Whether a text has the function `call` in Python, without reading it."""
-    return any(match["name"] == "call" for match in _FUNCTION.finditer(text))
+    return any(name == "call" for name, _ in function_blocks(text, _CALL))
 
 
-def read_python_program(text: str) -> PythonProgram | None:
+def read_python_program(text: str) -> Program | None:
     """The program of a text; None where the text has no function `call` in Python."""
-    functions = {name: made for name, made in _functions(text) if made is not None}
+    blocks = dict(function_blocks(text, _FUNCTION))
+    input_bytes, hints = _examples(blocks[name] for name in _EXAMPLES if name in blocks)
+    functions = {}
+    for name in blocks.keys() - set(_EXAMPLES):
+        with suppress(SyntaxError, ValueError):
+            functions[name] = units(blocks[name], lambda line: line_events(line, hints))
     if "call" not in functions:
         return None
-    input_bytes, hints = _examples(functions.get(name) for name in _EXAMPLES)
     reader = _Reader(functions, dict(hints))
-    events = tuple(reader.body(functions["call"].body))
+    events = tuple(reader.body(functions["call"]))
     symbols = {name for name in reader.sizes if name not in hints}
-    return PythonProgram(events, input_bytes, reader.sizes, bool(symbols), reader.branches)
+    return Program(events, input_bytes, reader.sizes, bool(symbols), reader.branches)
 
 
-def _functions(text: str) -> Iterator[tuple[str, ast.FunctionDef | None]]:
-    """The functions that are read; the sources of kernels, most of a text, are not parsed."""
-    for match in _FUNCTION.finditer(text):
-        indent = match["indent"]
-        after = re.compile(rf"^(?!{indent} )[^\s#]|^{indent}(?=[^\s#])", re.MULTILINE)
-        end = after.search(text, match.end())
-        block = text[match.start() : end.start() if end else len(text)]
-        try:
-            made = _parsed(f"{_IDLE.sub('', block).rstrip()}\n{indent}    pass\n")
-        except (SyntaxError, ValueError):
-            continue
-        yield match["name"], made if isinstance(made, ast.FunctionDef) else None
-
-
-def _parsed(block: str) -> ast.stmt:
-    """The function of a block; lines that differ in a name alone are parsed once."""
-    alike: dict[str, str] = {}
-
-    def named(match: re.Match[str]) -> str:
-        name = alike.setdefault(match[2], f"{_ALIKE}{len(alike)}")
-        return f"{match[1]}{name}"
-
-    short = _VIEW.sub(r"reinterpret_tensor(\1)", block)
-    short = _MADE_ALIKE.sub(named, _CALLED.sub(r"\1\2()", short))
-    try:
-        (made,) = ast.parse(textwrap.dedent(short)).body
-    except SyntaxError:  # a statement of several lines was cut
-        (made,) = ast.parse(textwrap.dedent(block)).body
-        return made
-    calls = {name: ast.parse(text, mode="eval").body for text, name in alike.items()}
-    _put_back(made, calls)
-    return made
-
-
-def _put_back(holder: ast.stmt, calls: Mapping[str, ast.expr]) -> None:
-    for node in getattr(holder, "body", ()):
-        if isinstance(node, ast.Assign):
-            node.value = calls.get(_name(node.value) or "", node.value)
-        _put_back(node, calls)
-
-
-def _examples(
-    functions: Iterable[ast.FunctionDef | None],
-) -> tuple[dict[str, int], dict[str, int]]:
+def _examples(blocks: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
     """Bytes of the inputs, and integers, of the call that the text has as an example of itself."""
     sized: dict[str, int] = {}
     numbers: dict[str, int] = {}
-    for node in (statement for function in functions if function for statement in function.body):
-        if not isinstance(node, ast.Assign) or not (name := _name(node.targets[0])):
-            continue
-        value = node.value
-        if isinstance(value, ast.Constant) and type(value.value) is int:
-            numbers[name] = value.value
-        elif isinstance(value, ast.Call) and _name(value.func) == "rand_strided":
-            made = {word.arg: word.value for word in value.keywords}
-            shape, stride = (_numbers(part, {}) for part in value.args[:2])
-            dtype = _dotted(made["dtype"]).removeprefix("torch.") if "dtype" in made else ""
-            if shape is not None and stride is not None:
-                size = strided_bytes(shape, stride, dtype)
-                sized |= {} if size is None else {name: size}
+    for block in blocks:
+        with suppress(SyntaxError, ValueError):
+            for unit in units(block, example):
+                for name, value, is_tensor in (
+                    _example(unit) if isinstance(unit, ast.stmt) else unit
+                ):
+                    (sized if is_tensor else numbers)[name] = value
     return sized, numbers
+
+
+def _example(node: ast.stmt) -> tuple[tuple[str, int, bool], ...]:
+    """As `example` of a line."""
+    if not isinstance(node, ast.Assign) or not (name := _name(node.targets[0])):
+        return ()
+    value = node.value
+    if isinstance(value, ast.Constant) and type(value.value) is int:
+        return ((name, value.value, False),)
+    if isinstance(value, ast.Call) and _name(value.func) == "rand_strided":
+        made = {word.arg: word.value for word in value.keywords}
+        shape, stride = (_numbers(part, {}) for part in value.args[:2])
+        dtype = _dotted(made["dtype"]).removeprefix("torch.") if "dtype" in made else ""
+        if shape is not None and stride is not None:
+            size = strided_bytes(shape, stride, dtype)
+            return () if size is None else ((name, size, True),)
+    return ()
 
 
 @dataclass
 class _Reader:
-    functions: Mapping[str, ast.FunctionDef]
+    functions: Mapping[str, Sequence[_Unit]]
     sizes: dict[str, int]
     branches: int = 0
     lists: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def body(self, statements: Sequence[ast.stmt]) -> Iterator[Event]:
+    def body(self, statements: Sequence[_Unit]) -> Iterator[Event]:
         for statement in statements:
             yield from self.statement(statement)
 
-    def statement(self, node: ast.stmt) -> Iterator[Event]:
+    def statement(self, node: _Unit) -> Iterator[Event]:
         match node:
+            case tuple():
+                yield from node
             case ast.With():
                 yield from self.body(node.body)
             case ast.If() if not all(isinstance(part, ast.Raise) for part in node.body):
@@ -197,12 +139,16 @@ class _Reader:
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Subscript):
             index, given = value.func.slice, self.lists.get(_name(value.args[0]) or "", ())
             inner = self.functions.get(f"partition_{ast.unparse(index)}")
-            yield from () if inner is None else self.part(inner.body, given)
+            yield from () if inner is None else self.part(inner, given)
 
-    def part(self, body: Sequence[ast.stmt], given: tuple[str, ...]) -> Iterator[Event]:
+    def part(self, body: Sequence[_Unit], given: tuple[str, ...]) -> Iterator[Event]:
         """A part has the names of the whole: what it takes is there, what it gives stays."""
         for statement in body:
             match statement:
+                case (Take(),):
+                    yield LetGo(given)  # args.clear() follows
+                case (Give(),):
+                    pass
                 case ast.Assign(value=ast.Name(id="args")):
                     yield LetGo(given)  # args.clear() follows
                 case ast.Return():
@@ -235,17 +181,17 @@ class _Reader:
             dtype = _dotted(call.args[2]).removeprefix("torch.")
             known = shape is not None and stride is not None
             yield Allocate(name, strided_bytes(shape or (), stride or (), dtype) if known else None)
-        elif short in _VIEWS and name is not None:
+        elif short in VIEWS and name is not None:
             base = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0]
             if isinstance(base, ast.Call):
                 yield from self.called(base, name)
             elif base_name := _name(base):
                 yield Share(name, base_name)
-        elif short in _NO_KERNELS:
+        elif short in NO_KERNELS:
             return
         elif name is None:
             yield Call(function.removesuffix(".run"))
-        elif name.startswith(_MADE):
+        elif name.startswith(MADE):
             absent = next((parts for n, parts in _WITHOUT_MEMORY.items() if n in function), None)
             yield Call(function, name, _masked(call) if absent is None else absent)
 

@@ -88,18 +88,24 @@ class MemoryStep:
 class MemoryPeak:
     """The most bytes that live at once in a part of the call.
 
-    `scope` is "forward", "backward", "inference" or "step" (forward and backward). `bytes` are all,
-    `base_bytes` those of weights, constants and inputs among them, which the caller holds. `step`
-    is where, `kernel` what runs there. `missing` says what the figure leaves out.
+    `scope` is "forward", "backward", "inference", "step" (forward and backward), or "eager": the
+    call without a compiler, where that was counted. `bytes` are all, `base_bytes` those of weights,
+    constants and inputs among them, which the caller holds. `step` is where, `kernel` what runs
+    there; eager has its operator as `name`. `missing` says what the figure leaves out, `source`
+    where it comes from. `allocated_bytes` are in the blocks of a CUDA device's allocator;
+    `reserved_bytes` is what that has taken of the device by then, by a model of it; None elsewhere.
     """
 
     scope: str
     bytes: int
     base_bytes: int
-    step: int
+    step: int | None
     kernel: str | None
     name: str
     missing: str
+    source: str
+    allocated_bytes: int | None = None
+    reserved_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +113,15 @@ class SavedTensor:
     """A tensor that the forward keeps for the backward.
 
     Several may be views of one storage, whose row in `allocations` is `storage`: `bytes` are those
-    of the storage, 0 where it is a weight's or an input's, which lives anyhow.
+    of the storage, 0 where it is a weight's or an input's, which lives anyhow. `why` is the reason
+    of torch's partitioner; None where it was not recorded.
     """
 
     name: str
     bytes: int
     storage: str
     kind: Kind
+    why: str | None
     node: str | None
     file: str | None
     line: int | None
@@ -125,10 +133,13 @@ class FitPart:
     """A part of the peak of a call that has to fit into a GPU.
 
     `part` is a kind of storage or "optimizer", `place` where in the call the peak is, `source`
-    where the number comes from.
+    where the number comes from. Of `bytes`, `once` are there with any number of layers and
+    `each_layer` with each of them; None where one depth was compiled, which does not tell.
     """
 
     part: str
     bytes: int
     place: str
     source: str
+    once: int | None = None
+    each_layer: int | None = None

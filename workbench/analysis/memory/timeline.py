@@ -6,17 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from workbench.analysis.memory.events import ITEM_BYTES, Call, Share, Take
+from workbench.analysis.memory.cpp_program import is_cpp_program, read_cpp_program
+from workbench.analysis.memory.events import ITEM_BYTES, Call, Program, Share, Take
 from workbench.analysis.memory.forward_outputs import forward_outputs
-from workbench.analysis.memory.python_program import (
-    PythonProgram,
-    is_python_program,
-    read_python_program,
-)
+from workbench.analysis.memory.python_program import is_python_program, read_python_program
 from workbench.analysis.memory.rows import Kind
 from workbench.analysis.memory.storages import Storage, Walk
 from workbench.analysis.source.input_names import is_weight_name, place_of, pretty_input
 from workbench.errors import UsageError
+from workbench.number_text import plural
 from workbench.report import Buffer, Node, Report, Wrapper
 
 
@@ -27,7 +25,7 @@ class Timeline:
     `inputs` are those of the captured graph as Dynamo calls them, `kernels` the id of the kernel of
     each step, `saved` the storage of every tensor that the forward keeps, by name. `notes` say what
     is left out; `is_whole` is False where that may be memory at the peak. `is_sized_by_hint`: open
-    sizes are those of the call that was compiled.
+    sizes are those of the call that was compiled. `buffers` has their rows by program and name.
     """
 
     report: Report
@@ -40,21 +38,18 @@ class Timeline:
     notes: tuple[str, ...]
     is_whole: bool
     is_sized_by_hint: bool
+    buffers: Mapping[tuple[int, str], Buffer]
+
+    def node(self, id: str | None) -> Node | None:
+        """The row of a node that a buffer holds the value of."""
+        place = self._node_places.get(id or "")
+        return None if place is None else self.report.nodes[place]
 
     @cached_property
-    def buffers(self) -> Mapping[tuple[int, str], Buffer]:
-        """The rows of buffers by program and name."""
-        places = {wrapper.graph: number for number, wrapper in enumerate(self.wrappers)}
-        return {
-            (places[row.graph], row.name): row for row in self.report.buffers if row.graph in places
-        }
-
-    @cached_property
-    def nodes(self) -> Mapping[str, Node]:
-        """The rows of the nodes that buffers hold the value of."""
+    def _node_places(self) -> Mapping[str, int]:
         wanted = {row.node for row in self.buffers.values()}
         ids = self.report.nodes.columns.get("id", ())
-        return {id: self.report.nodes[place] for place, id in enumerate(ids) if id in wanted}
+        return {id: place for place, id in enumerate(ids) if id in wanted}
 
 
 def timeline(report: Report) -> Timeline:
@@ -65,9 +60,9 @@ def timeline(report: Report) -> Timeline:
     """
     wrappers = tuple(report.wrappers)
     why = why_unknown(report)
-    programs = [read_python_program(report.texts[w.text or ""]) for w in wrappers if why is None]
+    programs = [_program(report, wrapper) for wrapper in wrappers if why is None]
     if why is not None or None in programs:
-        raise UsageError(why or _IN_CPP.format(report.request.name))
+        raise UsageError(why or _UNREADABLE.format(report.request.name))
     found = _Reader(report, wrappers, [each for each in programs if each is not None]).read()
     if not found.walk.steps:
         raise UsageError(
@@ -77,10 +72,22 @@ def timeline(report: Report) -> Timeline:
     return found
 
 
-_IN_CPP = (
-    "The generated program of {} is in C++, and memory is read from one in Python: compile it "
-    "with aot_compile to see its memory."
+_UNREADABLE = (
+    "The generated program of {} has no function in Python or C++ that could be read for its "
+    "memory: compile it with aot_compile and the backend 'inductor'."
 )
+
+
+def _program(report: Report, wrapper: Wrapper) -> Program | None:
+    text = report.texts[wrapper.text or ""]
+    if is_python_program(text):
+        return read_python_program(text)
+    return read_cpp_program(text, dict(wrapper.sizes))
+
+
+def devices_of(report: Report) -> list[str]:
+    """The devices of a program's buffers."""
+    return sorted(set(report.buffers.columns.get("device", ())) - {None, ""})
 
 
 def why_unknown(report: Report) -> str | None:
@@ -104,8 +111,9 @@ def why_unknown(report: Report) -> str | None:
             f"The record of {name} has no text of its generated program, so nothing is known of "
             "its memory: compile it again with capture='full'."
         )
-    if not all(is_python_program(report.texts[wrapper.text or ""]) for wrapper in wrappers):
-        return _IN_CPP.format(name)
+    texts = [report.texts[wrapper.text or ""] for wrapper in wrappers]
+    if not all(is_python_program(text) or is_cpp_program(text) for text in texts):
+        return _UNREADABLE.format(name)
     return None
 
 
@@ -115,9 +123,7 @@ def _programs(passes: Sequence[bool]) -> str:
 
 
 class _Reader:
-    def __init__(
-        self, report: Report, wrappers: tuple[Wrapper, ...], programs: Sequence[PythonProgram]
-    ):
+    def __init__(self, report: Report, wrappers: tuple[Wrapper, ...], programs: Sequence[Program]):
         self._report = report
         self._wrappers = wrappers
         self._programs = programs
@@ -125,6 +131,9 @@ class _Reader:
         self._kinds: dict[int, Kind] = {}
         self._notes: list[str] = []
         self._inputs = _captured_inputs(report)
+        self._buffers: dict[str, dict[str, Buffer]] = {row.graph: {} for row in wrappers}
+        for row in report.buffers:
+            self._buffers.get(row.graph, {})[row.name] = row
         self._callers: dict[str, Storage] = {}
         self._kept: dict[str, Storage] = {}
         self._saved: list[tuple[str, Storage]] = []
@@ -144,12 +153,17 @@ class _Reader:
             kernels,
             tuple(self._saved),
             tuple(self._notes),
-            not self._walk.unknown and not any(p.branches for p in self._programs),
+            not self._walk.unknown and not any(p.branches or p.unread for p in self._programs),
             any(program.is_sized_by_hint for program in self._programs),
+            {
+                (number, name): row
+                for number, wrapper in enumerate(self._wrappers)
+                for name, row in self._buffers[wrapper.graph].items()
+            },
         )
 
-    def _run(self, wrapper: Wrapper, program: PythonProgram) -> None:
-        rows = {row.name: row for row in self._report.buffers if row.graph == wrapper.graph}
+    def _run(self, wrapper: Wrapper, program: Program) -> None:
+        rows = self._buffers[wrapper.graph]
         sizes = {name: _bytes(row, program.sizes) for name, row in rows.items()}
         known = {name: size for name, size in sizes.items() if size is not None}
         known |= program.input_bytes
@@ -169,21 +183,27 @@ class _Reader:
             self._notes.append("sizes that were left open are those of the call that was compiled")
         if any(program.branches for program in self._programs):
             self._notes.append("what branches and loops that are chosen at run time allocate")
-        devices = sorted({row.device for row in self._report.buffers if row.device})
+        unread = sum(program.unread for program in self._programs)
+        if unread:
+            self._notes.append(
+                f"what {plural(unread, 'line')} of the program say that are not read"
+            )
+        devices = devices_of(self._report)
         if len(devices) > 1:
             self._notes.append(f"bytes of {' and '.join(devices)} are added up")
 
     def _given(
         self,
         wrapper: Wrapper,
-        program: PythonProgram,
+        program: Program,
         rows: Mapping[str, Buffer],
         sizes: Mapping[str, int],
     ) -> dict[str, Storage]:
         """The storages behind the inputs of a program: of the caller, or kept by the forward."""
         for name, row in rows.items():
             if row.kind == "constant" and name not in self._callers:
-                self._caller(name, sizes.get(name, 0), "constant")
+                is_weight = bool({f"p_{name}", f"b_{name}"} & set(self._inputs))  # torch.export's
+                self._caller(name, sizes.get(name, 0), "weights" if is_weight else "constant")
         given: dict[str, Storage] = {}
         for name in _taken(program):
             is_ours = wrapper.is_backward and place_of(name) is None
@@ -233,7 +253,7 @@ class _Reader:
                 self._kinds[id(storage)] = "gradient"
 
 
-def _taken(program: PythonProgram) -> tuple[str, ...]:
+def _taken(program: Program) -> tuple[str, ...]:
     taken = (event.names for event in program.events if isinstance(event, Take))
     return tuple(name for names in taken for name in names)
 
@@ -258,7 +278,7 @@ def _bytes(row: Buffer, sizes: Mapping[str, int]) -> int | None:
     return size
 
 
-def _parts(program: PythonProgram, sizes: Mapping[str, int | None]) -> _Parts:
+def _parts(program: Program, sizes: Mapping[str, int | None]) -> _Parts:
     """What a library call gives: rows of buffers exist for the names of its parts."""
     parts: dict[str, dict[int, str]] = {}
     same: dict[str, str] = {}

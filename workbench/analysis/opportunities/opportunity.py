@@ -46,7 +46,8 @@ class Opportunity:
     Bytes are those of Inductor's traffic model, times microseconds, `fewer_kernels` launches; None
     where nothing can be said. `settings` are the arguments that change, such as `("mode",
     "max-autotune")`; `before` are the lines from `line` of `file`, `after` those in their place, or
-    without `before` an example of what to write. `kernels` are those concerned.
+    without `before` an example of what to write. `kernels` are those concerned. `saved_memory` are
+    bytes that live less, at the peak or after the call.
     """
 
     id: str
@@ -68,6 +69,7 @@ class Opportunity:
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     changes_numbers: bool = False
+    saved_memory: int | None = None
 
     @property
     def action(self) -> str:

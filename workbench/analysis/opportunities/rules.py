@@ -26,6 +26,11 @@ from workbench.analysis.opportunities.operators import (
 )
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.positions import logits_of_all_positions
+from workbench.analysis.opportunities.waste import (
+    converted_weights,
+    evaluated_again,
+    parts_that_hold_the_whole,
+)
 from workbench.report import Report
 
 Rule = Callable[[Facts], Iterator[Opportunity]]
@@ -47,6 +52,9 @@ RULES: tuple[Rule, ...] = (
     cuda_graphs,
     fixed_sizes,
     logits_of_all_positions,
+    converted_weights,
+    parts_that_hold_the_whole,
+    evaluated_again,
 )
 """Every rule; each has a test where it helps by measurement, and one where it is silent.
 

@@ -14,6 +14,8 @@ from workbench.report.session.rows import Compile, Fallback, SessionBreak, Sessi
 _CURES: Mapping[str, str] = {
     "size": "mark the dimension with torch._dynamo.mark_dynamic, compile with dynamic=True, or pad "
     "to few sizes",
+    "length": "pass the same arguments and as many entries in every call, or compile a function "
+    "for each kind of call, such as prefill and decoding",
     "value": "pass it as a tensor, or keep it out of the compiled function",
     "type": "pass it with one type and one dtype in every call, or compile a function for each",
     "grad mode": "call it in one grad mode, or compile a function for each",
@@ -107,6 +109,8 @@ def _since(row: SessionRecompile) -> str:
     """The guard that failed, in words where its parts are known."""
     if row.expected and row.actual:
         return f"{row.source} was {row.actual}, not {row.expected}"
+    if row.kind == "length" and row.source and row.expected:
+        return f"{row.source} was not {row.expected}"
     if row.kind == "identity" and row.source:
         return f"{row.source} was another object"
     return f"`{row.guard}` did not hold"

@@ -20,7 +20,8 @@ _KINDS = (
     ("grad mode", ("GRAD_MODE", "grad mode", "grad_mode")),
     ("global state", ("GLOBAL_STATE", "___compile_config_hash", "torch_function", "deterministic")),
     ("identity", ("MATCH", " is ")),
-    ("size", (".size()", "len(", "stride", "% ", "<=", ">=", " < ", " > ")),
+    ("length", ("len(",)),
+    ("size", (".size()", "stride", "% ", "<=", ">=", " < ", " > ")),
     ("type", ("dtype", "isinstance", "type(")),
 )
 

@@ -31,6 +31,7 @@ from workbench.compiler.aot_files.deserialize import (
 )
 from workbench.compiler.aot_files.frame_sources import changed_sources, inlined_sources
 from workbench.compiler.aot_files.loading import explained
+from workbench.compiler.aot_files.registries import missing_entries
 from workbench.compiler.aot_files.saving import current_versions
 from workbench.compiler.aot_files.variants import Recorded, target_of
 from workbench.compiler.contract.inlined_code import InlinedCode
@@ -38,7 +39,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.errors import ArtifactError
 
-SOURCES = "sources"
+SOURCES, REGISTRIES = "sources", "registries"
 _NUMBER = re.compile(r"^__compiled_fn_(\d+)_|_(\d+)$")
 _APART = 1000  # a frame without a graph takes a few numbers that no name in the file shows
 
@@ -92,6 +93,7 @@ def write_variants(
             "name": recorded.name,
             FRAMES: [dict(row) for row in recorded.frames],
             SOURCES: [dict(row) for row in recorded.sources],
+            REGISTRIES: [dict(row) for row in recorded.registries],
         },
         guards={"policy": "portable", "dropped": [dict(row) for row in recorded.dropped]},
     )
@@ -132,6 +134,7 @@ def install_variants(
                 f"{target.__qualname__}. Hand over that function, or the file of this one."
             )
         _require_same_sources(name, manifest)
+        _require_entries(name, manifest)
         with container.temporary_folder() as folder:
             content, libraries = _unpacked(opened, manifest, folder)
             with cache_that_can_be_written(folder / "cache"), _explained(name), _with_gradients():
@@ -156,9 +159,8 @@ def _put_under(path: str, package: Any, graphs: Any) -> None:
     except LookupError as error:
         raise ArtifactError(
             f"{path} cannot be loaded: a guard of it reads an entry that is not in this process "
-            f"({type(error).__name__}: {error}). Libraries note down the classes of the modules "
-            "that were made, and torch counts them. Make here what was made where it was recorded, "
-            "or record it again in a process that makes this module alone."
+            f"({type(error).__name__}: {error}). Make here what was made where it was recorded, "
+            "or record it again in a process that makes no more than this one."
         ) from error
 
 
@@ -210,6 +212,17 @@ def _require_same_sources(path: str, manifest: Manifest) -> None:
         raise ArtifactError(
             f"{path} was compiled from another source of {', '.join(changed)}. Restore that, or "
             "record the function again with wb.variants."
+        )
+
+
+def _require_entries(path: str, manifest: Manifest) -> None:
+    """Raise `ArtifactError` where a library has not noted down what compiled code reads of it."""
+    missing = missing_entries(manifest.contract.get(REGISTRIES, ()))
+    if missing:
+        raise ArtifactError(
+            f"{path} cannot be loaded: its code reads {', '.join(missing)}, which is not in this "
+            "process. Libraries note down an object when it is made, not when it is unpickled: "
+            "make it here, with a call of its class, before the file is loaded."
         )
 
 

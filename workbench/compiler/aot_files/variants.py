@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -23,6 +23,8 @@ from workbench.compiler.aot_files.payload import (
     native_build,
     programs_in,
 )
+from workbench.compiler.aot_files.registries import Registries
+from workbench.compiler.aot_files.view_bases import ViewBases
 from workbench.compiler.cold_start.compile_cache import fast_start
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
@@ -46,7 +48,7 @@ class Recorded:
     """What was compiled for a function: torch's bytes, the built kernels, a row for each frame.
 
     `dropped` are the guards that no file can hold, as a manifest lists them; `sources` is the code
-    of the user that was compiled in.
+    of the user that was compiled in; `registries` are entries that it reads of libraries' dicts.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Recorded:
     frames: tuple[Mapping[str, Any], ...]
     dropped: tuple[Mapping[str, str], ...]
     sources: tuple[Row, ...] = ()
+    registries: tuple[Row, ...] = ()
 
 
 def target_of(fn: Callable[..., Any]) -> Any:
@@ -94,16 +97,20 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
             "already is not recorded: call torch.compiler.reset() before."
         )
     name, dropped, codes = str(target.__qualname__), list[Mapping[str, str]](), list[CodeType]()
-    fallen = set[CodeType]()
+    fallen, registries, bases = set[CodeType](), Registries(), ViewBases()
     with (
         _own_names(),
         preserved(),
         _own_store(),
+        registries.read_by_key(),
+        bases.left_out(),
         _fallen(fallen),
         collected_sources(codes),
         fast_start(),
     ):
-        compiled = torch.compile(fn, options={"guard_filter_fn": partial(_kept, dropped)})
+        compiled = torch.compile(
+            fn, options={"guard_filter_fn": partial(_kept, dropped, registries)}
+        )
         with _explained(name):
             for call in calls:
                 compiled(*call) if isinstance(call, tuple) else call(compiled)
@@ -116,7 +123,10 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         (entry,) = entries.values()
         # a decorated function says that it is of the module of what it wraps
         entry.dynamo.codes[0].python_module = _function(target).__globals__["__name__"]
-        return _taken(name, entry, dropped, [target.__code__, *codes], fallen)
+        dropped += bases.rows
+        bases.require_unread(name, _compiled_codes(entry.dynamo.codes))
+        found = _taken(name, entry, dropped, [target.__code__, *codes], fallen)
+        return replace(found, registries=registries.rows())
 
 
 @contextmanager
@@ -197,6 +207,11 @@ def _made_up_names(code: Any) -> set[str]:
     return {name for name in found - own if _MADE_UP.search(name)}
 
 
+def _compiled_codes(codes: Sequence[Any]) -> list[CodeType]:
+    read = tp.SERIALIZED_CODE.get().to_code_object
+    return [read(one.dynamo_code) for code in codes for one in code.guarded_codes]
+
+
 def _row(code: Any, fallen: Collection[CodeType]) -> Mapping[str, Any]:
     return {
         "function": code.python_code.co_name,
@@ -208,11 +223,13 @@ def _row(code: Any, fallen: Collection[CodeType]) -> Mapping[str, Any]:
     }
 
 
-def _kept(dropped: list[Mapping[str, str]], guards: Sequence[Any]) -> list[bool]:
+def _kept(
+    dropped: list[Mapping[str, str]], registries: Registries, guards: Sequence[Any]
+) -> list[bool]:
     """Which guards a file can hold; the others are noted."""
-    kept = []
-    for guard in guards:
-        why = None
+    kept, needless = [], registries.needless(guards)
+    for at, guard in enumerate(guards):
+        why = needless.get(at)
         if _BY_IDENTITY.intersection((guard.guard_type, *guard.derived_guard_types)):
             why = "it compares the identity of an object, which another process cannot have"
         elif "defaults__" in guard.name:

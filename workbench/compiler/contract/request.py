@@ -37,6 +37,7 @@ class CompileOptions:
     dynamic: bool | None = None
     notes: tuple[str, ...] = ()
     budgets: tuple[float, ...] = ()  # activation memory budgets that are looked at besides
+    counts_eager: bool = False  # count what eager would hold instead of compiling
 
     def __post_init__(self) -> None:
         check_mapping("options", self.options, "{'max_autotune': True}")

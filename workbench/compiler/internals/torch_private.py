@@ -222,6 +222,7 @@ JOINT_PASSES = _inductor(
 )
 CHOOSE_SAVED_VALUES = _partitioner("choose_saved_values_set", "what other memory budgets save")
 SOLVE_MIN_CUT = _partitioner("solve_min_cut", "cuts that several memory budgets have in common")
+MINIMUM_CUT = Name("networkx:minimum_cut", "why values are kept for the backward")
 ESTIMATE_RUNTIME = _partitioner("estimate_runtime", "run times of operators in a memory budget")
 CPU_CAPABILITY = Name("torch.backends.cpu:get_cpu_capability", "naming the processor")
 
@@ -395,6 +396,8 @@ PRECOMPILE_CODES = _dynamo(
 PRECOMPILE_GRAPHS = _dynamo(
     "precompile_context:PrecompileContext._backend_artifacts_by_key", "recording code with breaks"
 )
+WRAP_VALUE = _dynamo("variables.builder:VariableBuilder._wrap", "registries that variants read")
+DICT_ENTRY = _dynamo("variables.builder:DictSubclassGetItemSource", "registries that variants read")
 CODE_SOURCE = _dynamo("package:_get_code_source", "recording methods of data classes")
 CODE_OF_ENTRY = _dynamo("package:_lookup_code", "frames of a file that run eagerly")
 EXEC_STRATEGY = _dynamo("types:FrameExecStrategy", "frames of a file that run eagerly")

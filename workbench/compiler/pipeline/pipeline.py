@@ -39,6 +39,7 @@ from workbench.compiler.internals.dynamo_state import automatic_dynamic_state, p
 from workbench.compiler.internals.older_releases import builtins_in_environment
 from workbench.compiler.internals.patches import held_back
 from workbench.compiler.internals.torch_state import GlobalState, tf32_uses
+from workbench.compiler.measuring.eager_memory import EagerCounter
 from workbench.compiler.pipeline import failures
 from workbench.compiler.pipeline.frozen_reads import frozen_reads
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
@@ -76,6 +77,7 @@ class _Run:
     inductor: Mapping[str, Any]
     notes: tuple[str, ...]
     decisions: Decisions = field(default_factory=Decisions)
+    eager: EagerCounter = field(default_factory=EagerCounter)
     step: str = "prepare"
 
     @property
@@ -100,7 +102,7 @@ def compile_ahead(
     """
     values = args if isinstance(args, tuple | list) else ()
     devices = {value.device.type for value in values if isinstance(value, torch.Tensor)}
-    builds = options.backend == "inductor" and devices <= {"cpu"}
+    builds = options.backend == "inductor" and devices <= {"cpu"} and not options.counts_eager
     with partial_pch() if builds else contextlib.nullcontext() as pch:
         run = _prepare(target, args, dict(kwargs or {}), options)
         return _for_every_size(run, pch, progress)
@@ -156,6 +158,7 @@ def _recording(
     frozen = frozen_reads(run.decisions.entries, recorder.places)
     recorder.request = replace(request, notes=(*request.notes, *frozen))
     report = recorder.report(outcome=Outcome())
+    report = run.eager.added(report) if options.counts_eager else report
     example = Example(run.bound, run.receiver)
     return CompiledCode(aot_fn, plan, report, run.callee.entry, example)
 
@@ -233,6 +236,8 @@ def _request(run: _Run, state: GlobalState) -> Request:
 
 
 def _backend(run: _Run) -> Any:
+    if run.options.counts_eager:
+        return run.eager.before(tp.BACKEND_WRAPPER.get()("eager", None, None, None))
     if run.options.backend == "inductor":
         return tp.INDUCTOR_WRAPPER.get()(None, dict(run.inductor), None)
     if isinstance(run.options.backend, str):

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from workbench.analysis.memory.liveness import Operator, peak_bytes
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.flops import formula_flops
@@ -60,11 +61,17 @@ class BudgetRecorder:
                 started = time.perf_counter()
                 saved = choose(graph, info, memory_budget=budget)
                 again = _again(graph, info, set(saved))
-                self._note(budget, saved, again, time.perf_counter() - started)
+                seconds = time.perf_counter() - started
+                self._note(budget, saved, again, seconds, _peak(graph, info, saved))
         self._graphs += 1
 
     def _note(
-        self, budget: float, saved: Iterable[Any], again: Sequence[Any], seconds: float
+        self,
+        budget: float,
+        saved: Iterable[Any],
+        again: Sequence[Any],
+        seconds: float,
+        preview: int,
     ) -> None:
         kept = (node.meta["val"] for node in saved if node.op != "placeholder" and _is_tensor(node))
         storages = {storage._cdata: storage for storage in map(torch.Tensor.untyped_storage, kept)}
@@ -82,6 +89,7 @@ class BudgetRecorder:
                 recomputed_bytes=sum(row.bytes for row in rows if row.bytes is not None),
                 unsized=sizes.count(None) + sum(row.bytes is None for row in rows),
                 seconds=seconds,
+                preview_bytes=preview,
             )
         )
 
@@ -138,6 +146,81 @@ def _again(graph: Any, info: Any, saved: set[Any]) -> list[Any]:
             found[node] = None
             todo += node.all_input_nodes
     return [node for node in graph.nodes if node in found and not _costs_nothing(node)]
+
+
+def _peak(graph: Any, info: Any, saved: Iterable[Any]) -> int:
+    """A model of the peak above inputs of a step that keeps these: forward, then backward.
+
+    What is computed again is computed where the backward first asks for it.
+    """
+    made = [node for node in graph.nodes if node.op == "call_function"]
+    given = [node for node in graph.nodes if node.op == "placeholder"]
+    callers = {id for node in given if not info.is_required_bw(node) for id in _storages(node)}
+    sizes = {id: size for node in graph.nodes for id, size in _storages(node).items()}
+    sizes = {id: size for id, size in sizes.items() if id not in callers}
+    results = next(node for node in graph.nodes if node.op == "output").all_input_nodes
+    outputs = {id for node in results if info.is_required_fw(node) for id in _storages(node)}
+    gradients = {id for node in results for id in _storages(node)} - outputs
+    kept = outputs | {id for node in saved for id in _storages(node)}
+    forward = [node for node in made if info.is_required_fw(node)]
+    backward = _in_turn((node for node in made if info.is_required_bw(node)), saved)
+    tangents = {id for node in given for id in _storages(node)} - callers
+    return max(
+        peak_bytes(list(map(_operator, forward)), sizes, kept=kept),
+        peak_bytes(list(map(_operator, backward)), sizes, kept | tangents, outputs | gradients),
+    )
+
+
+def _in_turn(wanted: Iterable[Any], there: Iterable[Any]) -> list[Any]:
+    """Nodes in their order, each after what it reads and is not there."""
+    found: dict[Any, None] = dict.fromkeys(there)
+    count = len(found)
+    for node in wanted:
+        todo = [node]
+        while todo:
+            last = todo[-1]
+            missing = [
+                n for n in last.all_input_nodes if n.op == "call_function" and n not in found
+            ]
+            if missing:
+                todo += reversed(missing)
+            else:
+                found[todo.pop()] = None
+    return list(found)[count:]
+
+
+def _operator(node: Any) -> Operator:
+    """A node as the model knows it."""
+    reads = tuple(id for each in node.all_input_nodes for id in _storages(each))
+    return Operator(_kind(node), reads, tuple(_storages(node)))
+
+
+def _kind(node: Any) -> Any:
+    if _costs_nothing(node):
+        return "pointwise"
+    packet = getattr(node.target, "overloadpacket", node.target)
+    name = getattr(packet, "__name__", str(packet))
+    if name in _REDUCTIONS:
+        return "reduction"
+    is_tagged = torch.Tag.pointwise in getattr(node.target, "tags", ())
+    is_fused = is_tagged or name in _POINTWISE or str(node.target).startswith("prims.")
+    return "pointwise" if is_fused else "library"
+
+
+_REDUCTIONS = frozenset(
+    ("sum", "mean", "amax", "amin", "max", "min", "any", "all", "prod", "var", "var_mean", "argmax")
+)
+_POINTWISE = frozenset(
+    ("full", "iota", "arange", "scalar_tensor", "embedding", "gather", "index", "clone", "cat")
+) | frozenset(("constant_pad_nd", "slice_scatter", "select_scatter", "copy", "copy_", "_to_copy"))
+"""Operators without torch's tag that Inductor fuses with what reads them."""
+
+
+def _storages(node: Any) -> dict[int, int]:
+    """The storages of a node's tensors and their bytes; what data decide counts as none."""
+    leaves = tp.TREE_LEAVES.get()(node.meta.get("val"))
+    tensors = [leaf.untyped_storage() for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    return {storage._cdata: _hint(storage.nbytes()) or 0 for storage in tensors}
 
 
 def _costs_nothing(node: Any) -> bool:

@@ -22,6 +22,7 @@ from workbench.compiler.recording.host_code import HostCode, libraries
 from workbench.compiler.recording.kernels import KernelRecorder
 from workbench.compiler.recording.lowering import LoweringRecorder
 from workbench.compiler.recording.phases import PhaseRecorder
+from workbench.compiler.recording.saved_reasons import SavedReasonRecorder
 from workbench.compiler.sources.sources import CallSites, Places, SourceTable
 from workbench.processes.messages import ProgressCallback
 from workbench.report import (
@@ -46,6 +47,7 @@ _LOST_BY_HITS = (
     "kernel_lines",
     "autotune",
     "cuda_graphs",
+    "saved_reasons",
 )
 _NO_LINES = (
     "torch keeps no lines for a module whose forward is torch's own, such as a bare nn.Sequential: "
@@ -54,6 +56,7 @@ _NO_LINES = (
 _PANES = (
     *("trace", "phases", "graphs", "breaks", "guards", "lowerings", "scheduler_nodes", "fusion"),
     *("kernels", "bytecode", "kernel_lines", "autotune", "cuda_graphs", "cache", "cache_parts"),
+    "saved_reasons",
 )
 
 
@@ -88,6 +91,7 @@ class Recorder:
         self.fusion = FusionRecorder(self._patches, self.lowering)
         self.cuda_graphs = CudaGraphRecorder(self._patches, self.lowering)
         self.budgets = BudgetRecorder(self._patches, self.places, budgets)
+        self.saved_reasons = SavedReasonRecorder(self._patches)
         self.kernels = KernelRecorder(
             self._patches, self.graphs, self.lowering, self.places, self.texts
         )
@@ -115,6 +119,7 @@ class Recorder:
         self.fusion.install()
         self.cuda_graphs.install()
         self.budgets.install()
+        self.saved_reasons.install()
         self.kernels.install(self.trace)
         self.breaks.install(self.trace)
         self.bytecode.install()
@@ -182,6 +187,7 @@ class Recorder:
             "cuda_graphs": self.cuda_graphs.rows(kernels, sources.line_id),
             "memory_budgets": self.budgets.budgets,
             "recomputed": self.budgets.recomputed,
+            "saved_reasons": self.saved_reasons.rows,
             "wrappers": self.kernels.wrappers,
             "bytecode": self.bytecode.rows(self.graphs.graphs),
             "breaks": self.breaks.rows(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import sys
 import warnings
 from types import CodeType, ModuleType
 
@@ -13,6 +14,8 @@ _STOPPED = re.compile(r"opname='(\w+)'")
 _TEMPORARY = re.compile(r"\b__temp_\d+\b")
 _NAMES = {"<lambda>": "lambda_", "<module>": "module_"}
 """Functions whose names cannot be written in a `def`."""
+NEWEST_READ = (3, 12)
+"""The newest Python whose bytecode depyf 0.20 reads; it takes that of 3.13 for another's."""
 
 
 def decompiled(code: CodeType) -> tuple[str | None, str | None]:
@@ -24,6 +27,12 @@ def decompiled(code: CodeType) -> tuple[str | None, str | None]:
     depyf = _depyf()
     if isinstance(depyf, str):
         return None, depyf
+    here = sys.version_info[:2]
+    if here > NEWEST_READ:
+        return (
+            None,
+            f"depyf {depyf.__version__} does not read bytecode of Python {here[0]}.{here[1]}",
+        )
     # past the method's cache, which would keep every code object for good
     write = depyf.Decompiler.decompile.__wrapped__
     try:

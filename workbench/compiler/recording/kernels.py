@@ -132,7 +132,8 @@ class KernelRecorder:
         lowered = known or next(reversed(self._lowering.lowered), None)
         lowered = lowered or Lowered(f"c{len(self.wrappers)}", None, is_backward=False)
         text = self._texts.add(self._places.shared(record.payload or ""))
-        wrapper = Wrapper(f"w{len(self.wrappers)}", lowered.id, lowered.is_backward, text)
+        number, sizes = f"w{len(self.wrappers)}", lowered.sizes
+        wrapper = Wrapper(number, lowered.id, lowered.is_backward, text, sizes)
         self.wrappers.append(wrapper)
         if "filename" in (record.meta or {}):
             self.programs[lowered.id] = str(record.meta["filename"])

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import torch
+
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.flops import operations
@@ -40,6 +42,7 @@ class Lowered:
     buffers: list[Buffer] = field(default_factory=list)
     lowerings: list[Lowering] = field(default_factory=list)
     lines: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+    sizes: tuple[tuple[str, int], ...] = ()
 
     def fx_ids(self, names: Iterable[str]) -> tuple[str, ...]:
         """The ids of FX nodes of this graph; names that it does not have are left out."""
@@ -98,6 +101,7 @@ class LoweringRecorder:
             return
         lowered.after = [self._node(node, lowered, "after") for node in nodes]
         lowered.buffers = list(_buffers(lowered))
+        lowered.sizes = tuple(_open_sizes(tp.VIRTUALIZED.get().graph.module))
 
     def _node(self, node: Any, lowered: Lowered, phase: str) -> SchedulerNode:
         name = node.get_name()
@@ -148,6 +152,17 @@ def origins_of(node: Any) -> list[Any]:
     """The FX nodes behind one IR node; for a library call the one that it computes."""
     exact = node.get_origin_node() if not hasattr(node, "data") else None
     return [exact] if exact is not None else list(node.get_origins())
+
+
+def _open_sizes(module: Any) -> Iterator[tuple[str, int]]:
+    """Sizes of the inputs that were left open, by their symbols, as in the example call."""
+    found: dict[str, int] = {}
+    for node in module.graph.find_nodes(op="placeholder"):
+        value = node.meta.get("val")
+        for size in value.shape if isinstance(value, torch.Tensor) else [value]:
+            if isinstance(size, torch.SymInt) and size.node.hint is not None:
+                found[str(size.node.expr)] = int(size.node.hint)
+    yield from ((name, value) for name, value in found.items() if name.isidentifier())
 
 
 def _kind(node: Any) -> str:

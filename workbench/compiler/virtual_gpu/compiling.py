@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import io
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, redirect_stdout
 from dataclasses import replace
 from typing import Any
+
+import torch
 
 from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
 from workbench.artifacts.machine.machine import release
@@ -21,6 +24,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.machine_code.ranking import ranking
+from workbench.compiler.measuring.eager_memory import EagerCounter
 from workbench.compiler.pipeline.modes import merged_options
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
 from workbench.compiler.virtual_gpu.ambient_fakes import ambient_fake_mode
@@ -95,6 +99,7 @@ def _built_for(
 
 
 _ALWAYS = nullcontext()
+_NOTHING = NoProgram("Nothing was compiled: what eager holds in memory was counted.")
 _NO_HOOKS = "Cannot access accelerator device when none is available"
 """What autograd's engine says when the hooks are not loaded."""
 _NO_BFLOAT16 = "BF16 is not supported"
@@ -122,6 +127,8 @@ def compile_job(
     """
     try:
         with job.context.entered(), virtual_gpu(job.gpu, ranking(job.gpu.spec)) as early:
+            if job.counts_eager and (found := _eager(job, stoppable)) is not None:
+                return Done(CrossCompilation(whole_record(job.gpu, found), _NOTHING))
             recorder = MachineCodeRecorder(job.gpu, threads={early.thread})
             report, program = _compile(job, recorder, progress, no_training, stoppable)
     except (WorkbenchError, KeyboardInterrupt) as error:
@@ -174,6 +181,26 @@ def _compile(
             if refined is error:
                 raise
             raise refined from error
+
+
+def _eager(job: Job, stoppable: AbstractContextManager[object]) -> Report | None:
+    """What eager would hold, of the call itself; None where that needs data."""
+    mode, counter = ambient_fake_mode(), EagerCounter()
+    call = _unpacked(job, mode)
+    grad = torch.is_grad_enabled() if call.options.grad is None else call.options.grad
+    with (
+        ExitStack() as stack,
+        modules_of(call.named),
+        call.state.applied(keep=frozenset(OPTIONS)),
+        mode,
+        torch.set_grad_enabled(grad),
+        redirect_stdout(io.StringIO()),  # it is run to be counted, not to print
+    ):
+        for operator in call.operators:
+            stack.callback(forget, operator)
+        with stoppable:
+            is_counted = counter.count_call(lambda: call.target(*call.args, **call.kwargs))
+    return counter.added(Report()) if is_counted else None
 
 
 def _refined(error: WorkbenchError, device: Device, no_training: str | None) -> WorkbenchError:

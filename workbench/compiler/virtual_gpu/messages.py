@@ -17,11 +17,15 @@ from workbench.report.machine_rows import Assembly, Resources, Runs
 
 @dataclass(frozen=True)
 class Job:
-    """One compilation; `call` is what `shipping.pack` made."""
+    """One compilation; `call` is what `shipping.pack` made.
+
+    With `counts_eager` it counts what eager would hold instead.
+    """
 
     gpu: Device
     call: bytes
     context: CallerContext
+    counts_eager: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.analysis.memory.budget_code import Snippet, snippets, step_code
 from workbench.analysis.memory.budgets import BudgetPoint, Budgets, points_of
 from workbench.analysis.memory.memory import memory
 from workbench.compiler.contract.request import TARGETS, known_gpus
@@ -15,7 +16,8 @@ from workbench.errors import UsageError
 from workbench.handles.recipe import Call
 from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.messages import ProgressCallback
-from workbench.report import Report
+from workbench.report import Report, Table
+from workbench.report.memory_rows import MemoryBudget, RecomputedNode
 
 if TYPE_CHECKING:
     import pandas
@@ -40,28 +42,30 @@ class Checkpoint:
 
     What each would save and compute again is counted from its joint graph, which was made once
     more for it; the peak is known of those that were compiled (`at`). A lower budget need not have
-    a lower peak: what is computed again lives, too. Programs stay in `compiled`, by budget.
+    a lower peak: what is computed again lives, too. Programs stay in `compiled`, by budget; the
+    record of the step has what is known, and so have the views that show it.
     """
 
     def __init__(self, compiled: OtherTargets, progress: ProgressCallback | None = None):
         recipe = compiled.recipe
-        if recipe is None:
-            raise UsageError(_GONE)
-        name = compiled.report.request.name
-        if not any(wrapper.is_backward for wrapper in compiled.report.wrappers):
-            raise UsageError(_NO_BACKWARD.format(name))
-        self.name = name
+        why_not = why_no_budgets(compiled)
+        if why_not is not None or recipe is None:
+            raise UsageError(why_not or _GONE)
+        self.name = compiled.report.request.name
+        self._holder = compiled
         self._recipe = recipe
         target = compiled.report.request.target
         self._gpu = None if target in TARGETS else known_gpus()[target]
         own = float(recipe.option_then("functorch", _OPTION, 1.0))
-        self.report: Report = self._compiled(own, BUDGETS, progress).report
+        asked = sorted({own, *BUDGETS}, reverse=True)
+        self.report: Report = self._compiled(own, asked, progress).report
         _check_previews(self.report)
         self._peaks: dict[float, int] = {own: memory(compiled.report).peak}
         self._more: dict[float, Report] = {}  # budgets between those of BUDGETS
         self.compiled: dict[float, Any] = {own: compiled}
         self.own = own
         self._lock = threading.Lock()
+        self._keep()
 
     @property
     def budgets(self) -> Budgets:
@@ -88,21 +92,21 @@ class Checkpoint:
     def start(self, budget: float) -> BackgroundTask[BudgetPoint]:
         """As `at`, in a thread."""
 
-        def stop(thread: threading.Thread) -> None:
-            # here it ends with the compiler's next word
-            if self._gpu is not None:
-                from workbench.compiler.virtual_gpu.client import warm_worker
-
-                warm_worker().kill_for(thread)
-
         def work(steps: Steps) -> BudgetPoint:
             return self.at(budget, steps)
 
-        return BackgroundTask(f"{self.name} with a budget of {budget}", work, stop)
+        return in_background(self._holder, f"{self.name} with a budget of {budget:g}", work)
 
     def code(self, budget: float) -> str:
         """What to write for it, with torch.compile as well as here."""
-        return f"# before the step is compiled\ntorch._functorch.config.{_OPTION} = {budget}"
+        return step_code(budget)
+
+    def snippets(self, budget: float) -> tuple[Snippet, ...]:
+        """Code to paste for it: for the step, for a region, for layers where the model has them.
+
+        Raises `UsageError` for a budget that was not looked at.
+        """
+        return snippets(self._holder.report, self.budgets, float(budget))
 
     @property
     def sentence(self) -> str:
@@ -132,6 +136,24 @@ class Checkpoint:
         if not known:  # another thread may read what there is meanwhile: it is never changed
             self._more = {**self._more, budget: made.report}
         self._peaks = {**self._peaks, budget: memory(made.report).peak}
+        self._keep()
+
+    def _keep(self) -> None:
+        """Write what is known into the record of the step."""
+        reports = (self.report, *self._more.values())
+        rows = [
+            replace(row, peak_bytes=self._peaks.get(row.budget), is_own=row.budget == self.own)
+            for report in reports
+            for row in report.memory_budgets
+        ]
+        again = [row for report in reports for row in report.recomputed]
+        known = self._holder.report
+        tables = {
+            **known.tables,
+            "memory_budgets": Table.of(MemoryBudget, sorted(rows, key=lambda row: -row.budget)),
+            "recomputed": Table.of(RecomputedNode, again),
+        }
+        self._holder.update(replace(known, tables=tables))
 
     def _compiled(
         self, budget: float, previews: Sequence[float], progress: ProgressCallback | None
@@ -146,6 +168,29 @@ class Checkpoint:
         with config.patch({_OPTION: getattr(config, _OPTION)}):
             made, _, _ = self._recipe.compile_changed(change, progress)
         return made
+
+
+def why_no_budgets(compiled: OtherTargets) -> str | None:
+    """Why no budget can be tried for it, in a sentence; None where it can."""
+    if compiled.recipe is None:
+        return _GONE
+    if not any(wrapper.is_backward for wrapper in compiled.report.wrappers):
+        return _NO_BACKWARD.format(compiled.report.request.name)
+    return None
+
+
+def in_background(
+    compiled: OtherTargets, name: str, work: Callable[[Steps], BudgetPoint]
+) -> BackgroundTask[BudgetPoint]:
+    """Compile in a thread; what is cancelled ends with the compiler's next word."""
+
+    def stop(thread: threading.Thread) -> None:
+        if compiled.report.request.target not in TARGETS:
+            from workbench.compiler.virtual_gpu.client import warm_worker
+
+            warm_worker().kill_for(thread)
+
+    return BackgroundTask(name, work, stop)
 
 
 def _check_previews(report: Report) -> None:

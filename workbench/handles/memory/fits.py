@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -27,6 +27,11 @@ from workbench.handles.memory.depths import (
 from workbench.number_text import number_text
 from workbench.processes.messages import ProgressCallback
 
+_BENT = (
+    "how far the line bends: through {} and {} layers it is {:+.1%} off at {}, so that it is taken "
+    "through the last two"
+)
+_ON_THE_LINE = 0.005
 _SCALAR = 16  # bytes of a number of the largest type
 
 
@@ -66,7 +71,7 @@ def fitted(request: FitRequest) -> Fit:
     shape = call_shape(*request.inputs(depths[0]))
     compiled = _Depths(request, make)
     training = request.grad
-    return Fit(
+    found = Fit(
         name=type(make(depths[0])).__name__,
         gpu=gpu,
         capacity=capacity,
@@ -77,6 +82,31 @@ def fitted(request: FitRequest) -> Fit:
         depths=tuple(compiled(count) for count in depths),
         missing=MISSING_OF_STEP if training else MISSING,
         doubled=cache(lambda what: compiled(depths[0], AXES[what])),
+    )
+    if len(depths) == 1 or depths[-1] >= total or not found.has_growing_temporaries:
+        return found
+    return _compared(found, compiled)
+
+
+def _compared(found: Fit, compiled: _Depths) -> Fit:
+    """The line through two depths where a third, as far again, is on it; else that through these.
+
+    A shallow program may place its buffers otherwise. The steps are equal, since some programs do
+    so in every second layer.
+    """
+    first, last = found.depths[0], found.depths[-1]
+    third = compiled(min(2 * last.layers - first.layers, found.layers))
+    predicted = replace(found, layers=third.layers).peak
+    counted = replace(found, layers=third.layers, depths=(third,)).peak
+    off = predicted / counted - 1
+    if abs(off) <= _ON_THE_LINE:
+        return found
+    bent = _BENT.format(first.layers, last.layers, off, third.layers)
+    return replace(
+        found,
+        depths=(last, third),
+        missing=f"{found.missing}; {bent}",
+        doubled=cache(lambda what: compiled(last.layers, AXES[what])),
     )
 
 

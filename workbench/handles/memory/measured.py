@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.analysis.memory.memory import Memory, memory
+from workbench.analysis.memory.memory import Memory
+from workbench.analysis.memory.timeline import devices_of
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.measuring.allocations import allocated
 from workbench.compiler.measuring.call_leaves import held_inputs, read_tensors, restored
 from workbench.errors import UsageError
+from workbench.handles.memory.eager import keep_measured
 from workbench.number_text import number_text
 
 if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
 
-_WARM = 2  # the first calls allocate what stays, such as the weights that oneDNN packs
+WARM = 2  # the first calls allocate what stays, such as the weights that oneDNN packs
 
 
 @dataclass(frozen=True)
@@ -49,16 +51,20 @@ class MeasuredMemory:
         )
 
 
-def memory_of(compiled: Compiled) -> Memory:
-    """The memory of a compilation, which is measured where all of it is on the CPU."""
-    found = memory(compiled.report)
-    devices = {row.device for row in found.report.buffers if row.device}
-    is_here = all(device.startswith("cpu") for device in devices)
-    return replace(found, measurer=partial(_measure, compiled, found)) if is_here else found
+def measurable(compiled: Compiled, found: Memory) -> Memory:
+    """The memory of a compilation, which can be measured where all of it is on the CPU."""
+    if not is_on_cpu(found):
+        return found
+    return replace(found, measurer=partial(_measure, compiled, found))
+
+
+def is_on_cpu(found: Memory) -> bool:
+    """Whether all that a program holds is on the CPU."""
+    return all(device.startswith("cpu") for device in devices_of(found.report))
 
 
 def _measure(compiled: Compiled, found: Memory, *args: Any, **kwargs: Any) -> MeasuredMemory:
-    _check_sizes(found, args, kwargs)
+    check_sizes(found, args, kwargs)
     learns = any(wrapper.is_backward for wrapper in found.timeline.wrappers)
     original = compiled.original
     held = held_inputs(original, args, kwargs)
@@ -72,10 +78,12 @@ def _measure(compiled: Compiled, found: Memory, *args: Any, **kwargs: Any) -> Me
         eager = None
         if original is not None:
             eager = _peak(partial(original, *args, **kwargs), learning if learns else None)
+    if eager is not None:
+        keep_measured(compiled, eager)
     return MeasuredMemory(found.peak - found.base, measured, eager)
 
 
-def _check_sizes(found: Memory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def check_sizes(found: Memory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Raise `UsageError` for inputs of other sizes than those that were counted for."""
     given = Counter(
         leaf.untyped_storage().nbytes() for leaf in _tensors((args, dict(kwargs)), Path("call"))
@@ -102,7 +110,7 @@ def _peak(call: Callable[[], Any], learning: list[torch.Tensor] | None) -> int:
             torch.autograd.backward(loss)
         return outputs
 
-    for _ in range(_WARM):
+    for _ in range(WARM):
         once()
         _drop_gradients(learning)
     found = allocated(once).peak

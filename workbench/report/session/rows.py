@@ -45,9 +45,10 @@ class SessionRecompile:
     """One earlier variant that did not fit when a frame was compiled again.
 
     `nearest`: whether most of its guards held; that one says why. `kind`: "size", "value", "type",
-    "grad mode", "identity", "global state" or "other". `source` is what the guard looks at,
-    `expected` and `actual` what it wanted and found, where its text says so. `variants` were
-    there before. `cost_s` is the compile of the new one, its backward included.
+    "grad mode", "identity", "length" (of what holds arguments), "global state" or "other".
+    `source` is what the guard looks at, `expected` and `actual` what it wanted and found, where its
+    text says so. `variants` were there before. `cost_s` is the compile of the new one, its backward
+    included.
     """
 
     compile_id: str

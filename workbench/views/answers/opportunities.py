@@ -64,6 +64,7 @@ def _savings(found: Opportunity) -> list[str]:
         _range(found.saved_us_low, found.saved_us_high, _time),
         _range(found.saved_bytes_low, found.saved_bytes_high, bytes_text),
         plural(found.fewer_kernels, "kernel") if found.fewer_kernels else None,
+        f"{bytes_text(found.saved_memory)} of memory" if found.saved_memory else None,
     ]
     return [part for part in parts if part is not None]
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from workbench.analysis.cost.line_shares import LineShares
 from workbench.analysis.fusion.kinds import fallen_places
 from workbench.analysis.memory.memory import memory
-from workbench.analysis.memory.memory_cost import all_costs, peak_by_line
+from workbench.analysis.memory.memory_cost import all_costs, peak_by_line, quick_memory
+from workbench.analysis.memory.waste import Waste, remarks
 from workbench.analysis.source.lines import call_sites, callers, in_call_order, line_states
 from workbench.report import Report, Source
 from workbench.views.wire import document as wire
@@ -25,6 +26,12 @@ WORDS: Mapping[str, str] = {
     "plain": "",
 }
 """By the state of a line; `typescript.py` writes the same table to the front end."""
+_WASTE: Mapping[Waste, str] = {
+    "evaluated again": "Computed again.",
+    "part holds the whole": "Held longer than needed.",
+    "converted weight": "A weight is copied.",
+    "scratch": "Scratch.",
+}
 SIGNS: Mapping[str, str] = {
     "captured": "✓",
     "break": "↯",
@@ -100,7 +107,7 @@ class _Marks:
 
 
 def line_notes(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
-    """By file and line: breaks, fallbacks, cuts between CUDA graphs, each with what to do."""
+    """By file and line: breaks, fallbacks, cuts between CUDA graphs, what could be spared."""
     found: dict[tuple[str, int], list[wire.Note]] = defaultdict(list)
     for item in report.breaks:
         title, text = f"Graph break: {item.kind}.", (*item.hints, item.explanation)[0]
@@ -124,4 +131,17 @@ def line_notes(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
             text = remedy(part.reason) or ""
             note: wire.Note = {"title": title, "text": text, "tone": "fallback"}
             found[place].append({**note, "select": part.kernels[0]} if part.kernels else note)
+    _add_remarks(report, found)
     return dict(found)
+
+
+def _add_remarks(report: Report, found: dict[tuple[str, int], list[wire.Note]]) -> None:
+    """What of memory and work could be spared, where that is counted at once."""
+    if quick_memory(report) is None:
+        return
+    for remark in remarks(report):
+        if remark.file is not None and remark.line is not None:
+            note: wire.Note = {"title": _WASTE[remark.waste], "text": remark.text, "tone": "plain"}
+            about = remark.kernel
+            here = found[remark.file, remark.line]
+            here.append({**note, "select": about} if about is not None else note)

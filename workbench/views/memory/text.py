@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from workbench.analysis.memory.fit import Fit
 from workbench.analysis.memory.memory import Memory
 from workbench.views.words.units import bytes_text, percent_text
 
@@ -12,11 +11,16 @@ _SHOWN = 6  # entries of the peak
 def text(memory: Memory) -> str:
     """A table of the peaks, the lines of the whole one, the sentence."""
     lines = [f"Memory({memory.report.request.name}, {memory.report.request.target}, counted)"]
-    for row in memory.peaks:
+    for row in memory.rows("memory_peaks"):
         above = bytes_text(row.bytes - row.base_bytes)
         where = row.kernel or row.name or "-"
         lines.append(
             f"  {row.scope:<10}{bytes_text(row.bytes):>9}  {above} above inputs, at {where}"
+        )
+    reserved = memory.peaks[-1].reserved_bytes
+    if reserved is not None:
+        lines.append(
+            f"  reserved{bytes_text(reserved):>11}  of the device, by a model of its allocator"
         )
     parts = memory.at_peak("line")
     shown = list(parts.items())[:_SHOWN]
@@ -29,15 +33,3 @@ def text(memory: Memory) -> str:
         lines.append(f"    {bytes_text(rest):>9}  {len(parts) - len(shown)} more")
     lines.append(f"  {memory.sentence}")
     return "\n".join([*lines, *([f"  not in it: {memory.missing}"] if memory.missing else [])])
-
-
-def fit_text(fit: Fit) -> str:
-    """The parts of the peak, the sentence."""
-    lines = [f"Fit({fit.name}, {fit.gpu})"]
-    lines += [
-        f"  {bytes_text(row.bytes):>9}  {percent_text(row.bytes, fit.peak):>5}  "
-        f"{row.part} ({row.source})"
-        for row in fit.parts
-    ]
-    lines.append(f"  {fit.sentence}")
-    return "\n".join([*lines, f"  not in it: {fit.missing}"])

@@ -193,6 +193,8 @@ def part_names(report: Report) -> Iterator[str]:
     yield from (f"wrapper:{wrapper.id}" for wrapper in _kept(report, report.wrappers))
     if why_unknown(report) is None:
         yield "memory:"
+        if any(report.memory_budgets.columns.get("is_own", ())):
+            yield "budgets:"
     rest = [g.id for g in graphs if g.id not in first]
     yield from (f"graph:{id}" for id in sorted(rest, key=lambda id: id not in ends))
     yield from (f"changes:{a.id}:{b.id}" for a, b in pairwise(graphs))

@@ -13,6 +13,7 @@ from workbench.views.charts.picture import picture_address
 from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedding import embedded
 from workbench.views.pages.interactive import interactive
+from workbench.views.parts.budgets import budgets_part
 from workbench.views.parts.memory import memory_part
 from workbench.views.static_html import render
 from workbench.views.static_html.limits import PAGE
@@ -40,7 +41,8 @@ def page(report: Report, path: str | PathLike[str] | None = None, *, redact: boo
     loaded = f'wb.Report.load("{_file_name(report)}.wbr")'  # nothing is alive beside a page
     shown = document(report, ViewContext(loaded, dropped=dropped))
     memory = _memory(report)
-    static = body(shown, picture_address(report), tuple(_codes(report)), memory)
+    budgets = budgets_part(report) if shown["has_budgets"] else None
+    static = body(shown, picture_address(report), tuple(_codes(report)), memory, budgets)
     limit = PAGE_BYTES - len(static.encode()) - len(bundle()[0])
     record = pack(embedded(report, shown, "full", limit, has_scripts=True), SMALL)
     view = interactive(static, record, kind="page", carries_bundle=True)

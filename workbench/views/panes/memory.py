@@ -6,12 +6,23 @@ from workbench.analysis.memory.timeline import why_unknown
 from workbench.report import Report
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 
+_NO_BACKWARD = (
+    "It has no backward, for which the forward would keep anything: compile a training step with "
+    "`grad=True` to see what a memory budget changes."
+)
+
 
 def document(report: Report, context: ViewContext) -> Content:
     """Nothing at rest, but why there is nothing to count where that is seen at once."""
     why = why_unknown(report)
     empty = None if why is None else missing(report, "wrappers", "No memory is known.", why)
-    return Content({}, empty=empty)
+    has_budgets = any(report.memory_budgets.columns.get("is_own", ()))
+    why_not = _NO_BACKWARD if _is_inference(report) else context.no_budgets
+    return Content({"no_budgets": why_not, "has_budgets": has_budgets}, empty=empty)
+
+
+def _is_inference(report: Report) -> bool:
+    return not any(wrapper.is_backward for wrapper in report.wrappers)
 
 
 PANE = Pane("memory", "Memory", document)

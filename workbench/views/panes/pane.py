@@ -27,6 +27,11 @@ class ViewContext:
         "Nothing is alive here to be measured: show what `wb.aot_compile` returned."
     )
     """Why the kernels cannot be measured from the view; None where they can."""
+    no_budgets: str | None = (
+        "Nothing is alive here to be compiled with another memory budget: show what "
+        "`wb.aot_compile` returned."
+    )
+    """Why memory budgets cannot be tried from the view; None where they can."""
     saved: tuple[str, int] | None = None
     """The path and the size in bytes of the artifact."""
     dropped: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.views.parts.budgets import budgets_part
 from workbench.views.parts.code import Codes, bytecode_part, wrapper_part
 from workbench.views.parts.graph import GraphParts, changes_part
 from workbench.views.parts.memory import memory_part
@@ -16,7 +17,7 @@ from workbench.views.wire.document import Part
 
 _FORMS = (
     "graph:ID, bytecode:ID, code:ID, script:ID, wrapper:ID, table:NAME, changes:ID:ID, "
-    "asm:CONFIG:STAGE, compare:CONFIG:CONFIG:STAGE, memory:"
+    "asm:CONFIG:STAGE, compare:CONFIG:CONFIG:STAGE, memory:, budgets:"
 )
 
 
@@ -61,6 +62,7 @@ class Parts:
             "asm": lambda rest: self._stages.part(rest),
             "compare": lambda rest: compare_part(self._stages, rest),
             "memory": lambda _: memory_part(report),
+            "budgets": lambda _: budgets_part(report),
         }
 
 

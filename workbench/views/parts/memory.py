@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from workbench.analysis.cost.line_shares import line_ids
+from workbench.analysis.memory.layers import ModuleShare, module_shares, template
 from workbench.analysis.memory.memory import By, Memory, memory, stacked
 from workbench.analysis.memory.rows import Allocation, Kind
 from workbench.analysis.memory.timeline import Timeline
+from workbench.analysis.memory.waste import remarks
 from workbench.report import Report
 from workbench.specs import Catalogue
 from workbench.views.tables.columns import specs
@@ -30,7 +33,6 @@ _HOW: Mapping[str, str] = {
     "reuse": "reuses the memory of",
     "view": "is a view of",
 }
-_BYS: tuple[By, ...] = ("line", "module", "kind")
 _MOST = 40  # entries of the peak
 
 
@@ -39,15 +41,17 @@ def memory_part(report: Report) -> MemoryPart:
     found = memory(report)
     lines = line_ids(report)
     pairs = zip(found.allocations, _buffers(found.timeline), strict=True)
-    rows = [_storage(found, row, buffers, lines) for row, buffers in pairs]
+    same = _same(found.allocations)
+    rows = [_storage(found, row, buffers, lines, same) for row, buffers in pairs]
     gpus, target = Catalogue.built_in(), report.request.target
     return {
         "kind": "memory",
         "id": "",
         "sentence": found.sentence,
         "missing": found.missing,
-        "peaks": [(row.scope, row.bytes, row.step) for row in found.peaks],
+        "peaks": [(row.scope, row.bytes, row.step or 0) for row in found.peaks],
         "base": found.base,
+        "eager": _eager(found),
         "capacity": gpus[target].dram_bytes if target in gpus else None,
         "kernels": list(found.timeline.kernels),
         "names": [step.kernel for step in found.timeline.walk.steps],
@@ -56,8 +60,21 @@ def memory_part(report: Report) -> MemoryPart:
             {"kind": kind, "mark": _mark(kind), "bytes": values}
             for kind, values in stacked(found).items()
         ],
-        "at_peak": {by: list(_shares(found, by, lines)) for by in _BYS},
+        "at_peak": {
+            "line": list(_shares(found, "line", lines)),
+            "module": list(map(_module, _fewer(module_shares(found)))),
+            "kind": list(_shares(found, "kind", lines)),
+        },
         "storages": rows,
+        "remarks": [
+            {
+                "text": each.text,
+                "bytes": each.bytes,
+                "line": lines.get((each.file or "", each.line or 0)),
+                "kernel": each.kernel,
+            }
+            for each in remarks(report)
+        ],
         "columns": specs({"storages": rows}).get("storages", []),
     }
 
@@ -71,11 +88,59 @@ def _shares(found: Memory, by: By, lines: Mapping[tuple[str, int], str]) -> Iter
     parts = list(found.at_peak(by).items())
     ids = {_place(file, line): id for (file, line), id in lines.items()} if by == "line" else {}
     for name, size in parts[:_MOST]:
-        yield {"name": name, "bytes": size, "line": ids.get(name)}
+        yield _share(name, size, ids.get(name))
     rest = parts[_MOST:]
     if rest:
         size = sum(size for _, size in rest)
-        yield {"name": f"{len(rest)} more", "bytes": size, "line": None}
+        yield _share(f"{len(rest)} more", size)
+
+
+def _share(name: str, size: int, line: str | None = None) -> MemoryShare:
+    return {
+        "name": name,
+        "bytes": size,
+        "line": line,
+        "times": 1,
+        "each": (size, size),
+        "parts": [],
+        "peak": False,
+    }
+
+
+def _module(share: ModuleShare) -> MemoryShare:
+    made = _share(share.name, share.bytes)
+    if share.layers:
+        made |= {"times": share.times, "each": share.each}
+    return {**made, "parts": list(map(_module, share.parts)), "peak": share.makes_peak}
+
+
+def _fewer(shares: Sequence[ModuleShare]) -> Iterator[ModuleShare]:
+    """The largest, and the others as one."""
+    yield from shares[:_MOST]
+    rest = shares[_MOST:]
+    if rest:
+        yield ModuleShare(f"{len(rest)} more", sum(share.bytes for share in rest))
+
+
+def _eager(found: Memory) -> tuple[int, str] | None:
+    """The peak without a compiler, where it was counted."""
+    row = next((row for row in found.rows("memory_peaks") if row.scope == "eager"), None)
+    return None if row is None else (row.bytes, f"not in it: {row.missing}" if row.missing else "")
+
+
+def _same(rows: Iterable[Allocation]) -> dict[str, tuple[str, str | None]]:
+    """By id the first storage that is the same in an equal layer, and its place in any layer."""
+    firsts: dict[object, str] = {}
+    counts: Counter[object] = Counter()  # a layer may have several that are alike
+    found = {}
+    for row in rows:
+        place = template(row.module) or template(row.value)
+        what = (place, row.kind, row.bytes, row.at_peak, row.line, template(row.value) or row.value)
+        layer = what, row.module or row.value
+        counts[layer] += 1
+        first = firsts.setdefault((what, counts[layer]), row.id)
+        found[row.id] = (row.id if place is None else first, place)
+    return found
 
 
 def _place(file: str, line: int) -> str:
@@ -97,11 +162,17 @@ def _buffers(timeline: Timeline) -> Iterator[list[str]]:
 
 
 def _storage(
-    found: Memory, row: Allocation, buffers: list[str], lines: Mapping[tuple[str, int], str]
+    found: Memory,
+    row: Allocation,
+    buffers: list[str],
+    lines: Mapping[tuple[str, int], str],
+    same: Mapping[str, tuple[str, str | None]],
 ) -> MemoryStorage:
     place = (row.file or "", row.line or 0)
     return {
         "id": row.id,
+        "same": same[row.id][0],
+        "in_layers": same[row.id][1],
         "value": row.value,
         "kind": row.kind,
         "mark": _mark(row.kind),

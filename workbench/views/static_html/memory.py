@@ -6,10 +6,20 @@ from collections.abc import Iterator, Mapping
 
 from workbench.views.static_html.grids import Column, Grid, grid
 from workbench.views.static_html.limits import Limits
-from workbench.views.wire.memory import MemoryPart
+from workbench.views.wire.budgets import BudgetsPart
+from workbench.views.wire.memory import MemoryPart, MemoryShare
 
 _NAME, _BYTES = Column("", "name", "code"), Column("Bytes", "bytes", "B")
 _WORDS: Mapping[str, str] = {"line": "line", "module": "module", "kind": "kind of storage"}
+_REMARKS = (Column("", "text", "prose"), _BYTES)
+_BUDGETS = (
+    Column("Budget", "budget", "number"),
+    Column("Peak, compiled", "peak", "B"),
+    Column("Peak, a model", "preview", "B"),
+    Column("Kept for the backward", "saved", "B"),
+    Column("Operators twice", "again", "number"),
+    Column("Adds", "cost", "right"),
+)
 _STORAGES = (
     Column("Storage", "value", "code"),
     Column("Kind", "kind"),
@@ -21,8 +31,10 @@ _STORAGES = (
 )
 
 
-def memory_grids(part: MemoryPart, limits: Limits) -> Iterator[Grid]:
-    """The peaks, that of the whole by line, module and kind, the largest storages."""
+def memory_grids(
+    part: MemoryPart, limits: Limits, budgets: BudgetsPart | None = None
+) -> Iterator[Grid]:
+    """The peaks, that of the whole by line, module and kind, the largest storages, the budgets."""
     call = "wb.memory(report)"
     peaks = [{"name": name, "bytes": size, "step": step} for name, size, step in part["peaks"]]
     at = Column("At step", "step", "number")
@@ -35,7 +47,7 @@ def memory_grids(part: MemoryPart, limits: Limits) -> Iterator[Grid]:
                 grid(
                     f"What lives at the peak, by {_WORDS[by]}",
                     (_NAME, _BYTES),
-                    shares,
+                    [{**share, "name": _named(share)} for share in shares],
                     limits,
                     call=f'{call}.at_peak("{by}")',
                     most=limits.others,
@@ -50,5 +62,25 @@ def memory_grids(part: MemoryPart, limits: Limits) -> Iterator[Grid]:
                 call=f"{call}.frame()",
                 most=limits.others,
             ),
+            grid(
+                "What could be spared",
+                _REMARKS,
+                part["remarks"],
+                limits,
+                call='report.frame("memory_remarks")',
+                most=limits.others,
+            ),
+            *([] if budgets is None else [_budgets(budgets, limits)]),
         ),
     )
+
+
+def _named(share: MemoryShare) -> str:
+    peak = ", makes the peak" if share["peak"] else ""
+    return f"{share['name']} × {share['times']}" if share["times"] > 1 else f"{share['name']}{peak}"
+
+
+def _budgets(part: BudgetsPart, limits: Limits) -> Grid | None:
+    rows = part["rows"]
+    call = 'report.frame("memory_budgets")'
+    return grid("Memory budgets", _BUDGETS, rows, limits, call=call, most=len(rows))

@@ -13,6 +13,7 @@ from workbench.views.static_html.limits import PAGE, SUMMARIES, Limits
 from workbench.views.static_html.listing import listings
 from workbench.views.static_html.memory import memory_grids
 from workbench.views.static_html.tables import FIGURES, guard_counts, matrix, table
+from workbench.views.wire.budgets import BudgetsPart
 from workbench.views.wire.document import Document, Note, Source
 from workbench.views.wire.memory import MemoryPart
 from workbench.views.words.costs import share_words
@@ -52,9 +53,11 @@ def body(
     picture: str | None,
     codes: tuple[Code, ...] = (),
     memory: MemoryPart | None = None,
+    budgets: BudgetsPart | None = None,
 ) -> str:
     """A report as the body of a page; where no script runs, that is all there is."""
-    return render.body("report", partial(_view, shown, picture, codes, memory=memory))
+    view = partial(_view, shown, picture, codes, memory=memory, budgets=budgets)
+    return render.body("report", view)
 
 
 def source_summary(source: Source) -> str:
@@ -69,6 +72,7 @@ def _view(
     codes: tuple[Code, ...],
     limits: Limits,
     memory: MemoryPart | None = None,
+    budgets: BudgetsPart | None = None,
 ) -> dict[str, Any]:
     own, left = listings(shown["sources"], limits)
     tabled = partial(table, shown, limits=limits)
@@ -94,7 +98,7 @@ def _view(
         "tables_of": tables_of,
         "matrix": list(matrix(shown, limits)),
         "memory": memory,
-        "memory_grids": [] if memory is None else list(memory_grids(memory, limits)),
+        "memory_grids": [] if memory is None else list(memory_grids(memory, limits, budgets)),
         "file": _file(shown, limits),
         "codes": codes,
         "picture": picture,

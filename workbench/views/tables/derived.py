@@ -13,6 +13,8 @@ from workbench.analysis.cost.identical_kernels import IdenticalKernels, identica
 from workbench.analysis.cost.kernel_costs import KernelCost, kernel_costs
 from workbench.analysis.fusion.fusion import KernelTraffic, traffic_by_kernel
 from workbench.analysis.fusion.why_not import NotFused, not_fused
+from workbench.analysis.memory.layers import LayerRow, layer_rows
+from workbench.analysis.memory.waste import MemoryRemark, remarks
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Report, Table
@@ -33,6 +35,8 @@ class Derived:
 DERIVED: Mapping[str, Derived] = {
     "costs": Derived(KernelCost, kernel_costs),
     "identical_kernels": Derived(IdenticalKernels, identical_kernels),
+    "memory_layers": Derived(LayerRow, layer_rows),
+    "memory_remarks": Derived(MemoryRemark, remarks),
     "not_fused": Derived(NotFused, not_fused),
     "opportunities": Derived(Opportunity, opportunities),
     "traffic": Derived(KernelTraffic, traffic_by_kernel),

@@ -24,6 +24,7 @@ _NUMBERS = {
     "bytes_fused": "Int64",
     "flops": "Int64",
     "saved_bytes_low": "Int64",
+    "saved_memory": "Int64",
     "saved_bytes_high": "Int64",
     "fewer_kernels": "Int64",
     "saved_us_low": "float64",

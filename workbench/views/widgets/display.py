@@ -96,6 +96,7 @@ class Shown:
             sandbox=gone.sandbox,
             targets=gone.targets,
             no_profile=gone.no_profile,
+            no_budgets=gone.no_budgets,
             can_try=gone.can_try,
         )
         html = saved_view(self.report, context, embed=options.embed, carries_bundle=carries)
@@ -154,12 +155,14 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
     given = context or ViewContext(variable="report" if x is report else "compiled")
     switch, targets = live_targets(x, given)
     no_profile = getattr(getattr(x, "live_profile", None), "why_not", given.no_profile)
+    no_budgets = getattr(getattr(x, "live_budgets", None), "why_not", given.no_budgets)
     here = replace(
         given,
         is_record=x is report,
         sandbox=sandbox,
         targets=targets,
         no_profile=no_profile,
+        no_budgets=no_budgets,
         can_try=switch is not None and hasattr(x, "try_in_background"),
     )
     shown = Shown(report, here, check_guards=check, switch=switch, view=view, source=x)
@@ -208,7 +211,8 @@ def live_targets(x: Any, context: ViewContext) -> tuple[Switch | None, Targets]:
         targets = targets_of(found.report.request.target, engine.names)
         view.present(found.report, replace(again, sandbox=sandbox, targets=targets), check, switch)
 
-    more = (getattr(x, name, None) for name in ("live_profile", "try_in_background"))
+    names = ("live_profile", "try_in_background", "live_budgets")
+    more = (getattr(x, name, None) for name in names)
     switch = Switch(engine, context.variable, show_in_place, *more)
     return switch, targets_of(present, engine.names)
 

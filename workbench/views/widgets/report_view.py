@@ -22,6 +22,8 @@ from workbench.views.wire.diff import DiffDocument
 from workbench.views.wire.document import GuardCheck, GuardQuestion, Progress
 from workbench.views.wire.machine import TargetQuestion
 
+_ALIVE = ("profile", "budgets", "budget", "retarget", "compare-targets")
+"""What is started where the call is alive, with its progress in the view."""
 CheckGuards = Callable[[GuardQuestion], GuardCheck]
 IDLE: Progress = {
     "status": "idle",
@@ -109,10 +111,8 @@ class View(Answering):
             raise UsageError(f"There is no {ask!r} yet: the compilation has not ended.")
         if ask == "guard-check":
             return self._guards(question)
-        if ask == "profile":
-            return self._alive().measure(self)
-        if ask in ("retarget", "compare-targets"):
-            return self._switched(ask, question)
+        if ask in _ALIVE:
+            return self._started(str(ask), question)
         if ask == "page":
             return saved_page(self._report)
         if ask == "try":
@@ -136,8 +136,15 @@ class View(Answering):
 
         return difference(tried.diff)
 
-    def _switched(self, ask: str, question: TargetQuestion | None) -> None:
+    def _started(self, ask: str, question: Any) -> None:
         switch = self._alive()
+        if ask == "profile":
+            return switch.measure(self)
+        if ask in ("budgets", "budget"):
+            return switch.budget(self, question["budget"] if ask == "budget" else None)
+        return self._switched(switch, ask, question)
+
+    def _switched(self, switch: Switch, ask: str, question: TargetQuestion | None) -> None:
         if question is None or not question["targets"]:
             raise UsageError("Choose a target first.")
         switch(self, ask, question)

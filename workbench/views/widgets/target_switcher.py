@@ -24,7 +24,7 @@ class Switch:
     `first_for(targets)`, what has to be compiled before kernels can be compared. `present`
     shows a result in the view; its text is the line of Python that gives the same. `measuring`
     has a `start()` of its own, after whose job the report that is shown has the times. `trying`
-    starts to try an opportunity.
+    starts to try an opportunity, `budgets` to look at memory budgets: the report has them then.
     """
 
     def __init__(
@@ -34,12 +34,14 @@ class Switch:
         present: Callable[[Any, str, View], None],
         measuring: Any = None,
         trying: Callable[[Opportunity], Any] | None = None,
+        budgets: Any = None,
     ):
         self._engine = engine
         self._variable = variable
         self._present = present
         self._measuring = measuring
         self._trying = trying
+        self._budgets = budgets
         self._job: Any = None
         self._title, self._doing = "", "compiled"
         self._thread: threading.Thread | None = None
@@ -71,6 +73,15 @@ class Switch:
         job = self._measuring.start()
         self._job, self._title, self._doing = job, job.name, "measured"
         self._run(view, lambda: _state(job, job.name, task="measurement"))
+
+    def budget(self, view: View, budget: float | None) -> None:
+        """Start to look at memory budgets, or to compile one; raises `UsageError` as `measure`."""
+        self._refuse_while_running()
+        if self._budgets is None:
+            raise UsageError("What is shown here has no budgets: compile it with aot_compile.")
+        job = self._budgets.start(budget)
+        self._job, self._title, self._doing = job, job.name, "compiled"
+        self._run(view, lambda: _state(job, job.name, task="budget"))
 
     def attempt(self, view: View, change: Opportunity) -> None:
         """Start to try an opportunity; raises `UsageError` as `measure` does."""
@@ -126,10 +137,11 @@ class Switch:
         self._thread.start()
 
 
-_DOING = {None: "Compiling", "measurement": "Measuring", "trial": "Trying"}
+Task = Literal["measurement", "trial", "budget"]
+_DOING = {None: "Compiling", "measurement": "Measuring", "trial": "Trying", "budget": "Compiling"}
 
 
-def _state(job: Any, title: str, task: Literal["measurement", "trial"] | None = None) -> Progress:
+def _state(job: Any, title: str, task: Task | None = None) -> Progress:
     found: Progress = job.progress
     if found["status"] == "running":
         title = f"{_DOING[task]} {title}…"

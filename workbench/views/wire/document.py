@@ -19,6 +19,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from workbench.views.wire.advice import Advice
 from workbench.views.wire.artifact import SavedFile
+from workbench.views.wire.budgets import BudgetQuestion, BudgetsPart
 from workbench.views.wire.code import ComparePart, Config, StagePart
 from workbench.views.wire.machine import (
     CudaGraphs,
@@ -343,7 +344,8 @@ class Document(TypedDict):
     `variable` is how code that is copied names the record, such as `compiled.report`.
     `file` is what the result was saved to or loaded from.
     `no_assembly` says why no kernel has code of a GPU, or is None, `no_profile` why the kernels
-    cannot be measured from here; `cuda_graphs` is None where none were asked for.
+    cannot be measured from here, `no_budgets` why no memory budget can be tried; `has_budgets`: the
+    part `budgets:` has some. `cuda_graphs` is None where none were asked for.
     """
 
     version: int
@@ -383,6 +385,8 @@ class Document(TypedDict):
     omitted: dict[str, int]
     columns: dict[str, list[ColumnSpec]]
     no_profile: str | None
+    no_budgets: str | None
+    has_budgets: bool
 
 
 class GraphPart(TypedDict):
@@ -499,6 +503,7 @@ Part = (
     | StagePart
     | ComparePart
     | MemoryPart
+    | BudgetsPart
 )
 
 
@@ -520,7 +525,7 @@ class Ask(TypedDict):
     id: int
     ask: str
     question: NotRequired[
-        GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion
+        GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion | BudgetQuestion
     ]
 
 
@@ -544,7 +549,8 @@ class StepState(TypedDict):
 class Progress(TypedDict):
     """A running or ended compilation: phases so far, kernels as they are generated.
 
-    `task` is "measurement" where kernels are measured, "trial" where a change is tried.
+    `task` is "measurement" where kernels are measured, "trial" where a change is tried, "budget"
+    where another memory budget is.
     `can_cancel` is true only where a button works (a compilation in a worker process). `words`
     are what it does now, in plain words.
     """
@@ -556,7 +562,7 @@ class Progress(TypedDict):
     kernels: list[str]
     can_cancel: bool
     error: str | None
-    task: NotRequired[Literal["measurement", "trial"]]
+    task: NotRequired[Literal["measurement", "trial", "budget"]]
     words: NotRequired[str]
 
 

@@ -11,7 +11,7 @@ import { shownSteps } from "./steps";
 const TICK_MS = 200;
 
 /** Seconds since the last word of Python, redrawn several times a second while it runs. */
-function useSince(progress: Progress): number {
+export function useSince(progress: Progress): number {
   const arrived = useRef({ progress, at: performance.now() });
   if (arrived.current.progress !== progress) arrived.current = { progress, at: performance.now() };
   const [, redraw] = useReducer((n: number) => n + 1, 0);

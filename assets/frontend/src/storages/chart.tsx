@@ -81,6 +81,11 @@ export function MemoryChart({ store, part, isBare }: Props) {
         <i class="level" style={{ bottom: `${(100 * live[peak[2]]!) / top}%` }}>
           <b>{`peak ${bytes(live[peak[2]]!)}${isBare ? " above weights and inputs" : ""}`}</b>
         </i>
+        {!isBare && part.eager && part.eager[0] <= top && (
+          <i class="level eager" style={{ bottom: `${(100 * part.eager[0]) / top}%` }}>
+            <b>{`eager ${bytes(part.eager[0])}`}</b>
+          </i>
+        )}
         {!isBare && part.capacity !== null && part.capacity <= top && (
           <i class="level full" style={{ bottom: `${(100 * part.capacity) / top}%` }}>
             <b>{`capacity ${bytes(part.capacity)}`}</b>
@@ -124,8 +129,8 @@ function stackOf(part: MemoryPart, isBare: boolean) {
   const live = part.kernels.map((_, step) =>
     shown.reduce((sum, layer) => sum + layer.bytes[step]!, 0),
   );
-  const most = Math.max(1, ...live) * 1.2;
-  const { capacity } = part;
+  const { capacity, eager } = part;
+  const most = Math.max(1, (!isBare && eager?.[0]) || 0, ...live) * 1.2;
   const top = !isBare && capacity && capacity < most * FAR ? Math.max(most, capacity * 1.2) : most;
   const below = live.map(() => 0);
   const layers = shown.map((layer) => ({ ...layer, path: outline(layer.bytes, below, top) }));

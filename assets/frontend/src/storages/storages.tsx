@@ -3,17 +3,19 @@
 import { useMemo } from "preact/hooks";
 import { bytes, percent } from "../format";
 import type { Store } from "../store";
-import { Bars, columnsOf, type Cells } from "../table/columns";
+import { columnsOf, type Cells } from "../table/columns";
 import { Table } from "../table/table";
-import { Copy, Empty } from "../ui/basics";
+import { Copy, Empty, Segments } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
-import type { MemoryPart, MemoryShare, MemoryStorage } from "../wire";
+import type { MemoryPart, MemoryShare } from "../wire";
+import { Budgets } from "./budgets";
 import { MemoryChart, fill } from "./chart";
-import { endOf, useMemoryPart } from "./part";
+import { LineRow } from "./line";
+import { endOf, merged, usePart } from "./part";
 import "./storages.css";
 
 export function MemoryPane({ store }: { store: Store }) {
-  const [part, error] = useMemoryPart(store);
+  const [part, error] = usePart(store);
   if (part) return <Counted store={store} part={part} />;
   const note = error
     ? { title: "No memory is known.", text: error, tone: "plain" as const }
@@ -29,15 +31,20 @@ interface Props {
 const CALLERS = "weights and inputs";
 
 function Counted({ store, part }: Props) {
+  const [view, setView] = usePaneState(store, "view", "step");
   const [isBare, setBare] = usePaneState(store, "bare", false);
-  const { capacity, peaks, sentence, missing } = part;
+  const { capacity, peaks } = part;
   const variable = store.doc.value?.variable ?? "report";
-  const code = `wb.memory(${variable}).frame("allocations")`;
+  const isStep = view === "step";
+  const code = isStep
+    ? `wb.memory(${variable}).frame("allocations")`
+    : `${variable}.frame("memory_budgets")`;
   const most = peaks.at(-1)![1];
   return (
     <>
       <div class="bar">
         <h2>Memory</h2>
+        <Segments of={VIEWS} value={view} set={setView} />
         <span class="tag plain">counted</span>
         <span class="faint cut" data-tip="">
           {peaks.map(([scope, size]) => `${scope} ${bytes(size)}`).join(", ")}
@@ -46,17 +53,34 @@ function Counted({ store, part }: Props) {
             `; ${percent(most / capacity)} of ${store.doc.value?.target}'s ${bytes(capacity)}`}
         </span>
         <span class="grow" />
-        <button
-          type="button"
-          class="btn"
-          aria-pressed={isBare}
-          data-tip="What the caller holds all the time"
-          onClick={() => setBare(!isBare)}
-        >
-          {isBare ? `Show ${CALLERS}` : `Hide ${CALLERS}`}
-        </button>
+        {isStep && (
+          <button
+            type="button"
+            class="btn"
+            aria-pressed={isBare}
+            data-tip="What the caller holds all the time"
+            onClick={() => setBare(!isBare)}
+          >
+            {isBare ? `Show ${CALLERS}` : `Hide ${CALLERS}`}
+          </button>
+        )}
         <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />
       </div>
+      {isStep ? <Step store={store} part={part} isBare={isBare} /> : <Budgets store={store} />}
+    </>
+  );
+}
+
+const VIEWS = [
+  ["step", "This call"],
+  ["budgets", "Memory budgets"],
+] as const;
+
+/** What lives when, the peak, and every storage. */
+function Step({ store, part, isBare }: Props & { isBare: boolean }) {
+  const { sentence, missing } = part;
+  return (
+    <>
       <p class="mem-note">
         {sentence} {missing && <span class="mut">{`Not in it: ${missing}.`}</span>}
       </p>
@@ -72,6 +96,9 @@ function Counted({ store, part }: Props) {
                   {kind}
                 </span>
               ))}
+            <span class="mut" data-tip={part.eager?.[1]}>
+              {part.eager ? "dotted: eager, without a compiler" : "eager's peak was not counted"}
+            </span>
           </div>
         </div>
         <Peak store={store} part={part} />
@@ -81,78 +108,75 @@ function Counted({ store, part }: Props) {
   );
 }
 
-/** What the peak is made of, by line, module or kind. */
+/** What the peak is made of, by line, module or kind, and what could be spared. */
 function Peak({ store, part }: Props) {
   const [by, setBy] = usePaneState(store, "by", "line");
   const shares = part.at_peak[by] ?? [];
+  const { remarks } = part;
+  const isSpare = by === SPARE;
+  const ways = [...Object.keys(part.at_peak), ...(remarks.length ? [SPARE] : [])];
   return (
     <div class="mem-peak" role="group" aria-label="What lives at the peak">
       <div class="row">
-        <b class="grow">At the peak</b>
-        <span class="seg small">
-          {Object.keys(part.at_peak).map((each) => (
-            <button
-              key={each}
-              type="button"
-              class="btn"
-              aria-pressed={each === by}
-              onClick={() => setBy(each)}
-            >
-              {each}
-            </button>
-          ))}
-        </span>
+        <b class="grow">{isSpare ? "To spare" : "At the peak"}</b>
+        <Segments of={ways.map((each) => [each, each])} value={by} set={setBy} />
       </div>
-      <ul>
-        {shares.map((share) => (
-          <Share key={share.name} store={store} share={share} most={shares[0]!.bytes} />
-        ))}
+      <ul class="mem-list">
+        {isSpare
+          ? remarks.map((each) => (
+              <LineRow
+                key={each.text}
+                store={store}
+                line={each.line}
+                name={each.text}
+                isText
+                bytes={each.bytes}
+                share={each.bytes / remarks[0]!.bytes}
+              />
+            ))
+          : shares.map((share) => (
+              <Share key={share.name} store={store} share={share} most={shares[0]!.bytes} />
+            ))}
       </ul>
     </div>
   );
 }
 
+const SPARE = "spare";
+
+/** A share; of equal layers with what is in them, open where the peak is made. */
 function Share({ store, share, most }: { store: Store; share: MemoryShare; most: number }) {
-  const { name, line } = share;
-  const known = line === null ? null : store.line(line);
-  const is =
-    line === null
-      ? ""
-      : line === store.selected.value
-        ? "sel"
-        : store.related.value.has(line)
-          ? "rel"
-          : "";
-  const words = (
-    <>
-      <span class="cut" data-tip={known ? `${name}: ${known.text.trim()}` : name}>
-        {known ? (
-          <>
-            <span class="mut">{known.number}</span> <span class="mono">{known.text.trim()}</span>
-          </>
-        ) : (
-          name
-        )}
-      </span>
-      <span class="num">{bytes(share.bytes)}</span>
-      <Bars parts={[{ share: share.bytes / most, look: "accent" }]} />
-    </>
-  );
+  const { name, line, times, parts, peak } = share;
+  const [isOpen, setOpen] = usePaneState(store, `open ${name}`, peak);
+  const inner = parts.map((part) => (
+    <Share key={part.name} store={store} share={part} most={most} />
+  ));
   return (
-    <li class={is}>
-      {line === null ? (
-        <span>{words}</span>
-      ) : (
-        <button type="button" onClick={() => store.select(line)}>
-          {words}
-        </button>
-      )}
-    </li>
+    <LineRow
+      store={store}
+      line={line}
+      name={name}
+      bytes={share.bytes}
+      share={share.bytes / most}
+      more={times > 1 ? `${eachWords(share)} each` : undefined}
+      open={parts.length ? { isOpen, turn: () => setOpen(!isOpen), inner } : undefined}
+    >
+      {times > 1 && <b class="times">{` × ${times}`}</b>}
+      {peak && <span class="tag plain">makes the peak</span>}
+    </LineRow>
   );
+}
+
+/** What one of several equal layers holds. */
+export function eachWords({ each: [least, most] }: MemoryShare): string {
+  const [low, high] = [bytes(least), bytes(most)];
+  return low === high ? low : `${low} to ${high}`;
 }
 
 function Storages({ store, part }: Props) {
   const [which, setWhich] = usePaneState(store, "which", "");
+  const [each, setEach] = usePaneState(store, "each", false);
+  const selected = store.selected.value;
   const rows = useMemo(
     () =>
       part.storages.filter(
@@ -160,9 +184,13 @@ function Storages({ store, part }: Props) {
       ),
     [part, which],
   );
+  const shown = useMemo(
+    () => (each ? rows.map((row) => ({ ...row, all: [row] })) : merged(rows, selected)),
+    [rows, each, selected],
+  );
   const columns = useMemo(
-    () => columnsOf(store, part.columns, rows, cellsOf(part)),
-    [store, part, rows],
+    () => columnsOf(store, part.columns, shown, cellsOf(part)),
+    [store, part, shown],
   );
   return (
     <>
@@ -181,12 +209,23 @@ function Storages({ store, part }: Props) {
             </option>
           ))}
         </select>
+        {part.storages.some(({ id, same }) => id !== same) && (
+          <button
+            type="button"
+            class="btn"
+            aria-pressed={each}
+            data-tip="Those that are the same in equal layers are one row with their sum"
+            onClick={() => setEach(!each)}
+          >
+            Each
+          </button>
+        )}
       </div>
       <Table
         store={store}
         label="Storages"
         columns={columns}
-        rows={rows}
+        rows={shown}
         id={(row) => row.id}
         order={{ key: "bytes", direction: "desc" }}
         open={({ start }) => store.select(part.kernels[start] ?? null, { pane: "kernels" })}
@@ -197,21 +236,40 @@ function Storages({ store, part }: Props) {
 
 const AT_PEAK = "at the peak";
 
-function cellsOf(part: MemoryPart): Cells<MemoryStorage> {
+type Shown = ReturnType<typeof merged>[number];
+
+function cellsOf(part: MemoryPart): Cells<Shown> {
   const count = part.kernels.length;
   return {
-    value: { full: ({ value, reuse }) => [value, reuse].filter(Boolean).join(": ") },
+    value: {
+      draw: ({ value, in_layers, all, kind }) =>
+        all.length > 1 ? (
+          <>
+            {kind === "weights" || kind === "input" ? in_layers : value}
+            <b>{` × ${all.length}`}</b>
+          </>
+        ) : (
+          value
+        ),
+      full: ({ value, reuse, in_layers, all }) =>
+        all.length > 1
+          ? `${value}, and the same in ${all.length - 1} more layers: ${in_layers}`
+          : [value, reuse].filter(Boolean).join(": "),
+    },
     lives: {
       full: ({ start, end }) => `step ${start} to ${end ?? "the end, and longer"}`,
       draw: (row) => (
         <span class={row.mark === "ext" ? "life held" : "life"}>
-          <i
-            style={{
-              ...fill(row.mark),
-              left: `${(100 * row.start) / count}%`,
-              width: `${(100 * (endOf(part, row) + 1 - row.start)) / count}%`,
-            }}
-          />
+          {row.all.map((each) => (
+            <i
+              key={each.id}
+              style={{
+                ...fill(row.mark),
+                left: `${(100 * each.start) / count}%`,
+                width: `${(100 * (endOf(part, each) + 1 - each.start)) / count}%`,
+              }}
+            />
+          ))}
           <u style={{ left: `${(100 * (part.peaks.at(-1)![2] + 0.5)) / count}%` }} />
         </span>
       ),

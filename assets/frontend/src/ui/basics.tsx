@@ -215,6 +215,32 @@ export function Frame({ store, name, then }: { store: Store; name: string; then?
   return <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />;
 }
 
+interface SegmentsProps {
+  /** The id of each with its words. */
+  of: readonly (readonly [string, string])[];
+  value: string;
+  set(id: string): void;
+}
+
+/** One of a few, of which all are seen. */
+export function Segments({ of, value, set }: SegmentsProps) {
+  return (
+    <span class="seg small">
+      {of.map(([id, words]) => (
+        <button
+          key={id}
+          type="button"
+          class="btn"
+          aria-pressed={id === value}
+          onClick={() => set(id)}
+        >
+          {words}
+        </button>
+      ))}
+    </span>
+  );
+}
+
 export function Facts({ rows }: { rows: [string, string][] }) {
   return (
     <dl class="props">

@@ -1,0 +1,285 @@
+// Memory budgets of a training step: the peak of each, what it computes twice, what to write for it.
+
+import { useState } from "preact/hooks";
+import { bytes, plural, seconds } from "../format";
+import { useSince } from "../progress/progress";
+import type { Store } from "../store";
+import { Copy, Facts, Message, Prose, Segments } from "../ui/basics";
+import { Coloured, coloured } from "../ui/highlight";
+import { usePaneState } from "../ui/kept";
+import type { Budget, BudgetsPart } from "../wire";
+import { LineRow } from "./line";
+import { usePart } from "./part";
+
+export function Budgets({ store }: { store: Store }) {
+  const { has_budgets, no_budgets } = store.doc.value!;
+  const [part, problem] = usePart<BudgetsPart>(store, has_budgets ? "budgets:" : null);
+  const [error, setError] = useState<string | null>(null);
+  const { status, task } = store.host.progress.value;
+  const isRunning = status === "running";
+  const why = no_budgets ?? (isRunning ? "Something is still running." : null);
+  /** Looks at all of them, or compiles one. */
+  const start = (budget?: number) => {
+    if (why !== null) return;
+    setError(null);
+    store.host
+      .part(budget === undefined ? "budgets" : "budget", { budget: budget ?? 1 })
+      .catch((problem: Error) => setError(problem.message));
+  };
+  return (
+    <div class="scroll budgets">
+      {(error ?? problem) && (
+        <Message note={{ title: "No budget.", text: (error ?? problem)!, tone: "break" }} />
+      )}
+      {task === "budget" && <Doing store={store} />}
+      {part ? (
+        <Advisor store={store} part={part} why={why} start={start} />
+      ) : (
+        !has_budgets && (
+          <div class="ask">
+            <p>
+              A memory budget says how much a step keeps for its backward, which computes the rest
+              again: from 1, as fast as can be, to 0, everything again.
+            </p>
+            {no_budgets === null ? (
+              <>
+                <button
+                  type="button"
+                  class="btn"
+                  aria-disabled={why !== null}
+                  onClick={() => start()}
+                >
+                  Look at the budgets
+                </button>
+                <p class="mut">
+                  Compiles the step once more, for its joint graph; what is here stays as it is.
+                </p>
+              </>
+            ) : (
+              <p class="mut">
+                <Prose text={no_budgets} />
+              </p>
+            )}
+          </div>
+        )
+      )}
+    </div>
+  );
+}
+
+/** What is compiled for a budget now, with its end; it is cancelled here. */
+function Doing({ store }: { store: Store }) {
+  const progress = store.host.progress.value;
+  const since = useSince(progress);
+  const { status, title, elapsed_s, steps, can_cancel, error } = progress;
+  if (status === "failed")
+    return (
+      <Message note={{ title: "The compilation failed.", text: error ?? "", tone: "break" }} />
+    );
+  if (status !== "running") return null;
+  return (
+    <div class="row doing" role="status">
+      <span class="spin" aria-hidden="true" />
+      <b>{title}</b>
+      <span class="mut num">{seconds(elapsed_s + since)}</span>
+      <span class="mut cut grow">{steps.findLast((step) => step.duration_s === null)?.name}</span>
+      {can_cancel && (
+        <button type="button" class="btn" onClick={() => store.host.cancel()}>
+          Cancel
+        </button>
+      )}
+    </div>
+  );
+}
+
+interface Props {
+  store: Store;
+  part: BudgetsPart;
+  /** Why none can be compiled now. */
+  why: string | null;
+  start(budget: number): void;
+}
+
+/** The peak as it is known: of the compiled program, else by the preview. */
+export function peakOf({ peak, preview }: Budget): number | null {
+  return peak ?? preview;
+}
+
+export function peakWords(row: Budget): string {
+  if (row.peak !== null) return `${bytes(row.peak)}, compiled`;
+  return row.preview === null ? "not compiled" : `${bytes(row.preview)} by the preview`;
+}
+
+function Advisor({ store, part, why, start }: Props) {
+  const [chosen, choose] = usePaneState(store, "budget", part.best);
+  const [what, show] = usePaneState(store, "twice", "lines");
+  const { rows, own, best, sentence } = part;
+  const at = Math.max(
+    0,
+    rows.findIndex(({ budget }) => budget === chosen),
+  );
+  const row = rows[at]!;
+  const reason = row.peak !== null ? "Its peak is known" : why;
+  return (
+    <>
+      <p class="mem-note">{sentence}</p>
+      <div class="bud-top">
+        <div>
+          <Columns part={part} at={at} choose={(to) => choose(rows[to]!.budget)} />
+          <input
+            type="range"
+            min={0}
+            max={rows.length - 1}
+            value={at}
+            aria-label="Memory budget"
+            aria-valuetext={`Budget ${row.budget}: peak ${peakWords(row)}, ${bytes(row.saved)} kept`}
+            style={{ "--n": rows.length }}
+            onInput={(event) => choose(rows[+event.currentTarget.value]!.budget)}
+            onKeyDown={(event) => event.stopPropagation()}
+          />
+          <div class="bud-legend">
+            <span>Height: the peak of the whole step</span>
+            <span>
+              <i />
+              compiled
+            </span>
+            <span>
+              <i class="guess" />
+              preview, a model
+            </span>
+            <span>
+              <i class="kept" />
+              kept for the backward
+            </span>
+          </div>
+        </div>
+        <div>
+          <Facts
+            rows={[
+              [
+                "Budget",
+                `${row.budget}${said(row.budget === own, "its own")}${said(row.budget === best, "lowest known peak")}`,
+              ],
+              ["Peak", peakWords(row)],
+              ["Kept", bytes(row.saved)],
+              ["Twice", plural(row.again, "operator")],
+              ["Adds", row.cost],
+            ]}
+          />
+          <button
+            type="button"
+            class="btn"
+            aria-disabled={reason !== null}
+            data-tip={
+              reason?.replaceAll("`", "") ?? "Compile it in the background, and count its peak"
+            }
+            onClick={() => reason === null && start(row.budget)}
+          >
+            {`Compile ${row.budget}`}
+          </button>
+        </div>
+      </div>
+      <div class="bar edge">
+        <Segments of={WHAT} value={what} set={show} />
+        <span class="faint cut" data-tip="">
+          {what === "lines"
+            ? `Bytes that ${plural(row.again, "operator")} move, as if nothing were fused`
+            : `What to write for a budget of ${row.budget}`}
+        </span>
+      </div>
+      {what === "lines" ? <Twice store={store} row={row} /> : <Code row={row} />}
+    </>
+  );
+}
+
+const WHAT = [
+  ["lines", "Computed twice"],
+  ["code", "Code"],
+] as const;
+
+function said(is: boolean, words: string): string {
+  return is ? `, ${words}` : "";
+}
+
+/** A column for each budget, as high as the peak; its foot is what is kept. */
+function Columns({
+  part,
+  at,
+  choose,
+}: {
+  part: BudgetsPart;
+  at: number;
+  choose(at: number): void;
+}) {
+  const { rows, own, best } = part;
+  const top = 1.2 * Math.max(1, ...rows.map((row) => peakOf(row) ?? row.saved));
+  const height = (size: number) => ({ height: `${((100 * size) / top).toFixed(2)}%` });
+  return (
+    <div class="bud-plot" aria-hidden="true">
+      {rows.map((row, i) => {
+        const peak = peakOf(row);
+        const { budget, saved } = row;
+        const isFar = Math.abs(i - at) > 1; // names of neighbours would touch
+        const isNamed = i === at || (isFar && (budget === best || budget === own));
+        return (
+          <div key={budget} class={i === at ? "on" : ""} onClick={() => choose(i)}>
+            <p>
+              <i class={row.peak === null ? "guess" : ""} style={height(peak ?? 0)}>
+                {isNamed && peak !== null && <b>{bytes(peak)}</b>}
+              </i>
+              <i class="kept" style={height(saved)} />
+            </p>
+            <span class={budget === best ? "best" : ""}>
+              {budget === best ? `★ ${budget}` : budget}
+            </span>
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+function Twice({ store, row }: { store: Store; row: Budget }) {
+  if (!row.lines.length) return <p class="mem-note">Nothing is computed again.</p>;
+  const most = Math.max(1, ...row.lines.map((each) => each.bytes));
+  return (
+    <ul class="mem-list" aria-label="Computed twice, by line">
+      {row.lines.map(({ line, place, operators, ...each }) => (
+        <LineRow
+          key={place}
+          store={store}
+          line={line}
+          name={place}
+          more={operators}
+          bytes={each.bytes}
+          share={each.bytes / most}
+        />
+      ))}
+    </ul>
+  );
+}
+
+function Code({ row }: { row: Budget }) {
+  if (!row.code.length)
+    return <p class="mem-note">The step has it, or nothing is computed again: nothing to write.</p>;
+  return (
+    <>
+      {row.code.map(({ title, text, note }) => (
+        <section key={title} class="bud-code">
+          <div class="row">
+            <b class="grow">{title}</b>
+            <Copy quiet text={text} label="Copy" title={`Copy: ${title}`} />
+          </div>
+          <pre class="mono">
+            {coloured(text.split("\n")).map((pieces, i) => (
+              <div key={i}>
+                <Coloured pieces={pieces} />
+              </div>
+            ))}
+          </pre>
+          <p class="mut">{note}</p>
+        </section>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,93 @@
+"""What to write for an activation memory budget: for a step, for a region, for layers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from workbench.analysis.memory.budgets import Budgets
+from workbench.analysis.memory.layers import layer_list
+from workbench.report import Report
+from workbench.report.column_filter import parts_with
+
+_OPTION = "activation_memory_budget"
+_REGION = "torch.autograd.graph.region_activation_memory_budget"
+_HEAVY = re.compile(
+    r"aten\.(?:mm|addmm|bmm|baddbmm|convolution|_scaled_dot_product_\w+|_scaled_mm|_grouped_mm)\."
+)
+"""What a policy keeps: products, convolutions, attention."""
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """Code to paste; `note` says where it holds and what it leaves open."""
+
+    title: str
+    text: str
+    note: str
+
+
+def step_code(budget: float) -> str:
+    """What to write for all that is compiled from then on."""
+    return f"# before the step is compiled\ntorch._functorch.config.{_OPTION} = {budget:g}"
+
+
+def snippets(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...]:
+    """What to write for a budget; nothing for the one that the step has.
+
+    A checkpoint's policy chooses by operator: it keeps the results of products of which the budget
+    computes less than half again.
+    """
+    point = found.at(budget)
+    if not point.recomputed or budget == found.own:
+        return ()
+    step = Snippet(
+        "For the step",
+        step_code(budget),
+        "It holds for everything that is compiled from then on.",
+    )
+    region = Snippet(
+        "For one forward",
+        f"with {_REGION}({budget:g}):\n    loss = model(x)",
+        "Around all of what is compiled as one graph: two budgets in one graph are refused.",
+    )
+    return (step, region, *_policy(report, found, budget))
+
+
+def _policy(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...]:
+    layers = layer_list(report)
+    if layers is None:
+        return ()
+    again = Counter(row.operator for row in found.recomputed if row.budget == budget)
+    kept = [op for op, count in _heavy(report, layers).items() if 2 * again[op] < count]
+    lines = ["from torch.utils.checkpoint import checkpoint"]
+    more = ""
+    if kept:
+        lines[:0] = ["from functools import partial"]
+        lines[1:] = [
+            "from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts",
+            "",
+            "kept = [",
+            *(f"    torch.ops.{op}," for op in kept),
+            "]",
+            "save = partial(create_selective_checkpoint_contexts, kept)",
+        ]
+        more = ", context_fn=save"
+    lines += ["", f"for layer in self.{layers}:"]
+    lines.append(f"    x = checkpoint(layer, x, use_reentrant=False{more})")
+    what = "the results that are listed" if kept else "what goes into each layer"
+    note = (
+        f"In the forward of what holds {layers}. It keeps {what} and computes the rest of a layer "
+        "again: it chooses by operator, the budget by value, so that both save about the same "
+        "and not exactly. A layer must not write in place."
+    )
+    return (Snippet("For each layer, by torch.utils.checkpoint", "\n".join(lines), note),)
+
+
+def _heavy(report: Report, layers: str) -> Counter[str]:
+    """How many products the layers have in the forward, by operator."""
+    last = next((g.id for g in reversed(list(report.graphs)) if g.stage == "forward"), None)
+    rows = parts_with(report.nodes, "graph", {last}, ("target", "module_path"))
+    inside = (target for target, path in rows if (path or "").startswith(f"{layers}."))
+    return Counter(target for target in inside if _HEAVY.match(target))

@@ -1,0 +1,132 @@
+"""The peaks of a call: of its parts, of the whole, and of eager."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workbench.analysis.memory.caching_allocator import MODEL, allocator_moments
+from workbench.analysis.memory.cpp_program import is_cpp_program
+from workbench.analysis.memory.rows import Kind, MemoryPeak
+from workbench.analysis.memory.storages import Storage
+from workbench.analysis.memory.timeline import Timeline, devices_of
+from workbench.report import Report
+
+BASE: tuple[Kind, ...] = ("weights", "constant", "input")
+"""What the caller holds all the time."""
+COUNTED = "counted from the generated program"
+_IN_CPP = "aoti_torch_"  # a library call in C++; in Python it has a dot: extern_kernels.mm
+_SCRATCH = "memory that library calls take and give back while they run"
+_OPTIMIZER = "the optimizer"
+_EAGER = "eager_memory"
+_CUDA = "cuda"
+
+
+def base_bytes(timeline: Timeline) -> int:
+    """Bytes of weights, constants and inputs."""
+    pairs = zip(timeline.walk.storages, timeline.kinds, strict=True)
+    return sum(storage.bytes for storage, kind in pairs if kind in BASE)
+
+
+def missing_of(timeline: Timeline) -> str:
+    """What the figures of a timeline leave out."""
+    left = []
+    if any("." in s.kernel or s.kernel.startswith(_IN_CPP) for s in timeline.walk.steps):
+        left.append(_SCRATCH)
+    if any(wrapper.is_backward for wrapper in timeline.wrappers):
+        left.append(_OPTIMIZER)
+    unknown = tuple(dict.fromkeys(timeline.walk.unknown))
+    if unknown:
+        left.append(f"results of library calls of unknown size ({', '.join(unknown)})")
+    return "; ".join((*left, *timeline.notes))
+
+
+def peaks_of(timeline: Timeline) -> tuple[MemoryPeak, ...]:
+    """The peak of each part of the call, that of the whole last."""
+    return tuple(_Peaks(timeline).rows())
+
+
+def eager_peak(report: Report, base: int) -> MemoryPeak | None:
+    """What eager holds at most, where a record has that; with the same base."""
+    row = next(iter(report.eager_memory), None)
+    if row is None:
+        return None
+    unsized = f"; {row.unsized} tensors whose size data decide" if row.unsized else ""
+    missing = f"{row.missing}{unsized}"
+    return MemoryPeak(
+        "eager", base + row.bytes, base, None, None, row.operator, missing, row.source
+    )
+
+
+def why_no_eager(report: Report) -> str:
+    """Why a record has no peak of eager; empty where it has one."""
+    if len(report.eager_memory):
+        return ""
+    return report.why_missing(_EAGER) or (
+        "eager's peak was not counted: .memory(eager=True) of what aot_compile returned counts it"
+    )
+
+
+class _Peaks:
+    def __init__(self, timeline: Timeline):
+        self._timeline = timeline
+        self._missing = missing_of(timeline)
+        self._base = base_bytes(timeline)
+        walk = timeline.walk
+        devices = devices_of(timeline.report)
+        is_cuda = bool(devices) and all(device.startswith(_CUDA) for device in devices)
+        self._blocks = None
+        if is_cuda and len(devices) == 1 and not walk.unknown:
+            inside, own = self._in_the_allocator()
+            found = allocator_moments(inside, len(walk.moments))
+            self._blocks = [(own + allocated, own + reserved) for allocated, reserved in found]
+
+    def _in_the_allocator(self) -> tuple[list[Storage], int]:
+        """Storages that torch's allocator makes, and the bytes of others.
+
+        A package takes its constants from CUDA itself, in one piece: `RAII_gpuMalloc` of
+        aoti_runtime/model_base.h.
+        """
+        timeline = self._timeline
+        texts = [timeline.report.texts[wrapper.text or ""] for wrapper in timeline.wrappers]
+        if not any(map(is_cpp_program, texts)):
+            return timeline.walk.storages, 0
+        constants = {name for (_, name), row in timeline.buffers.items() if row.kind == "constant"}
+        inside = [s for s in timeline.walk.storages if s.names[0] not in constants]
+        own = sum(s.bytes for s in timeline.walk.storages if s.names[0] in constants)
+        return inside, own
+
+    def rows(self) -> Iterator[MemoryPeak]:
+        walk, wrappers = self._timeline.walk, self._timeline.wrappers
+        backward = {n for n, wrapper in enumerate(wrappers) if wrapper.is_backward}
+        first = next((n for n, s in enumerate(walk.steps) if s.program in backward), None)
+        if first is None:
+            yield self._peak("inference", 0, len(walk.steps))
+            return
+        yield self._peak("forward", 0, first)
+        yield self._peak("backward", first, len(walk.steps))
+        yield self._peak("step", 0, len(walk.steps))
+
+    def _peak(self, scope: str, start: int, end: int) -> MemoryPeak:
+        walk = self._timeline.walk
+        last = len(walk.steps) - 1
+        inside = [
+            (bytes_, -place, moment)
+            for moment, (bytes_, step) in enumerate(walk.moments)
+            if start <= (place := min(step, last)) < end
+        ]
+        bytes_, place, _ = max(inside, default=(0, 0, 0))
+        step = walk.steps[-place] if inside and last >= 0 else None
+        blocks = self._blocks
+        held = [blocks[moment] for _, _, moment in inside] if blocks is not None else []
+        return MemoryPeak(
+            scope,
+            bytes_,
+            self._base,
+            -place,
+            self._timeline.kernels[-place] if step else None,
+            step.kernel if step else "",
+            self._missing,
+            f"{COUNTED}; {MODEL}" if held else COUNTED,
+            max((allocated for allocated, _ in held), default=None),
+            max((reserved for _, reserved in held), default=None),
+        )

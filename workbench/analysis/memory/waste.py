@@ -1,0 +1,218 @@
+"""Memory and work that a program could do without: remarks on lines, each with its bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from workbench.analysis.fusion.traffic import NodeFacts, base_name, is_view, nodes_with
+from workbench.analysis.memory.memory import Memory, memory
+from workbench.analysis.memory.rows import Allocation
+from workbench.analysis.memory.timeline import why_unknown
+from workbench.errors import UsageError
+from workbench.number_text import number_text
+from workbench.report import Kernel, Report
+
+Waste = Literal["evaluated again", "part holds the whole", "converted weight", "scratch"]
+_FUNCTIONS: Mapping[str, str] = {
+    name: rf"(?:libdevice\.|tl_math\.|std::|\.){name}\("
+    for name in ("erf", "tanh", "sin", "cos", "log1p", "expm1", "atan", "lgamma", "digamma")
+}
+"""Functions that cost many instructions, and what calls them in Triton and in C++."""
+_TAIL = "C10_UNLIKELY"  # the elements behind the last whole vector: the same once more in the text
+_CASTS = ("convert_element_type", "_to_copy")
+_MUCH = 2  # times the size that is needed
+_WIDE = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRemark:
+    """What could be left out; `bytes` are those that it takes, or that would do in its place.
+
+    "evaluated again": a kernel computes a function several times for each element; `bytes` would
+    keep the result. "part holds the whole": of what lives on only a part is needed, `bytes` are the
+    others. "converted weight": a weight is copied into another type in each call. "scratch": an
+    operator takes more than its result. `count` is how often, `dtype` the type of the copy.
+    """
+
+    waste: Waste
+    text: str
+    bytes: int
+    kernel: str | None
+    storage: str | None
+    node: str | None
+    file: str | None
+    line: int | None
+    count: int = 1
+    dtype: str | None = None
+
+
+def remarks(report: Report) -> tuple[MemoryRemark, ...]:
+    """What a program could do without, most bytes first."""
+    return report.once(_remarks)
+
+
+def _remarks(report: Report) -> tuple[MemoryRemark, ...]:
+    found = list(_evaluated_again(report))
+    if why_unknown(report) is None:
+        with contextlib.suppress(UsageError):  # it runs no kernel
+            found += _of_storages(memory(report))
+    return tuple(sorted(found, key=lambda remark: -remark.bytes))
+
+
+def _evaluated_again(report: Report) -> Iterator[MemoryRemark]:
+    """Functions that a kernel's text calls more often than the graph has them in it."""
+    for kernel in report.kernels:
+        text = report.texts.get(kernel.text or "")
+        if text is None:
+            continue
+        body = _whole_vectors(text)
+        counts = {name: len(re.findall(call, body)) for name, call in _FUNCTIONS.items()}
+        if any(counts.values()):
+            known = nodes_with(report, "id", set(kernel.nodes))
+            nodes = [known[id] for id in kernel.nodes if id in known]
+            yield from _more_often(kernel, nodes, counts)
+
+
+def _more_often(
+    kernel: Kernel, nodes: Iterable[NodeFacts], counts: Mapping[str, int]
+) -> Iterator[MemoryRemark]:
+    own: dict[str, list[NodeFacts]] = defaultdict(list)
+    for node in nodes:
+        own[base_name(node.target)].append(node)
+    for name, count in counts.items():
+        wanted = -(-len(own[name]) // max(kernel.calls, 1))  # its nodes are those of all its calls
+        if not wanted:
+            continue  # a helper of another function
+        times, node = count // wanted, own[name][0]
+        if times > 1 and node.bytes:
+            text = (
+                f"{kernel.id} evaluates {name} {times} times for each element, once in each of its "
+                f"loops: to keep the result would take {number_text(node.bytes, 'bytes')}."
+            )
+            place = node.id, node.file, node.line
+            yield MemoryRemark(
+                "evaluated again", text, node.bytes, kernel.id, None, *place, count=times
+            )
+
+
+def _whole_vectors(text: str) -> str:
+    """The text of a kernel without its branches for the elements behind the last whole vector."""
+    kept, depth, is_out, has_begun = [], 0, False, False
+    for line in text.split("\n"):
+        if not is_out and _TAIL in line:
+            is_out, has_begun, depth = True, False, 0
+        if not is_out:
+            kept.append(line)
+            continue
+        depth += line.count("{") - line.count("}")
+        has_begun = has_begun or "{" in line
+        is_out = not (has_begun and depth <= 0)
+    return "\n".join(kept)
+
+
+def _of_storages(found: Memory) -> Iterator[MemoryRemark]:
+    own = {row.node for row in found.allocations if row.node is not None}
+    graphs = {id.partition(":")[0] for id in own}
+    nodes = nodes_with(found.report, "graph", graphs)
+    for row in found.allocations:
+        node = nodes.get(row.node or "")
+        if node is None or row.kind in ("weights", "constant", "input"):
+            continue
+        yield from _converted(found, row, node, nodes)
+        yield from _scratch(found, row, node)
+    yield from _held_by_parts(found, nodes)
+
+
+def _converted(
+    found: Memory, row: Allocation, node: NodeFacts, nodes: Mapping[str, NodeFacts]
+) -> Iterator[MemoryRemark]:
+    """A weight that is copied into another type, each time that it is called."""
+    if base_name(node.target) not in _CASTS or not node.inputs:
+        return
+    source = _base(nodes.get(node.inputs[0]), nodes)
+    weights = {name: each for each in found.allocations for name in each.names if _is_weight(each)}
+    weight = weights.get(source.id.rpartition(":")[2]) if source is not None else None
+    if source is None or weight is None or source.op != "placeholder":
+        return
+    size = number_text(row.bytes, "bytes")
+    yield _remark(
+        found,
+        "converted weight",
+        f"{weight.value} is of type {source.dtype}; each call copies it to {node.dtype}, which "
+        f"takes {size}.",
+        row,
+        row.bytes,
+        node.dtype,
+    )
+
+
+def _is_weight(row: Allocation) -> bool:
+    return row.kind == "weights"
+
+
+def _scratch(found: Memory, row: Allocation, node: NodeFacts) -> Iterator[MemoryRemark]:
+    """More than the result of an operator needs: partial sums, a wider type, a workspace."""
+    operator = base_name(node.target)
+    if row.kind == "workspace":
+        yield _remark(
+            found,
+            "scratch",
+            f"{operator} takes a workspace of {number_text(row.bytes, 'bytes')}.",
+            row,
+            row.bytes,
+        )
+    elif row.kind == "temporary" and node.bytes and row.bytes >= _WIDE * node.bytes:
+        yield _remark(
+            found,
+            "scratch",
+            f"{operator} takes {number_text(row.bytes, 'bytes')} for a result of "
+            f"{number_text(node.bytes, 'bytes')}: partial results, or a wider type.",
+            row,
+            row.bytes,
+        )
+
+
+def _held_by_parts(found: Memory, nodes: Mapping[str, NodeFacts]) -> Iterator[MemoryRemark]:
+    """Storages that live on for a part of them: what is returned, what is kept for the backward."""
+    rows = {row.node: row for row in found.allocations if row.node is not None}
+    needed: Counter[str] = Counter()
+    for id in {id for node in nodes.values() if node.op == "output" for id in node.inputs}:
+        part = nodes.get(id)
+        whole = _base(part, nodes)
+        if part is not None and whole is not None and whole.id in rows:
+            needed[whole.id] += part.bytes or whole.bytes or 0
+    for id, size in needed.items():
+        row = rows[id]
+        if row.kind not in ("output", "saved for backward", "gradient") or not size:
+            continue
+        if row.bytes >= _MUCH * size:
+            what = "the backward needs" if row.kind == "saved for backward" else "is returned"
+            yield _remark(
+                found,
+                "part holds the whole",
+                f"Of {row.value} {what} a part of {number_text(size, 'bytes')}, a view that keeps "
+                f"all {number_text(row.bytes, 'bytes')} of it alive.",
+                row,
+                row.bytes - size,
+            )
+
+
+def _base(node: NodeFacts | None, nodes: Mapping[str, NodeFacts]) -> NodeFacts | None:
+    """What a view is a view of."""
+    while node is not None and node.op == "call_function" and is_view(node) and node.inputs:
+        node = nodes.get(node.inputs[0])
+    return node
+
+
+def _remark(
+    found: Memory, waste: Waste, text: str, row: Allocation, size: int, dtype: str | None = None
+) -> MemoryRemark:
+    kernels = found.timeline.kernels
+    kernel = kernels[min(row.step_from, len(kernels) - 1)] if kernels else None
+    place = row.node, row.file, row.line
+    return MemoryRemark(waste, text, size, kernel, row.id, *place, dtype=dtype)

@@ -1,0 +1,99 @@
+"""Why torch's partitioner keeps each tensor for the backward, and does not compute it again."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.report.memory_rows import SavedReason
+
+PANE = "saved_reasons"
+_SOURCE = "source"
+_FORBIDDEN = "cannot recompute"
+_INPUT = ("primal input", "forward RNG seed")
+_BY_HEURISTIC = "it is used far apart, or ends a long chain of operators that fuse"
+
+
+class SavedReasonRecorder:
+    """Reads the minimum cut with which torch parts a joint graph.
+
+    An edge from the source of the cut to an operator forbids computing it again, and carries
+    torch's words for that. What is kept without one lies behind such an operator, and is the
+    cheapest to keep on the way to the backward.
+    """
+
+    def __init__(self, patches: Patches):
+        self.rows: list[SavedReason] = []
+        self._patches = patches
+        self._forbidden: dict[str, str] = {}
+        self._cuts: list[tuple[frozenset[str], Mapping[str, str]]] = []
+        self._graphs = 0
+
+    def install(self) -> None:
+        """Watch the partitioner; torch asks for several cuts and takes one."""
+        observe = self._patches.observe
+        observe(tp.MINIMUM_CUT, PANE, before=self._on_edges)
+        observe(tp.SOLVE_MIN_CUT, PANE, after=self._on_cut)
+        observe(tp.CHOOSE_SAVED_VALUES, PANE, after=self._on_choice)
+
+    def _on_edges(self, edges: Any, *_: Any, **__: Any) -> None:
+        found = edges[_SOURCE] if edges.has_node(_SOURCE) else {}
+        self._forbidden = {
+            end.removesuffix("_in"): words.partition(": ")[2] or _BY_HEURISTIC
+            for end, data in found.items()
+            if (words := data.get("reason", "")).startswith(_FORBIDDEN)
+        }
+
+    def _on_cut(self, result: Any, *_: Any, **__: Any) -> None:
+        saved, _banned = result
+        self._cuts.append((frozenset(node.name for node in saved), self._forbidden))
+
+    def _on_choice(self, saved: Iterable[Any], *_: Any, **__: Any) -> None:
+        nodes = list(saved)
+        names = frozenset(node.name for node in nodes)
+        forbidden = next((each for cut, each in reversed(self._cuts) if cut == names), {})
+        self.rows += [
+            SavedReason(self._graphs, node.name, _why(node, names, forbidden)) for node in nodes
+        ]
+        self._cuts.clear()
+        self._graphs += 1
+
+
+def _why(node: Any, saved: frozenset[str], forbidden: Mapping[str, str]) -> str:
+    """Torch's reason for a node, or for what it would have to be computed again from."""
+    if node.op == "placeholder":
+        return "given: it lives anyhow"
+    if node.name in forbidden:
+        return f"not computed again: {forbidden[node.name]}"
+    behind = _behind(node, saved, forbidden)
+    if behind is None:
+        return "the partitioner gives no reason"
+    why = f"{behind.name}, which is not computed again: {forbidden[behind.name]}"
+    if behind in node.all_input_nodes and node.target is operator.getitem:
+        return f"a result of {why}"
+    if _storage(node) is not None and _storage(node) == _storage(behind):
+        return f"a view of {why}"
+    return f"the cheapest to keep behind {why}"
+
+
+def _behind(node: Any, saved: frozenset[str], forbidden: Mapping[str, str]) -> Any | None:
+    """The nearest operator before a node that is not computed again and is not kept either."""
+    todo, seen = list(node.all_input_nodes), set()
+    for each in todo:
+        if each in seen or each.name in saved:
+            continue
+        seen.add(each)
+        if forbidden.get(each.name, _INPUT[0]) not in _INPUT:
+            return each
+        todo += each.all_input_nodes
+    return None
+
+
+def _storage(node: Any) -> int | None:
+    value = node.meta.get("val")
+    return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
