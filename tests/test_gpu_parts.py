@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Callable
@@ -237,6 +238,7 @@ def test_each_configuration_of_a_kernel_is_launched_by_itself(
     """By Triton's own interpreter, which launches as on a device."""
     import triton
 
+    importlib.import_module("torch._inductor.runtime.triton_heuristics")  # not as interpreted ones
     monkeypatch.setattr(triton.knobs.runtime, "interpret", True)
     launched = configs.LaunchedKernel(KERNEL, tmp_path, "cpu", 200)
     row = RankedConfig("k0", "h100", "XBLOCK=64", 4, 1, rank=1, model_us=3.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import ceil
@@ -85,7 +84,6 @@ def _function(text: str, name: str, folder: Path) -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
     spec.loader.exec_module(module)
     return getattr(module, name)
 
