@@ -24,7 +24,8 @@ def print_figure(name: str, value: float, unit: str, **more: str | float) -> Non
 
 def print_unchecked(name: str, reason: str) -> None:
     """Say why there is no figure of this name."""
-    print(MARK + json.dumps({"name": name, "value": None, "unit": "", "note": reason}), flush=True)
+    row = {"name": name, "value": None, "unit": "", "note": reason, "source": "not measured"}
+    print(MARK + json.dumps(row), flush=True)
 
 
 def print_rows(name: str, rows: Iterable[Mapping[str, Any]]) -> None:
