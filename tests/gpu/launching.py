@@ -16,6 +16,7 @@ from tests.gpu.tracing import kernels_of
 LAYERS = 100
 """Each is a product and a loop: 200 small kernels."""
 SEED = "23 % were expected of 200 small kernels"
+MODEL = "by a model, of times that were measured on the device"
 _CALLS = 50
 
 
@@ -50,7 +51,9 @@ def tell(found: Launching) -> None:
     print_figure("time of a call by wb.launches over the measured one",
                  found.predicted_us / found.call_us, "ratio", note=note)  # fmt: skip
     predicted = 1 - found.predicted_graph_us / found.predicted_us
-    print_figure("saved by CUDA graphs, by wb.launches", predicted, "share", note=SEED)
+    print_figure(
+        "saved by CUDA graphs, by wb.launches", predicted, "share", note=SEED, source=MODEL
+    )
     if found.graph_us is None:
         print_unchecked("saved by CUDA graphs, measured", found.no_graph)
         return

@@ -84,7 +84,7 @@ def tell(counted: Counted | str, model: float | None) -> None:
         print_unchecked("traffic saved by fusion, by the model", "a size is not known")
     else:
         print_figure("traffic of the original over that of the fused code, by the model", model,
-                     "ratio", note="counted from the record")  # fmt: skip
+                     "ratio", source="counted from the record")  # fmt: skip
     if isinstance(counted, str):
         print_unchecked(NAME, counted)
         return
