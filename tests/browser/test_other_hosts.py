@@ -44,6 +44,7 @@ def test_at_200_percent_the_page_fits_and_can_be_used(
         assert page.locator(".pane").bounding_box()["height"] > 150
     canvas_ratio = "e => Math.round(e.width / e.clientWidth)"
     page.get_by_role("tab", name="Graphs").click()
+    page.locator(".graph-main").wait_for()
     page.wait_for_function(
         f"(scale) => ({canvas_ratio})(document.querySelector('.graph-main')) === scale", arg=scale
     )

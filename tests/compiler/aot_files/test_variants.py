@@ -249,7 +249,8 @@ CELL = (
 )
 
 
-@pytest.mark.parametrize("typed", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("typed", [False, True])
 def test_a_function_of_a_script_or_a_cell_may_move_but_not_change(
     folder: Path, tmp_path: Path, typed: bool
 ) -> None:
