@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from tests.reading_elsewhere import LACKS
+from tests.reading_elsewhere import LACKS, RECORDS
 from workbench.api.host import needs_torch
 from workbench.errors import WorkbenchError
 
@@ -36,6 +36,18 @@ def test_a_report_is_read_rendered_and_saved_again(answers: dict[str, Any]) -> N
     assert answers["page"] > 100_000  # characters: one page with all of it
     assert answers["GPU"] == "Report(normalised, h100, ok, 2 kernels, 0 breaks, 11 guards)"
     assert answers["saved again"] == "None"
+
+
+def test_what_is_computed_of_a_record_and_shown_of_it_needs_no_torch(
+    answers: dict[str, Any],
+) -> None:
+    training = wb.Report.load(RECORDS / "training.wbr")
+    assert answers["memory"] == wb.memory(training).peak
+    assert answers["opportunities"] == repr(wb.opportunities(training))
+    assert answers["launches"].startswith("Launches(2 launches on h100, by a model)")
+    assert answers["chart"] == "'Figure'"
+    assert answers["shown"] > 500
+    assert answers["live view"] == "'DiffView'"
 
 
 def test_a_log_a_diff_and_a_sweep_are_read(answers: dict[str, Any]) -> None:

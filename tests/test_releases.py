@@ -8,6 +8,8 @@ import pytest
 import torch
 
 import workbench as wb
+from tests.records.record_release import sums
+from workbench.errors import ArtifactError
 
 RECORDS = Path(__file__).parent / "records"
 RELEASES = sorted(RECORDS.glob("v*"))
@@ -22,13 +24,25 @@ def test_a_record_opens_and_answers(folder: Path) -> None:
     assert list(report.frame("kernels")["language"]) == ["extern", "cpp", "extern", "cpp"]
 
 
-@pytest.mark.parametrize("torch_release", ["2.11", "2.12"])
+@pytest.mark.parametrize("torch_release", ["2.11", "2.12", "2.14", "2.15"])
 def test_a_record_that_another_torch_made_opens_and_is_shown(torch_release: str) -> None:
     report = wb.Report.load(RECORDS / f"torch_{torch_release}.wbr")
     assert report.environment.torch.startswith(f"{torch_release}.")
     assert list(report.frame("kernels")["language"]) == ["extern", "cpp", "extern", "cpp"]
     assert all(report.frame("capabilities")["available"])
     assert torch_release in report.to_html()
+
+
+def test_an_artifact_names_the_torch_that_it_needs_and_is_made_again_with_this_one() -> None:
+    path = RECORDS / "torch_2.15.aot"
+    rows = {row.name: row for row in wb.check(path).requirements}
+    assert (rows["torch"].needed, rows["python"].needed) == ("2.15.0", "3.13")
+    if rows["torch"].verdict == "fail":
+        with pytest.raises(ArtifactError, match=r"torch: needs 2\.15\.0, this machine has") as told:
+            wb.load(path, trust=wb.inspect(path).digest)
+        assert "wb.recompile(" in str(told.value)
+    x, y = torch.randn(4, 8), torch.randn(4, 8)
+    torch.testing.assert_close(wb.recompile(path)(x, y), sums(x, y))
 
 
 @by_release

@@ -70,5 +70,21 @@ def test_calls_tell_what_kernels_read_and_write() -> None:
     assert buffers["buf1"].kind == "output"
 
 
+def test_inputs_that_are_checked_in_one_line_are_inputs_too() -> None:
+    """As torch 2.14 and later write it, and what a library gave with its dtype."""
+    text = PROGRAM.replace(
+        "assert_size_stride(arg0_1, (8, s0), (16, 1), 'input')",
+        "assert_size_stride_grouped((arg0_1, arg1_1), ((8, s0), ()), ((16, 1), ()), 'input')",
+    ).replace(
+        "    buf4 = buf3[0]",
+        "    buf4 = buf3[0]\n"
+        "    assert_tensor_metadata(buf3, (4, 2), (2, 1), torch.bfloat16, 'torch.ops.aten.topk')",
+    )
+    buffers = {buffer.name: buffer for buffer in parse_program(text).buffers}
+    assert (buffers["arg0_1"].kind, buffers["arg0_1"].shape) == ("input", (8, "s0"))
+    assert (buffers["arg1_1"].kind, buffers["arg1_1"].shape) == ("input", ())
+    assert buffers["buf3"].shape == (4, 2)
+
+
 def test_a_program_in_another_language_has_no_kernels() -> None:
     assert parse_program("#include <torch/csrc/inductor/aoti_runtime/model.h>").kernels == ()

@@ -252,6 +252,10 @@ def memory(x: Any) -> Memory:
     """
     from workbench.analysis.memory.memory import memory as of_report
     from workbench.artifacts.inspect.report_in import report_of
+    from workbench.report.report_holder import ReportHolder
+
+    if not isinstance(x, ReportHolder):  # a record or a file is read without torch
+        return of_report(report_of(x))
     from workbench.handles.other_targets import OtherTargets
     from workbench.handles.package import Package
 

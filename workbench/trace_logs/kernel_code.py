@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from workbench.trace_logs.graph_texts import Dims, bytes_of_dtype, dims, parts_of
 
 _INPUT = re.compile(r"assert_size_stride\((\w+), \((.*?)\), \(.*?\), 'input'")
+_INPUTS = re.compile(r"assert_size_stride_grouped\((.*), 'input'\)")  # since torch 2.14
 _MADE = re.compile(
     r"(\w+) = empty_strided_(\w+?)(?:_pinned|_p2p)?\(\((.*?)\), \(.*?\), torch\.(\w+)"
 )
-_SHAPE = re.compile(r"assert_size_stride\((\w+), \((.*?)\), ")
+_SHAPE = re.compile(r"assert_(?:size_stride|tensor_metadata)\((\w+), \((.*?)\), ")
 _SAME = re.compile(
     r"(\w+) = (?:reinterpret_tensor\()?(\w+)(?:, .*\))?(?:;  ?del \w+.*)?(?:  #.*)?$"
 )
@@ -59,6 +60,18 @@ class CodeBuffer:
         return size
 
 
+def _inputs(line: str) -> list[tuple[str, Dims]]:
+    """The inputs that a line checks, each with its shape."""
+    one = _INPUT.match(line)
+    if one is not None:
+        return [(one[1], dims(one[2]))]
+    several = _INPUTS.match(line)
+    if several is None:
+        return []
+    names, sizes, _ = (parts_of(part[1:-1]) for part in parts_of(several[1]))
+    return [(name, dims(size[1:-1])) for name, size in zip(names, sizes, strict=True)]
+
+
 class BufferReader:
     """Follows the allocations of a program; a name that takes a buffer over means it."""
 
@@ -78,9 +91,9 @@ class BufferReader:
         if made is not None:
             self._add(CodeBuffer(made[1], "intermediate", dims(made[3]), made[4], made[2]))
             return
-        given = _INPUT.match(line)
-        if given is not None:
-            self._add(CodeBuffer(given[1], "input", dims(given[2])))
+        if given := _inputs(line):
+            for name, shape in given:
+                self._add(CodeBuffer(name, "input", shape))
             return
         shown = _SHAPE.match(line)
         if shown is not None:

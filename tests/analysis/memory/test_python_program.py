@@ -58,6 +58,8 @@ def read(body: str, more: str = "") -> Program:
         ),
         ("stream0 = get_raw_stream(0)", []),
         ("assert_size_stride(a, (2,), (1,), 'input')", []),
+        ("assert_size_stride_grouped((a, b), ((2,), (3,)), ((1,), (1,)), 'input')", []),
+        ("assert_tensor_metadata(a, (2,), (1,), torch.int8, 'torch.ops.aten.sort.default')", []),
         (
             "return (buf1, reinterpret_tensor(c, (2,), (1,), 0), None, )",
             [Give(("buf1", "c", None))],

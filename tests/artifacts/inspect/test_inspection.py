@@ -84,7 +84,8 @@ def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
 def test_names_are_followed_through_the_memo() -> None:
     facts = read_pickle(pickle.dumps([OSError, OSError, ValueError, Path("a")], protocol=4))
     assert facts.complete
-    assert facts.globals == ("builtins:OSError", "builtins:ValueError", "pathlib:PosixPath")
+    path = f"{Path.__module__}:PosixPath"
+    assert facts.globals == ("builtins:OSError", "builtins:ValueError", path)
     assert read_pickle(pickle.dumps(OSError, protocol=0)).globals == ("exceptions:OSError",)
 
 

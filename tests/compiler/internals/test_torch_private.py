@@ -43,7 +43,6 @@ ABSENT = {
         OLD_NAME,
     ),
     "torch._inductor.lowering:user_lowerings": (("2.11",), WITHOUT),
-    "torch._inductor.runtime.triton_helpers:rand4x": (OLD, WITHOUT),
     "torch._inductor.runtime.triton_heuristics:CachingAutotuner._could_rblock_scale": (
         OLD,
         WITHOUT,

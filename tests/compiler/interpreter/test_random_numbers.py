@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.device_operators import philox, random, random_integers
+from workbench.compiler.interpreter.drawing import Drawing, drawing_of
 
 
 def test_the_published_answer() -> None:
@@ -24,14 +24,28 @@ def test_numbers_depend_on_the_seed_and_the_position() -> None:
 
 
 @pytest.mark.parametrize("mode", ["rand", "randn"])
-def test_a_draw_is_for_one_element_where_kernels_have_no_draw_for_four(
-    monkeypatch: pytest.MonkeyPatch, mode: str
-) -> None:
-    """As before torch 2.13: there the first number of each draw, and its next draw for the next."""
-    monkeypatch.setattr(tp, "FOUR_NUMBERS", tp.Name("torch:Tensor", "showing what is there"))
-    four = random((8,), torch.tensor(5), mode)
-    monkeypatch.setattr(tp, "FOUR_NUMBERS", tp.Name("torch:not_there", "showing a gap"))
+def test_a_draw_is_for_one_element_or_for_four(mode: str) -> None:
+    four = random((8,), torch.tensor(5), mode, each=4)
     assert torch.equal(random((2,), torch.tensor(5), mode), four[::4])
+
+
+NODE = "call_function[target=torch.ops.prims.inductor_random.default]([4], %seed, rand)"
+KERNEL = """#   %{node} : Tensor "f32[4]"[num_users=1] = {target}
+{name} = async_compile.triton('{name}', '''
+def {name}(out):
+    tmp0 = {drawn}(seed, at)
+''', device_str='cuda')
+
+"""
+FOUR = KERNEL.format(target=NODE, node="flat", name="triton_poi_0", drawn="triton_helpers.rand4x")
+ONE = KERNEL.format(target=NODE, node="rows", name="triton_per_1", drawn="tl.randn")
+
+
+def test_how_a_program_draws_is_read_from_its_kernels() -> None:
+    assert drawing_of(FOUR) == Drawing(frozenset({"flat"}), 4)
+    assert drawing_of(ONE) == Drawing(frozenset(), 1)
+    assert drawing_of(ONE + FOUR) == drawing_of(FOUR + ONE) == Drawing(frozenset({"flat"}), None)
+    assert drawing_of("def call(args): ...") == Drawing()
 
 
 def test_normal_numbers_and_integers() -> None:

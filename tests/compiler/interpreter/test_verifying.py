@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import Tensor
 from torch.testing._internal.two_tensor import TwoTensor
 
 import workbench as wb
@@ -134,6 +135,19 @@ def test_random_numbers_come_from_the_same_seeds(
     assert found.ok
     assert "the same seeds" in found.reference
     assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_random_numbers_inside_of_a_reduction_are_drawn_one_by_one() -> None:
+    """There a draw is for one element, on every release; a flat kernel of 2.13 takes four."""
+
+    def rows_and_all(x: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.softmax(torch.dropout(x, 0.5, True), -1), torch.rand_like(x) + x
+
+    x = torch.randn(32, 96)
+    compiled = wb.aot_compile(rows_and_all, (x,), target="h100", grad=False)
+    found = wb.verify(compiled, (x,), per_kernel=True)
+    assert found.ok
+    assert {row.verdict for row in found.kernels} == {"passed"}
 
 
 def test_a_module_without_numbers_is_refused(worker: CrossCompiler) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from workbench.errors import UsageError
 
 _ALLOCATIONS = "empty_strided"
+_CHECKS = ("assert_size_stride", "assert_tensor_metadata")  # the latter since torch 2.14
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,8 @@ def _call_of(statement: ast.stmt) -> tuple[str | None, ast.Call | None]:
 def _learn(statement: ast.stmt, known: _Known) -> None:
     """What a statement says of the layout of a variable."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        call = statement.value
-        if _name(call.func) == "assert_size_stride" and (name := _name(call.args[0])):
-            _put(known, name, call.args[1:3])
+        for checked, sizes in _checked(statement.value):
+            _put(known, checked, sizes)
     if not isinstance(statement, ast.Assign) or not (name := _name(statement.targets[0])):
         return
     value = statement.value
@@ -117,6 +117,19 @@ def _learn(statement: ast.stmt, known: _Known) -> None:
         elif made == "reinterpret_tensor" and (other := _name(value.args[0])):
             _put(known, name, value.args[1:3])
             known.reused[name] = other
+
+
+def _checked(call: ast.Call) -> Iterator[tuple[str, list[ast.expr]]]:
+    """The variables whose layout a call checks, with sizes and strides; since 2.14 several."""
+    rows: list[tuple[ast.expr, ...]] = []
+    if _name(call.func) in _CHECKS:
+        rows = [tuple(call.args[:3])]
+    elif _name(call.func) == "assert_size_stride_grouped":
+        groups = (part.elts for part in call.args if isinstance(part, ast.Tuple))
+        rows = list(zip(*groups, strict=True))
+    for variable, *sizes in rows:
+        if name := _name(variable):
+            yield name, sizes
 
 
 def _put(known: _Known, name: str, sizes: list[ast.expr]) -> None:

@@ -25,6 +25,8 @@ from workbench.analysis.memory.events import (
 VIEWS = ("reinterpret_tensor", "alloc_from_pool", "as_strided")
 NO_KERNELS = (
     "assert_size_stride",
+    "assert_size_stride_grouped",
+    "assert_tensor_metadata",
     "assert_alignment",
     "copy_misaligned",
     "clear",

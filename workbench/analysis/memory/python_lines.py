@@ -12,7 +12,10 @@ _STRING = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
 _LONG_STRING = re.compile(r"'''|\"\"\"")
 _WITH = re.compile(r"with [\w.]+\([\w.]*\):")
 _GOES_ON = re.compile(r"(?:else|elif|except|finally)\b")
-_IDLE = ("assert_size_stride(", "assert_alignment(")
+_IDLE = tuple(
+    f"assert_{what}("
+    for what in ("size_stride", "size_stride_grouped", "tensor_metadata", "alignment")
+)
 Read = TypeVar("Read")
 
 

@@ -46,7 +46,11 @@ _EXPLICIT = (
 )
 _MOVED = "Move the message behind the last operator: the graph is whole before it."
 _LEFT_OUT = "Leave the explicit break out."
-_CALLS = ("Attempted to call function marked as skipped", "Failed to trace builtin operator")
+_CALLS = (
+    "Attempted to call function marked as skipped",
+    "Failed to trace builtin operator",
+    "Call to a time function",  # of its own kind since torch 2.15
+)
 _GRAPH_BREAK = "Call to `torch._dynamo.graph_break()`"
 
 

@@ -86,11 +86,6 @@ def has_march() -> bool:
     return hasattr(tp.INDUCTOR_CONFIG.get().cpp, "march")
 
 
-def draws_four() -> bool:
-    """Whether one draw of a kernel gives the random numbers of four elements; before 2.13 one."""
-    return tp.FOUR_NUMBERS.find() is not None
-
-
 @contextmanager
 def compiled_for(level: str) -> Iterator[None]:
     """Compile C++ for a level of processors, as `-march` names it; before 2.13 it is no option."""

@@ -488,9 +488,6 @@ SCALE_RBLOCK = _tuner("_dynamic_scale_rblock", "configurations that Inductor add
 COULD_SCALE_RBLOCK = _tuner(
     "_could_rblock_scale", "configurations that Inductor adds to reductions", "2.13"
 )
-FOUR_NUMBERS = _runtime(
-    "triton_helpers:rand4x", "random numbers, of which one draw is for four elements", "2.13"
-)
 MAKE_LAUNCHERS = _tuner("_make_launchers", "not loading kernels on a device that is not there")
 TRITON_CACHE_FOLDER = _runtime("cache_dir_utils:triton_cache_dir", "machine code of loaded kernels")
 TRITON_HASH_KEY = _runtime(

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals.tensor_like import TensorLike
+from workbench.compiler.interpreter.drawing import ONE_EACH, Drawing
 from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
 from workbench.compiler.measuring.output_comparison import (
     TOLERANCES,
@@ -62,11 +63,12 @@ class Checker:
         in_double: Callable[[], Mapping[str, Any]] = dict,
         *,
         float64: bool = False,
+        drawing: Drawing = ONE_EACH,
     ):
         self._in_double = in_double
         self._float64 = float64
         self._exact: Mapping[str, Any] | None = None
-        self._reference = _References(graph, values)
+        self._reference = _References(graph, values, drawing)
         self._tolerance = tolerance
         self._name = "backward" if graph.is_backward else "forward"
         self._left = Counter(
@@ -149,8 +151,9 @@ class Checker:
 class _References:
     """What each buffer should hold in the end: a node's value, or what its loops compute."""
 
-    def __init__(self, graph: CapturedGraph, values: Mapping[str, Any]):
+    def __init__(self, graph: CapturedGraph, values: Mapping[str, Any], drawing: Drawing):
         self._graph = graph
+        self._each = drawing.each
         self._values = values
         self._nodes = _final_nodes(graph)
         self._inputs = {node.name for node in graph.nodes if node.op == "placeholder"}
@@ -171,7 +174,7 @@ class _References:
         body, layout = self._graph.loops.get(name), self._graph.layouts.get(name)
         if body is None or layout is None:
             raise LoopsNotComputed("no node of the graph has this value")
-        return "loops", computed(name, body, layout, self._storage)
+        return "loops", computed(name, body, layout, self._storage, self._each)
 
     def _storage(self, name: str) -> torch.Tensor:
         """A buffer as it lies in memory."""

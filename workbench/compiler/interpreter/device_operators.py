@@ -15,8 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from workbench.compiler.internals.older_releases import draws_four
-
 
 def _scores(
     query: Tensor, key: Tensor, bias: Tensor | None, is_causal: bool, scale: float | None
@@ -195,11 +193,13 @@ def _normal(words: list[Array]) -> list[Array]:
     return found
 
 
-def random(size: Any, seed: torch.Tensor, mode: str, **_: Any) -> torch.Tensor:
-    """`inductor_random`: "rand" or "randn" of float32 in the order of the elements."""
+def random(size: Any, seed: torch.Tensor, mode: str, *, each: int = 1, **_: Any) -> torch.Tensor:
+    """`inductor_random`: "rand" or "randn" of float32 in the order of the elements.
+
+    `each` is how many numbers of one draw are taken: 1 or 4.
+    """
     shape = tuple(int(n) for n in size)
     count = int(np.prod(shape, dtype=np.int64))
-    each = 4 if draws_four() else 1
     lanes = philox(int(seed) & 0xFFFFFFFFFFFFFFFF, np.arange(-(-count // each)))
     words = [word.astype(np.uint32) for word in lanes]
     drawn = _normal(words) if mode == "randn" else [_unit(word) for word in words]

@@ -37,19 +37,25 @@ def flattened(value: Tensor, layout: TensorLike) -> Tensor:
     return flat
 
 
-def computed(name: str, body: LoopBody, layout: TensorLike, flat: Flat) -> Tensor:
-    """The value of a buffer; raises `LoopsNotComputed` for loops with other operators."""
+def computed(
+    name: str, body: LoopBody, layout: TensorLike, flat: Flat, each: int | None = 1
+) -> Tensor:
+    """The value of a buffer; raises `LoopsNotComputed` for loops with other operators.
+
+    `each` is how many random numbers of one draw are taken, None where that is not known.
+    """
     if math.prod((*body.sizes[0], *body.sizes[1])) > MOST:
         raise LoopsNotComputed("its loops are too long")
-    return _Loops(name, body, layout, flat).value()
+    return _Loops(name, body, layout, flat, each).value()
 
 
 class _Loops:
-    def __init__(self, name: str, body: LoopBody, layout: TensorLike, flat: Flat):
+    def __init__(self, name: str, body: LoopBody, layout: TensorLike, flat: Flat, each: int | None):
         self._name = name
         self._body = body
         self._layout = layout
         self._flat = flat
+        self._each = each
         self._shape = (*body.sizes[0], *body.sizes[1])
         self._indirect: dict[str, Tensor] = {}
         self._out: Tensor | None = None
@@ -124,10 +130,15 @@ class _Loops:
         return self._flat(name)[index]
 
     def _op_rand(self, seed: Tensor, index: Tensor) -> Tensor:
-        return random((int(index.max()) + 1,), seed, "rand")[index]
+        return self._drawn(seed, index, "rand")
 
     def _op_randn(self, seed: Tensor, index: Tensor) -> Tensor:
-        return random((int(index.max()) + 1,), seed, "randn")[index]
+        return self._drawn(seed, index, "randn")
+
+    def _drawn(self, seed: Tensor, index: Tensor, mode: str) -> Tensor:
+        if self._each is None:
+            raise LoopsNotComputed("kernels of its program draw random numbers in two ways")
+        return random((int(index.max()) + 1,), seed, mode, each=self._each)[index]
 
     def _op_constant(self, value: Any, dtype: torch.dtype) -> Tensor:
         return torch.tensor(value, dtype=_WIDE.get(dtype, dtype))

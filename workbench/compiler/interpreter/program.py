@@ -25,6 +25,7 @@ _OBSERVER = "_observe"
 _RESTRIDE = "_restride"
 _STAND_IN = "_stand_in"
 _LIBRARY = ("extern_kernels.", "torch.ops.", "aten.", "inductor_ops.", "_quantized.", _STAND_IN)
+_LAYOUT = ("assert_size_stride", "assert_tensor_metadata")  # the latter since torch 2.14
 _NOT_HERE = ("_cuda_",)  # names of torch that a build without CUDA lacks
 
 
@@ -72,6 +73,7 @@ def _surroundings(host: Session) -> dict[str, Any]:
         "copy_if_misaligned": lambda tensor: tensor,
         "assert_alignment": _nothing,
         "assert_size_stride": _nothing,
+        "assert_size_stride_grouped": _nothing,
         "device": _device,
         "_cuda": _CUDA,
         _OBSERVER: host.observe,
@@ -142,7 +144,7 @@ class _Rewriter(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> Any:
-        if isinstance(node.value, ast.Call) and _text(node.value.func) == "assert_size_stride":
+        if isinstance(node.value, ast.Call) and _text(node.value.func) in _LAYOUT:
             return self._assertion(node.value)
         return self._observed(node)
 

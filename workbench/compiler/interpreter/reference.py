@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.interpreter.device_operators import RANDOM, STAND_INS
+from workbench.compiler.interpreter.device_operators import RANDOM, STAND_INS, random
+from workbench.compiler.interpreter.drawing import ONE_EACH, Drawing
 from workbench.compiler.virtual_gpu.captured import WITHOUT_BIAS, CapturedGraph
 from workbench.compiler.virtual_gpu.captured_nodes import (
     CapturedNode,
@@ -26,11 +27,21 @@ UsersLaunch = Callable[[CapturedGraph, Mapping[str, Any]], None]
 
 
 class GraphRunner:
-    """Runs graphs; with `float64` every value and every cast of a float is in that precision."""
+    """Runs graphs; with `float64` every value and every cast of a float is in that precision.
 
-    def __init__(self, *, float64: bool = False, launch: UsersLaunch | None = None):
+    Random numbers are drawn as the program does, by `drawing`.
+    """
+
+    def __init__(
+        self,
+        *,
+        float64: bool = False,
+        launch: UsersLaunch | None = None,
+        drawing: Drawing = ONE_EACH,
+    ):
         self._float64 = float64
         self._launch = launch
+        self._drawing = drawing
 
     def run(
         self, graph: CapturedGraph, inputs: Sequence[Any], keep: Iterable[str] = ()
@@ -70,7 +81,10 @@ class GraphRunner:
                 return self._users_kernel(graph, node.target, kwargs)
             operator = getattr(torch.ops.higher_order, node.target.name)
             return operator(*args, **kwargs)
-        return _function(node.target)(*args, **kwargs)
+        function = _function(node.target)
+        if function is random and node.name in self._drawing.four:
+            kwargs["each"] = 4
+        return function(*args, **kwargs)
 
     def _users_kernel(
         self, graph: CapturedGraph, target: HigherOrderRef, kwargs: dict[str, Any]

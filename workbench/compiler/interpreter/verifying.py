@@ -15,6 +15,7 @@ from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.interpreter import calling, checking, outcomes
 from workbench.compiler.interpreter.device_operators import RANDOM
+from workbench.compiler.interpreter.drawing import drawing_of
 from workbench.compiler.interpreter.exchange import Arena
 from workbench.compiler.interpreter.program import kernel_sources, on_cpu
 from workbench.compiler.interpreter.reference import GraphRunner
@@ -226,7 +227,7 @@ class _Verifier:
             x, y, z, *_ = (*map(int, kwargs["grid"][0]), 1, 1)
             made.run_on((x, y, z), {**kernel.constants, **kwargs["kwargs"]})
 
-        return GraphRunner(float64=float64, launch=launch)
+        return GraphRunner(float64=float64, launch=launch, drawing=drawing_of(compiled.source_code))
 
     def _eager(self, *args: Any, **kwargs: Any) -> Any:
         return self._callee.entry(*args, **kwargs)
@@ -271,8 +272,9 @@ class _Verifier:
             with torch.random.fork_rng(), torch.no_grad():
                 _, values = runner.run(graph, given, checking.wanted_nodes(graph))
             checker = checking.Checker(
-                graph, values, question.tolerance, in_double, float64=question.float64
-            )
+                graph, values, question.tolerance, in_double, float64=question.float64,
+                drawing=drawing_of(compiled.source_code),
+            )  # fmt: skip
             self._checkers.append(checker)
             session.observer = checker
             try:
