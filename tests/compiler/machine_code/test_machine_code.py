@@ -10,7 +10,7 @@ import torch
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from tests.compiler.virtual_gpu.jobs import job
 from workbench.analysis.gpu_model.occupancy import occupancy
-from workbench.compiler.machine_code import reading_code
+from workbench.compiler.machine_code import cubin_tools
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.report import Report
 from workbench.report.machine_rows import Assembly, Runs
@@ -143,8 +143,8 @@ def test_kernels_are_recorded_again_when_they_were_compiled_before(
 
 
 def test_a_missing_tool_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading_code, "_path", lambda tool: None)
-    found = reading_code.inspect_cubin(b"no cubin")
+    monkeypatch.setattr(cubin_tools, "_path", lambda tool: None)
+    found = cubin_tools.inspect_cubins([b"no cubin, and no tool"])[0]
     assert found.sass is None
     assert found.note is not None
     assert "nvdisasm was not found beside Triton or in a CUDA toolkit" in found.note

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.machine_code.assembly_rows import AssemblyRows
+from workbench.compiler.machine_code.code_reader import CodeReader, ReadConfig
 from workbench.compiler.machine_code.compiled_configs import PANE, CompiledConfig, ConfigRecorder
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.ranking import IMPOSSIBLE_MS
-from workbench.compiler.machine_code.reading_code import MachineCode, read_code
 from workbench.compiler.sources.sources import Places
 from workbench.report import AutotuneChoice, Capability, Kernel, Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, Resources
@@ -32,29 +31,30 @@ class MachineCodeRecorder(ExitStack):
     """
 
     def __init__(self, device: Device, *, is_timed: bool = False, threads: Collection[int] = ()):
-        self._device = device
         self._is_timed = is_timed
         super().__init__()
-        self._pool = ThreadPoolExecutor(max_workers=2)
-        self.callback(self._pool.shutdown, wait=False)
+        self._reader = CodeReader(device)
+        self.callback(self._reader.close)
         self._patches = self.enter_context(Patches())
         self._patches.threads.update(threads)
-        self._found: list[tuple[CompiledConfig, Future[MachineCode]]] = []
+        self._found: list[ReadConfig] = []
         ConfigRecorder(self._patches, self._on_config).install()
 
     def _on_config(self, config: CompiledConfig) -> None:
-        self._found.append((config, self._pool.submit(read_code, config, self._device)))
+        self._found.append(self._reader.add(config))
 
     def hurry(self) -> None:
         """Leave out what is not being read yet, so that what was read can be used at once."""
-        self._found = [found for found in self._found if not found[1].cancel()]
+        self._found = [found for found in self._found if not found.code.cancel()]
 
     def registers(self) -> dict[bytes, int | None]:
         """The registers of each machine code, as the report has them."""
-        return {config.binary: code.result().resources.registers for config, code in self._found}
+        self._reader.read_now()
+        return {row.config.binary: row.code.result().resources.registers for row in self._found}
 
     def added(self, report: Report) -> Report:
         """The report with the tables `assembly` and `resources`."""
+        self._reader.read_now()
         writer = TextWriter()
         for text in report.texts.values():
             writer.add(text)
@@ -66,9 +66,9 @@ class MachineCodeRecorder(ExitStack):
         for kernel in report.kernels:
             text = report.texts.get(kernel.text or "", "")
             found = self._matching(kernel.name, text, places)
-            for n, (config, future) in enumerate(found):
-                id_, code = f"{kernel.id}:c{n}", future.result()
-                assembly += rows.of(kernel.id, id_, config, code)
+            for n, row in enumerate(found):
+                id_, code = f"{kernel.id}:c{n}", row.code.result()
+                assembly += rows.of(kernel.id, id_, row.config, code)
                 resources.append(replace(code.resources, kernel=kernel.id, config=id_))
             kernels.append(_with_resources(kernel, resources[-len(found)]) if found else kernel)
         reason = self._patches.missing.get(PANE) or self._patches.failed.get(PANE)
@@ -92,12 +92,10 @@ class MachineCodeRecorder(ExitStack):
             else:
                 yield replace(row, note=_NOT_TIMED)
 
-    def _matching(
-        self, name: str, text: str, places: Places
-    ) -> list[tuple[CompiledConfig, Future[MachineCode]]]:
+    def _matching(self, name: str, text: str, places: Places) -> list[ReadConfig]:
         """The configurations of one kernel: those of its text, as graphs may reuse a name."""
-        named = [found for found in self._found if found[0].kernel == name]
-        exact = [f for f in named if places.shared(f[0].source.strip("\n")) == text]
+        named = [found for found in self._found if found.config.kernel == name]
+        exact = [f for f in named if places.shared(f.config.source.strip("\n")) == text]
         return exact or named
 
 

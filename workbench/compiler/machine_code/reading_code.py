@@ -3,92 +3,22 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from workbench.analysis.gpu_model.occupancy import combined_registers, occupancy
 from workbench.compiler.machine_code import listings
 from workbench.compiler.machine_code.compiled_configs import CompiledConfig
+from workbench.compiler.machine_code.cubin_tools import (
+    Inspected,
+    Usage,
+    cubin_usage,
+    inspect_cubins,
+)
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.listings import Listing
 from workbench.report.machine_rows import Resources
-
-_LIMIT_S = 120
-_USAGE = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)")
-
-
-@dataclass(frozen=True)
-class Usage:
-    """What a cubin says of itself: registers of a thread, bytes of stack and shared memory."""
-
-    registers: int
-    stack: int
-    shared: int
-
-
-@dataclass(frozen=True)
-class Inspected:
-    """A cubin's code and resources; `note` says what could not be had and why."""
-
-    sass: str | None
-    usage: Usage | None
-    note: str | None = None
-
-
-@lru_cache(maxsize=256)
-def inspect_cubin(cubin: bytes) -> Inspected:
-    """Disassemble a cubin, with the PTX line of each instruction, and read its resources."""
-    usage, no_usage = cubin_usage(cubin)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "kernel.cubin"
-        file.write_bytes(cubin)
-        sass, no_sass = _run("nvdisasm", "-gp", "-c", "-ndf", str(file))
-    notes = [note for note in (no_usage, no_sass) if note]
-    return Inspected(sass, usage, "; ".join(notes) or None)
-
-
-@lru_cache(maxsize=256)
-def cubin_usage(cubin: bytes) -> tuple[Usage | None, str | None]:
-    """The resources of a cubin without disassembling it, or why they cannot be read."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "kernel.cubin"
-        file.write_bytes(cubin)
-        printed, missing = _run("cuobjdump", "--dump-resource-usage", str(file))
-    found = _USAGE.search(printed or "")
-    return (Usage(int(found[1]), int(found[2]), int(found[3])) if found else None), missing
-
-
-def _run(tool: str, *arguments: str) -> tuple[str | None, str | None]:
-    """What a tool printed, or why it did not."""
-    path = _path(tool)
-    if path is None:
-        return None, f"{tool} was not found beside Triton or in a CUDA toolkit"
-    try:
-        done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=_LIMIT_S)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return None, f"{tool} failed: {error}"
-    if done.returncode != 0:
-        words = (done.stderr.strip() or done.stdout.strip() or f"code {done.returncode}").split(
-            "\n"
-        )
-        return None, f"{tool} failed: {words[-1]}"
-    return done.stdout, None
-
-
-def _path(tool: str) -> str | None:
-    import triton
-
-    knobs = getattr(getattr(triton, "knobs", None), "nvidia", None)
-    try:
-        path: str | None = getattr(getattr(knobs, tool, None), "path", None)
-    except RuntimeError:  # Triton's word for a tool that is nowhere
-        path = None
-    return path
-
 
 _FIELD = re.compile(
     r"^\s*[.;]?\s*\.?(vgpr_count|agpr_count|sgpr_count|vgpr_spill_count|sgpr_spill_count|"
@@ -130,14 +60,31 @@ class MachineCode:
     missing: str | None
 
 
-def read_code(config: CompiledConfig, device: Device) -> MachineCode:
-    """Read every text of a configuration and count what it takes of the device."""
-    found = {stage: _READERS[stage](text) for stage, text in config.texts.items()}
-    row = _begun(config)
+def read_codes(configs: Sequence[CompiledConfig], device: Device) -> list[MachineCode]:
+    """Read every text of configurations and count what each takes of the device."""
     if device.is_amd:
-        row = replace(row, **amd_usage(config.texts.get("amdgcn", "")))
-        return MachineCode(found, _with_occupancy(row, device), None)
-    inspected = inspect_cubin(config.binary)
+        return [_of_amd(config, device) for config in configs]
+    inspected = inspect_cubins([config.binary for config in configs])
+    return [_of_nvidia(*pair, device) for pair in zip(configs, inspected, strict=True)]
+
+
+def read_code(config: CompiledConfig, device: Device) -> MachineCode:
+    """Read every text of one configuration; several are read in less time by `read_codes`."""
+    (found,) = read_codes([config], device)
+    return found
+
+
+def _listings(config: CompiledConfig) -> dict[str, Listing]:
+    return {stage: _READERS[stage](text) for stage, text in config.texts.items()}
+
+
+def _of_amd(config: CompiledConfig, device: Device) -> MachineCode:
+    row = replace(_begun(config), **amd_usage(config.texts.get("amdgcn", "")))
+    return MachineCode(_listings(config), _with_occupancy(row, device), None)
+
+
+def _of_nvidia(config: CompiledConfig, inspected: Inspected, device: Device) -> MachineCode:
+    found, row = _listings(config), _begun(config)
     missing = inspected.note
     if inspected.sass is not None and "ptx" in found:
         code = listings.sass(inspected.sass, found["ptx"])

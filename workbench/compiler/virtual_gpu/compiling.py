@@ -129,8 +129,8 @@ def compile_job(
         with job.context.entered(), virtual_gpu(job.gpu, ranking(job.gpu.spec)) as early:
             if job.counts_eager and (found := _eager(job, stoppable)) is not None:
                 return Done(CrossCompilation(whole_record(job.gpu, found), _NOTHING))
-            recorder = MachineCodeRecorder(job.gpu, threads={early.thread})
-            report, program = _compile(job, recorder, progress, no_training, stoppable)
+            with MachineCodeRecorder(job.gpu, threads={early.thread}) as recorder:
+                report, program = _compile(job, recorder, progress, no_training, stoppable)
     except (WorkbenchError, KeyboardInterrupt) as error:
         found = getattr(error, "report", None)
         return Failed(
@@ -155,7 +155,6 @@ def _compile(
         ExitStack() as stack,
         modules_of(call.named),
         call.state.applied(keep=frozenset(OPTIONS)),
-        recorder,
         GraphKeeper() as keeper,
         mode,
     ):

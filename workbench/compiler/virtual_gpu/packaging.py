@@ -51,8 +51,8 @@ def package_job(
             folder, kernels = Path(name), PackagedKernels()
             cuda_toolkit(process_patches, folder / "toolkit")
             kernels.install(process_patches)
-            machine = MachineCodeRecorder(job.gpu, threads={early.thread})
-            return Done(_compiled(job, folder / "model", machine, kernels, progress, stoppable))
+            with MachineCodeRecorder(job.gpu, threads={early.thread}) as machine:
+                return Done(_compiled(job, folder / "model", machine, kernels, progress, stoppable))
     except (WorkbenchError, KeyboardInterrupt) as error:
         report = getattr(error, "report", None)
         told = None if report is None else whole_record(job.gpu, report)
@@ -71,7 +71,7 @@ def _compiled(
     recorder.tell(progress)
     try:
         state = job.state.applied(keep=frozenset(OPTIONS))
-        with fast_start(), state, recorder, machine, stoppable:
+        with fast_start(), state, recorder, stoppable:
             program, example = _on_device(job.program)
             recorder.graphs.keep_exported(program.graph_module)
             options = {**_NO_HEADERS, **job.options}

@@ -12,8 +12,9 @@ import torch
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import could_scale_rblock
 from workbench.compiler.internals.patches import ProcessPatches
+from workbench.compiler.machine_code.cubin_tools import cubin_usage
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.machine_code.reading_code import amd_usage, cubin_usage
+from workbench.compiler.machine_code.reading_code import amd_usage
 from workbench.compiler.virtual_gpu.device.early_kernels import EarlyKernels
 from workbench.compiler.virtual_gpu.device.padding import can_be_decided, deciding
 

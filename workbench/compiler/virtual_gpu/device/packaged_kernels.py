@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
-from workbench.compiler.machine_code.reading_code import cubin_usage
+from workbench.compiler.machine_code.cubin_tools import cubin_usage
 
 _WAIT = "async_compile.wait(globals())\ndel async_compile\n"
 _TARGET = re.compile(r"^\.target\s+(sm_\w+)", re.MULTILINE)
