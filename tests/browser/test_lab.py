@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.browser.driving import one_view
 
 CELLS = (
@@ -31,6 +33,7 @@ def test_a_compilation_is_shown_while_it_runs_and_afterwards(
     assert watched.requests == []
 
 
+@pytest.mark.slow
 def test_guards_are_tried_in_the_live_view(lab: Any, open_page: Callable[..., Any]) -> None:
     lab.write("guards.ipynb", *CELLS[:3])
     watched = open_page()

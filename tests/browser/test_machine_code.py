@@ -172,6 +172,7 @@ def test_a_compilation_for_the_cpu_says_what_to_do(
     assert violations(page) == []
 
 
+@pytest.mark.slow
 def test_in_jupyterlab_the_keys_stay_in_the_view(lab: Any, open_page: Callable[..., Any]) -> None:
     code = f"import workbench as wb\nwb.show(wb.Report.load({str(RECORD)!r}))"
     lab.write("machine.ipynb", code)

@@ -27,7 +27,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
-@pytest.mark.parametrize("width", [1280, 800])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.slow), 800])
 def test_one_choice_shows_a_pass_in_every_pane_and_the_graph_is_saved(
     open_page: Callable[..., Any], saved: str, width: int
 ) -> None:

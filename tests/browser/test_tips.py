@@ -53,7 +53,7 @@ def saved(sample_report: Report, tmp_path: Path) -> str:
     return path.as_uri()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 def test_the_pointer_shows_what_a_picture_means(
     open_page: Callable[..., Any], saved: str, scheme: str
 ) -> None:

@@ -12,7 +12,7 @@ import torch
 from tests.constructs.programs import program
 from tests.constructs.running import Runs, is_rounding, results
 
-SAMPLE, KERNELS = 12, 2
+SAMPLE, KERNELS = 12, 1
 ALL, ALL_KERNELS = 2000, 200
 
 

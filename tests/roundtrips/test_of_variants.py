@@ -51,6 +51,7 @@ def test_a_function_of_a_notebook_cannot_go_and_says_why(
     assert "no other process has scored" in str(trip.way("ours").note)
 
 
+@pytest.mark.slow
 def test_a_function_inside_another_is_in_no_other_process_either() -> None:
     recorded = wb.variants(made(3), [(batch(4),)])
     trip = wb.roundtrip(recorded, (batch(4),), ways=QUICK)

@@ -17,7 +17,7 @@ X = torch.ones(3, 4)
 
 
 @pytest.mark.parametrize("wrap", [weight_norm, spectral_norm])
-@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("training", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_it_is_compiled_and_loaded(
     wrap: Callable[[nn.Module], nn.Module], training: bool, tmp_path: Path
 ) -> None:

@@ -37,7 +37,9 @@ def quantised(kind: str) -> tuple[torch.nn.Module, torch.Tensor]:
     return module, torch.randn(4, 64, dtype=dtype)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", ["int8", *(pytest.param(k, marks=pytest.mark.slow) for k in KINDS if k != "int8")]
+)
 def test_quantised_weights_stay_quantised(
     kind: str, worker: CrossCompiler, interpreter: Interpreter
 ) -> None:

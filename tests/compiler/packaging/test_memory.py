@@ -48,7 +48,6 @@ def test_programs_in_cpp_hold_what_those_in_python_do(name: str, tmp_path: Path)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("worker")
 def test_a_package_for_an_absent_gpu_takes_its_weights_outside_of_torchs_allocator(
     tmp_path: Path,
 ) -> None:

@@ -38,6 +38,7 @@ class Scoring(torch.nn.Module):
 X = torch.randn(3, 8)
 
 
+@pytest.mark.slow
 def test_nested_data_classes_that_nobody_registered(tmp_path: Path) -> None:
     model = Scoring().eval()
     sizes = {"x": {0: Dim("rows", max=9)}}

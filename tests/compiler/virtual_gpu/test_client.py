@@ -143,6 +143,7 @@ def test_a_job_that_takes_too_long_ends_its_worker() -> None:
         worker.close()
 
 
+@pytest.mark.slow
 def test_the_worker_ends_with_its_parent() -> None:
     program = (
         "import os; from workbench.compiler.virtual_gpu.client import CrossCompiler; "

@@ -96,6 +96,7 @@ def test_inputs_of_another_size_than_was_counted_are_refused() -> None:
         found.measure(torch.randn(65, 32))
 
 
+@pytest.mark.slow
 def test_nothing_is_measured_for_a_gpu_that_is_not_here() -> None:
     compiled = wb.aot_compile(chain, (torch.randn(16, 16), torch.randn(16, 16)), target="h100")
     assert compiled.memory().peak > compiled.memory().base > 0
