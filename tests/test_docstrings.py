@@ -15,7 +15,7 @@ import pytest
 import workbench as wb
 
 TRACE = Path(__file__).parent / "records" / "traces" / "recompiles.log.gz"
-SLOW = {"Package", "Sweep", "compile_async", "matrix", "package", "roundtrip", "sweep"}  # seconds
+SLOW = {"Package", "Sweep", "compile_async", "fits", "matrix", "package", "roundtrip", "sweep"}
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 FUNCTIONS = sorted(name for name in wb.__all__ if inspect.isroutine(getattr(wb, name)))
 

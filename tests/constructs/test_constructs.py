@@ -12,7 +12,7 @@ import torch
 from tests.constructs.programs import program
 from tests.constructs.running import Runs, is_rounding, results
 
-SAMPLE, KERNELS = 12, 1
+SAMPLE, KERNELS = 12, range(1, 2)
 ALL, ALL_KERNELS = 2000, 200
 
 
@@ -39,7 +39,7 @@ def test_a_sample_without_kernels(tmp_path: Path) -> None:
 
 
 def test_a_sample_with_kernels_and_packages(tmp_path: Path) -> None:
-    counts = check(range(KERNELS), tmp_path, backend="inductor", package=True)
+    counts = check(KERNELS, tmp_path, backend="inductor", package=True)
     assert counts["live right"] >= 1
 
 

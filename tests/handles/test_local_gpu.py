@@ -40,7 +40,9 @@ def compile_on(gpu: Device, fn: Any = softmax, **options: Any) -> Report:
             return compile_for_target(fn, (x,), None, CompileOptions(**options)).report
 
 
-@pytest.mark.parametrize("gpu", [H100, MI300X], ids=lambda gpu: gpu.target)
+@pytest.mark.parametrize(
+    "gpu", [H100, pytest.param(MI300X, marks=pytest.mark.slow)], ids=lambda gpu: gpu.target
+)
 @pytest.mark.parametrize("target", ["host", "cuda"])
 def test_the_tables_of_a_virtual_gpu_are_filled(gpu: Device, target: str) -> None:
     report = compile_on(gpu, target=target)

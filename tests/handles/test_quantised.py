@@ -24,11 +24,12 @@ def quantised(config: Any, dtype: torch.dtype) -> tuple[torch.nn.Module, torch.T
 @pytest.mark.parametrize(
     ("config", "dtype"),
     [
-        (ao.Int8WeightOnlyConfig(), torch.float32),
+        pytest.param(ao.Int8WeightOnlyConfig(), torch.float32, marks=pytest.mark.slow),
         (ao.Int8DynamicActivationInt8WeightConfig(), torch.float32),
-        (
+        pytest.param(
             ao.IntxWeightOnlyConfig(weight_dtype=torch.int4, granularity=ao.PerGroup(32)),
             torch.float32,
+            marks=pytest.mark.slow,
         ),
         (ao.Float8WeightOnlyConfig(), torch.bfloat16),
     ],

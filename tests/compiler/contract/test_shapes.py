@@ -239,7 +239,10 @@ def test_an_example_of_size_one_cannot_be_dynamic() -> None:
         compile_eager(total, (ones(1), ones(4)), dynamic_shapes=({0: Dim("n")}, None))
 
 
-@pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize(
+    "memory_format",
+    [pytest.param(torch.contiguous_format, marks=pytest.mark.slow), torch.channels_last],
+)
 def test_a_batch_of_images_has_any_declared_size(memory_format: torch.memory_format) -> None:
     torch.manual_seed(0)
     layers = [torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.AdaptiveAvgPool2d(1)]

@@ -82,6 +82,7 @@ def test_a_package_of_torch_runs_with_a_warning(of_torch: Path) -> None:
         _ = package.report
 
 
+@pytest.mark.slow
 def test_of_several_models_each_is_called_by_its_name(package_folder: Path) -> None:
     x = torch.randn(3)
     path = package_folder / "two.pt2"

@@ -17,7 +17,7 @@ from workbench.errors import WorkbenchError
 from workbench.handles.cross_compiled import cross_compile
 from workbench.report import Report
 
-QUICK = ("layer_norm", "gradient_inside", "program_in_cpp", "marked_batch", "kernels_of_the_user")
+QUICK = ("gradient_inside", "program_in_cpp", "kernels_of_the_user")
 ON_AMD = ("softmax", "product_template_in_bfloat16", "training_step", "convolution_template")
 
 

@@ -67,7 +67,7 @@ def interrupted(worker: CrossCompiler, when: str, interrupt: Callable[[], object
     "interrupt",
     [
         pytest.param(raised, id="raised", marks=pytest.mark.slow),
-        pytest.param(_thread.interrupt_main, id="signal"),
+        pytest.param(_thread.interrupt_main, id="signal", marks=pytest.mark.slow),
     ],
 )
 def test_an_interrupt_keeps_what_was_recorded(
