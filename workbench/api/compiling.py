@@ -256,11 +256,13 @@ def explain(
     """
     from workbench.compiler.contract.request import check_args
     from workbench.compiler.pipeline.explain import explain as run
+    from workbench.handles.rehearsing.live_cures import LiveCures
     from workbench.handles.trying_break import explained_call
 
     check_args(args, kwargs)
     found = run(fn, args, dict(kwargs or {}))
-    return replace(found, recipe=explained_call(fn, tuple(args), dict(kwargs or {})))
+    recipe = explained_call(fn, tuple(args), dict(kwargs or {}))
+    return replace(found, recipe=recipe, live_cures=LiveCures(recipe))
 
 
 @needs_torch
