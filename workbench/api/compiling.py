@@ -28,6 +28,7 @@ __all__ = [
     "package",
     "recompile",
     "rehearse",
+    "roofline_estimator",
     "variants",
 ]
 
@@ -302,6 +303,26 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     from workbench.handles.dispatch import recompile as run
 
     return run(path, module)
+
+
+@needs_torch
+def roofline_estimator(gpu: str) -> Any:
+    """What has torch part a training step by the roofline of a GPU, under a memory budget.
+
+    torch's own estimator counts operations, so that what only moves memory is computed again for
+    nothing. Times are a model: bytes once at full bandwidth, unfused. Raises `UsageError` for a
+    GPU that is not known.
+
+    Examples
+    --------
+    >>> torch._functorch.config.activation_memory_budget_runtime_estimator
+    'flops'
+    >>> wb.roofline_estimator("h100")  # the option's value, set before the step is compiled
+    roofline_estimator("h100")
+    """
+    from workbench.compiler.virtual_gpu.roofline_estimator import RooflineEstimator
+
+    return RooflineEstimator(gpu)
 
 
 @needs_torch

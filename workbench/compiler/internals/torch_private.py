@@ -103,6 +103,9 @@ _partitioner = _within("torch._functorch.partitioners:")
 DYNAMO_CONFIG = _dynamo("config:", "options of capture")
 INDUCTOR_CONFIG = _inductor("config:", "options of code generation")
 FUNCTORCH_CONFIG = Name("torch._functorch.config:", "options of AOTAutograd")
+RUNTIME_ESTIMATOR = _inductor(
+    "custom_graph_pass:CustomRuntimeEstimator", "budgets that a roofline decides"
+)
 
 # artifacts: serializing and deserializing compiled functions
 ASYNC_COMPILE_MODULE = _inductor("async_compile:", "kernels of a loaded artifact")
