@@ -14,7 +14,7 @@ from shutil import which
 
 TESTED = "3.11"
 """The release that the versions in constraints.txt were tested with."""
-FITTING = (TESTED, "3.12")
+FITTING = (TESTED, "3.12", "3.13")
 """Releases that the workbench was tested with, the best first."""
 FAILED = 2
 PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt")
@@ -53,7 +53,7 @@ def choose(find: Callable[[str], Path | None] = find_interpreter) -> tuple[Path,
             )
             return path, f"Python {version}: {why}. PYTHON=… chooses another."
     raise LookupError(
-        f"There is no Python {' or '.join(FITTING)} here: install one, or name the path of another "
+        f"There is no Python {', '.join(FITTING[:-1])} or {FITTING[-1]} here: install one, or name the path of another "
         "with PYTHON=…."
     )
 
