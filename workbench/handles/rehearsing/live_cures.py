@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rehearsal import RehearsedCure
 from workbench.analysis.opportunities.tried import Tried
 from workbench.analysis.source.cures import cures_of
+from workbench.compiler.contract.paths import Path, leaves
 from workbench.errors import UsageError
 from workbench.handles.recipe import Recipe
 from workbench.handles.rehearsing.outcomes import Inputs
@@ -23,11 +26,19 @@ if TYPE_CHECKING:
     from workbench.compiler.pipeline.explain import Explanation
 
 
+_KEPT_BYTES = 16 << 20
+
+
 class LiveCures:
-    """Tries the cures of breaks that a record of this call has."""
+    """Tries the cures of breaks that a record of this call has; small inputs are kept for it."""
 
     def __init__(self, recipe: Recipe):
         self._recipe = recipe
+        args, kwargs = recipe.inputs()
+        given = (leaf for _, leaf in leaves((args, kwargs), Path("call")))
+        tensors = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
+        size = sum(tensor.nbytes for tensor in tensors if tensor.layout is torch.strided)
+        self._kept = tensors if size <= _KEPT_BYTES else []
 
     def start(self, report: Report, break_id: str, number: int) -> BackgroundTask[RehearsedCure]:
         """Start to try one cure of a break, by its place among `cures_of` it.
