@@ -52,9 +52,9 @@ def choose(find: Callable[[str], Path | None] = find_interpreter) -> tuple[Path,
                 else f"there is no Python {TESTED}, which constraints.txt was tested with"
             )
             return path, f"Python {version}: {why}. PYTHON=… chooses another."
+    listed = f"{', '.join(FITTING[:-1])} or {FITTING[-1]}"
     raise LookupError(
-        f"There is no Python {', '.join(FITTING[:-1])} or {FITTING[-1]} here: install one, or name the path of another "
-        "with PYTHON=…."
+        f"There is no Python {listed} here: install one, or name the path of another with PYTHON=…."
     )
 
 

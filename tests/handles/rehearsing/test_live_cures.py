@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 import torch
 
@@ -49,5 +51,6 @@ def test_what_cannot_be_tried_says_why() -> None:
     with pytest.raises(wb.UsageError, match="There is no cure 0 of a break 'b7'"):
         found.live_cures.start(found.report, "b7", 0)
     del x
+    gc.collect()
     with pytest.raises(wb.UsageError, match=r"is gone\. Keep it in a variable"):
         found.live_cures.start(found.report, "b0", 0)

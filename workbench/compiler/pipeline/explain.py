@@ -56,9 +56,9 @@ class Explanation:
 
     @property
     def try_in_background(self) -> Callable[[Any], Any] | None:
-        """What starts to try a rewrite in a thread; None for one that is not alive."""
+        """What starts to try a rewrite; None for one that is not alive."""
         cures = self.live_cures
-        return None if cures is None else functools.partial(cures.try_in_background, self)
+        return None if cures is None else functools.partial(cures.try_rewrite, self)
 
     def __repr__(self) -> str:
         """A short stable summary."""

@@ -1,4 +1,4 @@
-"""The cures of a live call's graph breaks, each tried in the background when a view asks for it."""
+"""The cures of a live call's graph breaks, each tried when a view asks for it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from workbench.handles.rehearsing.rehearse import BrokenCall
 from workbench.handles.trying_break import explained_call, try_break
 from workbench.number_text import plural
 from workbench.processes.background_task import BackgroundTask, Steps
+from workbench.processes.cell_thread import after_cells
 from workbench.report import Report
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class LiveCures:
 
         return _task(f"a cure of line {item.line}", work)
 
-    def try_in_background(self, found: Explanation, change: Opportunity) -> BackgroundTask[Tried]:
+    def try_rewrite(self, found: Explanation, change: Opportunity) -> BackgroundTask[Tried]:
         """Start to try the rewrite of a break that an explanation has; raises as `start` does."""
         self._refuse_gone()
         return _task(f"{change.rule} in line {change.line}", lambda steps: try_break(found, change))
@@ -92,4 +93,4 @@ class BrokenCompilation:
 
 
 def _task(name: str, work: Any) -> BackgroundTask[Any]:
-    return BackgroundTask(name, work, lambda thread: None)  # it ends before its next step
+    return BackgroundTask(name, work, lambda thread: None, after_cells)
