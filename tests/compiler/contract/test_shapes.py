@@ -11,6 +11,7 @@ import torch
 from torch.export import Dim
 
 import workbench as wb
+from tests.older_releases import since
 
 compile_eager = functools.partial(wb.aot_compile, backend="eager")
 
@@ -239,6 +240,7 @@ def test_an_example_of_size_one_cannot_be_dynamic() -> None:
         compile_eager(total, (ones(1), ones(4)), dynamic_shapes=({0: Dim("n")}, None))
 
 
+@since("2.12", "the code of a convolution is for some batches")
 @pytest.mark.parametrize(
     "memory_format",
     [pytest.param(torch.contiguous_format, marks=pytest.mark.slow), torch.channels_last],

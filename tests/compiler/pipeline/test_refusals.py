@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import workbench as wb
+from tests.older_releases import since
 from workbench.compiler.packaging.exporting import export, exportable
 from workbench.compiler.packaging.request import ModelRequest
 from workbench.handles.package import Package
@@ -303,6 +304,7 @@ def backward(x: Tensor) -> Tensor:
     return own.grad
 
 
+@since("2.12", "there is no such switch")
 @pytest.mark.parametrize("function", [gradient, backward])
 def test_gradients_taken_inside_name_the_switch_that_captures_them(
     function: Callable[[Tensor], Tensor],

@@ -20,6 +20,7 @@ def report() -> Report:
     return wb.aot_compile(several, (torch.randn(8, 16), torch.randn(16, 16)), grad=False).report
 
 
+@since("2.12", "topk has no lowering")
 def test_each_operator_has_its_lowering_and_what_that_made(report: Report) -> None:
     rows = {row.operator: (row.lowering, row.made) for row in report.lowerings}
 

@@ -276,10 +276,12 @@ def marked(shapes: DynamicShapes, bound: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _without_guards(layout_of: Callable[..., Any]) -> Callable[..., Any]:
-    def answer(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    def answer(*args: Any, **kwargs: Any) -> Any:
+        given = (*args, *kwargs.values())  # torch 2.11 names the tensor
+        tensor = next((each for each in given if isinstance(each, torch.Tensor)), None)
         sizes = getattr(getattr(tensor, "fake_mode", None), "shape_env", None)
         with contextlib.nullcontext() if sizes is None else tp.SUPPRESS_GUARDS.get()(sizes):
-            return layout_of(tensor, *args, **kwargs)
+            return layout_of(*args, **kwargs)
 
     return answer
 
