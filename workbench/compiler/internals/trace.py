@@ -49,8 +49,14 @@ class TraceHandler(logging.Handler):
         self.compile_id: str | None = None
 
     def on(self, name: str, listener: Callable[[Record], object], pane: str) -> None:
-        """Call `listener` for every record of this name."""
-        self._listeners.setdefault(name, []).append((pane, listener))
+        """Call `listener` for every record of this name, once."""
+        listeners = self._listeners.setdefault(name, [])
+        if (pane, listener) not in listeners:
+            listeners.append((pane, listener))
+
+    def off(self, name: str, listener: Callable[[Record], object], pane: str) -> None:
+        """No longer call it."""
+        self._listeners[name].remove((pane, listener))
 
     def install(self) -> None:
         """Listen until the patches are undone."""

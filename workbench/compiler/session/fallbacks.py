@@ -10,7 +10,8 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
-from workbench.compiler.session.compiles import Compiles, function_name
+from workbench.compiler.session.compiles import Compiles
+from workbench.compiler.session.frames import frame_of
 from workbench.compiler.session.open_compile import OpenCompile
 from workbench.compiler.session.steps import Steps
 from workbench.compiler.sources.break_messages import RESUMED
@@ -120,4 +121,4 @@ class Fallbacks:
 
 def _name(code: CodeType) -> str:
     match = RESUMED.match(code.co_name)
-    return match[1] if match else function_name(code)
+    return match[1] if match else frame_of(code).function

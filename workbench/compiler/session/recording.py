@@ -122,7 +122,7 @@ class SessionRecorder:
         return self._tables([self.steps.unfinished(max(going_on.values(), default=0.0))], going_on)
 
     def _tables(self, open_steps: list[Step], going_on: dict[int, float]) -> dict[str, Table[Any]]:
-        functions = {row.id: row.function for row in list(self.compiles.found)}
+        known = {row.id: (row.function, row.inputs) for row in list(self.compiles.found)}
         ended = list(self.steps.rows.copy())
         first = ended[0].step if ended else 0
         rows: dict[str, list[Any]] = {
@@ -133,7 +133,7 @@ class SessionRecorder:
             "recompiles": self.compiles.recompiles(),
             "breaks": list(self.breaks.rows()),
             "fallbacks": self.fallbacks.rows(),
-            "regions": self.regions.rows(functions),
+            "regions": self.regions.rows(known),
             "steps": [*ended, *(row for row in open_steps if row.step == first + len(ended))],
             "events": list(self.steps.events.copy()),
         }
@@ -148,8 +148,16 @@ class SessionRecorder:
 
     def reports(self) -> Mapping[int, Report]:
         """The reports that were kept, by the row of their compile; each is made when asked for."""
-        rows = enumerate(self.compiles.found)
-        return Reports({at: partial(self._report, row) for at, row in rows if row.has_report})
+        found = list(self.compiles.found)
+        places = {id(row): at for at, row in enumerate(found)}
+        return Reports(
+            {
+                at: partial(self._report, row.first)
+                for at, row in enumerate(found)
+                if row.has_report
+            },
+            {at: places[id(row.first)] for at, row in enumerate(found) if row.forward is not None},
+        )
 
     def _report(self, row: OpenCompile) -> Report:
         if row.report is None or self.is_running:
