@@ -73,7 +73,10 @@ def test_a_training_loop_says_what_was_compiled_why_and_in_which_step(trained: w
 def test_calls_and_steps_add_up(trained: wb.Session) -> None:
     regions, steps = trained.frame("regions"), trained.frame("steps")
     assert regions.calls.sum() == steps.graph_calls.sum() == 12
-    assert sorted(regions[~regions.is_backward].compile_id) == ["0/0", "0/1", "1/0", "1/1"]
+    forward = regions[~regions.is_backward].set_index("compile_id").inputs
+    assert sorted(forward.index) == ["0/0", "0/1", "1/0", "1/1"]
+    assert (forward["0/0"], forward["1/0"]) == ("x [4, 8]", "y [4, 16]")  # no parameters
+    assert forward["0/1"].endswith(", 8]")  # any batch
     assert steps.in_graphs_ms.sum() == pytest.approx(regions.total_ms.sum())
     assert list(steps.compile_s > 0) == [True, True, False]
     whole = steps.compile_s * 1e3 + steps.in_graphs_ms + steps.outside_ms
@@ -232,6 +235,12 @@ def test_a_full_session_compiles_past_the_caches() -> None:
         report = session.report(int(at))
         assert {"dynamo", "forward", "after_post_grad"} <= {row.stage for row in report.graphs}
         assert report.request.capture == "full"
+        # the backward was compiled when it was first called, and is in the same report
+        assert {kernel.is_backward for kernel in report.kernels} == {False, True}
+        assert session.frame("compiles").kind[at + 1] == "backward"
+        assert session.report(at + 1) is report
+        assert len({kernel.id for kernel in report.kernels}) == len(report.kernels)
+    wb.expect(session, graphs=2)
 
 
 def test_what_was_compiled_before_is_counted_and_marked() -> None:
