@@ -15,6 +15,7 @@ from tests.compiler.session.programs import Block, Factor, Printing, Saying, in_
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import backward_hook
 from workbench.handles.programs.session import LiveSession
+from workbench.views.session.facts import notes
 
 LAZY_BACKWARD, _ = backward_hook(lambda inner: inner, lambda inner: inner)
 HOOKED = (
@@ -143,7 +144,11 @@ def test_an_optimizer_that_is_compiled_ends_steps_too() -> None:
             model(torch.ones(2, 8)).sum().backward()
             update()
     assert len(session.frame("compiles")) >= 1
-    assert session.header.steps >= 3
+    assert session.header.steps == 3
+    # that the session's own hook is not compiled is no matter of the program's
+    assert len(session.frame("fallbacks")) == 0
+    assert set(session.frame("breaks").text) == {"torch._dynamo.graph_break()"}  # torch's own
+    assert session.advice == ()
 
 
 def test_compiled_autograd_is_a_kind_of_its_own() -> None:
@@ -336,6 +341,52 @@ def test_a_thread_that_outlives_the_session_is_not_recorded_further() -> None:
     go.set()
     assert done.wait(60)
     assert len(session.frame("compiles")) == 0
+
+
+def test_a_thread_that_compiles_when_the_session_ends_is_said_to() -> None:
+    go, begun = threading.Event(), threading.Event()
+
+    def waiting(graph: Any, inputs: object) -> object:
+        begun.set()
+        assert go.wait(60)
+        return graph
+
+    def run() -> None:
+        torch.compile(scaled, backend=waiting)(torch.ones(3), Factor())
+
+    with wb.session() as session:
+        thread = threading.Thread(target=run, name="late")
+        thread.start()
+        assert begun.wait(60)
+    kept = wb.Session.from_bytes(session.to_bytes(), "kept.wbs")
+    go.set()
+    thread.join()
+    (row,) = kept.frame("compiles").itertuples()
+    assert row.outcome == "unfinished"
+    assert 0 < row.total_s <= kept.header.wall_s
+    assert "scaled (0/0) was still compiled in the thread late" in " ".join(notes(kept))
+    assert list(session.frame("compiles").outcome) == ["graph"]
+
+
+def test_steps_that_never_come_are_said() -> None:
+    with wb.session() as session:
+        for _ in session.steps([]):
+            pass
+        with pytest.raises(wb.UsageError, match=r"steps\(5\): pass what the loop goes through"):
+            next(session.steps(5))  # type: ignore[arg-type]
+    assert notes(session) == ["steps could not be seen: the loop over s.steps(…) had no item."]
+    with wb.session(steps="optimizer") as session:
+        torch.compile(scaled, backend="eager")(torch.ones(3), Factor())
+    assert notes(session)[0].startswith("steps could not be seen: no optimizer of torch.optim")
+    with wb.session() as session:
+        torch.compile(scaled, backend="eager")(torch.ones(4), Factor())
+    told, counted = notes(session)
+    assert told.startswith("No step was told apart: call s.step()")
+    assert counted.endswith("not for those of other backends.")
+    with wb.session() as session:
+        for _ in session.steps([1]):
+            pass
+    assert notes(session) == []
 
 
 def test_ours_is_compiled_in_a_session_as_ever() -> None:

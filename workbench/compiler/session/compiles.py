@@ -18,7 +18,7 @@ from workbench.compiler.recording.capture import Recorder
 from workbench.compiler.session.cache_counts import cache_answers, cache_counts
 from workbench.compiler.session.frames import Frame, frame_of
 from workbench.compiler.session.open_compile import OpenCompile, request_of
-from workbench.compiler.session.steps import Steps
+from workbench.compiler.session.steps import HOOK, Steps
 from workbench.compiler.sources.break_messages import RESUMED, plain_reason
 from workbench.compiler.sources.sources import Places
 from workbench.report.header import Request
@@ -169,8 +169,17 @@ class Compiles:
             done = [row for row in kept if row.has_report]
             min(done, key=lambda row: row.whole_s).recorder = None
 
+    def leave(self) -> None:
+        """The session ends: what is compiled in other threads has taken so long until now."""
+        for at, seconds in self.going_on().items():
+            self.found[at].total_s = seconds
+
     def _failed(self, row: OpenCompile, code: CodeType, error: Exception) -> None:
-        text = _sentence(str(getattr(error, "msg", error)))
+        message = str(getattr(error, "msg", error))
+        if HOOK in message:  # a compiled optimizer stops before the session's own hook
+            row.outcome = "no graph"
+            return
+        text = _sentence(message)
         row.outcome = "limit" if _LIMIT in text else "skipped"
         row.why = row.why or text
         self.on_failure(code, row, text)

@@ -120,6 +120,9 @@ class Session(Presented):
             "fallback": (fallbacks, len(self.tables["fallbacks"])),
             "break": (breaks, len(self.tables["breaks"])),
         }
+        for noun, (limit, _) in found.items():
+            if limit is not None and (not isinstance(limit, int) or limit < 0):
+                raise UsageError(f"{noun}s={limit!r}: pass the most that may be, such as 0.")
         wrong = [
             f"{plural(count, noun)}, at most {limit} expected"
             for noun, (limit, count) in found.items()
