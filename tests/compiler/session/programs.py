@@ -39,6 +39,17 @@ class Block(nn.Module):
         return x + torch.tanh(self.inner(x))
 
 
+def _normed(x: torch.Tensor) -> torch.Tensor:
+    return x / x.norm()
+
+
+def solved(x: torch.Tensor) -> torch.Tensor:
+    """What a library does that compiles inside: the caller writes no torch.compile."""
+    for _ in range(2):
+        x = torch.compile(_normed, backend="eager")(x)
+    return x
+
+
 class Factor:
     """A value that compiled code looks at."""
 

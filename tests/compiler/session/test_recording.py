@@ -11,7 +11,15 @@ import torch
 from torch import nn
 
 import workbench as wb
-from tests.compiler.session.programs import Block, Factor, Printing, Saying, in_a_loop, scaled
+from tests.compiler.session.programs import (
+    Block,
+    Factor,
+    Printing,
+    Saying,
+    in_a_loop,
+    scaled,
+    solved,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import backward_hook
 from workbench.handles.programs.session import LiveSession
@@ -133,6 +141,25 @@ def test_layers_compiled_one_by_one_share_a_variant() -> None:
     assert kinds(session) == ["first"]
     (region,) = session.frame("regions").itertuples()
     assert region.calls == 3
+
+
+def test_a_library_that_compiles_inside_is_seen() -> None:
+    with wb.session() as session:
+        solved(torch.ones(3))
+    (row,) = session.frame("compiles").itertuples()
+    assert (row.function, row.outcome, row.inputs) == ("_normed", "graph", "x [3]")
+    assert row.file.endswith("programs.py")
+
+
+def test_another_backend_has_a_report_with_its_backward() -> None:
+    model = Block()
+    with wb.session() as session:
+        torch.compile(model, backend="aot_eager")(torch.ones(2, 8)).sum().backward()
+    assert kinds(session) == ["first", "backward"]
+    report = session.report("0/0")
+    assert report.request.backend == "aot_eager"
+    assert {row.stage for row in report.graphs} >= {"dynamo", "forward", "backward"}
+    assert len(session.frame("regions")) == 0
 
 
 def test_an_optimizer_that_is_compiled_ends_steps_too() -> None:
@@ -405,7 +432,7 @@ def test_generating_with_a_static_cache_is_a_prefill_and_a_decoding() -> None:
         vocab_size=100, max_position_embeddings=64,
     )  # fmt: skip
     model: Any = transformers.LlamaForCausalLM(config).eval()
-    model.forward = torch.compile(model.forward, backend="eager")
+    model.forward = torch.compile(model.forward)
     with wb.session() as session, torch.no_grad():
         for length in session.steps([5, 5, 7]):
             ids = torch.randint(0, 100, (1, length))
@@ -418,6 +445,13 @@ def test_generating_with_a_static_cache_is_a_prefill_and_a_decoding() -> None:
     again = session.frame("recompiles")
     assert set(again.compile_id) == set(compiles[compiles.kind == "recompile"].id)
     assert again[again.nearest].guard.all()
+    assert {function.rpartition(".")[0] for function in compiles.function} == {"LlamaForCausalLM"}
+    assert all(file.endswith("modeling_llama.py") for file in compiles.file)  # not its decorator's
+    regions = session.frame("regions").set_index("compile_id")
+    prefill, decoding = regions.loc["0/0"], regions.loc["0/1"]
+    assert prefill.inputs.startswith("input_ids [1, 5]")
+    assert decoding.inputs.startswith("input_ids [1, 1]")
+    assert (prefill.calls, decoding.calls) == (2, 6)
 
 
 def test_what_goes_on_is_in_what_there_is_so_far() -> None:
