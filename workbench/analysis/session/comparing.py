@@ -65,6 +65,17 @@ class SessionDiff(Presented):
         """The places: kind, function, place, text, is_gone."""
         return presenter().rows_frame(self.places, PlaceChange)
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What differs: each quantity, then the places that are gone or new."""
+        counts = (f"{one.what}: {one.words}" for one in self.changes if one.a != one.b)
+        places = (
+            f"{'gone' if one.is_gone else 'new'}: {one.kind} of {one.function} ({one.place}): "
+            f"{one.text}"
+            for one in self.places
+        )
+        return (*counts, *places)
+
     def __repr__(self) -> str:
         """A line for each quantity that differs, then the places."""
         lines = [f"{self.names[0]} → {self.names[1]}"]

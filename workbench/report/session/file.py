@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from workbench.errors import ArtifactError
 from workbench.file_path import file_path
-from workbench.report.atomic import atomic_file
+from workbench.report.atomic import saved_file
 from workbench.report.header import Environment, read_part
 from workbench.report.record import Report
 from workbench.report.session.header import SessionHeader
@@ -34,7 +34,7 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, ValueError, KeyError, TypeError, Attr
 
 def write(session: Session, path: str | PathLike[str]) -> None:
     """Write a session and its reports, atomically."""
-    with atomic_file(path) as file:
+    with saved_file(path) as file:
         _write(session, file)
 
 
