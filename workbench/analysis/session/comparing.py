@@ -103,9 +103,11 @@ def _quantities(session: Session) -> Iterator[tuple[str, float | None, str]]:
     yield "recompiles", count_recompiles(tables), "count"
     yield "breaks", len(tables["breaks"]), "count"
     yield "frames that run eagerly", len(tables["fallbacks"]), "count"
-    yield "steps", session.header.steps, "count"
     steps = list(tables["steps"])
-    yield "compiling", sum(step.compile_s for step in steps), "s"
+    is_told = bool(steps) or "steps" not in dict(session.header.missing)
+    yield "steps", session.header.steps if is_told else None, "count"
+    of_steps = [step.compile_s for step in steps]
+    yield "compiling", sum(of_steps or [row.total_s for row in tables["compiles"]]), "s"
     yield "the median step", _median_s([step.wall_ms for step in steps]), "s"
     yield "of it in compiled graphs", _median_s([step.in_graphs_ms for step in steps]), "s"
     yield "of it outside of graphs", _median_s([step.outside_ms for step in steps]), "s"

@@ -47,7 +47,8 @@ class Fallbacks:
     def take(self, code: CodeType, row: OpenCompile, text: str) -> None:
         """A compile failed: its frame runs eagerly, or its new variants do."""
         if row.outcome == "limit":
-            self._add(code, row.id, "new variants", f"{text} Last: {row.why}" if row.why else text)
+            last = f"{text.rstrip('.')}. Last: {row.why}" if row.why else text
+            self._add(code, row.id, "new variants", last)
             self._count()
         else:
             self._add(code, row.id, "always", text)
