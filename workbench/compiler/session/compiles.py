@@ -12,6 +12,7 @@ from typing import Any
 
 from workbench.analysis.source.recompile_reasons import reason_of
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.cpython_costs import gc_throttle
 from workbench.compiler.internals.older_releases import backward_hook, variants
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.capture import Recorder
@@ -130,7 +131,7 @@ class Compiles:
         stack, before = self._stack, cache_counts()
         stack.append(row)
         try:
-            with self._recorded(row):
+            with gc_throttle(), self._recorded(row):
                 yield
         except BaseException as error:
             row.outcome = "error" if isinstance(error, Exception) else "interrupted"
