@@ -56,7 +56,7 @@ _REGIONS = (
     Column("In all", "total_ms", "ms"),
     Column("Each", "mean_us", "us"),
     Column("First", "first_us", "us"),
-    Column("Inputs", "inputs", "code"),
+    Column("Inputs", "inputs", "prose"),
     Column("In step", "step", "right"),
     Column("Why", "why", "prose"),
 )
