@@ -26,7 +26,7 @@ from workbench.views.wire.sweep import RowQuestion
 
 _OPEN = 4  # reports that are kept in memory
 _EVERY_S = 0.5
-_IDLE = 100  # seconds without work for each second of it: 1 % of the program's time
+_IDLE = 125  # seconds without work for each of work: 1 % of the time, the first picture included
 
 
 class SessionView(Answering):
@@ -67,8 +67,8 @@ class SessionView(Answering):
 class Following:
     """Feeds a view while a session records, on a thread of its own, until `end`.
 
-    It rests a hundred times as long as it works, so that it takes a hundredth of the program's
-    time. `around` calls what sends messages of widgets.
+    It rests more than a hundred times as long as it works, so that it takes less than a hundredth
+    of the program's time. `around` calls what sends messages of widgets.
     """
 
     def __init__(
