@@ -10,7 +10,7 @@ from typing import Any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
-from workbench.compiler.recording.graph_inputs import inputs_of
+from workbench.compiler.sources.graph_inputs import inputs_of
 from workbench.compiler.sources.node_texts import NodeTexts
 from workbench.compiler.sources.sources import Places
 from workbench.compiler.sources.stages import PARENTS, RETRACED, STAGE_OF
