@@ -158,8 +158,11 @@ class Compiles:
             with recorder:
                 yield
         finally:
-            # what compiled autograd takes are sizes that it has lifted
-            row.inputs = "" if row.kind == "autograd" else recorder.graphs.inputs
+            if row.kind not in (
+                "autograd",
+                "backward",
+            ):  # which take what torch has lifted or saved
+                row.inputs = recorder.graphs.inputs
             for name in _ACCOUNTS:
                 recorder.trace.off(name, row.metrics, PANE)
 
@@ -216,7 +219,9 @@ class Compiles:
         of = self.of(id)
         frame = Frame(of.function, of.file, of.line) if of else Frame("", "", 0)
         request = of.request if of else request_of(self._level, None)
-        return self._open(id, frame, "backward", request, of)
+        row = self._open(id, frame, "backward", request, of)
+        row.inputs = of.inputs if of else ""
+        return row
 
     def of(self, id: str) -> OpenCompile | None:
         """The last forward that was compiled under an id."""

@@ -20,10 +20,9 @@ class Reports(Mapping[int, Report]):
 
     def __getitem__(self, at: int) -> Report:
         first = self._same.get(at, at)
-        if at not in self._makers:
-            raise KeyError(at)
+        make = self._makers[at]
         if first not in self._made:
-            self._made[first] = self._makers[first]()
+            self._made[first] = make()
         return self._made[first]
 
     def __iter__(self) -> Iterator[int]:
