@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
@@ -48,6 +51,16 @@ def solved(x: torch.Tensor) -> torch.Tensor:
     for _ in range(2):
         x = torch.compile(_normed, backend="eager")(x)
     return x
+
+
+def decorated(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """What libraries put around a forward."""
+
+    @functools.wraps(function)
+    def wrapper(*args: object) -> torch.Tensor:
+        return function(*args)
+
+    return wrapper
 
 
 class Factor:

@@ -16,6 +16,7 @@ from tests.compiler.session.programs import (
     Factor,
     Printing,
     Saying,
+    decorated,
     in_a_loop,
     scaled,
     solved,
@@ -130,6 +131,17 @@ def test_a_break_in_a_loop_makes_the_frame_eager() -> None:
     (row,) = session.frame("fallbacks").itertuples()
     assert (row.function, row.how) == ("in_a_loop", "always")
     assert len(session.frame("breaks")) == 1
+
+
+def test_a_decorated_function_is_named_and_placed_as_what_is_decorated() -> None:
+    with wb.session() as session, torch._dynamo.config.patch(recompile_limit=1):
+        compiled, factor = torch.compile(decorated(scaled), backend="eager"), Factor()
+        for factor.value in "ab":
+            compiled(torch.ones(3), factor)
+    (row,) = session.frame("fallbacks").itertuples()
+    compiles = session.frame("compiles")
+    assert {row.function, *compiles.function} == {"scaled"}
+    assert {row.line, *compiles.line} == {scaled.__code__.co_firstlineno}
 
 
 def test_layers_compiled_one_by_one_share_a_variant() -> None:

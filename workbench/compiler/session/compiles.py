@@ -158,10 +158,8 @@ class Compiles:
             with recorder:
                 yield
         finally:
-            if row.kind not in (
-                "autograd",
-                "backward",
-            ):  # which take what torch has lifted or saved
+            # a backward and compiled autograd take what torch has saved and lifted
+            if row.kind not in ("autograd", "backward"):
                 row.inputs = recorder.graphs.inputs
             for name in _ACCOUNTS:
                 recorder.trace.off(name, row.metrics, PANE)

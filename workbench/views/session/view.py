@@ -43,6 +43,8 @@ class SessionView(Answering):
     def follow(self, session: Session, status: Status = "done") -> None:
         """Show how far the session is. Any thread may call this."""
         self._shown = session
+        if status == "done":  # a backward may have been compiled since a report was opened
+            self._report.cache_clear()
         self.session = pack(document(session, status, self.variable))
 
     def __repr__(self) -> str:
