@@ -159,14 +159,21 @@ def test_no_limit():
 @pytest.mark.compiles(brakes=0)
 def test_no_name():
     torch.compile(add, backend="eager")(X)
+
+
+@pytest.mark.compiles(baseline="old")
+def test_no_baseline():
+    torch.compile(add, backend="eager")(X)
 """
     result = run(pytester, body)
-    result.assert_outcomes(failed=3)
+    result.assert_outcomes(failed=4)
+    assert "During handling" not in result.stdout.str()
     result.stdout.fnmatch_lines_random(
         [
             "*Nothing was compiled: a limit on that says nothing.*",
             "*breaks='few' is no limit*",
             "*'brakes' is nothing that can be expected: breaks, recompiles*",
+            "*baseline='old': True asks for a baseline, False takes none.",
         ]
     )
 

@@ -148,10 +148,13 @@ class _Contract:
         from workbench.analysis.expectations.expectation import read_limits
         from workbench.errors import UsageError
 
+        if self._baseline not in (None, True, False):
+            text = f"baseline={self._baseline!r}: True asks for a baseline, False takes none."
+            pytest.fail(text, pytrace=False)
         try:
             read_limits(self.limits)
         except UsageError as error:
-            pytest.fail(str(error), pytrace=False)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
 
     def check(self, records: list[Record]) -> None:
         """Fail the test with every sentence that does not hold, or write its baselines."""

@@ -22,7 +22,7 @@ CONDITIONS = (
 CALLS = 4000
 STEPS = 10_000
 COMPILES = 500
-VIEWED = 600
+VIEWED = 1200
 """Steps while a view is live: some seconds, in which it is drawn several times."""
 
 

@@ -14,6 +14,7 @@ import pytest
 from tests.report.session.sample import session
 from workbench.command_line.documents import SCHEMA
 from workbench.command_line.main import main
+from workbench.report.session.record import Session, empty_tables
 
 RECORDS = Path(__file__).parents[1] / "records"
 STATIC, DYNAMIC = RECORDS / "mlp" / "static.wbr", RECORDS / "mlp" / "dynamic.wbr"
@@ -91,6 +92,15 @@ def test_a_session_is_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "kernels" not in found
     assert main(["diff", path, path]) == 0
     assert main(["diff", path, str(STATIC)]) == 2
+    assert main(["report", path]) == 0
+    assert "- Net.forward was compiled 1 more time" in capsys.readouterr().out
+    assert main(["inspect", path]) == 2
+    assert "is a record, not an artifact: open it with wb.Session" in capsys.readouterr().err
+    other = str(tmp_path / "empty.wbs")
+    Session(session().header, empty_tables(), {}).save(other)
+    found = in_json(capsys, "diff", path, other)
+    assert found["sentences"][:2] == ["compiles: 4 → 0", "recompiles: 2 → 0"]
+    assert "gone: break of Net.forward (train.py:14): print(y)" in found["sentences"]
 
 
 def test_a_difference_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,7 +151,11 @@ def test_a_break_is_a_finding(
         (["report", "nowhere.wbr"], "Cannot open nowhere.wbr"),
         (["report", __file__], "workbench report: "),
         (["diff", str(STATIC), "nowhere.wbs"], "nowhere.wbs"),
+        (["inspect", str(STATIC)], "is a record, not an artifact: open it with wb.Report.load"),
+        (["report", str(STATIC), "--html", "nowhere/page.html"], "Cannot write nowhere/page.html"),
         (["explain", "theirs"], "write MODULE:FUNCTION"),
+        (["explain", "fractions:Fraction"], "fractions:Fraction is a class: name a function"),
+        (["explain", "textwrap:dedent"], "missing a required argument: 'text'. Pass its arguments"),
         (["explain", "no_such_module:f"], "There is no module no_such_module"),
         (["explain", "nowhere.py:f"], "There is no file nowhere.py"),
         (["explain", "{folder}/failing.py:f"], "failing.py cannot be imported: ValueError: no."),

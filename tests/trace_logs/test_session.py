@@ -32,6 +32,9 @@ def test_a_log_says_what_was_compiled_again_and_why(log: Log) -> None:
     cut = session.frame("breaks").set_index("text").cost_s
     assert cut['print("scored")'] == pytest.approx(5.63 + 6.62, abs=0.01)
     assert any("scores was compiled 2 more times" in sentence for sentence in session.advice)
+    differs = wb.diff(session, session).frame().set_index("what").a
+    assert differs["compiling"] == pytest.approx(compiles.total_s.sum())
+    assert differs.isna()["steps"]
 
 
 def test_an_error_of_the_program_is_no_fallback(log: Log) -> None:

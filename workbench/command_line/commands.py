@@ -19,24 +19,25 @@ from workbench.errors import UsageError
 from workbench.report.presenting import presenter
 from workbench.report.session.record import Session
 
-_RECORDS = (".wbr", ".wbs", ".aot", ".pt2")
+_RECORDS = (".wbr", ".wbs", ".aot", ".aotv", ".pt2")
 
 
 def report(chosen: Namespace) -> int:
     """`workbench report FILE`."""
     found = _record(chosen.file)
     ok = isinstance(found, Session) or found.outcome.ok
+    advised = presenter().sentences(found) if isinstance(found, Session) else ()
     if chosen.html:
         found.to_html(chosen.html)
     if chosen.json:
-        sentences = presenter().sentences(found) if isinstance(found, Session) else [repr(found)]
+        sentences = advised or [repr(found)]
         kernels = None if isinstance(found, Session) else kernels_of(found)
         print(
             document("report", chosen.file, ok=ok, sentences=sentences, numbers=numbers_of(found),
                      kernels=kernels)
         )  # fmt: skip
     else:
-        print(presenter().text(found))
+        print(presenter().text(found), *(f"- {sentence}" for sentence in advised), sep="\n")
     return _code(ok)
 
 
@@ -47,8 +48,7 @@ def diff(chosen: Namespace) -> int:
     if isinstance(found, Diff):
         sentences, is_same = list(found.sentences), found.is_same
     else:
-        sentences = repr(found).splitlines()[1:]
-        is_same = not sentences
+        sentences, is_same = list(found.sentences), not found.sentences
     if chosen.html:
         if not isinstance(found, Diff):
             raise UsageError("A difference of sessions has no page: leave --html out.")

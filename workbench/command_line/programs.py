@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import runpy
 import sys
 from collections.abc import Callable
@@ -39,7 +40,25 @@ def called(name: str, inputs: str) -> tuple[Callable[..., Any], tuple[Any, ...],
         args, kwargs = eval(f"__given({inputs})", {"torch": torch, **names, "__given": given})
     except Exception as error:  # whatever the user's own expression raises
         raise UsageError(f"--inputs {inputs!r}: {type(error).__name__}: {error}.") from error
+    _check(name, function, args, kwargs)
     return function, args, kwargs
+
+
+def _check(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise `UsageError` where the call cannot be made at all."""
+    if isinstance(function, type) or not callable(function):
+        kind = "a class" if isinstance(function, type) else type(function).__name__
+        raise UsageError(f"{name} is {kind}: name a function, or a module that was made.")
+    try:
+        signature = inspect.signature(getattr(function, "forward", function))
+    except (TypeError, ValueError):  # a builtin
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise UsageError(
+            f"{name} takes {signature}: {error}. Pass its arguments with --inputs."
+        ) from error
 
 
 def _names(where: str) -> dict[str, Any]:

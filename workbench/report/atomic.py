@@ -10,7 +10,26 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
+from workbench.errors import ArtifactError
 from workbench.file_path import file_path, open_flags
+
+
+@contextmanager
+def saved_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    """As `atomic_file`, for what a user saves; raises `ArtifactError` when it cannot be written."""
+    try:
+        with atomic_file(path) as file:
+            yield file
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def cannot_write(path: str | PathLike[str], error: OSError) -> ArtifactError:
+    """The error in a sentence."""
+    return ArtifactError(
+        f"Cannot write {os.fspath(path)}: {error.strerror}. Choose a folder that exists and is "
+        "writable."
+    )
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from workbench.errors import ArtifactError
 from workbench.file_path import file_path
 from workbench.number_text import plural
-from workbench.report.atomic import atomic_file
+from workbench.report.atomic import saved_file
 from workbench.report.header import SCHEMA, Environment, Outcome, Request
 from workbench.report.presenting import presenter
 from workbench.report.rivals import Rivals, rivals_of
@@ -131,7 +131,7 @@ class Report(Tables):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a `.wbr` file, atomically."""
-        with atomic_file(path) as file:  # a reader sees the old file or the new one
+        with saved_file(path) as file:  # a reader sees the old file or the new one
             file.write(self.to_bytes())
 
     @classmethod

@@ -50,6 +50,7 @@ def test_what_holds_can_be_stated_one_by_one(report: wb.Report) -> None:
     count = len(report.kernels)
     found = wb.expect(report, breaks=0, graphs="== 1").kernels(count, min=1).kernels(exactly=count)
     assert found.recompiles(0).peak_bytes(max="1 GB").compile_s("10 min").record is report
+    assert repr(wb.expect(report)).endswith(": what was stated holds)")
 
 
 def test_all_that_does_not_hold_is_said_at_once_with_the_places(report: wb.Report) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.report.session.sample import session
 from workbench.analysis.session.advice import advice, why_slow
 from workbench.report.session.record import Session
-from workbench.report.session.rows import Compile, SessionRecompile
+from workbench.report.session.rows import Compile, Fallback, SessionRecompile
 from workbench.report.table import Table
 
 
@@ -46,6 +46,40 @@ def test_another_number_of_arguments_is_no_size_to_be_marked() -> None:
     (sentence,) = (one.sentence for one in found if one.kind == "recompile")
     assert "last since len(kwargs) was not 6" in sentence
     assert "mark_dynamic" not in sentence
+
+
+def test_a_frame_that_is_given_up_is_not_said_to_be_cut() -> None:
+    made = session()
+    always = Fallback("Net.forward", "loop/train.py", 12, "0/0", 0, "always", "a break in a loop")
+    tables = {**made.tables, "fallbacks": Table.of(Fallback, [always])}
+    sentences = [one.sentence for one in advice(Session(made.header, tables, {}))]
+    assert any(text.startswith("Net.forward is not compiled at `print(y)`") for text in sentences)
+    assert not any("cut in two" in text for text in sentences)
+
+
+def test_breaks_of_torchs_own_are_no_advice_and_the_grad_mode_is_named() -> None:
+    made = session()
+    (cut,) = made.tables["breaks"]
+    own = replace(
+        cut,
+        file="site-packages/torch/optim/optimizer.py",
+        kind="Call to `torch._dynamo.graph_break()`",
+    )
+    again = replace(
+        made.tables["recompiles"][0],
+        kind="grad mode",
+        guard="GLOBAL_STATE changed: grad_mode",
+        expected="",
+        actual="",
+    )
+    tables = {
+        **made.tables,
+        "breaks": Table.of(type(own), [own]),
+        "recompiles": Table.of(type(again), [again]),
+    }
+    found = advice(Session(made.header, tables, {}))
+    assert [one.kind for one in found] == ["fallback", "recompile"]
+    assert "last since the grad mode was another" in found[1].sentence
 
 
 def test_a_recompile_whose_compile_is_not_there_has_no_place() -> None:

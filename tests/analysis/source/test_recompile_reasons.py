@@ -33,6 +33,17 @@ from workbench.analysis.source.recompile_reasons import Reason, reason_of
             ),
         ),
         (
+            "0/0: tensor 'x' requires_grad mismatch. expected requires_grad=0",
+            Reason(
+                "0/0",
+                "tensor 'x' requires_grad mismatch. expected requires_grad=0",
+                "grad mode",
+                "x.requires_grad",
+                "False",
+                "True",
+            ),
+        ),
+        (
             "0/1: factor.value == 'a'  # return x * ord(factor.value)",
             Reason("0/1", "factor.value == 'a'", "value", "factor.value", "'a'"),
         ),

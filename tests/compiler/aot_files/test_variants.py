@@ -175,6 +175,14 @@ def test_another_function_or_none_is_refused(file: Path, tmp_path: Path) -> None
         wb.load(file, batch)
     with pytest.raises(UsageError, match=r"calls is empty"):
         wb.variants(scored, [])
+    x = torch.ones(4)
+    for calls, words in (
+        (x, r"calls is a Tensor: pass a list of calls"),
+        ([x], r"calls has a Tensor where a call is expected: write each as the tuple"),
+        ([[x]], r"calls has a list where"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            wb.variants(scored, calls)  # type: ignore[arg-type]
     wb.aot_compile(torch.relu, (batch(4),), backend="eager").save(tmp_path / "f.aot")
     with pytest.raises(UsageError, match=r"on_miss is for \.aotv"):
         wb.load(tmp_path / "f.aot", on_miss="error")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
@@ -37,6 +40,27 @@ class Block(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x + torch.tanh(self.inner(x))
+
+
+def _normed(x: torch.Tensor) -> torch.Tensor:
+    return x / x.norm()
+
+
+def solved(x: torch.Tensor) -> torch.Tensor:
+    """What a library does that compiles inside: the caller writes no torch.compile."""
+    for _ in range(2):
+        x = torch.compile(_normed, backend="eager")(x)
+    return x
+
+
+def decorated(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """What libraries put around a forward."""
+
+    @functools.wraps(function)
+    def wrapper(*args: object) -> torch.Tensor:
+        return function(*args)
+
+    return wrapper
 
 
 class Factor:

@@ -11,10 +11,20 @@ import torch
 from torch import nn
 
 import workbench as wb
-from tests.compiler.session.programs import Block, Factor, Printing, Saying, in_a_loop, scaled
+from tests.compiler.session.programs import (
+    Block,
+    Factor,
+    Printing,
+    Saying,
+    decorated,
+    in_a_loop,
+    scaled,
+    solved,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import backward_hook
 from workbench.handles.programs.session import LiveSession
+from workbench.views.session.facts import notes
 
 LAZY_BACKWARD, _ = backward_hook(lambda inner: inner, lambda inner: inner)
 HOOKED = (
@@ -73,7 +83,10 @@ def test_a_training_loop_says_what_was_compiled_why_and_in_which_step(trained: w
 def test_calls_and_steps_add_up(trained: wb.Session) -> None:
     regions, steps = trained.frame("regions"), trained.frame("steps")
     assert regions.calls.sum() == steps.graph_calls.sum() == 12
-    assert sorted(regions[~regions.is_backward].compile_id) == ["0/0", "0/1", "1/0", "1/1"]
+    forward = regions[~regions.is_backward].set_index("compile_id").inputs
+    assert sorted(forward.index) == ["0/0", "0/1", "1/0", "1/1"]
+    assert (forward["0/0"], forward["1/0"]) == ("x [4, 8]", "y [4, 16]")  # no parameters
+    assert forward["0/1"].endswith(", 8]")  # any batch
     assert steps.in_graphs_ms.sum() == pytest.approx(regions.total_ms.sum())
     assert list(steps.compile_s > 0) == [True, True, False]
     whole = steps.compile_s * 1e3 + steps.in_graphs_ms + steps.outside_ms
@@ -120,6 +133,17 @@ def test_a_break_in_a_loop_makes_the_frame_eager() -> None:
     assert len(session.frame("breaks")) == 1
 
 
+def test_a_decorated_function_is_named_and_placed_as_what_is_decorated() -> None:
+    with wb.session() as session, torch._dynamo.config.patch(recompile_limit=1):
+        compiled, factor = torch.compile(decorated(scaled), backend="eager"), Factor()
+        for factor.value in "ab":
+            compiled(torch.ones(3), factor)
+    (row,) = session.frame("fallbacks").itertuples()
+    compiles = session.frame("compiles")
+    assert {row.function, *compiles.function} == {"scaled"}
+    assert {row.line, *compiles.line} == {scaled.__code__.co_firstlineno}
+
+
 def test_layers_compiled_one_by_one_share_a_variant() -> None:
     model = nn.Sequential(*(Block() for _ in range(3)))
     for layer in model:
@@ -131,6 +155,25 @@ def test_layers_compiled_one_by_one_share_a_variant() -> None:
     assert region.calls == 3
 
 
+def test_a_library_that_compiles_inside_is_seen() -> None:
+    with wb.session() as session:
+        solved(torch.ones(3))
+    (row,) = session.frame("compiles").itertuples()
+    assert (row.function, row.outcome, row.inputs) == ("_normed", "graph", "x [3]")
+    assert row.file.endswith("programs.py")
+
+
+def test_another_backend_has_a_report_with_its_backward() -> None:
+    model = Block()
+    with wb.session() as session:
+        torch.compile(model, backend="aot_eager")(torch.ones(2, 8)).sum().backward()
+    assert kinds(session) == ["first", "backward"]
+    report = session.report("0/0")
+    assert report.request.backend == "aot_eager"
+    assert {row.stage for row in report.graphs} >= {"dynamo", "forward", "backward"}
+    assert len(session.frame("regions")) == 0
+
+
 def test_an_optimizer_that_is_compiled_ends_steps_too() -> None:
     model = Block()
     optimizer = torch.optim.Adam(model.parameters(), 0.1)
@@ -140,7 +183,11 @@ def test_an_optimizer_that_is_compiled_ends_steps_too() -> None:
             model(torch.ones(2, 8)).sum().backward()
             update()
     assert len(session.frame("compiles")) >= 1
-    assert session.header.steps >= 3
+    assert session.header.steps == 3
+    # that the session's own hook is not compiled is no matter of the program's
+    assert len(session.frame("fallbacks")) == 0
+    assert set(session.frame("breaks").text) == {"torch._dynamo.graph_break()"}  # torch's own
+    assert session.advice == ()
 
 
 def test_compiled_autograd_is_a_kind_of_its_own() -> None:
@@ -232,6 +279,12 @@ def test_a_full_session_compiles_past_the_caches() -> None:
         report = session.report(int(at))
         assert {"dynamo", "forward", "after_post_grad"} <= {row.stage for row in report.graphs}
         assert report.request.capture == "full"
+        # the backward was compiled when it was first called, and is in the same report
+        assert {kernel.is_backward for kernel in report.kernels} == {False, True}
+        assert session.frame("compiles").kind[at + 1] == "backward"
+        assert session.report(at + 1) is report
+        assert len({kernel.id for kernel in report.kernels}) == len(report.kernels)
+    wb.expect(session, graphs=2)
 
 
 def test_what_was_compiled_before_is_counted_and_marked() -> None:
@@ -329,6 +382,52 @@ def test_a_thread_that_outlives_the_session_is_not_recorded_further() -> None:
     assert len(session.frame("compiles")) == 0
 
 
+def test_a_thread_that_compiles_when_the_session_ends_is_said_to() -> None:
+    go, begun = threading.Event(), threading.Event()
+
+    def waiting(graph: Any, inputs: object) -> object:
+        begun.set()
+        assert go.wait(60)
+        return graph
+
+    def run() -> None:
+        torch.compile(scaled, backend=waiting)(torch.ones(3), Factor())
+
+    with wb.session() as session:
+        thread = threading.Thread(target=run, name="late")
+        thread.start()
+        assert begun.wait(60)
+    kept = wb.Session.from_bytes(session.to_bytes(), "kept.wbs")
+    go.set()
+    thread.join()
+    (row,) = kept.frame("compiles").itertuples()
+    assert row.outcome == "unfinished"
+    assert 0 < row.total_s <= kept.header.wall_s
+    assert "scaled (0/0) was still compiled in the thread late" in " ".join(notes(kept))
+    assert list(session.frame("compiles").outcome) == ["graph"]
+
+
+def test_steps_that_never_come_are_said() -> None:
+    with wb.session() as session:
+        for _ in session.steps([]):
+            pass
+        with pytest.raises(wb.UsageError, match=r"steps\(5\): pass what the loop goes through"):
+            next(session.steps(5))  # type: ignore[arg-type]
+    assert notes(session) == ["steps could not be seen: the loop over s.steps(…) had no item."]
+    with wb.session(steps="optimizer") as session:
+        torch.compile(scaled, backend="eager")(torch.ones(3), Factor())
+    assert notes(session)[0].startswith("steps could not be seen: no optimizer of torch.optim")
+    with wb.session() as session:
+        torch.compile(scaled, backend="eager")(torch.ones(4), Factor())
+    told, counted = notes(session)
+    assert told.startswith("No step was told apart: call s.step()")
+    assert counted.endswith("not for those of other backends.")
+    with wb.session() as session:
+        for _ in session.steps([1]):
+            pass
+    assert notes(session) == []
+
+
 def test_ours_is_compiled_in_a_session_as_ever() -> None:
     with wb.session() as session:
         compiled = wb.aot_compile(scaled, (torch.ones(3), Factor()))
@@ -345,7 +444,7 @@ def test_generating_with_a_static_cache_is_a_prefill_and_a_decoding() -> None:
         vocab_size=100, max_position_embeddings=64,
     )  # fmt: skip
     model: Any = transformers.LlamaForCausalLM(config).eval()
-    model.forward = torch.compile(model.forward, backend="eager")
+    model.forward = torch.compile(model.forward)
     with wb.session() as session, torch.no_grad():
         for length in session.steps([5, 5, 7]):
             ids = torch.randint(0, 100, (1, length))
@@ -358,6 +457,13 @@ def test_generating_with_a_static_cache_is_a_prefill_and_a_decoding() -> None:
     again = session.frame("recompiles")
     assert set(again.compile_id) == set(compiles[compiles.kind == "recompile"].id)
     assert again[again.nearest].guard.all()
+    assert {function.rpartition(".")[0] for function in compiles.function} == {"LlamaForCausalLM"}
+    assert all(file.endswith("modeling_llama.py") for file in compiles.file)  # not its decorator's
+    regions = session.frame("regions").set_index("compile_id")
+    prefill, decoding = regions.loc["0/0"], regions.loc["0/1"]
+    assert prefill.inputs.startswith("input_ids [1, 5]")
+    assert decoding.inputs.startswith("input_ids [1, 1]")
+    assert (prefill.calls, decoding.calls) == (2, 6)
 
 
 def test_what_goes_on_is_in_what_there_is_so_far() -> None:

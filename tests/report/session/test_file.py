@@ -23,6 +23,18 @@ def test_what_was_saved_is_what_is_read(tmp_path: Path) -> None:
     assert repr(after.report("0/0")) == repr(before.report("0/0"))
 
 
+def test_a_report_of_two_compiles_is_written_once(tmp_path: Path) -> None:
+    before = session()
+    report = before.report(0)
+    shared = Session(before.header, before.tables, {0: report, 1: report, 2: before.report(0)})
+    shared.save(tmp_path / "run.wbs")
+    after = Session.load(tmp_path / "run.wbs")
+    assert list(after.reports) == [0, 1, 2]
+    assert after.report(0) is after.report(1) is after.report(2)
+    with zipfile.ZipFile(tmp_path / "run.wbs") as archive:
+        assert archive.namelist() == ["session.json", "compiles/0.wbr"]
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -25,3 +25,5 @@ def test_a_check_raises_with_the_sentences() -> None:
     assert "2 recompiles, at most 0 expected; 1 fallback, at most 0 expected" in text
     assert "mark_dynamic" in text
     assert isinstance(caught.value, AssertionError)
+    with pytest.raises(UsageError, match="recompiles='0': pass the most that may be"):
+        session().check(recompiles="0")  # type: ignore[arg-type]

@@ -31,6 +31,10 @@ class Expectation:
     def __init__(self, record: Record):
         self.record = record
 
+    def __repr__(self) -> str:
+        """What it is of: a limit that does not hold has raised."""
+        return f"Expectation({_name(self.record)}: what was stated holds)"
+
     def breaks(self, at_most: int | None = None, **more: int) -> Expectation:
         """Places at which a graph broke."""
         return self._stated("breaks", at_most, more)

@@ -146,7 +146,9 @@ def _session_fallbacks(session: Session) -> Quantity:
 
 
 def _session_graphs(session: Session) -> Quantity:
-    rows = (row for row in session.tables["compiles"] if row.outcome == "graph")
+    """Captured graphs: a backward that was compiled later belongs to that of its forward."""
+    compiles = session.tables["compiles"]
+    rows = (row for row in compiles if row.outcome == "graph" and row.kind != "backward")
     texts = (f"{row.function} ({row.id})" for row in rows)
     return _counted("graphs", texts, _unseen(session, "compiles"))
 
@@ -154,7 +156,8 @@ def _session_graphs(session: Session) -> Quantity:
 def _session_kernels(session: Session) -> Quantity:
     if why := _not_kept(session):
         return Quantity("kernels", None, "1", "counted", why=why)
-    found = [_report_kernels(report) for report in session.reports.values()]
+    own = {id(report): report for report in session.reports.values()}  # one with its backward
+    found = [_report_kernels(report) for report in own.values()]
     why = next((one.why for one in found if one.value is None), "")
     return _counted("kernels", (text for one in found for text in one.evidence), why)
 

@@ -18,12 +18,16 @@ _CURES: Mapping[str, str] = {
     "for each kind of call, such as prefill and decoding",
     "value": "pass it as a tensor, or keep it out of the compiled function",
     "type": "pass it with one type and one dtype in every call, or compile a function for each",
-    "grad mode": "call it in one grad mode, or compile a function for each",
+    "grad mode": "call it in one grad mode and with inputs that all need gradients or none, or "
+    "compile a function for each",
     "identity": "keep one object for all calls: what is defined anew, such as a function of a cell "
     "that is run again, is compiled again",
     "global state": "set it once, before the first call",
     "other": "see the guard",
 }
+
+
+_OWN_CALL = "Call to `torch._dynamo.graph_break()`"
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ def advice(session: Session) -> list[Advice]:
     found = [
         *_of_fallbacks(list(tables["fallbacks"])),
         *sorted(
-            [*_of_recompiles(compiles, tables), *_of_breaks(list(tables["breaks"]), compiles)],
+            [*_of_recompiles(compiles, tables), *_of_breaks(tables, compiles)],
             key=lambda one: -one.cost_s,
         ),
     ]
@@ -113,18 +117,30 @@ def _since(row: SessionRecompile) -> str:
         return f"{row.source} was not {row.expected}"
     if row.kind == "identity" and row.source:
         return f"{row.source} was another object"
+    if row.guard.startswith("GLOBAL_STATE"):
+        changed = row.guard.rpartition(": ")[2].removeprefix("GLOBAL_STATE ").replace("_", " ")
+        return f"the {changed} was another"
     return f"`{row.guard}` did not hold"
 
 
-def _of_breaks(rows: list[SessionBreak], compiles: list[Compile]) -> Iterator[Advice]:
+def _of_breaks(tables: Mapping[str, Any], compiles: list[Compile]) -> Iterator[Advice]:
+    given_up = {row.compile_id for row in tables["fallbacks"] if row.how == "always"}
+    rows: list[SessionBreak] = list(tables["breaks"])
     for row in rows:
+        if row.kind == _OWN_CALL and _is_of_torch(row.file):  # meant, as in torch.optim
+            continue
         own = [one.step for one in compiles if one.id in row.compile_ids]
         spent = f", {number_text(row.cost_s, 'seconds')} of compiling" if row.cost_s else ""
         at = f" at `{row.text}`" if row.text else ""  # of code without a file
-        text = f"{row.function} is cut in two{at}{spent}: {row.kind}"
+        cut = "not compiled" if given_up.intersection(row.compile_ids) else "cut in two"
+        text = f"{row.function} is {cut}{at}{spent}: {row.kind}"
         hint = row.hints[0].rstrip(".") if row.hints else "see the break in its report"
         steps = tuple(dict.fromkeys(own))
         yield Advice("break", row.function, row.file, row.line, row.cost_s, steps, text, hint)
+
+
+def _is_of_torch(file: str) -> bool:
+    return "site-packages/torch/" in file.replace("\\", "/")
 
 
 def _steps(steps: tuple[int, ...]) -> str:

@@ -65,6 +65,17 @@ class SessionDiff(Presented):
         """The places: kind, function, place, text, is_gone."""
         return presenter().rows_frame(self.places, PlaceChange)
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What differs: each quantity, then the places that are gone or new."""
+        counts = (f"{one.what}: {one.words}" for one in self.changes if one.a != one.b)
+        places = (
+            f"{'gone' if one.is_gone else 'new'}: {one.kind} of {one.function} ({one.place}): "
+            f"{one.text}"
+            for one in self.places
+        )
+        return (*counts, *places)
+
     def __repr__(self) -> str:
         """A line for each quantity that differs, then the places."""
         lines = [f"{self.names[0]} → {self.names[1]}"]
@@ -92,9 +103,11 @@ def _quantities(session: Session) -> Iterator[tuple[str, float | None, str]]:
     yield "recompiles", count_recompiles(tables), "count"
     yield "breaks", len(tables["breaks"]), "count"
     yield "frames that run eagerly", len(tables["fallbacks"]), "count"
-    yield "steps", session.header.steps, "count"
     steps = list(tables["steps"])
-    yield "compiling", sum(step.compile_s for step in steps), "s"
+    is_told = bool(steps) or "steps" not in dict(session.header.missing)
+    yield "steps", session.header.steps if is_told else None, "count"
+    of_steps = [step.compile_s for step in steps]
+    yield "compiling", sum(of_steps or [row.total_s for row in tables["compiles"]]), "s"
     yield "the median step", _median_s([step.wall_ms for step in steps]), "s"
     yield "of it in compiled graphs", _median_s([step.in_graphs_ms for step in steps]), "s"
     yield "of it outside of graphs", _median_s([step.outside_ms for step in steps]), "s"

@@ -11,6 +11,9 @@ _MISMATCH = re.compile(
     r"^tensor '(?P<source>.+?)' (?P<what>[\w ]+?) mismatch"
     r"(?: at index (?P<index>\d+))?\. expected (?P<expected>.+?), actual (?P<actual>.+)$"
 )
+_NEEDS_GRADIENT = re.compile(
+    r"^tensor '(?P<source>.+?)' requires_grad mismatch\. expected requires_grad=(?P<expected>[01])"
+)
 _OBJECT = re.compile(r"^___check_(?:obj|type)_id\((?P<source>.+?), \d+\)")
 _CLASS = re.compile(
     r"^expected type of '(?P<source>.+?)' to be a tensor type, ' but found (?P<actual>.+)$"
@@ -56,6 +59,10 @@ def reason_of(text: str) -> Reason:
         dim = int(match["index"]) if kind == "size" and match["index"] is not None else None
         name = "" if dim is None else match["source"]
         return Reason(against, guard, kind, source, match["expected"], match["actual"], name, dim)
+    if match := _NEEDS_GRADIENT.match(guard):
+        wanted = match["expected"] == "1"
+        source = f"{match['source']}.requires_grad"
+        return Reason(against, guard, "grad mode", source, str(wanted), str(not wanted))
     if match := _OBJECT.match(guard):  # an address says nothing, and differs from run to run
         shown = f"{match['source']} is the same object"
         return Reason(against, shown, "identity", match["source"])

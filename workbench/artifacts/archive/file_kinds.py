@@ -27,6 +27,8 @@ TORCH_HEADER = b"PT2AOT\x01"
 _PICKLES = (b"\x80\x04\x95", b"\x80\x05\x95", b"\x80\x04", b"\x80\x05")
 _PAYLOAD_LIMIT = 4 << 30
 _COMPILED = "data/aotinductor/"
+_GZIP, _SESSION = b"\x1f\x8b", b"session.json"  # how a .wbr begins, the first member of a .wbs
+_NAME_AT = 30  # of the first member of a zip
 FRAMES = "frames"  # what only the contract of a file of variants has
 
 
@@ -108,7 +110,8 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
     with open_file(path) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        head = file.read(16)
+        head = file.read(64)
+        _refuse_records(name, head)
         if not head:
             raise ArtifactError(f"{name} is empty: the copy was cut short. Get the file again.")
         if head[:2] == b"PK":
@@ -133,6 +136,18 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
         if file.read(1) != b".":  # every pickle ends with STOP
             raise ArtifactError(f"{name} is truncated: the pickle has no end. Get the file again.")
         yield OpenedFile("torch", file, size)
+
+
+def _refuse_records(name: str, head: bytes) -> None:
+    """Raise `ArtifactError` for what the workbench records: it is opened otherwise."""
+    how = "wb.Report.load, a log with wb.read_trace" if head.startswith(_GZIP) else ""
+    if head.startswith(b"PK") and head[_NAME_AT:].startswith(_SESSION):
+        how = "wb.Session.load"
+    if how:
+        raise ArtifactError(
+            f"{name} is a record, not an artifact: open it with {how}, or look into it with "
+            "`workbench report`."
+        )
 
 
 def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:

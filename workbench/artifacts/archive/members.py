@@ -195,17 +195,12 @@ def whole_zip(path: Path) -> Iterator[tuple[zipfile.ZipFile, BinaryIO]]:
 
     Raises `ArtifactError` when it cannot be written.
     """
-    from workbench.report.atomic import atomic_file  # records take 0.06 s, and reading needs none
+    from workbench.report.atomic import saved_file  # records take 0.06 s, and reading needs none
 
-    try:
-        with atomic_file(path) as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-                yield archive, file
-            seal(file)
-    except OSError as error:
-        raise ArtifactError(
-            f"Cannot write {path}: {error.strerror}. Choose a folder that exists and is writable."
-        ) from error
+    with saved_file(path) as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+            yield archive, file
+        seal(file)
     _sync_folder(path.parent)
 
 

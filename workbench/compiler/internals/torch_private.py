@@ -214,6 +214,7 @@ ADDS_IN_CASCADES = _inductor(
 
 # The record of a compilation.
 TRACE_LOG = Name("torch._logging._internal:trace_log", "the structured trace")
+TRACE_STRUCTURED = Name("torch._logging:trace_structured", "what nobody reads of the trace")
 INTERN_TABLE = Name("torch._logging.structured:INTERN_TABLE", "file names in the trace")
 COMPILE_ID = Name("torch._guards:CompileId", "naming a compilation in the trace")
 COMPILE_CONTEXT = Name("torch._guards:CompileContext", "naming a compilation in the trace")

@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
@@ -49,8 +50,14 @@ class TraceHandler(logging.Handler):
         self.compile_id: str | None = None
 
     def on(self, name: str, listener: Callable[[Record], object], pane: str) -> None:
-        """Call `listener` for every record of this name."""
-        self._listeners.setdefault(name, []).append((pane, listener))
+        """Call `listener` for every record of this name, once."""
+        listeners = self._listeners.setdefault(name, [])
+        if (pane, listener) not in listeners:
+            listeners.append((pane, listener))
+
+    def off(self, name: str, listener: Callable[[Record], object], pane: str) -> None:
+        """No longer call it."""
+        self._listeners[name].remove((pane, listener))
 
     def install(self) -> None:
         """Listen until the patches are undone."""
@@ -62,6 +69,9 @@ class TraceHandler(logging.Handler):
         self.strings.update((index, text) for text, index in table.items())
         log.addHandler(self)
         self._patches.callback(lambda: log.removeHandler(self))
+        if _is_ours(log):  # else a file of TORCH_TRACE would name the wrapper as the sender
+            unread = partial(_without_unread, log)
+            self._patches.wrap(tp.TRACE_STRUCTURED, unread, PANE, is_everywhere=True)
         rows = (tp.COMPILE_ID, tp.COMPILE_CONTEXT, tp.IN_CONTEXT)
         found: list[Any] = [row.find() for row in rows]
         current = tp.CURRENT_COMPILE_ID.find()
@@ -71,6 +81,10 @@ class TraceHandler(logging.Handler):
             self._patches.enter_context(
                 enter(context(compile_id(frame_id=OWN_FRAME_ID, frame_compile_id=0)))
             )
+
+    def listens(self, name: str) -> bool:
+        """Whether a record of this name is read."""
+        return name in self._listeners
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take one record of the stream; never raises."""
@@ -110,3 +124,32 @@ class TraceHandler(logging.Handler):
         outer = metadata.get("compiled_autograd_id")
         self.compile_id = text if outer is None else f"!{outer}/{text}"
         return self.compile_id
+
+
+def _without_unread(log: logging.Logger, inner: Callable[..., Any]) -> Callable[..., Any]:
+    """Leave out texts that nobody reads, such as listings of bytecode, which take torch long."""
+
+    def trace_structured(name: str, metadata_fn: Callable[[], Any] = dict, **options: Any) -> Any:
+        if "payload_fn" in options and not _is_read(log, name, metadata_fn):
+            options["payload_fn"] = _nothing
+        return inner(name, metadata_fn, **options)
+
+    return trace_structured
+
+
+def _is_read(log: logging.Logger, kind: str, metadata_fn: Callable[[], Any]) -> bool:
+    if not _is_ours(log):
+        return True
+    meta = metadata_fn() if kind == "artifact" else None
+    name = str(meta.get("name", kind)) if isinstance(meta, dict) else kind
+    handlers = [*log.handlers]
+    return any(isinstance(own, TraceHandler) and own.listens(name) for own in handlers)
+
+
+def _is_ours(log: logging.Logger) -> bool:
+    """Whether nobody else reads the stream."""
+    return all(isinstance(handler, TraceHandler) for handler in [*log.handlers])
+
+
+def _nothing() -> None:
+    """In the place of a text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Self
@@ -65,7 +66,8 @@ class Recorder:
 
     At level `full` torch's caches are bypassed, so that every step runs and is seen; at level
     `light` they stay on, and the capabilities list what a cache hit hides. Enter it in the thread
-    that compiles. `report` may be called after a failure inside of the `with` too.
+    that compiles; again, for what belongs to the same program, such as a backward that is compiled
+    later. `report` may be called after a failure inside of the `with` too.
     """
 
     def __init__(
@@ -103,6 +105,8 @@ class Recorder:
         self.kernels.on_kernel = getattr(progress, "kernel", None)
 
     def __enter__(self) -> Self:
+        self._patches.threads.clear()
+        self._patches.threads.add(threading.get_ident())
         try:
             self._install()
             self.phases.mark("compile", is_begin=True)

@@ -10,6 +10,7 @@ from typing import Any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
+from workbench.compiler.sources.graph_inputs import inputs_of
 from workbench.compiler.sources.node_texts import NodeTexts
 from workbench.compiler.sources.sources import Places
 from workbench.compiler.sources.stages import PARENTS, RETRACED, STAGE_OF
@@ -33,11 +34,12 @@ class KeptGraph:
 
 
 class GraphRecorder:
-    """Keeps the graphs of one recording as columns."""
+    """Keeps the graphs of one recording as columns; `inputs` is what the last capture takes."""
 
     def __init__(self, patches: Patches, places: Places, texts: TextWriter):
         self.graphs: list[KeptGraph] = []
         self.links: list[tuple[str, str]] = []
+        self.inputs = ""
         self._patches = patches
         self._places = places
         self._texts = texts
@@ -107,6 +109,8 @@ class GraphRecorder:
         if module is not None:
             self._read(kept, module.graph.nodes)
             self._link(kept, module.graph.nodes)
+            if stage == "dynamo":
+                self.inputs = inputs_of(module.graph.nodes, self._names)
         kept.text = self._texts.add(self._places.shared(text))
         self.graphs.append(kept)
 

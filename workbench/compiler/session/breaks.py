@@ -10,7 +10,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.breaks import BreakRecorder
 from workbench.compiler.session.compiles import Compiles
-from workbench.compiler.session.steps import Steps
+from workbench.compiler.session.steps import HOOK, Steps
 from workbench.report.session.rows import SessionBreak
 
 PANE = "breaks"
@@ -45,6 +45,8 @@ class SessionBreaks:
         return log_graph_break
 
     def _take(self, error: BaseException, translator: Any) -> None:
+        if HOOK in str(getattr(error, "msg", "")):  # the session's own, not of the program
+            return
         before = self._breaks.counts()
         self._breaks.take(error, translator)
         row = self._compiles.current

@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import Any
 
 from workbench.analysis.source.recompile_reasons import reason_of
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.cpython_costs import gc_throttle
 from workbench.compiler.internals.older_releases import backward_hook, variants
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.capture import Recorder
 from workbench.compiler.session.cache_counts import cache_answers, cache_counts
+from workbench.compiler.session.frames import Frame, frame_of
 from workbench.compiler.session.open_compile import OpenCompile, request_of
-from workbench.compiler.session.steps import Steps
+from workbench.compiler.session.steps import HOOK, Steps
 from workbench.compiler.sources.break_messages import RESUMED, plain_reason
 from workbench.compiler.sources.sources import Places
 from workbench.report.header import Request
@@ -27,6 +29,7 @@ PANE = "compiles"
 REPORTS = 64
 """Compiles whose reports are kept: the costliest of a session."""
 _LIMIT = "recompile limit"
+_ACCOUNTS = ("compilation_metrics", "bwd_compilation_metrics")
 
 
 class Compiles:
@@ -80,31 +83,42 @@ class Compiles:
         request = request_of(self._level, backend)
         match = RESUMED.match(code.co_name)
         kind = "resume" if match else "autograd" if id.startswith("!") else "first"
-        name = self._resumed(match, code) if match else function_name(code, closure)
-        row = self._open(id, name, code.co_filename, code.co_firstlineno, kind, request)
+        frame = self._resumed(match, code) if match else frame_of(code, closure)
+        if kind == "autograd":  # torch calls it "forward"
+            frame = replace(frame, function="compiled autograd")
+        row = self._open(id, frame, kind, request)
+        row.code_place = code.co_name, code.co_filename, code.co_firstlineno
         row.resumed_at = int(match[2]) if match else 0
         return row
 
-    def _resumed(self, match: re.Match[str], code: CodeType) -> str:
-        """The function whose rest a frame is, as its first part was called.
+    def _resumed(self, match: re.Match[str], code: CodeType) -> Frame:
+        """The frame whose rest this one is, named as its first part was.
 
         A file may have several of one name: the line is in the one that begins last before it.
         """
         own = [
-            row
+            (row.code_place[2], row.function)
             for row in self.found
-            if row.file == code.co_filename
-            and row.function.rpartition(".")[2] == match[1]
-            and row.line <= int(match[2])
+            if row.code_place[:2] == (match[1], code.co_filename)
+            and row.code_place[2] <= int(match[2])
         ]
-        return max(own, key=lambda row: row.line).function if own else match[1]
+        name = max(own)[1] if own else match[1]
+        return Frame(name, code.co_filename, code.co_firstlineno)
 
     def _open(
-        self, id: str, function: str, file: str, line: int, kind: str, request: Request
+        self, id: str, frame: Frame, kind: str, request: Request, forward: OpenCompile | None = None
     ) -> OpenCompile:
-        recorder = Recorder(self._level, replace(request, name=function))
+        """A row that begins; what is recorded of a backward is added to that of its forward."""
+        is_added = forward is not None and forward.has_report
+        recorder = (
+            None if is_added else Recorder(self._level, replace(request, name=frame.function))
+        )
         at, number = self._steps.now(), self._steps.number
-        row = OpenCompile(id, function, file, line, number, at, kind, request, recorder)
+        row = OpenCompile(
+            id, frame.function, frame.file, frame.line, number, at, kind, request, recorder
+        )
+        if is_added and forward is not None:
+            row.forward, forward.backward = forward, row
         self.found.append(row)
         return row
 
@@ -117,7 +131,7 @@ class Compiles:
         stack, before = self._stack, cache_counts()
         stack.append(row)
         try:
-            with self._recorded(row):
+            with gc_throttle(), self._recorded(row):
                 yield
         except BaseException as error:
             row.outcome = "error" if isinstance(error, Exception) else "interrupted"
@@ -132,23 +146,42 @@ class Compiles:
             self._steps.event(kind, row.id, row.function, row.why or row.kind, row.total_s)
             self._drop_cheap()
 
-    def _recorded(self, row: OpenCompile) -> AbstractContextManager[Any]:
-        recorder = row.recorder
+    @contextmanager
+    def _recorded(self, row: OpenCompile) -> Iterator[None]:
+        recorder = row.first.recorder
         if recorder is None:
-            return nullcontext()
-        for name in ("compilation_metrics", "bwd_compilation_metrics"):
+            yield
+            return
+        for name in _ACCOUNTS:
             recorder.trace.on(name, row.metrics, PANE)
-        return recorder
+        try:
+            with recorder:
+                yield
+        finally:
+            # a backward and compiled autograd take what torch has saved and lifted
+            if row.kind not in ("autograd", "backward"):
+                row.inputs = recorder.graphs.inputs
+            for name in _ACCOUNTS:
+                recorder.trace.off(name, row.metrics, PANE)
 
     def _drop_cheap(self) -> None:
         """Let go of the recorder of the cheapest compile when there are too many."""
         kept = [row for row in self.found if row.recorder is not None]
         if len(kept) > REPORTS:
-            done = [row for row in kept if row.is_over]
-            min(done, key=lambda row: row.total_s).recorder = None
+            done = [row for row in kept if row.has_report]
+            min(done, key=lambda row: row.whole_s).recorder = None
+
+    def leave(self) -> None:
+        """The session ends: what is compiled in other threads has taken so long until now."""
+        for at, seconds in self.going_on().items():
+            self.found[at].total_s = seconds
 
     def _failed(self, row: OpenCompile, code: CodeType, error: Exception) -> None:
-        text = _sentence(str(getattr(error, "msg", error)))
+        message = str(getattr(error, "msg", error))
+        if HOOK in message:  # a compiled optimizer stops before the session's own hook
+            row.outcome = "no graph"
+            return
+        text = _sentence(message)
         row.outcome = "limit" if _LIMIT in text else "skipped"
         row.why = row.why or text
         self.on_failure(code, row, text)
@@ -182,10 +215,11 @@ class Compiles:
 
     def _open_backward(self, id: str) -> OpenCompile:
         of = self.of(id)
-        place = (of.function, of.file, of.line) if of else ("", "", 0)
-        return self._open(
-            id, *place, "backward", of.request if of else request_of(self._level, None)
-        )
+        frame = Frame(of.function, of.file, of.line) if of else Frame("", "", 0)
+        request = of.request if of else request_of(self._level, None)
+        row = self._open(id, frame, "backward", request, of)
+        row.inputs = of.inputs if of else ""
+        return row
 
     def of(self, id: str) -> OpenCompile | None:
         """The last forward that was compiled under an id."""
@@ -246,22 +280,6 @@ class Compiles:
             for row in list(self.found)
             for reason, nearest, count in row.reasons
         ]
-
-
-def function_name(code: CodeType, closure: tuple[Any, ...] = ()) -> str:
-    """What a frame is called: of a wrapper, a decorator's or torch's own, what it wraps."""
-    for cell in closure:
-        try:
-            inner = cell.cell_contents
-        except ValueError:  # an empty cell
-            continue
-        if code.co_name == "wrapper" and isinstance(inner, FunctionType):
-            return function_name(inner.__code__, inner.__closure__ or ())
-        if code.co_qualname.startswith("wrap_inline.") and callable(inner):
-            own = getattr(inner, "__self__", inner)  # a module whose forward is torch's own
-            is_named = hasattr(inner, "__qualname__") and own is inner
-            return str(inner.__qualname__) if is_named else f"{type(own).__name__}.forward"
-    return code.co_qualname.replace(".<locals>", "")
 
 
 def _sentence(text: str) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
-from workbench.compiler.session.compiles import Compiles, function_name
+from workbench.compiler.session.compiles import Compiles
+from workbench.compiler.session.frames import Frame, frame_of
 from workbench.compiler.session.open_compile import OpenCompile
 from workbench.compiler.session.steps import Steps
-from workbench.compiler.sources.break_messages import RESUMED
 from workbench.report.session.rows import Fallback
 
 PANE = "fallbacks"
@@ -22,7 +22,7 @@ _QUIET = ("skipfiles", "no tensor", "Dynamo-generated", "already started", "__",
 
 @dataclass
 class _Fallen:
-    code: CodeType
+    frame: Frame
     compile_id: str
     step: int
     how: str
@@ -46,10 +46,11 @@ class Fallbacks:
     def take(self, code: CodeType, row: OpenCompile, text: str) -> None:
         """A compile failed: its frame runs eagerly, or its new variants do."""
         if row.outcome == "limit":
-            self._add(code, row.id, "new variants", f"{text} Last: {row.why}" if row.why else text)
+            last = f"{text.rstrip('.')}. Last: {row.why}" if row.why else text
+            self._add(code, _frame_of(row), row.id, "new variants", last)
             self._count()
         else:
-            self._add(code, row.id, "always", text)
+            self._add(code, _frame_of(row), row.id, "always", text)
 
     def _attempted(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def attempt(wrapper: Any, frame: Any, *args: Any, **kwargs: Any) -> Any:
@@ -65,7 +66,7 @@ class Fallbacks:
             is_generator = code.co_flags & inspect.CO_GENERATOR  # sympy's come by dozens
             is_quiet = any(word in str(why) for word in _QUIET) or is_generator
             if why and len(self._compiles.found) == before and not is_quiet:
-                self._add(code, "", "always", str(why))
+                self._add(code, frame_of(code), "", "always", str(why))
             return result
 
         return attempt
@@ -78,10 +79,10 @@ class Fallbacks:
             row.outcome = "error"
             self._steps.forget("fallback", row.id)
 
-    def _add(self, code: CodeType, compile_id: str, how: str, why: str) -> None:
+    def _add(self, code: CodeType, frame: Frame, compile_id: str, how: str, why: str) -> None:
         if code not in self._fallen:
-            self._fallen[code] = _Fallen(code, compile_id, self._steps.number, how, why)
-            self._steps.event("fallback", compile_id, _name(code), f"{how}: {why}")
+            self._fallen[code] = _Fallen(frame, compile_id, self._steps.number, how, why)
+            self._steps.event("fallback", compile_id, frame.function, f"{how}: {why}")
 
     def _count(self) -> None:
         """From now on count calls that find no variant; torch does not say of which frame."""
@@ -105,9 +106,9 @@ class Fallbacks:
         calls = max(0, self._misses - self._attempts) if len(limited) == 1 else None
         return [
             Fallback(
-                _name(one.code),
-                self._compiles.places.shown(one.code.co_filename),
-                one.code.co_firstlineno,
+                one.frame.function,
+                self._compiles.places.shown(one.frame.file),
+                one.frame.line,
                 one.compile_id,
                 one.step,
                 one.how,
@@ -118,6 +119,5 @@ class Fallbacks:
         ]
 
 
-def _name(code: CodeType) -> str:
-    match = RESUMED.match(code.co_name)
-    return match[1] if match else function_name(code)
+def _frame_of(row: OpenCompile) -> Frame:
+    return Frame(row.function, row.file, row.line)

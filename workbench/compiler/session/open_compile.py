@@ -15,7 +15,11 @@ from workbench.report.record import Report
 
 @dataclass
 class OpenCompile:
-    """A compile that goes on, or has ended: what its row is made from."""
+    """A compile that goes on, or has ended: what its row is made from.
+
+    `forward` of a backward is the compile whose recorder both share, `backward` of that the other.
+    `code_place` is the frame as Python knows it, where a wrapper is one: name, file, line.
+    """
 
     id: str
     function: str
@@ -26,6 +30,9 @@ class OpenCompile:
     kind: str
     request: Request
     recorder: Recorder | None
+    forward: OpenCompile | None = None
+    backward: OpenCompile | None = None
+    code_place: tuple[str, str, int] = ("", "", 0)
     resumed_at: int = 0
     thread: str = field(default_factory=lambda: threading.current_thread().name)
     total_s: float = 0.0
@@ -38,22 +45,37 @@ class OpenCompile:
     outcome: str = "unfinished"
     cache: str = ""
     why: str = ""
+    inputs: str = ""
     reasons: list[tuple[Reason, bool, int]] = field(default_factory=list)
     is_over: bool = False
     report: Report | None = None
 
     @property
+    def first(self) -> OpenCompile:
+        """The compile that holds what was recorded: of a backward its forward."""
+        return self.forward or self
+
+    @property
+    def whole_s(self) -> float:
+        """Seconds of it and of its backward."""
+        return self.total_s + (self.backward.total_s if self.backward else 0.0)
+
+    @property
     def has_report(self) -> bool:
-        """Whether what was recorded of it is there; while it goes on, it is not."""
-        return self.recorder is not None and self.is_over
+        """Whether what was recorded of it is there; while it or its backward goes on, it is not."""
+        own = self.first
+        is_over = own.is_over and (own.backward is None or own.backward.is_over)
+        return own.recorder is not None and is_over
 
     def recorded(self) -> Report:
         """A report of what was recorded; raises `KeyError` where that was let go."""
         if self.recorder is None:
             raise KeyError(self.id)
-        is_ok = self.outcome in ("graph", "no graph")
-        error = None if is_ok else self.why or self.outcome
-        is_cancelled = self.outcome == "interrupted"
+        parts = (self, self.backward) if self.backward else (self,)
+        worst = next((one for one in parts if one.outcome not in ("graph", "no graph")), None)
+        is_ok = worst is None
+        error = None if worst is None else worst.why or worst.outcome
+        is_cancelled = worst is not None and worst.outcome == "interrupted"
         return self.recorder.report(
             Outcome(is_ok, None if is_ok else "capture", error, is_cancelled)
         )

@@ -16,7 +16,7 @@ from workbench.compiler.session.compiles import Compiles
 from workbench.compiler.session.fallbacks import Fallbacks
 from workbench.compiler.session.open_compile import OpenCompile
 from workbench.compiler.session.regions import Regions
-from workbench.compiler.session.steps import Steps
+from workbench.compiler.session.steps import HOOK, Steps
 from workbench.errors import UsageError
 from workbench.report.record import Report
 from workbench.report.session.header import SessionHeader
@@ -44,6 +44,7 @@ class SessionRecorder:
         self.compiles = Compiles(self._patches, self.steps, level)
         self.breaks = SessionBreaks(self._patches, self.steps, self.compiles)
         self.fallbacks = Fallbacks(self._patches, self.steps, self.compiles)
+        self.had_no_item = False
         self._wall_s: float | None = None
 
     def start(self) -> None:
@@ -68,8 +69,12 @@ class SessionRecorder:
         if self._ends_at_optimizer:
             from torch.optim.optimizer import register_optimizer_step_post_hook
 
+            def step_ended(*_: Any) -> None:
+                self.steps.end()
+
+            step_ended.__qualname__ = HOOK
             # a hook that Dynamo could trace would be compiled into an optimizer's own step
-            hook = tp.DISABLE.get()(lambda *_: self.steps.end())
+            hook = tp.DISABLE.get()(step_ended)
             self._patches.callback(register_optimizer_step_post_hook(hook).remove)
 
     def _skipped(self, inner: Any) -> Any:
@@ -88,6 +93,7 @@ class SessionRecorder:
         try:
             self.steps.close()
             self._wall_s = self.steps.now()
+            self.compiles.leave()
         finally:
             self._patches.close()
             self.breaks.close()
@@ -100,17 +106,29 @@ class SessionRecorder:
     def header(self) -> SessionHeader:
         """Where and how long it was recorded, and what it could not see."""
         missing = {**self._patches.missing, **self._patches.failed}
+        if not self.is_running and not self.steps.ended and (why := self._no_steps()):
+            missing.setdefault("steps", why)
         return SessionHeader(
             environment=environment(),
             capture=self.level,
             began_at=self.steps.began_at,
             wall_s=self.steps.now() if self._wall_s is None else self._wall_s,
             steps=self.steps.number,
+            steps_ended=self.steps.ended,
             events=self.steps.events_seen,
             threads=tuple(dict.fromkeys(row.thread for row in self.compiles.found))
             or (threading.current_thread().name,),
             missing=tuple(missing.items()),
         )
+
+    def _no_steps(self) -> str:
+        """Why no step ended that was asked for; nothing where none was."""
+        if self._ends_at_optimizer:
+            return (
+                "no optimizer of torch.optim made one while it recorded: call s.step() at the end "
+                "of each"
+            )
+        return "the loop over s.steps(…) had no item" if self.had_no_item else ""
 
     def tables(self) -> dict[str, Table[Any]]:
         """Every table as it is now."""
@@ -122,7 +140,7 @@ class SessionRecorder:
         return self._tables([self.steps.unfinished(max(going_on.values(), default=0.0))], going_on)
 
     def _tables(self, open_steps: list[Step], going_on: dict[int, float]) -> dict[str, Table[Any]]:
-        functions = {row.id: row.function for row in list(self.compiles.found)}
+        known = {row.id: (row.function, row.inputs) for row in list(self.compiles.found)}
         ended = list(self.steps.rows.copy())
         first = ended[0].step if ended else 0
         rows: dict[str, list[Any]] = {
@@ -133,7 +151,7 @@ class SessionRecorder:
             "recompiles": self.compiles.recompiles(),
             "breaks": list(self.breaks.rows()),
             "fallbacks": self.fallbacks.rows(),
-            "regions": self.regions.rows(functions),
+            "regions": self.regions.rows(known),
             "steps": [*ended, *(row for row in open_steps if row.step == first + len(ended))],
             "events": list(self.steps.events.copy()),
         }
@@ -148,8 +166,16 @@ class SessionRecorder:
 
     def reports(self) -> Mapping[int, Report]:
         """The reports that were kept, by the row of their compile; each is made when asked for."""
-        rows = enumerate(self.compiles.found)
-        return Reports({at: partial(self._report, row) for at, row in rows if row.has_report})
+        found = list(self.compiles.found)
+        places = {id(row): at for at, row in enumerate(found)}
+        return Reports(
+            {
+                at: partial(self._report, row.first)
+                for at, row in enumerate(found)
+                if row.has_report
+            },
+            {at: places[id(row.first)] for at, row in enumerate(found) if row.forward is not None},
+        )
 
     def _report(self, row: OpenCompile) -> Report:
         if row.report is None or self.is_running:

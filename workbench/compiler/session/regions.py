@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
@@ -14,6 +14,7 @@ from workbench.compiler.internals.patches import Link, Patches
 from workbench.report.session.rows import Region
 
 PANE = "regions"
+_UNKNOWN = ("", "")
 _FOLD = 16_384  # calls that are kept one by one before they are added up
 
 
@@ -115,18 +116,19 @@ class Regions:
         calls, ns = self._new
         return calls, ns
 
-    def rows(self, functions: dict[str, str]) -> list[Region]:
-        """The graphs that were called, those of one compile together."""
+    def rows(self, known: Mapping[str, tuple[str, str]]) -> list[Region]:
+        """The graphs that were called; by compile, `known` has the function and the inputs."""
         self.fold()
         return [
             Region(
                 one.compile_id,
-                functions.get(one.compile_id, ""),
+                known.get(one.compile_id, _UNKNOWN)[0],
                 one.is_backward,
                 one.calls,
                 one.ns / 1e6,
                 one.ns / 1e3 / one.calls,
                 one.first_ns / 1e3,
+                known.get(one.compile_id, _UNKNOWN)[1],
             )
             for one in list(self._all)
             if one.calls

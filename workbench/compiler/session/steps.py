@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from workbench.compiler.session.regions import Regions
 from workbench.report.session.rows import Event, Step
 
+HOOK = "workbench_step_ended"
+"""The name of the hook that ends a step with an optimizer's, by which its break is told apart."""
 KEPT = 10_000
 """Steps, and events, of which rows are kept: those of a longer program are counted and added up."""
 
@@ -33,6 +35,7 @@ class Steps:
         self.rows: deque[Step] = deque(maxlen=KEPT)
         self.events: deque[Event] = deque(maxlen=KEPT)
         self.events_seen = 0
+        self.ended = 0
         self._open = _Open()
 
     def now(self) -> float:
@@ -63,7 +66,11 @@ class Steps:
         self._open.compile_s += seconds
 
     def end(self) -> None:
-        """The step is over; the next begins."""
+        """The program says that the step is over; the next begins."""
+        self.ended += 1
+        self._end()
+
+    def _end(self) -> None:
         now, done = self.now(), self._open
         self.rows.append(_row(self.number, done, now, self._regions.since_last()))
         self.number += 1
@@ -79,7 +86,7 @@ class Steps:
         """End the step that goes on when anything happened in it, or none ever ended."""
         self._regions.fold()
         if not self.rows or self._open.events or self._regions.has_new:
-            self.end()
+            self._end()
 
 
 def _row(number: int, step: _Open, now: float, called: tuple[int, int]) -> Step:

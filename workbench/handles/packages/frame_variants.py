@@ -16,7 +16,7 @@ from workbench.compiler.aot_files.variants import Call, Recorded, record, target
 from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.session.recording import is_recording
-from workbench.errors import ArtifactError
+from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import file_path
 from workbench.handles.programs.session import LiveSession
 from workbench.report.session.record import Session
@@ -26,11 +26,27 @@ ON_MISS = ("compile", "eager", "error")
 
 def record_variants(fn: Callable[..., Any], calls: Sequence[Call]) -> Variants:
     """Record a function with its breaks; raises as `workbench.variants` does."""
+    _check_calls(calls)
     if is_recording():
         return Variants(fn, record(fn, calls), None)
     with LiveSession() as session:
         recorded = record(fn, calls)
     return Variants(fn, recorded, Session(session.header, session.tables, session.reports))
+
+
+def _check_calls(calls: Sequence[Call]) -> None:
+    """Raise `UsageError` for what is no sequence of calls."""
+    if not isinstance(calls, Sequence) or isinstance(calls, str):
+        raise UsageError(
+            f"calls is a {type(calls).__name__}: pass a list of calls, such as [(x,), (y,)]."
+        )
+    for call in calls:
+        if not (isinstance(call, tuple) or callable(call)):
+            raise UsageError(
+                f"calls has a {type(call).__name__} where a call is expected: write each as the "
+                "tuple of its arguments, such as [(x,), (y,)], or as a function that is given the "
+                "compiled one and calls it."
+            )
 
 
 class Variants:

@@ -60,8 +60,22 @@ class LiveSession(Session):
         self._recorder.steps.end()
 
     def steps(self, items: Iterable[Item]) -> Iterator[Item]:
-        """The items, such as the batches of a loader; each ends a step when the next is asked."""
-        for item in items:
+        """The items, such as the batches of a loader; each ends a step when the next is asked.
+
+        Raises `UsageError` for what cannot be gone through.
+        """
+        try:
+            own = iter(items)
+        except TypeError as error:
+            raise UsageError(
+                f"steps({items!r:.60}): pass what the loop goes through, such as a DataLoader, a "
+                "list of batches or range(100)."
+            ) from error
+        if self._recorder is not None:
+            self._recorder.had_no_item = True
+        for item in own:
+            if self._recorder is not None:
+                self._recorder.had_no_item = False
             yield item
             if self.is_running:  # it may be stopped while the loop goes on
                 self.step()

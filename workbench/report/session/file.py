@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from workbench.errors import ArtifactError
 from workbench.file_path import file_path
-from workbench.report.atomic import atomic_file
+from workbench.report.atomic import saved_file
 from workbench.report.header import Environment, read_part
 from workbench.report.record import Report
 from workbench.report.session.header import SessionHeader
@@ -34,7 +34,7 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, ValueError, KeyError, TypeError, Attr
 
 def write(session: Session, path: str | PathLike[str]) -> None:
     """Write a session and its reports, atomically."""
-    with atomic_file(path) as file:
+    with saved_file(path) as file:
         _write(session, file)
 
 
@@ -46,16 +46,21 @@ def to_bytes(session: Session) -> bytes:
 
 
 def _write(session: Session, file: IO[bytes]) -> None:
+    reports = dict(session.reports)
+    first = {id(report): at for at, report in reversed(reports.items())}
+    same = {at: first[id(report)] for at, report in reports.items() if first[id(report)] != at}
     record = {
         "schema": SCHEMA,
         "header": asdict(session.header),
         "tables": {name: table.to_json() for name, table in session.tables.items()},
+        "same_report": same,
     }
     with zipfile.ZipFile(file, "w") as archive:
         text = json.dumps(record, separators=(",", ":"))
         archive.writestr(_RECORD, text, compress_type=zipfile.ZIP_DEFLATED)
-        for at, report in session.reports.items():
-            archive.writestr(_member(at), report.to_bytes())
+        for at, report in reports.items():
+            if at not in same:
+                archive.writestr(_member(at), report.to_bytes())
 
 
 def read(
@@ -82,15 +87,20 @@ def parts_in(
             name: Table.from_json(row_type, record["tables"].get(name, {"columns": {}}))
             for name, row_type in SESSION_TABLES.items()
         }
+        same = {int(at): int(first) for at, first in record.get("same_report", {}).items()}
         kept = zipfile.ZipFile(io.BytesIO(content)).namelist()
     except _DAMAGE as error:
         raise ArtifactError(
             f"{path} is no session or it is damaged ({type(error).__name__}: {error}). Save it "
             "again with Session.save."
         ) from error
-    places = [at for at in range(len(tables["compiles"])) if _member(at) in kept]
-    makers = {at: partial(_report, content, at) for at in places}
-    return replace(header, environment=environment), tables, Reports(makers)
+    members = {at: same.get(at, at) for at in range(len(tables["compiles"]))}
+    makers = {
+        at: partial(_report, content, first)
+        for at, first in members.items()
+        if _member(first) in kept
+    }
+    return replace(header, environment=environment), tables, Reports(makers, same)
 
 
 def _member(at: int) -> str:

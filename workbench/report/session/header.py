@@ -11,7 +11,8 @@ from workbench.report.header import Environment
 class SessionHeader:
     """Where a session ran: seconds of the clock, numbers of steps and events, names of threads.
 
-    `missing` names what could not be seen, with the reason.
+    `steps_ended` are those that the program ended, None where a record does not tell; without any
+    the whole is one step. `missing` names what could not be seen, with the reason.
     """
 
     environment: Environment = field(default_factory=Environment)
@@ -19,6 +20,7 @@ class SessionHeader:
     began_at: float = 0.0
     wall_s: float = 0.0
     steps: int = 0
+    steps_ended: int | None = None
     events: int = 0
     threads: tuple[str, ...] = ()
     missing: tuple[tuple[str, str], ...] = ()

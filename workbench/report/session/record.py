@@ -88,8 +88,9 @@ class Session(Presented):
     def report(self, which: int | str) -> Report:
         """The report of one compile: by its row in `compiles`, or by its id such as "0/1".
 
-        Of several compiles with one id it is the last; a backward that was compiled later is
-        found by its row. Raises `UsageError` for one that there is not, or that was not kept.
+        A backward is in the report of its forward, also where it was compiled later. Of several
+        compiles with one id it is the last. Raises `UsageError` for one that there is not, or that
+        was not kept.
         """
         rows = self.tables["compiles"]
         at = which if isinstance(which, int) else _row_of(rows, which)
@@ -119,6 +120,9 @@ class Session(Presented):
             "fallback": (fallbacks, len(self.tables["fallbacks"])),
             "break": (breaks, len(self.tables["breaks"])),
         }
+        for noun, (limit, _) in found.items():
+            if limit is not None and (not isinstance(limit, int) or limit < 0):
+                raise UsageError(f"{noun}s={limit!r}: pass the most that may be, such as 0.")
         wrong = [
             f"{plural(count, noun)}, at most {limit} expected"
             for noun, (limit, count) in found.items()

@@ -8,16 +8,22 @@ from workbench.report.record import Report
 
 
 class Reports(Mapping[int, Report]):
-    """Reports by the row of their compile."""
+    """Reports by the row of their compile; `same` rows have that of another row."""
 
-    def __init__(self, makers: Mapping[int, Callable[[], Report]]):
-        self._makers = makers
+    def __init__(
+        self,
+        makers: Mapping[int, Callable[[], Report]],
+        same: Mapping[int, int] | None = None,
+    ):
+        self._makers, self._same = makers, same or {}
         self._made: dict[int, Report] = {}
 
     def __getitem__(self, at: int) -> Report:
-        if at not in self._made:
-            self._made[at] = self._makers[at]()
-        return self._made[at]
+        first = self._same.get(at, at)
+        make = self._makers[at]
+        if first not in self._made:
+            self._made[first] = make()
+        return self._made[first]
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._makers)

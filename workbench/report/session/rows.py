@@ -16,7 +16,8 @@ class Compile:
     `dynamo_s` and `backend_s`, of which `codegen_s` is a part, all in seconds as torch counts them.
     `why`: the guard of the nearest earlier variant that failed, or why the frame was skipped.
     `cache`: what torch's caches answered. `guards`, `ops` and times that torch did not tell are
-    None. `has_report`: whether the session kept a report of it.
+    None. `has_report`: whether the session kept a report of it. `inputs`: names and sizes of what
+    the captured graph takes besides parameters and buffers, of a backward those of its forward.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Compile:
     cache: str = ""
     why: str = ""
     has_report: bool = False
+    inputs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,8 @@ class Region:
     """Calls of one compiled graph, in host time: on a GPU that is the time to launch it.
 
     `compile_id` is empty for a graph that was compiled before the session began, `is_backward` None
-    where torch does not tell it of such a graph.
+    where torch does not tell it of such a graph. `inputs` are those of the compile. Graphs of
+    Inductor are counted, not those of other backends.
     """
 
     compile_id: str
@@ -115,6 +118,7 @@ class Region:
     total_ms: float
     mean_us: float
     first_us: float
+    inputs: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,16 +22,39 @@ def facts(session: Session) -> str:
 
 def notes(session: Session, *, is_running: bool = False) -> list[str]:
     """What a reader has to know of it: what could not be seen, steps that never came."""
-    header = session.header
-    found = [f"{part} could not be seen: {why}." for part, why in header.missing]
-    if not is_running and header.steps <= 1 and len(session.tables["regions"]):
+    header, tables = session.header, session.tables
+    missing = dict(header.missing)
+    found = [f"{part} could not be seen: {why}." for part, why in missing.items()]
+    is_one = header.steps <= 1 if header.steps_ended is None else not header.steps_ended
+    is_empty = not (len(tables["regions"]) or len(tables["compiles"]))
+    if is_one and not (is_running or is_empty or "steps" in missing):
         found.append(
             "No step was told apart: call s.step() at the end of each, go through s.steps(loader), "
             'or begin with wb.session(steps="optimizer").'
         )
-    omitted = session.tables["steps"].omitted
+    if not is_running and "calls of compiled graphs" not in missing:
+        found += _of_compiles(session)
+    omitted = tables["steps"].omitted
     if omitted > 0:
         found.append(f"The first {omitted} steps are counted and not kept.")
+    return found
+
+
+def _of_compiles(session: Session) -> list[str]:
+    """Compiles that outlived the session, and graphs whose calls cannot be counted."""
+    compiles = list(session.tables["compiles"])
+    found = [
+        f"{row.function} ({row.id}) was still compiled in the thread {row.thread} when the session "
+        "ended: what is known of it is not all."
+        for row in compiles
+        if row.outcome == "unfinished"
+    ]
+    has_graph = any(row.outcome == "graph" for row in compiles)
+    if has_graph and not any(session.tables["regions"].columns["compile_id"]):
+        found.append(
+            "No call of what was compiled here is counted: that is done for graphs of Inductor, "
+            "not for those of other backends."
+        )
     return found
 
 

@@ -56,6 +56,7 @@ _REGIONS = (
     Column("In all", "total_ms", "ms"),
     Column("Each", "mean_us", "us"),
     Column("First", "first_us", "us"),
+    Column("Inputs", "inputs", "prose"),
     Column("In step", "step", "right"),
     Column("Why", "why", "prose"),
 )
@@ -113,7 +114,7 @@ def tables(session: Session) -> list[Shown]:
         Shown("fallbacks", "Runs eagerly", _FALLBACKS, fallbacks, "No frame was given up.", "step"),
         Shown(
             "regions", "Calls of compiled graphs", _REGIONS, _regions(session, compiles),
-            "No compiled graph was called.", "total_ms",
+            "No graph of Inductor was called.", "total_ms",
         ),
         Shown(
             "steps", "Steps", _STEPS, rows, "No step has ended.", "wall_ms", max(0, steps.omitted)

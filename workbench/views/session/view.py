@@ -26,7 +26,7 @@ from workbench.views.wire.sweep import RowQuestion
 
 _OPEN = 4  # reports that are kept in memory
 _EVERY_S = 0.5
-_IDLE = 100  # seconds without work for each second of it: 1 % of the program's time
+_IDLE = 125  # seconds without work for each of work: 1 % of the time, the first picture included
 
 
 class SessionView(Answering):
@@ -43,6 +43,8 @@ class SessionView(Answering):
     def follow(self, session: Session, status: Status = "done") -> None:
         """Show how far the session is. Any thread may call this."""
         self._shown = session
+        if status == "done":  # a backward may have been compiled since a report was opened
+            self._report.cache_clear()
         self.session = pack(document(session, status, self.variable))
 
     def __repr__(self) -> str:
@@ -67,8 +69,8 @@ class SessionView(Answering):
 class Following:
     """Feeds a view while a session records, on a thread of its own, until `end`.
 
-    It rests a hundred times as long as it works, so that it takes a hundredth of the program's
-    time. `around` calls what sends messages of widgets.
+    It rests more than a hundred times as long as it works, so that it takes less than a hundredth
+    of the program's time. `around` calls what sends messages of widgets.
     """
 
     def __init__(

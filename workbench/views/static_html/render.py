@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from workbench.file_path import file_path
+from workbench.report.atomic import cannot_write
 from workbench.views.answers.roundtrip import bar
 from workbench.views.lookups.source_marks import SIGNS, WORDS
 from workbench.views.pages.interactive import output
@@ -81,7 +82,10 @@ def page(
         title=title, content=content, policy=POLICY, style=page_style(), has_view=has_view
     ) + "\n"  # fmt: skip
     if path is not None:
-        Path(file_path(path)).write_text(text, encoding="utf-8")
+        try:
+            Path(file_path(path)).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise cannot_write(path, error) from error
     return text
 
 

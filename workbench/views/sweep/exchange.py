@@ -20,7 +20,7 @@ import pandas
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import file_path
-from workbench.report.atomic import atomic_file
+from workbench.report.atomic import saved_file
 from workbench.report.trials import Trial
 
 SUFFIXES = (".csv", ".parquet")
@@ -43,11 +43,8 @@ def write(sweep: Sweep, path: str | PathLike[str]) -> None:
             raise UsageError(_INSTALL) from error
     else:
         table.to_csv(content, index=False, encoding="utf-8")
-    try:
-        with atomic_file(path) as file:
-            file.write(content.getvalue())
-    except OSError as error:
-        raise ArtifactError(f"Cannot write {path}: {error}. Choose another place.") from error
+    with saved_file(path) as file:
+        file.write(content.getvalue())
 
 
 def read(path: str | PathLike[str]) -> Sweep:
