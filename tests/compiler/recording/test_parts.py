@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from torch import nn
@@ -36,8 +34,8 @@ class Layers(nn.Module):
 
 
 @pytest.fixture(scope="module")
-def report() -> Iterator[Report]:
-    yield wb.aot_compile(Layers(), (torch.randn(4, WIDTH),), grad=False).report
+def report() -> Report:
+    return wb.aot_compile(Layers(), (torch.randn(4, WIDTH),), grad=False).report
 
 
 def named(report: Report, part: str) -> Kernel:

@@ -178,7 +178,7 @@ def origins_of(node: Any) -> list[Any]:
 
 
 def _calls_of(part: Any, module: Any) -> int:
-    """How often a graph calls a part of it that is written once; 1 for a branch or a loop's body."""
+    """How often a graph calls a part that it has once; 1 for a branch or the body of a loop."""
     attributes = module.graph.find_nodes(op="get_attr")
     users = [
         user
