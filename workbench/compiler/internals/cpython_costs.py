@@ -64,8 +64,8 @@ def nothing_collected() -> Iterator[None]:
 def collect_in_pauses() -> None:
     """Have Python collect rarely for the rest of this process, whose pauses `gc.collect` is for.
 
-    For a process of our own. What a compilation makes is nearly all in use until its end: 1 in 100
-    of its objects is garbage before, and to look for it takes a twentieth of the time.
+    For a process of our own. What a compilation makes is nearly all in use until its end, and to
+    look for garbage in it takes a twentieth of the time.
     """
     gc.set_threshold(_ALLOCATIONS, _ROUNDS, _ROUNDS)
 
