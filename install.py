@@ -14,7 +14,7 @@ from shutil import which
 
 TESTED = "3.11"
 """The release that the versions in constraints.txt were tested with."""
-FITTING = (TESTED, "3.12")
+FITTING = (TESTED, "3.12", "3.13")
 """Releases that the workbench was tested with, the best first."""
 FAILED = 2
 PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt")
@@ -52,9 +52,9 @@ def choose(find: Callable[[str], Path | None] = find_interpreter) -> tuple[Path,
                 else f"there is no Python {TESTED}, which constraints.txt was tested with"
             )
             return path, f"Python {version}: {why}. PYTHON=… chooses another."
+    listed = f"{', '.join(FITTING[:-1])} or {FITTING[-1]}"
     raise LookupError(
-        f"There is no Python {' or '.join(FITTING)} here: install one, or name the path of another "
-        "with PYTHON=…."
+        f"There is no Python {listed} here: install one, or name the path of another with PYTHON=…."
     )
 
 

@@ -32,3 +32,30 @@ def test_a_rewrite_is_tried_and_compared_in_place(open_notebook: Callable[..., N
     dialog.get_by_role("button", name="Close").click()
     dialog.wait_for(state="hidden")
     assert notebook.watched.errors == []
+
+
+CHATTY = """def chatty(x):
+    y = x + 1
+    print("in between")
+    return y * 2
+
+y = torch.randn(4)"""
+
+
+def test_a_cure_of_a_break_is_tried_where_the_break_is(
+    open_notebook: Callable[..., Notebook],
+) -> None:
+    notebook = open_notebook("cures.ipynb", CHATTY, "%aot_explain chatty(y)")
+    for cell in (1, 2):
+        notebook.run(cell)
+        notebook.ended(cell)
+    view = one_view(notebook.cell(2))
+    view.get_by_role("tab", name="Breaks").click()
+    card = view.get_by_role("article", name="Graph break on line 3")
+    card.get_by_role("button", name="Try it").click()
+    card.get_by_text("It helps. 2 graphs, 1 break before").wait_for(timeout=60_000)
+    card.get_by_text("Move the message behind the last operator").click()
+    card.get_by_role("button", name="Try it").click()
+    card.get_by_text("It helps. 2 graphs, 1 break before, now 1 graph, 1 break").wait_for()
+    assert card.get_by_role("button", name="Copy patch").count() == 2
+    assert notebook.watched.errors == []

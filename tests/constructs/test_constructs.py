@@ -12,7 +12,7 @@ import torch
 from tests.constructs.programs import program
 from tests.constructs.running import Runs, is_rounding, results
 
-SAMPLE, KERNELS = 12, range(1, 2)
+SAMPLE, KERNELS = 8, range(1, 2)
 ALL, ALL_KERNELS = 2000, 200
 
 

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.faults.zips import Archive
-from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.package_manifest import PackageManifest
 
 _VALUES: tuple[Any, ...] = (
     *(None, True, False, -1, 0, 1, 2**31, 2**63, 2**64, 10**30, 1.5, float("nan"), float("inf")),
@@ -35,10 +33,8 @@ _TEXTS = (
 
 
 def canonical(data: Any) -> bytes:
-    """A manifest as the workbench itself writes it: that of a package without line breaks."""
-    is_package = isinstance(data, dict) and data.get("kind") == PackageManifest.KIND
-    indent = PackageManifest.INDENT if is_package else Manifest.INDENT
-    return json.dumps(data, sort_keys=True, indent=indent, ensure_ascii=True).encode()
+    """A manifest as the workbench itself writes it."""
+    return json.dumps(data, sort_keys=True, ensure_ascii=True).encode()
 
 
 def relist(archive: Archive) -> None:

@@ -132,6 +132,7 @@ def test_numbers_that_are_meant_to_change_are_shown_and_not_judged() -> None:
     assert tried.saved_bytes == 8 * 64 * 4
 
 
+@pytest.mark.slow
 def test_the_memory_format_of_model_and_input_is_changed_in_copies() -> None:
     module, image = Pictures().eval(), torch.randn(1, 8, 16, 16)
     found = wb.opportunities(wb.aot_compile(module, (image,), grad=False))

@@ -83,7 +83,7 @@ def test_nothing_stays_on_disk_and_the_package_is_collected(
     del package
     gc.collect()
     assert container() is None
-    assert len(os.listdir("/proc/self/fd")) == handles - 1
+    assert len(os.listdir("/proc/self/fd")) < handles  # others may be collected meanwhile, too
 
 
 @since("2.13", "a library does not say why a call failed")

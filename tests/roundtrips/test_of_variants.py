@@ -42,6 +42,7 @@ def test_its_file_gives_in_a_fresh_process_what_eager_gives(
     assert "No variant of scored in the file fits this call" in str(other.way("ours").note)
 
 
+@pytest.mark.slow
 def test_a_function_of_a_notebook_cannot_go_and_says_why(
     recorded: wb.Variants, monkeypatch: pytest.MonkeyPatch
 ) -> None:

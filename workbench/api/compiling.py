@@ -28,6 +28,7 @@ __all__ = [
     "package",
     "recompile",
     "rehearse",
+    "roofline_estimator",
     "variants",
 ]
 
@@ -256,11 +257,13 @@ def explain(
     """
     from workbench.compiler.contract.request import check_args
     from workbench.compiler.pipeline.explain import explain as run
+    from workbench.handles.rehearsing.live_cures import LiveCures
     from workbench.handles.trying_break import explained_call
 
     check_args(args, kwargs)
     found = run(fn, args, dict(kwargs or {}))
-    return replace(found, recipe=explained_call(fn, tuple(args), dict(kwargs or {})))
+    recipe = explained_call(fn, tuple(args), dict(kwargs or {}))
+    return replace(found, recipe=recipe, live_cures=LiveCures(recipe))
 
 
 @needs_torch
@@ -300,6 +303,26 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     from workbench.handles.dispatch import recompile as run
 
     return run(path, module)
+
+
+@needs_torch
+def roofline_estimator(gpu: str) -> Any:
+    """What has torch part a training step by the roofline of a GPU, under a memory budget.
+
+    torch's own estimator counts operations, so that what only moves memory is computed again for
+    nothing. Times are a model: bytes once at full bandwidth, unfused. Raises `UsageError` for a
+    GPU that is not known.
+
+    Examples
+    --------
+    >>> torch._functorch.config.activation_memory_budget_runtime_estimator
+    'flops'
+    >>> wb.roofline_estimator("h100")  # the option's value, set before the step is compiled
+    roofline_estimator("h100")
+    """
+    from workbench.compiler.virtual_gpu.roofline_estimator import RooflineEstimator
+
+    return RooflineEstimator(gpu)
 
 
 @needs_torch

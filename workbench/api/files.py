@@ -103,16 +103,20 @@ def load(
         runners = None if num_runners == 1 else num_runners
         _only_for(".pt2", num_runners=runners, variant=variant)
         with open_any(path) as file:
-            holds_variants = file.holds_variants
-        if holds_variants:
-            _only_for(".aot", external_data=external_data, f_globals=f_globals)
-            return _variants(path, module, trust, check, on_miss or "compile")
-        _only_for(".aotv", on_miss=on_miss)
-        from workbench.handles.load import load_compiled
+            if file.holds_variants:
+                _only_for(".aot", external_data=external_data, f_globals=f_globals)
+                return _variants(path, module, trust, check, on_miss or "compile")
+            _only_for(".aotv", on_miss=on_miss)
+            from workbench.handles.load import load_compiled
 
-        compiled = load_compiled(
-            path, module=module, external_data=external_data, f_globals=f_globals, trust=trust
-        )
+            compiled = load_compiled(
+                path,
+                module=module,
+                external_data=external_data,
+                f_globals=f_globals,
+                trust=trust,
+                opened=file,
+            )
         if not check:
             compiled.disable_guard_check()
         return compiled

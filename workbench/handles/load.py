@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from workbench.artifacts.archive.file_kinds import OpenedFile
 from workbench.compiler.aot_files.file_tables import with_file_later
 from workbench.compiler.aot_files.loading import LoadedArtifact, load_artifact
 from workbench.compiler.contract.contract import Contract
@@ -25,10 +26,19 @@ def load_compiled(
     external_data: Mapping[str, Any] | None,
     f_globals: Mapping[str, Any] | None,
     trust: bool | str,
+    opened: OpenedFile | None = None,
 ) -> Compiled:
-    """Open a file as something that is called like the original; see `workbench.load`."""
+    """Open a file as something that is called like the original; see `workbench.load`.
+
+    `opened` is the file where somebody has it open, to look what it is.
+    """
     loaded = load_artifact(
-        path, module=module, external_data=external_data, f_globals=f_globals, trust=trust
+        path,
+        module=module,
+        external_data=external_data,
+        f_globals=f_globals,
+        trust=trust,
+        opened=opened,
     )
     receiver = loaded.module if loaded.module is not None else module
     if loaded.manifest is None:

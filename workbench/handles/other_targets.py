@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.analysis.opportunities.tried import Tried
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.memory.checkpoint import Checkpoint
+    from workbench.handles.memory.checkpoint import Checkpoint, Estimator
     from workbench.handles.memory.live_budgets import LiveBudgets
     from workbench.handles.recipe import Recipe, Retarget
     from workbench.processes.background_task import BackgroundTask
@@ -113,14 +113,19 @@ class OtherTargets(ReportHolder):
             count_eager(self, progress)
         return memory(self.report)
 
-    def checkpoint(self, progress: ProgressCallback | None = None) -> Checkpoint:
+    def checkpoint(
+        self, progress: ProgressCallback | None = None, *, estimator: Estimator = "flops"
+    ) -> Checkpoint:
         """What other activation memory budgets of a training step would save and compute again.
 
         The step is compiled once more, for its joint graph; `.at(0.5)` of the result compiles a
         budget and reads its peak, `.best()` is the lowest peak of those. It is the same when it is
-        asked for again. Raises `UsageError` for what has no backward or was loaded from a file.
+        asked for again. `estimator` says by which times torch chooses what is kept: "flops" is
+        torch's own, "roofline" counts memory, too, on the GPU that was compiled for. Raises
+        `UsageError` for what has no backward or was loaded from a file, and for the roofline of a
+        CPU.
         """
-        return self.live_budgets.checkpoint(progress)
+        return self.live_budgets.checkpoint(progress, estimator)
 
     @cached_property
     def live_budgets(self) -> LiveBudgets:

@@ -108,6 +108,11 @@ class Recipe:
         bound = {"args": tuple(args), "kwargs": dict(kwargs)}
         self._example = Example(bound, None, hold)
 
+    @property
+    def target(self) -> Any:
+        """The function or module, as its caller has it."""
+        return self._target
+
     def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments by position and by name; raises `UsageError` for one that is gone."""
         made = self._example.bound(None, lambda path: self._held[str(path)].tensor())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import inspect
 import linecache
 import types
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
@@ -42,71 +42,104 @@ class LineChange(Protocol):
         """The lines in their place."""
 
 
-@dataclass(frozen=True)
-class _Found:
-    """The function that holds the lines; `caller` names it among its globals, or is itself."""
-
-    function: types.FunctionType
-    caller: types.FunctionType
+Way = tuple[types.FunctionType, ...]
+"""Functions from one that a callable starts with to another that it calls by its name."""
 
 
 def rewritten(target: Any, *changes: LineChange, above: Sequence[str] = ()) -> Any:
     """The callable with the lines of one or more rewrites in place, as a copy.
 
     `above` are assignments that stand before the functions, and see the same globals. Raises
-    `UsageError` where the lines are not those of a plain function, or of a module's forward, that
-    this callable runs.
+    `UsageError` where the lines are not those of a plain function or method that this callable
+    starts with, or of a function of the same package that is called from there by its name.
     """
+    if isinstance(target, functools.partial):
+        inner = rewritten(target.func, *changes, above=above)
+        return functools.partial(inner, *target.args, **target.keywords)
     target = uncompiled(target) or target
     left = list(changes)
     while left:
-        found = _found(target, left[0])
-        here = [each for each in left if _holds(found.function, each)]
+        way = _found(target, left[0])
+        here = [each for each in left if _holds(way[-1], each)]
         left = [each for each in left if each not in here]
-        target = _with(target, found, _caller(found, _changed(found.function, here, above)))
+        target = _with(target, way[0], _start(way, _changed(way[-1], here, above)))
     return target
 
 
 def holder(target: Any, change: LineChange) -> types.FunctionType:
     """The function that holds the lines of a change; raises `UsageError` as `rewritten` does."""
-    return _found(uncompiled(target) or target, change).function
+    while isinstance(target, functools.partial):
+        target = target.func
+    return _found(uncompiled(target) or target, change)[-1]
 
 
-def _found(target: Any, change: LineChange) -> _Found:
-    for caller in _functions(target):
-        for function in (caller, *_helpers(caller)):
-            if _holds(function, change):
-                return _Found(function, caller)
+def _found(target: Any, change: LineChange) -> Way:
+    """The way to the function that holds the lines of a change."""
+    for start in _starts(target):
+        for way in _ways(start):
+            if _holds(way[-1], change):
+                return way
     raise UsageError(
         f"The line is not in a function that {getattr(target, '__name__', 'the call')} runs and "
         f"that can be copied. {_BY_HAND}"
     )
 
 
-def _functions(target: Any) -> Iterator[types.FunctionType]:
-    """The plain functions that a callable starts with."""
+def _starts(target: Any) -> Iterator[types.FunctionType]:
+    """The plain functions that a callable starts with: itself, or methods of its objects."""
     if isinstance(target, types.FunctionType):
         yield target
-    elif isinstance(target, torch.nn.Module):
-        kinds = dict.fromkeys(type(part) for part in target.modules())
-        yield from (forward for kind in kinds for forward in _forwards(kind))
+        return
+    owner = _owner(target)
+    parts = owner.modules() if isinstance(owner, torch.nn.Module) else (owner,)
+    for kind in dict.fromkeys(type(part) for part in parts):
+        yield from (method for _, method in _methods(kind))
 
 
-def _forwards(kind: type) -> Iterator[types.FunctionType]:
-    """The forward of a class, and those that it reaches through `super()`."""
+def _owner(target: Any) -> Any:
+    """The object whose methods a call runs: that of a bound method, or the callable itself."""
+    return target.__self__ if isinstance(target, types.MethodType) else target
+
+
+def _methods(kind: type) -> Iterator[tuple[str, types.FunctionType]]:
+    """The methods of a class by name, with those that they reach through `super()`."""
+    hidden: set[str] = set()
     for base in kind.__mro__:
-        forward = vars(base).get("forward")
-        if isinstance(forward, types.FunctionType):
-            yield forward
-            if "__class__" not in forward.__code__.co_freevars:
-                return
+        if base in (torch.nn.Module, object):
+            return
+        for name, method in vars(base).items():
+            if isinstance(method, types.FunctionType) and name not in hidden:
+                yield name, method
+                if "__class__" not in method.__code__.co_freevars:
+                    hidden.add(name)
 
 
-def _helpers(caller: types.FunctionType) -> Iterator[types.FunctionType]:
-    for name in caller.__code__.co_names:
-        found = caller.__globals__.get(name)
-        if isinstance(found, types.FunctionType) and found.__module__ == caller.__module__:
-            yield found
+def _ways(start: types.FunctionType) -> Iterator[Way]:
+    """The ways from a function to itself and to those that it calls by name, nearest first."""
+    waiting: list[Way] = [(start,)]
+    seen = {start}
+    while waiting:
+        way = waiting.pop(0)
+        yield way
+        for _, found in _called(way[-1]):
+            if found not in seen and _package(found) == _package(start):
+                seen.add(found)
+                waiting.append((*way, found))
+
+
+def _called(caller: types.FunctionType) -> Iterator[tuple[str, types.FunctionType]]:
+    """The functions among the globals and the closure of a function, by the names there."""
+    code = caller.__code__
+    named = [(name, caller.__globals__.get(name)) for name in code.co_names]
+    cells = zip(code.co_freevars, caller.__closure__ or (), strict=True)
+    named += [(name, cell.cell_contents) for name, cell in cells if cell != types.CellType()]
+    for name, found in named:
+        if isinstance(found, types.FunctionType):
+            yield name, found
+
+
+def _package(function: types.FunctionType) -> str:
+    return (function.__module__ or "").partition(".")[0]
 
 
 def _holds(function: types.FunctionType, change: LineChange) -> bool:
@@ -184,38 +217,70 @@ def _code(made: ast.FunctionDef, function: types.FunctionType, file: str) -> typ
     raise UsageError(f"{made.name} could not be compiled by itself. {_BY_HAND}")
 
 
-def _caller(found: _Found, new: types.FunctionType) -> types.FunctionType:
-    """The function that the callable starts with: the new one, or one that calls it."""
-    old = found.caller
-    if found.function is old:
-        return new
-    scope = {**old.__globals__, found.function.__name__: new}
-    made = types.FunctionType(old.__code__, scope, old.__name__, old.__defaults__, old.__closure__)
-    made.__kwdefaults__, made.__module__ = old.__kwdefaults__, old.__module__
+def _start(way: Way, new: types.FunctionType) -> types.FunctionType:
+    """The function that the callable starts with: the new one, or one that leads to it."""
+    for caller, old in zip(way[-2::-1], way[:0:-1], strict=True):
+        new = _calling(caller, old, new)
+    return new
+
+
+def _calling(
+    caller: types.FunctionType, old: types.FunctionType, new: types.FunctionType
+) -> types.FunctionType:
+    """A function that calls another one in place of what it called."""
+    names = {name for name, function in _called(caller) if function is old}
+    scope = {**caller.__globals__, **dict.fromkeys(names & {*caller.__code__.co_names}, new)}
+    cells = zip(caller.__code__.co_freevars, caller.__closure__ or (), strict=True)
+    closure = tuple(types.CellType(new) if name in names else cell for name, cell in cells)
+    made = types.FunctionType(
+        caller.__code__, scope, caller.__name__, caller.__defaults__, closure or None
+    )
+    made.__kwdefaults__, made.__module__ = caller.__kwdefaults__, caller.__module__
+    made.__qualname__ = caller.__qualname__
     return made
 
 
-def _with(target: Any, found: _Found, new: types.FunctionType) -> Any:
-    """The callable with the new function in place of the old one; tensors are shared."""
-    if not isinstance(target, torch.nn.Module):
+def _with(target: Any, old: types.FunctionType, new: types.FunctionType) -> Any:
+    """The callable with a new function in place of an old one; tensors are shared."""
+    if isinstance(target, types.FunctionType):
         return new
-    shared = {id(t): t for t in chain(target.parameters(), target.buffers())}
-    made = copy.deepcopy(target, dict(shared))
+    owner = _owner(target)
+    made = _twin(owner)
     kinds: dict[type, type] = {}
-    for part in made.modules():
+    for part in made.modules() if isinstance(made, torch.nn.Module) else (made,):
         kind = type(part)
-        if found.caller in _forwards(kind):
+        name = next((name for name, method in _methods(kind) if method is old), None)
+        if name is not None:
             if kind not in kinds:
-                kinds[kind] = _subclass(kind, found.caller, new)
-            part.__class__ = kinds[kind]
-    return made
+                kinds[kind] = _subclass(kind, name, old, new)
+            _change_class(part, kinds[kind])
+    if owner is target:
+        return made
+    return types.MethodType(new if old is target.__func__ else target.__func__, made)
 
 
-def _subclass(kind: type, old: types.FunctionType, new: types.FunctionType) -> type:
-    """A class under another one, in which a function is in place of its forward, or of a base's."""
+def _change_class(part: Any, kind: type) -> None:
+    try:
+        part.__class__ = kind
+    except TypeError as error:  # such as one with __slots__
+        raise UsageError(
+            f"A {kind.__name__} cannot be copied with another method. {_BY_HAND}"
+        ) from error
+
+
+def _twin(owner: Any) -> Any:
+    """An object with the same attributes; of a module all parts, which share their tensors."""
+    if not isinstance(owner, torch.nn.Module):
+        return copy.copy(owner)
+    shared = {id(t): t for t in chain(owner.parameters(), owner.buffers())}
+    return copy.deepcopy(owner, dict(shared))
+
+
+def _subclass(kind: type, name: str, old: types.FunctionType, new: types.FunctionType) -> type:
+    """A class under another one, in which a function is in place of its method, or of a base's."""
     own = kind.__module__
-    owner = next(base for base in kind.__mro__ if vars(base).get("forward") is old)
-    if getattr(kind, "forward", None) is old:
-        return type(kind.__name__, (kind,), {"forward": new, "__module__": own})
-    between = type(owner.__name__, (owner,), {"forward": new, "__module__": owner.__module__})
+    owner = next(base for base in kind.__mro__ if vars(base).get(name) is old)
+    if getattr(kind, name, None) is old:
+        return type(kind.__name__, (kind,), {name: new, "__module__": own})
+    between = type(owner.__name__, (owner,), {name: new, "__module__": owner.__module__})
     return type(kind.__name__, (kind, between), {"__module__": own})  # between it and its base

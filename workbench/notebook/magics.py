@@ -37,6 +37,7 @@ from workbench.notebook.messages import plain_errors
 from workbench.notebook.options import dynamic, fits_options, packaging_options
 from workbench.notebook.progress import ProgressDisplay, is_interactive, show_job
 from workbench.notebook.sweeping import sweep_line
+from workbench.report import Report
 from workbench.report.report_holder import ReportHolder
 from workbench.views.document import ViewContext
 from workbench.views.widgets.display import show
@@ -267,7 +268,7 @@ class WorkbenchMagics(Magics):
             present(compiled)
             if chosen.save:
                 compiled.save(chosen.save)
-                present(compiled, (chosen.save, Path(chosen.save).stat().st_size))
+                present(compiled, saved=(chosen.save, Path(chosen.save).stat().st_size))
             return compiled
 
         return self._watched(call, chosen, make)
@@ -284,7 +285,7 @@ class WorkbenchMagics(Magics):
                 **wanted,
                 progress=progress,
             )
-            present(package, (chosen.package, Path(chosen.package).stat().st_size))
+            present(package, saved=(chosen.package, Path(chosen.package).stat().st_size))
             return package
 
         return self._watched(call, chosen, make)
@@ -299,7 +300,7 @@ class WorkbenchMagics(Magics):
         )
         with shown as progress:
 
-            def present(x: Any, saved: tuple[str, int] | None = None, variable: str = name) -> None:
+            def present(x: Any, variable: str = name, saved: tuple[str, int] | None = None) -> None:
                 context = ViewContext(variable, saved=saved)
                 if not chosen.no_view:
                     progress.result = show(x, context, view=progress.view)
@@ -308,7 +309,7 @@ class WorkbenchMagics(Magics):
                 return make(progress, present)
             except WorkbenchError as error:
                 if error.report is not None:
-                    present(error.report, variable=_RAISED)
+                    present(*_failed(error.report, call))
                 raise
             except KeyboardInterrupt as interrupt:
                 so_far = getattr(interrupt, "report", None)
@@ -326,8 +327,18 @@ class WorkbenchMagics(Magics):
         return result
 
 
-_RAISED = '__import__("sys").last_value.report'
+_ERROR = '__import__("sys").last_value'
+_RAISED = f"{_ERROR}.report"
 """The record of what failed or was interrupted: nothing else has it."""
+
+
+def _failed(report: Report, call: WrittenCall) -> tuple[Any, str]:
+    """What is shown of a compilation that failed, and its name: at a break with its cures."""
+    if not len(report.breaks):
+        return report, _RAISED
+    from workbench.handles.rehearsing.live_cures import BrokenCompilation
+
+    return BrokenCompilation.of(report, call.function, call.args, call.kwargs), _ERROR
 
 
 def _path(text: str, magic: str) -> str:

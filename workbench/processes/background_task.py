@@ -1,4 +1,4 @@
-"""Work in a thread, which waits for another process: its progress, its result, cancelling."""
+"""Work beside what runs: its progress, its result, cancelling."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class BackgroundTask(Generic[Result]):
 
     `work` gets the `Steps` that it tells its progress; `stop`, which gets the thread of the work,
     ends what it waits for. `on_change`, when set, is called without arguments, from that thread,
-    whenever `progress` has changed.
+    whenever `progress` has changed. `run` runs it where it must not have a thread of its own.
     """
 
     def __init__(
@@ -88,6 +88,7 @@ class BackgroundTask(Generic[Result]):
         name: str,
         work: Callable[[Steps], Result],
         stop: Callable[[threading.Thread], object],
+        run: Callable[[Callable[[], None]], object] | None = None,
     ):
         self.name = name
         self.on_change: Callable[[], object] | None = None
@@ -102,7 +103,10 @@ class BackgroundTask(Generic[Result]):
         self._finished = threading.Event()
         self._waiting: list[Callable[[], object]] = []
         self._thread = threading.Thread(target=self._run, name=f"job {name}", daemon=True)
-        self._thread.start()
+        if run is None:
+            self._thread.start()
+        else:
+            run(self._run)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}, {self._status})"
@@ -175,6 +179,8 @@ class BackgroundTask(Generic[Result]):
             self._result = self._work(self._steps)
         except Exception as error:  # whoever asks for the result gets it
             self._error = error
+        except KeyboardInterrupt:  # of the kernel, in the thread of the cells
+            self._status = "cancelled"
         self._steps.close()
         self._ended = self._steps.elapsed()
         with self._lock:

@@ -15,7 +15,8 @@ class MemoryBudget:
     `preview_bytes` is a model of the peak above inputs: its operators one after the other, with
     pointwise ones fused into what reads them. `peak_bytes` is the peak of the program that was
     compiled with the budget, weights and inputs included; None until one was. `is_own`: the step
-    itself was compiled with it.
+    itself was compiled with it. `estimator` is what the times of operators were taken from when
+    what is kept was chosen: "flops" is torch's own, "roofline" that of the GPU.
     """
 
     graph: int
@@ -30,6 +31,7 @@ class MemoryBudget:
     preview_bytes: int | None = None
     peak_bytes: int | None = None
     is_own: bool = False
+    estimator: str = "flops"
 
 
 @dataclass(frozen=True, slots=True)

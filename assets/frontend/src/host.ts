@@ -20,6 +20,12 @@ export interface Host {
   cancel(): void;
 }
 
+/** Why nothing can be started at this moment, or null; `reason` is why it never can. */
+export function whyNot(host: Host, reason: string | null): string | null {
+  if (reason !== null) return reason.replaceAll("`", "");
+  return host.progress.value.status === "running" ? "Something is still running." : null;
+}
+
 export function idle(): Progress {
   return {
     status: "idle",

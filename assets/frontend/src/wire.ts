@@ -472,7 +472,7 @@ export interface GraphHead {
 }
 
 /**
- * One graph break; `rewrite` is a suggested change of the line, where one is known.
+ * One graph break, with the changes that may take it away.
  */
 export interface Break {
   id: string;
@@ -487,17 +487,31 @@ export interface Break {
   explanation: string;
   hints: string[];
   count: number;
-  rewrite: Rewrite | null;
+  cures: Cure[];
 }
 
 /**
- * A suggested change: what it does in a sentence, the lines before and after.
+ * One change: what it does, the lines before and after, all that is written for it. `tried`
+ * says what became of it in a copy, with `tone`, and `patch` is its unified diff; they are None
+ * and empty where nobody has tried it.
  */
-export interface Rewrite {
+export interface Cure {
   title: string;
-  why: string;
+  text: string;
   before: string[];
   after: string[];
+  code: string;
+  tried: string | null;
+  tone: Tone;
+  patch: string;
+}
+
+/**
+ * Which cure is to be tried: the id of its break, and its place there.
+ */
+export interface CureQuestion {
+  id: string;
+  cure: number;
 }
 
 /**
@@ -641,8 +655,8 @@ export interface Artifact {
  * `variable` is how code that is copied names the record, such as `compiled.report`. `file` is
  * what the result was saved to or loaded from. `no_assembly` says why no kernel has code of a
  * GPU, or is None, `no_profile` why the kernels cannot be measured from here, `no_budgets` why
- * no memory budget can be tried; `has_budgets`: the part `budgets:` has some. `cuda_graphs` is
- * None where none were asked for.
+ * no memory budget can be tried; `has_budgets`: the part `budgets:` has some; `no_cures` why no
+ * cure of a break can be tried. `cuda_graphs` is None where none were asked for.
  */
 export interface Document {
   version: number;
@@ -683,6 +697,7 @@ export interface Document {
   columns: Record<string, ColumnSpec[]>;
   no_profile: string | null;
   no_budgets: string | null;
+  no_cures: string | null;
   has_budgets: boolean;
 }
 
@@ -817,7 +832,7 @@ export interface TrialQuestion {
 export interface Ask {
   id: number;
   ask: string;
-  question?: GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion | BudgetQuestion;
+  question?: GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion | BudgetQuestion | CureQuestion;
 }
 
 /**

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from workbench.analysis.memory.budget_code import snippets
 from workbench.analysis.memory.budgets import Budgets, recorded_budgets
@@ -54,3 +59,60 @@ def test_without_equal_layers_there_is_no_policy() -> None:
     bare = replace(nodes, columns={**nodes.columns, "module_path": [None] * len(nodes)})
     report = replace(LAYERS, tables={**LAYERS.tables, "nodes": bare})
     assert len(snippets(report, budgets(), 0.5)) == 2
+
+
+class Layer(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide, self.narrow = torch.nn.Linear(8, 32), torch.nn.Linear(32, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.narrow(torch.nn.functional.gelu(self.wide(x)))
+
+
+class Stack(torch.nn.Module):
+    """Layers whose loop is the text that is to be pasted."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList(Layer() for _ in range(2))
+        self.text = text
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        scope = {"self": self, "x": x, "torch": torch}
+        exec(self.text, scope)
+        found = scope["x"]
+        assert isinstance(found, torch.Tensor)
+        return found
+
+
+class Products(TorchDispatchMode):
+    """Counts the products of weights and inputs."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += func == torch.ops.aten.addmm.default
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("budget", [0.5, 0.0])
+def test_pasted_layers_give_the_same_gradients_and_compute_again_what_is_not_kept(
+    budget: float,
+) -> None:
+    *_, pasted = snippets(LAYERS, budgets(), budget)
+    torch.manual_seed(0)
+    plain = Stack("for layer in self.layers:\n    x = layer(x)")
+    torch.manual_seed(0)
+    changed = Stack(pasted.text)
+    gradients, counts = [], []
+    for model in (plain, changed):
+        x = torch.linspace(-1, 1, 32).reshape(4, 8).requires_grad_()
+        with Products() as products:
+            model(x).square().sum().backward()
+        counts.append(products.count)
+        gradients.append([x.grad, *(part.grad for part in model.parameters())])
+    for expected, actual in zip(*gradients, strict=True):
+        torch.testing.assert_close(actual, expected)
+    is_kept = "torch.ops.aten.addmm.default" in pasted.text
+    assert counts == [4, 4 if is_kept else 6]  # no backward asks for a layer's last product

@@ -156,6 +156,7 @@ def test_a_gpu_with_one_large_kernel_of_narrow_numbers_has_nothing_to_change() -
     assert rules_of(found_in(torch.relu, (large,), **GPU)) == []
 
 
+@pytest.mark.slow
 def test_products_that_memory_bounds_or_that_were_tuned_are_left_alone() -> None:
     def reduced(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         return (x @ w).softmax(-1).sum(0)
@@ -213,6 +214,7 @@ def test_a_measured_copy_saves_half_its_least_time_to_all_of_its_median() -> Non
     assert (earlier.saved_us_low, earlier.saved_us_high) == (15.0, 30.0)
 
 
+@pytest.mark.slow
 def test_what_turns_the_results_of_convolutions_round_is_the_high_end_of_channels_last() -> None:
     report = wb.aot_compile(Pictures().eval(), (torch.randn(2, 8, 32, 32),), **HOST).report
     (found,) = opportunities(timed(report, 30.0, 20.0))

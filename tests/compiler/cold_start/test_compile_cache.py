@@ -274,4 +274,6 @@ def test_two_graphs_that_torch_can_make_no_key_of_share_no_entry(tmp_path, monke
         compiled = wb.aot_compile(function, (x,), backend="aot_eager", capture="light")
         assert random.getstate() == untouched
         assert torch.equal(compiled(x), function(x))
-    assert not list(tmp_path.glob("aotautograd/*/*"))
+    entries = list(tmp_path.glob("aotautograd/*/*"))
+    assert len(entries) in (0, 2)  # some releases make keys of them
+    assert len({entry.parent for entry in entries}) == len(entries)

@@ -36,6 +36,7 @@ ABSENT = {
         ("2.11",),
         WITHOUT,
     ),
+    "torch._functorch.partitioners:minimum_cut": (EARLY, RENAMED),
     "torch._inductor.comm_analysis:_has_nvlink": (OLD, UNKNOWN),
     "torch._inductor.fx_passes.pad_mm:hint_symbols": (("2.11",), RENAMED),
     "torch._inductor.fx_passes.pad_mm:realize_symbols": (

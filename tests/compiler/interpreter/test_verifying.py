@@ -30,6 +30,7 @@ def test_a_module_agrees_with_its_original(worker: CrossCompiler, interpreter: I
     assert any("TF32" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_every_kernel_of_a_training_step(worker: CrossCompiler, interpreter: Interpreter) -> None:
     compiled, args = compiled_case("training_step", worker)
     found = verified(compiled, args, interpreter, per_kernel=True)

@@ -12,6 +12,7 @@ from tests.compiler.packaging.conftest import Made
 from tests.handles.memory.programs import PROGRAMS, SCRATCH
 
 
+@pytest.mark.slow
 def test_a_package_says_what_the_profiler_sees(two: Made) -> None:
     (x,), _ = two.calls["mlp"]
     found = two.package.memory("mlp")
@@ -25,6 +26,7 @@ def test_a_package_says_what_the_profiler_sees(two: Made) -> None:
         found.measure(torch.randn(5, 16))
 
 
+@pytest.mark.slow
 def test_a_record_of_a_package_says_the_same(two: Made, tmp_path: Path) -> None:
     found = two.package.memory("nested")
     two.package.report_of("nested").save(tmp_path / "nested.wbr")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import explained
@@ -221,3 +222,18 @@ def test_the_later_runs_leave_the_buffers() -> None:
 
     assert explain(Printing(), (torch.randn(4, 3),)).breaks
     assert norm.num_batches_tracked.item() == 1
+
+
+def test_two_threads_explain_one_after_the_other() -> None:
+    def explained() -> int:
+        return len(wb.explain(chatting, (torch.ones(3),)).breaks)
+
+    with ThreadPoolExecutor(2) as pool:
+        found = [pool.submit(explained) for _ in range(4)]
+        assert [each.result(60) for each in found] == [1] * 4
+
+
+def chatting(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    print("in between")
+    return y * 2

@@ -50,6 +50,7 @@ def of_torch(package_folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_operators_of_others_run_through_the_binding(
     doubled: None, package_folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

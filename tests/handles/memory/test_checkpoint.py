@@ -142,6 +142,13 @@ def test_a_budget_is_a_number_from_0_to_1(checkpoint: Checkpoint, budget: Any) -
         checkpoint.at(budget)
 
 
+def test_a_cpu_has_no_roofline_to_choose_by(step: Any) -> None:
+    with pytest.raises(wb.UsageError, match="there is no roofline for a CPU"):
+        step.checkpoint(estimator="roofline")
+    with pytest.raises(wb.UsageError, match="pass 'flops' or 'roofline'"):
+        step.checkpoint(estimator="profile")
+
+
 def test_without_a_backward_nothing_is_saved() -> None:
     compiled = wb.aot_compile(torch.sin, (X,), grad=False, capture="light")
     with pytest.raises(wb.UsageError, match="compiled without a backward"):
@@ -193,7 +200,14 @@ def test_the_chart_has_the_peaks_that_are_known(checkpoint: Checkpoint) -> None:
 
 @pytest.mark.slow
 def test_an_absent_gpu_has_times_by_the_model() -> None:
-    checkpoint = wb.aot_compile(Step(), (X,), grad=True, target="h100").checkpoint()
+    compiled = wb.aot_compile(Step(), (X,), grad=True, target="h100")
+    by_roofline = compiled.checkpoint(estimator="roofline")
+    assert by_roofline.at(0.5).peak_bytes
+    assert 'workbench.roofline_estimator("h100")' in by_roofline.code(0.5)
+    assert by_roofline.sentence.endswith("What is kept was chosen by the roofline of the h100.")
+    assert {row.estimator for row in compiled.report.memory_budgets} == {"roofline"}
+    checkpoint = compiled.checkpoint()
+    assert {row.estimator for row in compiled.report.memory_budgets} == {"flops"}
     last = checkpoint.budgets.at(0.0)
     assert last.least_us is not None
     assert last.most_us is not None

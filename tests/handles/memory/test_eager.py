@@ -43,6 +43,7 @@ def test_a_step_on_a_gpu_that_is_not_here_is_near_one_measured_here(name: str) -
     assert there.bytes - there.base_bytes == pytest.approx(here.eager, rel=0.06)
 
 
+@pytest.mark.slow
 def test_the_host_counts_the_captured_graph_where_it_is_asked() -> None:
     module, x = MLP(), torch.randn(16, 128)
     compiled = wb.aot_compile(module, (x,), grad=True)

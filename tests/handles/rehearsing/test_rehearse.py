@@ -14,7 +14,7 @@ from numpy import random as numpy_random
 import workbench as wb
 from workbench.analysis.source.cures import Cure
 from workbench.handles.rehearsing.outcomes import Inputs
-from workbench.handles.rehearsing.rehearse import _Call, _Result
+from workbench.handles.rehearsing.rehearse import BrokenCall, _Result
 
 
 def printing(x: torch.Tensor) -> torch.Tensor:
@@ -113,7 +113,7 @@ def scaled(x: torch.Tensor) -> torch.Tensor:
 
 
 def _tried(function: Any, x: torch.Tensor, old: str, new: str) -> _Result:
-    call = _Call(function, Inputs((x,), {}))
+    call = BrokenCall(function, Inputs((x,), {}))
     item = call.explained.breaks[0]
     return call.tried([Cure("rewrite", "", item.file, item.line, (old,), (new,))])
 

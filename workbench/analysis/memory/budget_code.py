@@ -28,9 +28,13 @@ class Snippet:
     note: str
 
 
-def step_code(budget: float) -> str:
-    """What to write for all that is compiled from then on."""
-    return f"# before the step is compiled\ntorch._functorch.config.{_OPTION} = {budget:g}"
+def step_code(budget: float, roofline_of: str | None = None) -> str:
+    """What to write for all that is compiled from then on; with the GPU whose roofline decides."""
+    text = f"# before the step is compiled\ntorch._functorch.config.{_OPTION} = {budget:g}"
+    if roofline_of is None:
+        return text
+    chosen = f'workbench.roofline_estimator("{roofline_of}")'
+    return f"{text}\ntorch._functorch.config.{_OPTION}_runtime_estimator = {chosen}"
 
 
 def snippets(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...]:
@@ -44,7 +48,7 @@ def snippets(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ..
         return ()
     step = Snippet(
         "For the step",
-        step_code(budget),
+        step_code(budget, found.roofline_of),
         "It holds for everything that is compiled from then on.",
     )
     region = Snippet(

@@ -46,12 +46,16 @@ class BudgetPoint:
 
 @dataclass(frozen=True, repr=False)
 class Budgets(Presented):
-    """The budgets of a training step that were looked at, the largest first; `own` is its own."""
+    """The budgets of a training step that were looked at, the largest first; `own` is its own.
+
+    `roofline_of` is the GPU whose roofline chose what is kept; None: torch's own choice.
+    """
 
     name: str
     own: float
     points: tuple[BudgetPoint, ...]
     recomputed: tuple[RecomputedNode, ...]
+    roofline_of: str | None = None
 
     def at(self, budget: float) -> BudgetPoint:
         """One of them; raises `UsageError` for one that was not looked at."""
@@ -72,6 +76,8 @@ class Budgets(Presented):
         """The lowest peak that is known, with what it costs, beside that of the own budget."""
         best, own = self.best, self.at(self.own)
         left_out = _left_out(max(point.unsized for point in self.points))
+        if self.roofline_of is not None:
+            left_out += f" What is kept was chosen by the roofline of the {self.roofline_of}."
         known = sum(point.peak_bytes is not None for point in self.points)
         compiled = f"of {plural(known, 'budget')} that {'was' if known == 1 else 'were'} compiled"
         if best.budget == own.budget:
@@ -155,7 +161,9 @@ def recorded_budgets(report: Report, gpu: Gpu | None) -> Budgets | None:
         return None
     peaks = {row.budget: row.peak_bytes for row in rows if row.peak_bytes is not None}
     points = points_of(report, gpu, peaks)
-    return Budgets(report.request.name, own, points, tuple(report.recomputed))
+    is_roofline = any(row.estimator == "roofline" for row in rows)
+    by = report.request.target if is_roofline else None
+    return Budgets(report.request.name, own, points, tuple(report.recomputed), by)
 
 
 def _previews(report: Report, peaks: Mapping[float, int]) -> dict[float, int]:

@@ -115,7 +115,6 @@ class PackageManifest(SignedRecord):
     KIND: ClassVar[str] = "aot-workbench package"
     SCHEMA: ClassVar[int] = SCHEMA
     NOUN: ClassVar[str] = "package"
-    INDENT: ClassVar[int | None] = None
 
     root: str
     models: tuple[PackagedModel, ...]

@@ -70,12 +70,13 @@ def load_artifact(
     verify_weights: bool = False,
     store: TrustStore | None = None,
     machine: Machine | None = None,
+    opened: OpenedFile | None = None,
 ) -> LoadedArtifact:
     """Check, verify and deserialize a file; nothing of it runs before it is trusted.
 
     Also reads what torch's `save_compiled_function` wrote, under the same rule. Code is always
     compared with its hash, weights with `verify_weights=True`. `machine` is the one that the file
-    has to fit: this one unless given.
+    has to fit: this one unless given. `opened` is the file where it is open already.
 
     Raises `ArtifactError` when the file is damaged or does not fit this machine, `TrustError`
     when nobody vouches for it.
@@ -83,7 +84,7 @@ def load_artifact(
     request = _Request(os.fspath(path), module, dict(external_data or {}), dict(f_globals or {}))
     load_steps.begin(load_steps.READ)
     machine = machine or current_machine()
-    with open_any(path) as opened:
+    with open_any(path) if opened is None else nullcontext(opened) as opened:
         opened.require_function(request.path)
         if opened.manifest is not None:
             check_fits(request.path, opened.manifest, machine)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import importlib
+import threading
 from collections.abc import Iterator
+from functools import cache
 from types import CodeType
 from typing import Any
 
@@ -29,7 +31,18 @@ def preserved() -> Iterator[None]:
 
     Random state and counters are put back, and code that had been compiled before keeps its
     entries. A mark "skip this code" is taken off first, else Dynamo would not look at it again.
+    One thread at a time: entries that another one is running must not be taken away.
     """
+    with _turn():
+        yield from _preserved()
+
+
+@cache
+def _turn() -> threading.RLock:
+    return threading.RLock()
+
+
+def _preserved() -> Iterator[None]:
     codes = _codes()  # held until the end: another one cannot get the place of one that is gone
     before = {id(code): _compiled(code) for code in codes}
     for code in codes:

@@ -103,6 +103,9 @@ _partitioner = _within("torch._functorch.partitioners:")
 DYNAMO_CONFIG = _dynamo("config:", "options of capture")
 INDUCTOR_CONFIG = _inductor("config:", "options of code generation")
 FUNCTORCH_CONFIG = Name("torch._functorch.config:", "options of AOTAutograd")
+RUNTIME_ESTIMATOR = _inductor(
+    "custom_graph_pass:CustomRuntimeEstimator", "budgets that a roofline decides"
+)
 
 # artifacts: serializing and deserializing compiled functions
 ASYNC_COMPILE_MODULE = _inductor("async_compile:", "kernels of a loaded artifact")
@@ -223,6 +226,7 @@ JOINT_PASSES = _inductor(
 CHOOSE_SAVED_VALUES = _partitioner("choose_saved_values_set", "what other memory budgets save")
 SOLVE_MIN_CUT = _partitioner("solve_min_cut", "cuts that several memory budgets have in common")
 MINIMUM_CUT = Name("networkx:minimum_cut", "why values are kept for the backward")
+OWN_MINIMUM_CUT = _partitioner("minimum_cut", "the same, where torch cuts by itself", "2.15")
 ESTIMATE_RUNTIME = _partitioner("estimate_runtime", "run times of operators in a memory budget")
 CPU_CAPABILITY = Name("torch.backends.cpu:get_cpu_capability", "naming the processor")
 

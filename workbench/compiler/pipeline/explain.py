@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import io
+import functools
 import itertools
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.internals.patches import Patches, held_back, without_torch_warnings
 from workbench.compiler.measuring.call_leaves import copies, restored
+from workbench.compiler.measuring.silence import silent
 from workbench.compiler.recording.capture import Recorder
 from workbench.number_text import plural
 from workbench.report import Break, Guard, Outcome, Report, Request, Table
@@ -41,7 +42,8 @@ _OPS = ("call_function", "call_method", "call_module")
 class Explanation:
     """What stops a function from being one graph; `report` holds the graphs and their sources.
 
-    `recipe` is the call, to try a rewrite of it; None for one that is not alive.
+    `recipe` is the call, to try a rewrite of it, and `live_cures` tries the cures of its breaks;
+    None for one that is not alive.
     """
 
     breaks: tuple[Break, ...]
@@ -50,6 +52,13 @@ class Explanation:
     guards: tuple[Guard, ...]
     report: Report = field(repr=False)
     recipe: Any = field(default=None, repr=False, compare=False)
+    live_cures: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def try_in_background(self) -> Callable[[Any], Any] | None:
+        """What starts to try a rewrite; None for one that is not alive."""
+        cures = self.live_cures
+        return None if cures is None else functools.partial(cures.try_rewrite, self)
 
     def __repr__(self) -> str:
         """A short stable summary."""
@@ -184,10 +193,9 @@ def _marked(
 
 def _run_again(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Run silently on copies of the inputs; buffers are put back."""
-    module, nowhere = target if isinstance(target, torch.nn.Module) else None, io.StringIO()
-    silent = contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere)
+    module = target if isinstance(target, torch.nn.Module) else None
     given, named = copies(tuple(args), kwargs)
-    with silent[0], silent[1], preserved(), restored(module):
+    with silent(), preserved(), restored(module):
         _run(target, given, named, _Count(), [])
 
 
@@ -212,8 +220,8 @@ def _run(
     known = {key: value for key, value in settings.items() if hasattr(config, key)}
     # torch prints a break once for each process, though the break says it
     log = tp.SCALAR_LOG.find()
-    silent = without_torch_warnings()
-    with config.patch(known), held_back(log, "Graph break from"), silent, warnings.catch_warnings():
+    quiet = without_torch_warnings()
+    with config.patch(known), held_back(log, "Graph break from"), quiet, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Dynamo does not know how to trace")
         warnings.filterwarnings("ignore", module=r"torch(\.|$)")
         compiled: Callable[..., Any] = torch.compile(target, backend=count, options=options)

@@ -75,7 +75,7 @@ class BudgetRecorder:
     ) -> None:
         kept = (node.meta["val"] for node in saved if node.op != "placeholder" and _is_tensor(node))
         storages = {storage._cdata: storage for storage in map(torch.Tensor.untyped_storage, kept)}
-        sizes = [_hint(storage.nbytes()) for storage in storages.values()]
+        sizes = [hint(storage.nbytes()) for storage in storages.values()]
         rows = [self._row(budget, node) for node in again]
         self.recomputed += rows
         self.budgets.append(
@@ -104,8 +104,8 @@ class BudgetRecorder:
             dtype=str(node.meta["val"].dtype) if _is_tensor(node) else None,
             file=None if frame is None else self._places.shown(frame.file),
             line=None if frame is None else frame.line,
-            flops=_hint(formula_flops(node)),
-            bytes=_sum(map(_size, (node, *node.all_input_nodes))),
+            flops=hint(formula_flops(node)),
+            bytes=_sum(map(size_of, (node, *node.all_input_nodes))),
         )
 
 
@@ -145,7 +145,7 @@ def _again(graph: Any, info: Any, saved: set[Any]) -> list[Any]:
         if info.is_required_fw(node):
             found[node] = None
             todo += node.all_input_nodes
-    return [node for node in graph.nodes if node in found and not _costs_nothing(node)]
+    return [node for node in graph.nodes if node in found and not costs_nothing(node)]
 
 
 def _peak(graph: Any, info: Any, saved: Iterable[Any]) -> int:
@@ -196,7 +196,7 @@ def _operator(node: Any) -> Operator:
 
 
 def _kind(node: Any) -> Any:
-    if _costs_nothing(node):
+    if costs_nothing(node):
         return "pointwise"
     packet = getattr(node.target, "overloadpacket", node.target)
     name = getattr(packet, "__name__", str(packet))
@@ -220,10 +220,10 @@ def _storages(node: Any) -> dict[int, int]:
     """The storages of a node's tensors and their bytes; what data decide counts as none."""
     leaves = tp.TREE_LEAVES.get()(node.meta.get("val"))
     tensors = [leaf.untyped_storage() for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    return {storage._cdata: _hint(storage.nbytes()) or 0 for storage in tensors}
+    return {storage._cdata: hint(storage.nbytes()) or 0 for storage in tensors}
 
 
-def _costs_nothing(node: Any) -> bool:
+def costs_nothing(node: Any) -> bool:
     """Whether it takes a part of a tuple, or looks at a tensor in another way."""
     if not _is_tensor(node):
         return True
@@ -237,11 +237,11 @@ def _is_tensor(node: Any) -> bool:
     return isinstance(node.meta.get("val"), torch.Tensor)
 
 
-def _size(node: Any) -> int | None:
+def size_of(node: Any) -> int | None:
     """Bytes of its tensors, with the sizes of the example inputs; None where data decide them."""
     leaves = tp.TREE_LEAVES.get()(node.meta.get("val"))
     tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    return _sum(_hint(tensor.numel() * tensor.itemsize) for tensor in tensors)
+    return _sum(hint(tensor.numel() * tensor.itemsize) for tensor in tensors)
 
 
 def _sum(sizes: Iterable[int | None]) -> int | None:
@@ -249,6 +249,7 @@ def _sum(sizes: Iterable[int | None]) -> int | None:
     return None if None in known else sum(size for size in known if size is not None)
 
 
-def _hint(value: Any) -> int | None:
+def hint(value: Any) -> int | None:
+    """A number, a symbol with the value of the example inputs; None where data decide it."""
     found = value.node.hint if hasattr(value, "node") else value
     return None if found is None else int(found)

@@ -37,7 +37,9 @@ class SavedReasonRecorder:
     def install(self) -> None:
         """Watch the partitioner; torch asks for several cuts and takes one."""
         observe = self._patches.observe
-        observe(tp.MINIMUM_CUT, PANE, before=self._on_edges)
+        own = tp.OWN_MINIMUM_CUT
+        cut = tp.MINIMUM_CUT if own.find() is None else own
+        observe(cut, PANE, before=self._on_edges)
         observe(tp.SOLVE_MIN_CUT, PANE, after=self._on_cut)
         observe(tp.CHOOSE_SAVED_VALUES, PANE, after=self._on_choice)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.analysis.memory.budget_code import Snippet, snippets, step_code
 from workbench.analysis.memory.budgets import BudgetPoint, Budgets, points_of
@@ -35,6 +35,13 @@ _NO_BACKWARD = (
     "with grad=True."
 )
 _OPTION = "activation_memory_budget"
+_ESTIMATOR = "activation_memory_budget_runtime_estimator"
+_NO_ROOFLINE = (
+    "{} was compiled for {}, and there is no roofline for a CPU: compile for a GPU, such as "
+    "target='h100', or leave estimator='roofline' out."
+)
+Estimator = Literal["flops", "roofline"]
+"""By which times torch chooses what is kept: its own count of operations, or the GPU's roofline."""
 
 
 class Checkpoint:
@@ -46,7 +53,12 @@ class Checkpoint:
     record of the step has what is known, and so have the views that show it.
     """
 
-    def __init__(self, compiled: OtherTargets, progress: ProgressCallback | None = None):
+    def __init__(
+        self,
+        compiled: OtherTargets,
+        progress: ProgressCallback | None = None,
+        estimator: Estimator = "flops",
+    ):
         recipe = compiled.recipe
         why_not = why_no_budgets(compiled)
         if why_not is not None or recipe is None:
@@ -56,16 +68,29 @@ class Checkpoint:
         self._recipe = recipe
         target = compiled.report.request.target
         self._gpu = None if target in TARGETS else known_gpus()[target]
+        self.estimator = _estimator(estimator)
+        if estimator == "roofline" and self._gpu is None:
+            raise UsageError(_NO_ROOFLINE.format(self.name, target))
         own = float(recipe.option_then("functorch", _OPTION, 1.0))
         asked = sorted({own, *BUDGETS}, reverse=True)
         self.report: Report = self._compiled(own, asked, progress).report
         _check_previews(self.report)
-        self._peaks: dict[float, int] = {own: memory(compiled.report).peak}
+        self._peaks: dict[float, int] = {}
         self._more: dict[float, Report] = {}  # budgets between those of BUDGETS
-        self.compiled: dict[float, Any] = {own: compiled}
+        self.compiled: dict[float, Any] = {}
         self.own = own
         self._lock = threading.Lock()
-        self._keep()
+        if estimator == "flops" or own == 1:  # a budget of 1 asks for no times
+            self._peaks[own] = memory(compiled.report).peak
+            self.compiled[own] = compiled
+            self.keep()
+        else:
+            self._compile(own, progress)
+
+    @property
+    def _by(self) -> str | None:
+        """The GPU whose roofline chooses what is kept; None for torch's own choice."""
+        return None if self.estimator == "flops" or self._gpu is None else self._gpu.name
 
     @property
     def budgets(self) -> Budgets:
@@ -74,7 +99,7 @@ class Checkpoint:
         points = (point for r in reports for point in points_of(r, self._gpu, self._peaks))
         again = tuple(row for r in reports for row in r.recomputed)
         ordered = tuple(sorted(points, key=lambda point: -point.budget))
-        return Budgets(self.name, self.own, ordered, again)
+        return Budgets(self.name, self.own, ordered, again, self._by)
 
     def at(self, budget: float, progress: ProgressCallback | None = None) -> BudgetPoint:
         """Compile with a budget, and read the peak of that program.
@@ -99,7 +124,7 @@ class Checkpoint:
 
     def code(self, budget: float) -> str:
         """What to write for it, with torch.compile as well as here."""
-        return step_code(budget)
+        return step_code(budget, self._by)
 
     def snippets(self, budget: float) -> tuple[Snippet, ...]:
         """Code to paste for it: for the step, for a region, for layers where the model has them.
@@ -136,13 +161,18 @@ class Checkpoint:
         if not known:  # another thread may read what there is meanwhile: it is never changed
             self._more = {**self._more, budget: made.report}
         self._peaks = {**self._peaks, budget: memory(made.report).peak}
-        self._keep()
+        self.keep()
 
-    def _keep(self) -> None:
+    def keep(self) -> None:
         """Write what is known into the record of the step."""
         reports = (self.report, *self._more.values())
         rows = [
-            replace(row, peak_bytes=self._peaks.get(row.budget), is_own=row.budget == self.own)
+            replace(
+                row,
+                peak_bytes=self._peaks.get(row.budget),
+                is_own=row.budget == self.own,
+                estimator=self.estimator,
+            )
             for report in reports
             for row in report.memory_budgets
         ]
@@ -159,15 +189,27 @@ class Checkpoint:
         self, budget: float, previews: Sequence[float], progress: ProgressCallback | None
     ) -> Any:
         config = tp.FUNCTORCH_CONFIG.get()
+        wanted: dict[str, Any] = {_OPTION: budget}
+        if self._by is not None:
+            from workbench.compiler.virtual_gpu.roofline_estimator import RooflineEstimator
+
+            wanted[_ESTIMATOR] = RooflineEstimator(self._by)
 
         def change(call: Call) -> Call:
-            setattr(config, _OPTION, budget)  # over what the recipe sets; undone by the patch
+            for name, value in wanted.items():  # over what the recipe sets; undone by the patch
+                setattr(config, name, value)
             options = replace(call.options, capture="full", budgets=tuple(previews))
             return replace(call, options=options)
 
-        with config.patch({_OPTION: getattr(config, _OPTION)}):
+        with config.patch({name: getattr(config, name) for name in wanted}):
             made, _, _ = self._recipe.compile_changed(change, progress)
         return made
+
+
+def _estimator(name: Any) -> Estimator:
+    if name not in ("flops", "roofline"):
+        raise UsageError(f"The estimator is {name!r}: pass 'flops' or 'roofline'.")
+    return "flops" if name == "flops" else "roofline"
 
 
 def why_no_budgets(compiled: OtherTargets) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.memory.budgets import BudgetPoint
 from workbench.errors import UsageError
-from workbench.handles.memory.checkpoint import Checkpoint, in_background, why_no_budgets
+from workbench.handles.memory.checkpoint import Checkpoint, Estimator, in_background, why_no_budgets
 from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.messages import ProgressCallback
 
@@ -23,16 +23,22 @@ class LiveBudgets:
 
     def __init__(self, compiled: OtherTargets):
         self._compiled = compiled
-        self._found: Checkpoint | None = None
+        self._found: dict[Estimator, Checkpoint] = {}
+        self._estimator: Estimator = "flops"  # of what the record has
         self._lock = threading.Lock()
         self.why_not = why_no_budgets(compiled)
 
-    def checkpoint(self, progress: ProgressCallback | None = None) -> Checkpoint:
+    def checkpoint(
+        self, progress: ProgressCallback | None = None, estimator: Estimator = "flops"
+    ) -> Checkpoint:
         """The same for all who ask; raises `UsageError` where there is none."""
         with self._lock:
-            if self._found is None:
-                self._found = Checkpoint(self._compiled, progress)
-            return self._found
+            if estimator not in self._found:
+                self._found[estimator] = Checkpoint(self._compiled, progress, estimator)
+            elif estimator != self._estimator:
+                self._found[estimator].keep()
+            self._estimator = estimator
+            return self._found[estimator]
 
     def start(self, budget: float | None) -> BackgroundTask[BudgetPoint]:
         """Look at all budgets in a thread, or compile one of them."""
@@ -41,7 +47,7 @@ class LiveBudgets:
         name = self._compiled.report.request.name
 
         def work(steps: Steps) -> BudgetPoint:
-            found = self.checkpoint(steps)
+            found = self.checkpoint(steps, self._estimator)
             return found.at(found.own if budget is None else budget, steps)
 
         what = "budgets" if budget is None else f"budget {budget:g}"

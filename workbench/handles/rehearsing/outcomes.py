@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import io
+import functools
 import random
 import sys
+import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -14,9 +15,11 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.contract.callables import resolve
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.measuring.call_leaves import copies, leaves_of, read_tensors, restored
 from workbench.compiler.measuring.output_comparison import compare
+from workbench.compiler.measuring.silence import silent
 
 _PRINTED = "what is printed"
 _SHARED = "what shares memory"
@@ -33,6 +36,10 @@ class Inputs:
 
 def private(target: Any) -> Any:
     """A module of its own, so that nothing a call does to it is done to the user's."""
+    if isinstance(target, functools.partial):
+        return functools.partial(private(target.func), *target.args, **target.keywords)
+    if isinstance(target, types.MethodType) and isinstance(target.__self__, torch.nn.Module):
+        return types.MethodType(target.__func__, copy.deepcopy(target.__self__))
     return copy.deepcopy(target) if isinstance(target, torch.nn.Module) else target
 
 
@@ -43,9 +50,8 @@ def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None)
     back. `call` is what runs for the target, and is then not asked what it prints.
     """
     args, kwargs = copies(inputs.args, inputs.kwargs)
-    printed = io.StringIO()
-    with unchanged(target), contextlib.redirect_stdout(printed):
-        with contextlib.redirect_stderr(printed):
+    with unchanged(target):
+        with silent() as printed:
             result = (call or target)(*args, **kwargs)
         found: Leaves = list(leaves_of(result))
         given = list(leaves_of((args, kwargs)))
@@ -83,7 +89,7 @@ def difference(expected: Leaves, again: Leaves, actual: Leaves) -> tuple[bool | 
 @contextlib.contextmanager
 def unchanged(target: Any) -> Iterator[None]:
     """Put back random states, buffers, gradients, and the tensors that a callable reads."""
-    module = target if isinstance(target, torch.nn.Module) else None
+    module = resolve(target).module
     read = () if module is not None else tuple(read_tensors(target))
     grads = [(tensor, tensor.grad) for tensor in read if tensor.is_leaf]
     for tensor, grad in grads:
@@ -106,9 +112,9 @@ def _held(leaf: Any) -> Any:
 
 
 def _buffers(target: Any) -> Leaves:
-    if not isinstance(target, torch.nn.Module):
-        return []
-    return [(f"buffer {name}", _held(value.detach())) for name, value in target.named_buffers()]
+    module = resolve(target).module
+    named = () if module is None else module.named_buffers()
+    return [(f"buffer {name}", _held(value.detach())) for name, value in named]
 
 
 def _shared(out: Leaves, given: Leaves) -> str:
@@ -130,7 +136,8 @@ def _gradients(target: Any, result: Any, given: Any) -> Leaves:
         for path, leaf in leaves(given, Path("in"))
         if _has_gradient(leaf) and leaf.is_leaf
     ]
-    named = target.named_parameters() if isinstance(target, torch.nn.Module) else ()
+    module = resolve(target).module
+    named = () if module is None else module.named_parameters()
     wanted = [*own, *((name, part) for name, part in named if part.requires_grad)]
     flags: Leaves = [("outputs with a gradient", len(outputs))]
     if not outputs or not wanted:

@@ -1,11 +1,10 @@
-"""Rehearses the cures of a call's graph breaks, each alone and those that help together."""
+"""Rehearses the cures of a call's graph breaks: one, each alone, those that help together."""
 
 from __future__ import annotations
 
 import builtins
 import contextlib
 import difflib
-import io
 import linecache
 import os
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from workbench.analysis.source.cures import Cure, cures_of
 from workbench.compiler.contract.callables import resolve, uncompiled
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.call_leaves import copies
+from workbench.compiler.measuring.silence import silent
 from workbench.compiler.pipeline.explain import Captured, Explanation, capture, explain
 from workbench.errors import UsageError
 from workbench.handles.rehearsing.outcomes import (
@@ -29,6 +29,7 @@ from workbench.handles.rehearsing.outcomes import (
     unchanged,
 )
 from workbench.handles.rewriting import changed_lines, holder, rewritten
+from workbench.report import Break
 
 
 @dataclass(frozen=True)
@@ -43,17 +44,12 @@ class _Result:
 
 def rehearse(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Rehearsal:
     """Explain a call, then try each cure in a copy; raises what the function raises."""
-    resolve(fn)  # refuses what is no function of Python
-    target: Any = fn
-    while (inner := uncompiled(target)) is not None:
-        target = inner
-    call = _Call(private(target), Inputs(args, kwargs))
+    call = BrokenCall(fn, Inputs(args, kwargs))
     found = call.explained
     tried: list[tuple[RehearsedCure, Cure]] = []
     for item in found.breaks:
         for cure in cures_of(found.report, item):
-            result = call.tried((cure,))
-            tried.append((_row(f"c{len(tried)}", item.id, cure, call, result), cure))
+            tried.append((call.rehearsed(f"c{len(tried)}", item, cure), cure))
     chosen, together = _together(call, tried)
     return Rehearsal(
         name=found.report.request.name,
@@ -67,17 +63,43 @@ def rehearse(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Rehea
     )
 
 
-class _Call:
-    """A call with breaks, whose cures are tried in copies."""
+class BrokenCall:
+    """A call with breaks, whose cures are tried in copies.
 
-    def __init__(self, target: Any, inputs: Inputs):
-        self._target = target
+    Raises `UsageError` for what is no function of Python.
+    """
+
+    def __init__(self, fn: Any, inputs: Inputs):
+        resolve(fn)
+        while (inner := uncompiled(fn)) is not None:
+            fn = inner
+        self._target = private(fn)
         self._inputs = inputs
 
     @cached_property
     def explained(self) -> Explanation:
         """The breaks of the call, run silently on copies of the inputs."""
         return self._explain(self._target)
+
+    def rehearsed(self, id: str, item: Break, cure: Cure) -> RehearsedCure:
+        """Try one cure of a break by itself."""
+        result = self.tried((cure,))
+        return RehearsedCure(
+            id=id,
+            break_id=item.id,
+            file=cure.file,
+            line=cure.line,
+            kind=cure.kind,
+            text=cure.text,
+            verdict=result.verdict,
+            checked=result.checked,
+            graphs_before=self.explained.graph_count,
+            graphs_after=result.graphs,
+            breaks_before=len(self.explained.breaks),
+            breaks_after=result.breaks,
+            code=cure.code,
+            patch=self.patch([cure]),
+        )
 
     @cached_property
     def _expected(self) -> tuple[Leaves, Leaves]:
@@ -138,10 +160,8 @@ class _Call:
         return seen[0], leaves
 
     def _explain(self, target: Any) -> Explanation:
-        nowhere = io.StringIO()
         args, kwargs = copies(self._inputs.args, self._inputs.kwargs)
-        silent = contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere)
-        with unchanged(target), silent[0], silent[1]:
+        with unchanged(target), silent():
             return explain(target, args, kwargs)
 
     def _verdict(
@@ -159,27 +179,8 @@ class _Call:
         return "cures" if is_better and not is_worse else "no help"
 
 
-def _row(id: str, break_id: str, cure: Cure, call: _Call, result: _Result) -> RehearsedCure:
-    return RehearsedCure(
-        id=id,
-        break_id=break_id,
-        file=cure.file,
-        line=cure.line,
-        kind=cure.kind,
-        text=cure.text,
-        verdict=result.verdict,
-        checked=result.checked,
-        graphs_before=call.explained.graph_count,
-        graphs_after=result.graphs,
-        breaks_before=len(call.explained.breaks),
-        breaks_after=result.breaks,
-        code=cure.code,
-        patch=call.patch([cure]),
-    )
-
-
 def _together(
-    call: _Call, tried: Sequence[tuple[RehearsedCure, Cure]]
+    call: BrokenCall, tried: Sequence[tuple[RehearsedCure, Cure]]
 ) -> tuple[list[tuple[RehearsedCure, Cure]], _Result]:
     """The first cure that helps of each break, as long as all of them together help too."""
     chosen: list[tuple[RehearsedCure, Cure]] = []

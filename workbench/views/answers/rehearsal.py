@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from workbench.analysis.opportunities.rehearsal import Rehearsal, RehearsedCure
+from workbench.analysis.opportunities.rehearsal import Rehearsal, RehearsedCure, Verdict
 from workbench.views.words.units import plural
 
 _WIDTH = 80
 _LINES = 25
+_VERDICTS: Mapping[Verdict, str] = {
+    "cures": "It helps.",
+    "explicit": "The break stays, and the code says so.",
+    "no help": "It does not help.",
+    "refused": "Not offered.",
+    "not checked": "Not checked.",
+}
 
 
 def text(found: Rehearsal) -> str:
@@ -30,6 +37,16 @@ def sentence(found: Rehearsal) -> str:
         return f"{found.name}: {now}; no cure that is known helps."
     after = f"{plural(found.graphs_after, 'graph')} and {plural(found.breaks_after, 'break')}"
     return f"{found.name}: {now}; with {', '.join(found.chosen)}: {after}, the same results."
+
+
+def tried_sentence(cure: RehearsedCure) -> str:
+    """What became of one cure: whether it helps, what is left with it, what was compared."""
+    words = _VERDICTS[cure.verdict]
+    now = left(cure)
+    if now and cure.verdict != "refused":
+        before = f"{plural(cure.graphs_before, 'graph')}, {plural(cure.breaks_before, 'break')}"
+        words += f" {before} before, now {now}."
+    return f"{words} {cure.checked}"
 
 
 def left(cure: RehearsedCure) -> str:

@@ -1,14 +1,16 @@
-"""Graph breaks with a rewrite where one is known, recompilations, guards and their sandbox."""
+"""Graph breaks with the cures that are known, recompilations, guards and their sandbox."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.analysis.cost.line_shares import line_ids
-from workbench.analysis.source.rewrites import rewrite_of
+from workbench.analysis.opportunities.rehearsal import RehearsedCure, Verdict
+from workbench.analysis.source.cures import Cure, cures_of
 from workbench.report import Guard, Node, Report
 from workbench.report.column_filter import rows_with
+from workbench.views.answers.rehearsal import tried_sentence as sentence
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import document as wire
 from workbench.views.wire.codec import row_of
@@ -17,6 +19,14 @@ _DTYPES = (
     *("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8"),
     *("bool", "complex64"),
 )
+_TONES: Mapping[Verdict, wire.Tone] = {
+    "cures": "captured",
+    "explicit": "plain",
+    "no help": "plain",
+    "refused": "break",
+    "not checked": "fallback",
+}
+_HEAD = re.compile(r"[.:] ")  # what a cure is in a few words ends there
 _ROOT = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?")
 _STEP = re.compile(r"\.\w+|\[(?:'[^']*'|\"[^\"]*\"|[^\]]*)\]|\(\)")
 _INPUT = re.compile(r"(?P<name>\w+): (?P<dtype>\w+) \[(?P<shape>[\d, ]*)\](?: on (?P<device>\S+))?")
@@ -29,7 +39,8 @@ def document(report: Report, context: ViewContext) -> Content:
     count, tensors = len(report.breaks), list(_tensors(report))
     empty = missing(report, "guards", "No guards.", "The call has nothing that could change.")
     data = {
-        "breaks": _breaks(report),
+        "breaks": _breaks(report, context),
+        "no_cures": context.no_cures,
         "guards": _guards(report, tensors),
         "sandbox": context.sandbox or _sandbox(tensors, report.request.kind),
         "recompiles": [row_of(wire.Recompile, row) for row in report.recompiles],
@@ -38,18 +49,36 @@ def document(report: Report, context: ViewContext) -> Content:
     return Content(data, count, is_problem=count > 0, empty=None if has_any else empty)
 
 
-def _breaks(report: Report) -> list[wire.Break]:
-    """Every graph break on its line."""
+def _breaks(report: Report, context: ViewContext) -> list[wire.Break]:
+    """Every graph break on its line, with its cures."""
     line_of = line_ids(report)
     return [
         row_of(
             wire.Break,
             item,
             line_id=line_of.get((item.file, item.line)),
-            rewrite=change and row_of(wire.Rewrite, change),
+            cures=[
+                _cure(cure, context.cures.get((item.id, number)))
+                for number, cure in enumerate(cures_of(report, item))
+            ],
         )
-        for item, change in ((item, rewrite_of(report, item)) for item in report.breaks)
+        for item in report.breaks
     ]
+
+
+def _cure(cure: Cure, tried: RehearsedCure | None) -> wire.Cure:
+    title, *rest = _HEAD.split(cure.text, maxsplit=1)
+    text = "".join(rest)
+    return row_of(
+        wire.Cure,
+        cure,
+        title=title.removesuffix("."),
+        text=text[:1].upper() + text[1:],
+        after=[*cure.above, *cure.after],
+        tried=None if tried is None else sentence(tried),
+        tone="plain" if tried is None else _TONES[tried.verdict],
+        patch="" if tried is None else tried.patch,
+    )
 
 
 def _guards(report: Report, tensors: Sequence[wire.Input]) -> list[wire.Guard]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from workbench.analysis.opportunities.rehearsal import RehearsedCure
 from workbench.analysis.opportunities.tried import Tried
 from workbench.report import Report
 from workbench.views.wire import document as wire
@@ -40,6 +41,10 @@ class ViewContext:
     """Whether opportunities can be tried in place."""
     tried: Mapping[str, Tried] = field(default_factory=dict)
     """What became of those that were, by their keys."""
+    no_cures: str | None = "The function is not alive here: show what `wb.explain` returned."
+    """Why no cure of a graph break can be tried in place; None where one can."""
+    cures: Mapping[tuple[str, int], RehearsedCure] = field(default_factory=dict)
+    """What became of those that were, by the break and their place among its cures."""
 
     @property
     def record(self) -> str:

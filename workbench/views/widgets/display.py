@@ -98,6 +98,7 @@ class Shown:
             no_profile=gone.no_profile,
             no_budgets=gone.no_budgets,
             can_try=gone.can_try,
+            no_cures=gone.no_cures,
         )
         html = saved_view(self.report, context, embed=options.embed, carries_bundle=carries)
         return {"text/plain": text(self.report), "text/html": html}
@@ -163,7 +164,8 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
         targets=targets,
         no_profile=no_profile,
         no_budgets=no_budgets,
-        can_try=switch is not None and hasattr(x, "try_in_background"),
+        can_try=switch is not None and getattr(x, "try_in_background", None) is not None,
+        no_cures=None if getattr(x, "live_cures", None) is not None else given.no_cures,
     )
     shown = Shown(report, here, check_guards=check, switch=switch, view=view, source=x)
     if view is not None:
@@ -197,7 +199,7 @@ def live_targets(x: Any, context: ViewContext) -> tuple[Switch | None, Targets]:
     engine = getattr(x, "retarget", None)
     present = getattr(x, "report", x).request.target
     if engine is None:
-        return None, targets_of(present, (), ONLY_A_RECORD)
+        return _for_breaks(x, context), targets_of(present, (), ONLY_A_RECORD)
     if engine.why_not is not None:
         return None, targets_of(present, (), engine.why_not)
 
@@ -215,6 +217,19 @@ def live_targets(x: Any, context: ViewContext) -> tuple[Switch | None, Targets]:
     more = (getattr(x, name, None) for name in names)
     switch = Switch(engine, context.variable, show_in_place, *more)
     return switch, targets_of(present, engine.names)
+
+
+def _for_breaks(x: Any, context: ViewContext) -> Switch | None:
+    """What tries cures of graph breaks, where a call was not compiled for them."""
+    cures = getattr(x, "live_cures", None)
+    if cures is None:
+        return None
+    trying = getattr(x, "try_in_background", None)
+    return Switch(None, context.variable, _nothing, trying=trying, cures=cures)
+
+
+def _nothing(found: Any, line: str, view: View) -> None:
+    raise UsageError("There is no other target to show.")
 
 
 def live_guards(x: Any) -> tuple[CheckGuards | None, Sandbox | None]:

@@ -9,6 +9,7 @@ from typing import Any
 import traitlets
 
 from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rehearsal import RehearsedCure
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.analysis.opportunities.tried import Tried
 from workbench.errors import UsageError
@@ -81,6 +82,11 @@ class View(Answering):
         self._context = replace(self._context, tried={**self._context.tried, key: tried})
         self.revision += 1
 
+    def learn_cure(self, key: tuple[str, int], tried: RehearsedCure) -> None:
+        """Show what became of a cure, by its break and its place there."""
+        self._context = replace(self._context, cures={**self._context.cures, key: tried})
+        self.revision += 1
+
     def renew(self, before: Report, after: Report) -> bool:
         """Show what became of the report that is shown; False when this view is closed.
 
@@ -115,6 +121,8 @@ class View(Answering):
             return self._started(str(ask), question)
         if ask == "page":
             return saved_page(self._report)
+        if ask == "cure":
+            return self._alive().cure(self, self._report, question)
         if ask == "try":
             return self._alive().attempt(self, self._opportunity(question["opportunity"]))
         if str(ask).startswith("tried:"):

@@ -1,4 +1,4 @@
-"""Compiles what a live view shows for other targets, or measures it, and shows what comes of it."""
+"""Starts what a live view asks for while its call is alive, and shows what comes of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.errors import UsageError
-from workbench.views.wire.document import Progress
+from workbench.report import Report
+from workbench.views.wire.document import CureQuestion, Progress
 from workbench.views.wire.machine import TargetQuestion
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class Switch:
     shows a result in the view; its text is the line of Python that gives the same. `measuring`
     has a `start()` of its own, after whose job the report that is shown has the times. `trying`
     starts to try an opportunity, `budgets` to look at memory budgets: the report has them then.
+    `cures` starts to try a cure of a graph break. What is None cannot be asked for.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class Switch:
         measuring: Any = None,
         trying: Callable[[Opportunity], Any] | None = None,
         budgets: Any = None,
+        cures: Any = None,
     ):
         self._engine = engine
         self._variable = variable
@@ -42,6 +45,7 @@ class Switch:
         self._measuring = measuring
         self._trying = trying
         self._budgets = budgets
+        self._cures = cures
         self._job: Any = None
         self._title, self._doing = "", "compiled"
         self._thread: threading.Thread | None = None
@@ -49,6 +53,8 @@ class Switch:
     def __call__(self, view: View, ask: str, question: TargetQuestion) -> None:
         """Start; raises `UsageError` for what cannot be compiled and while something is."""
         self._refuse_while_running()
+        if self._engine is None:
+            raise UsageError("What is shown here was not compiled: compile it with aot_compile.")
         names = question["targets"]
         if ask == "retarget":
             if len(names) != 1:
@@ -93,6 +99,20 @@ class Switch:
 
         def show() -> None:
             view.learn_trial(change.key, job.result())
+
+        self._run(view, lambda: _state(job, job.name, task="trial"), show)
+
+    def cure(self, view: View, report: Report, question: CureQuestion) -> None:
+        """Start to try a cure of a graph break; raises `UsageError` as `measure` does."""
+        self._refuse_while_running()
+        if self._cures is None:
+            raise UsageError("The function is not alive here: show what wb.explain returned.")
+        key = question["id"], question["cure"]
+        job = self._cures.start(report, *key)
+        self._job, self._title, self._doing = job, job.name, "tried"
+
+        def show() -> None:
+            view.learn_cure(key, job.result())
 
         self._run(view, lambda: _state(job, job.name, task="trial"), show)
 

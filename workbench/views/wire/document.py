@@ -179,7 +179,7 @@ class GraphHead(TypedDict):
 
 
 class Break(TypedDict):
-    """One graph break; `rewrite` is a suggested change of the line, where one is known."""
+    """One graph break, with the changes that may take it away."""
 
     id: str
     file: str
@@ -193,16 +193,31 @@ class Break(TypedDict):
     explanation: str
     hints: list[str]
     count: int
-    rewrite: Rewrite | None
+    cures: list[Cure]
 
 
-class Rewrite(TypedDict):
-    """A suggested change: what it does in a sentence, the lines before and after."""
+class Cure(TypedDict):
+    """One change: what it does, the lines before and after, all that is written for it.
+
+    `tried` says what became of it in a copy, with `tone`, and `patch` is its unified diff; they are
+    None and empty where nobody has tried it.
+    """
 
     title: str
-    why: str
+    text: str
     before: list[str]
     after: list[str]
+    code: str
+    tried: str | None
+    tone: Tone
+    patch: str
+
+
+class CureQuestion(TypedDict):
+    """Which cure is to be tried: the id of its break, and its place there."""
+
+    id: str
+    cure: int
 
 
 class Guard(TypedDict):
@@ -345,7 +360,8 @@ class Document(TypedDict):
     `file` is what the result was saved to or loaded from.
     `no_assembly` says why no kernel has code of a GPU, or is None, `no_profile` why the kernels
     cannot be measured from here, `no_budgets` why no memory budget can be tried; `has_budgets`: the
-    part `budgets:` has some. `cuda_graphs` is None where none were asked for.
+    part `budgets:` has some; `no_cures` why no cure of a break can be tried. `cuda_graphs` is None
+    where none were asked for.
     """
 
     version: int
@@ -386,6 +402,7 @@ class Document(TypedDict):
     columns: dict[str, list[ColumnSpec]]
     no_profile: str | None
     no_budgets: str | None
+    no_cures: str | None
     has_budgets: bool
 
 
@@ -525,7 +542,13 @@ class Ask(TypedDict):
     id: int
     ask: str
     question: NotRequired[
-        GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion | BudgetQuestion
+        GuardQuestion
+        | TargetQuestion
+        | RowQuestion
+        | RowsQuestion
+        | TrialQuestion
+        | BudgetQuestion
+        | CureQuestion
     ]
 
 

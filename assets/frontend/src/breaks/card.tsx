@@ -1,13 +1,14 @@
-// One graph break: the line, why it stops there, what to do, and a rewrite to copy.
+// One graph break: the line, why it stops there, what to do, and changes to try and to copy.
 
 import { useRef } from "preact/hooks";
 import type { Store } from "../store";
-import { Copy, Prose } from "../ui/basics";
+import { Copy, Message, Prose } from "../ui/basics";
 import { useReveal } from "../ui/kept";
 import { REVEAL } from "../ui/virtual";
 import { Python } from "../ui/highlight";
 import { baseName } from "../ui/words";
-import type { Break, Rewrite } from "../wire";
+import type { Break } from "../wire";
+import { Change, TryIt } from "./change";
 
 export function BreakCard({ store, item }: { store: Store; item: Break }) {
   const isSelected = store.selected.value === item.id;
@@ -59,7 +60,9 @@ export function BreakCard({ store, item }: { store: Store; item: Break }) {
           </>
         )}
       </div>
-      {item.rewrite && <Suggestion rewrite={item.rewrite} />}
+      {item.cures.map((_, at) => (
+        <Remedy key={at} store={store} item={item} at={at} />
+      ))}
     </article>
   );
 }
@@ -79,34 +82,30 @@ function Place({ store, item }: { store: Store; item: Break }) {
   );
 }
 
-function Suggestion({ rewrite }: { rewrite: Rewrite }) {
-  const cut = commonIndent([...rewrite.before, ...rewrite.after]);
+/** One change, open where it is the first. */
+function Remedy({ store, item, at }: { store: Store; item: Break; at: number }) {
+  const { title, text, tried, tone, patch, code, ...cure } = item.cures[at]!;
   return (
-    <>
-      <div>
-        <h3>{rewrite.title}</h3>
+    <details open={!at}>
+      <summary>{title}</summary>
+      {text && (
         <p>
-          <Prose text={rewrite.why} />
+          <Prose text={text} />
         </p>
-      </div>
-      <div class="flush">
-        <pre class="diff mono">
-          {rewrite.before.map((line) => (
-            <div key={`-${line}`} class="a">{`- ${line.slice(cut)}`}</div>
-          ))}
-          {rewrite.after.map((line) => (
-            <div key={`+${line}`} class="b">{`+ ${line.slice(cut)}`}</div>
-          ))}
-        </pre>
-      </div>
-      <div class="row">
-        <Copy text={rewrite.after.join("\n")} label="Copy rewrite" title="Copy the new lines" />
-      </div>
-    </>
+      )}
+      <Change {...cure} text={code} />
+      {tried === null ? (
+        <TryIt
+          store={store}
+          ask="cure"
+          question={{ id: item.id, cure: at }}
+          reason={store.doc.value!.no_cures}
+        />
+      ) : (
+        <Message note={{ title: "Tried.", text: tried, tone }}>
+          {patch && <Copy quiet text={patch} label="Copy patch" title="Copy the unified diff" />}
+        </Message>
+      )}
+    </details>
   );
-}
-
-export function commonIndent(lines: string[]): number {
-  const depths = lines.filter((line) => line.trim()).map((line) => line.search(/\S/));
-  return depths.length ? Math.min(...depths) : 0;
 }

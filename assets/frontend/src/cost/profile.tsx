@@ -1,6 +1,7 @@
 // Measuring in place: a button in the header of a live view.
 
 import { useState } from "preact/hooks";
+import { whyNot } from "../host";
 import type { Store } from "../store";
 import { chosenCost } from "./cost";
 
@@ -9,8 +10,7 @@ export function ProfileButton({ store }: { store: Store }) {
   const [error, setError] = useState<string | null>(null);
   const report = store.doc.value;
   if (!report || store.host.kind !== "live") return null;
-  const isRunning = store.host.progress.value.status === "running";
-  const why = isRunning ? "Something is still running." : report.no_profile?.replaceAll("`", "");
+  const why = whyNot(store.host, report.no_profile);
   const measure = async () => {
     if (why) return;
     setError(null);

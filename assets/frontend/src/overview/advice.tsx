@@ -1,11 +1,11 @@
 // What to do next: the changes that save most, each with its line, and tried in place.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { commonIndent } from "../breaks/card";
+import { Change, TryIt } from "../breaks/change";
 import { DiffShell } from "../diff/shell";
 import { DiffState } from "../diff/state";
 import type { Store } from "../store";
-import { Copy, Frame, Message, Prose } from "../ui/basics";
+import { Frame, Message, Prose } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { usePaneState } from "../ui/kept";
 import type { Advice as Given, DiffDocument, Opportunity, TriedChange } from "../wire";
@@ -93,59 +93,19 @@ function Row({ store, item, isOpen, turn }: RowProps) {
 }
 
 function Details({ store, item }: { store: Store; item: Opportunity }) {
-  const [error, setError] = useState<string | null>(null);
-  const isRunning = store.host.progress.value.status === "running";
-  const why = item.why_not ?? (isRunning ? "A compilation is running." : null);
-  const start = () => {
-    if (why !== null) return;
-    store.host
-      .part("try", { opportunity: item.id })
-      .catch((problem: Error) => setError(problem.message));
-  };
   return (
     <div class="more">
       <p>
         <Prose text={item.text} />
       </p>
-      <Code item={item} />
+      <Change {...item} text={item.action ?? item.after.join("\n")} />
       {!item.tried && <p>{item.saving}</p>}
       <p class="mut">{`${item.source} ${item.sure_words}`}</p>
-      {error && <Message note={{ title: "That cannot be tried.", text: error, tone: "break" }} />}
-      {item.tried && <Measured store={store} item={item} tried={item.tried} />}
-      {!item.tried && (
-        <div class="row">
-          <button
-            type="button"
-            class="btn"
-            aria-disabled={why !== null}
-            data-tip={why ?? "Compile a copy with the change and measure both"}
-            onClick={start}
-          >
-            Try it
-          </button>
-          <span class="mut">{why ?? "Compiles a copy; what is here stays as it is."}</span>
-        </div>
+      {item.tried ? (
+        <Measured store={store} item={item} tried={item.tried} />
+      ) : (
+        <TryIt store={store} ask="try" question={{ opportunity: item.id }} reason={item.why_not} />
       )}
-    </div>
-  );
-}
-
-/** The change: a small difference, arguments, or what to write. */
-function Code({ item }: { item: Opportunity }) {
-  const cut = commonIndent([...item.before, ...item.after]);
-  const text = item.action ?? item.after.join("\n");
-  if (!text) return null;
-  return (
-    <div class="row">
-      <pre class="diff mono grow">
-        {item.before.map((line) => (
-          <div key={`-${line}`} class="a">{`- ${line.slice(cut)}`}</div>
-        ))}
-        {item.before.length > 0
-          ? item.after.map((line) => <div key={`+${line}`} class="b">{`+ ${line.slice(cut)}`}</div>)
-          : text}
-      </pre>
-      <Copy quiet text={text} label="Copy" title="Copy the change" />
     </div>
   );
 }

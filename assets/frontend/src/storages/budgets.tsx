@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { bytes, plural, seconds } from "../format";
+import { whyNot } from "../host";
 import { useSince } from "../progress/progress";
 import type { Store } from "../store";
 import { Copy, Facts, Message, Prose, Segments } from "../ui/basics";
@@ -15,9 +16,8 @@ export function Budgets({ store }: { store: Store }) {
   const { has_budgets, no_budgets } = store.doc.value!;
   const [part, problem] = usePart<BudgetsPart>(store, has_budgets ? "budgets:" : null);
   const [error, setError] = useState<string | null>(null);
-  const { status, task } = store.host.progress.value;
-  const isRunning = status === "running";
-  const why = no_budgets ?? (isRunning ? "Something is still running." : null);
+  const { task } = store.host.progress.value;
+  const why = whyNot(store.host, no_budgets);
   /** Looks at all of them, or compiles one. */
   const start = (budget?: number) => {
     if (why !== null) return;
@@ -170,9 +170,7 @@ function Advisor({ store, part, why, start }: Props) {
             type="button"
             class="btn"
             aria-disabled={reason !== null}
-            data-tip={
-              reason?.replaceAll("`", "") ?? "Compile it in the background, and count its peak"
-            }
+            data-tip={reason ?? "Compile it in the background, and count its peak"}
             onClick={() => reason === null && start(row.budget)}
           >
             {`Compile ${row.budget}`}

@@ -2,6 +2,7 @@
 
 import { effect, type Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { whyNot } from "../host";
 import type { Store } from "../store";
 import { Message, Prose } from "../ui/basics";
 import { Icon } from "../ui/icons";
@@ -14,18 +15,12 @@ export function targetsOpen({ memory }: Store): Signal<boolean> {
   return memory.signal("targets", "open", () => false);
 }
 
-/** Why no other target can be compiled for at this moment, or null. */
-function whyNot(store: Store, targets: Targets): string | null {
-  if (store.host.progress.value.status === "running") return "A compilation is running.";
-  return targets.why_not;
-}
-
 /** The target in the header: it leads to the other ones. */
 export function TargetButton({ store }: { store: Store }) {
   const targets = store.doc.value?.targets;
   if (!targets) return null;
-  const why = whyNot(store, targets);
-  const words = why?.replaceAll("`", "") ?? "Compile for another target";
+  const why = whyNot(store.host, targets.why_not);
+  const words = why ?? "Compile for another target";
   return (
     <button
       type="button"
@@ -46,7 +41,7 @@ export function TargetButton({ store }: { store: Store }) {
 export function CompareButton({ store }: { store: Store }) {
   const targets = store.doc.value?.targets;
   if (!targets || targets.why_not !== null) return null;
-  const why = whyNot(store, targets);
+  const why = whyNot(store.host, targets.why_not);
   return (
     <button
       type="button"

@@ -129,8 +129,8 @@ interface MessageProps {
 
 /** A link to what a message is about. */
 export function Jump({ store, id }: { store: Store; id: string }) {
-  const rewrite = store.doc.value?.breaks.find((item) => item.id === id)?.rewrite;
-  const words = rewrite ? "See the rewrite" : `Show ${store.labelOf(id)}`;
+  const cures = store.doc.value?.breaks.find((item) => item.id === id)?.cures;
+  const words = cures?.length ? "See the rewrite" : `Show ${store.labelOf(id)}`;
   const go = (event: Event) => {
     event.stopPropagation();
     store.select(id, { pane: store.paneOf(id) });

@@ -1,0 +1,138 @@
+"""A function that a call reaches is changed in a copy: of methods, objects and helpers too."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.compiler.sources.sources import Places
+from workbench.handles.rewriting import rewritten
+
+
+@dataclass(frozen=True)
+class Line:
+    """Doubling in place of a printed line, wherever that stands in this file."""
+
+    before: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        return Places().shown(__file__)
+
+    @property
+    def line(self) -> int:
+        with open(__file__, encoding="utf-8") as lines:
+            return [each.rstrip("\n") for each in lines].index(self.before[0]) + 1
+
+    @property
+    def after(self) -> tuple[str, ...]:
+        indent = len(self.before[0]) - len(self.before[0].lstrip())
+        return (f"{' ' * indent}x = x * 2",)
+
+
+class Scored(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.score(x) + 1
+
+    def score(self, x: torch.Tensor) -> torch.Tensor:
+        print("in a method")
+        return x * self.scale
+
+
+class Twice(Scored):
+    def score(self, x: torch.Tensor) -> torch.Tensor:
+        return super().score(x) * 3
+
+
+class Callable_:
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        print("in an object")
+        return x
+
+
+class Slotted:
+    __slots__ = ()
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        print("in slots")
+        return x
+
+
+def innermost(x: torch.Tensor) -> torch.Tensor:
+    print("far inside")
+    return x
+
+
+def between(x: torch.Tensor) -> torch.Tensor:
+    return innermost(x) + 1
+
+
+def outermost(x: torch.Tensor) -> torch.Tensor:
+    return between(x) + 1
+
+
+def enclosing() -> Callable[[torch.Tensor], torch.Tensor]:
+    def inner(x: torch.Tensor) -> torch.Tensor:
+        return innermost(x)
+
+    return lambda x: inner(x) + 5
+
+
+METHOD = Line(('        print("in a method")',))
+OBJECT = Line(('        print("in an object")',))
+SLOTS = Line(('        print("in slots")',))
+INSIDE = Line(('    print("far inside")',))
+X = torch.ones(3)
+
+
+@pytest.mark.parametrize(
+    ("target", "change", "expected"),
+    [
+        pytest.param(Scored(), METHOD, 3.0, id="a method that forward calls"),
+        pytest.param(Scored().score, METHOD, 2.0, id="a bound method"),
+        pytest.param(Twice(), METHOD, 7.0, id="a method of a base class"),
+        pytest.param(torch.nn.Sequential(Scored()), METHOD, 3.0, id="a method of a part"),
+        pytest.param(Callable_(), OBJECT, 2.0, id="an object that can be called"),
+        pytest.param(outermost, INSIDE, 4.0, id="a helper of a helper"),
+        pytest.param(enclosing(), INSIDE, 7.0, id="a helper of a function in a closure"),
+        pytest.param(functools.partial(outermost, X), INSIDE, 4.0, id="a partial"),
+    ],
+)
+def test_a_line_is_changed_in_a_copy(
+    target: Any, change: Line, expected: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = () if isinstance(target, functools.partial) else (X,)
+    before = target(*args)
+    assert capsys.readouterr().out
+    made = rewritten(target, change)
+    assert made(*args).tolist() == [expected] * 3
+    assert capsys.readouterr().out == ""
+    assert torch.equal(target(*args), before)
+
+
+def test_a_copied_module_shares_its_parameters() -> None:
+    module = Scored()
+    made = rewritten(module.score, METHOD)
+    assert made.__self__.scale is module.scale
+    assert type(made.__self__) is not Scored
+    assert isinstance(made.__self__, Scored)
+
+
+def test_an_object_whose_class_cannot_be_replaced_is_refused() -> None:
+    with pytest.raises(wb.UsageError, match="A Slotted cannot be copied with another method"):
+        rewritten(Slotted(), SLOTS)
+
+
+def test_a_line_of_another_function_is_refused() -> None:
+    with pytest.raises(wb.UsageError, match="not in a function that outermost runs"):
+        rewritten(outermost, METHOD)

@@ -1,0 +1,96 @@
+"""The cures of a live call's graph breaks, each tried when a view asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rehearsal import RehearsedCure
+from workbench.analysis.opportunities.tried import Tried
+from workbench.analysis.source.cures import cures_of
+from workbench.compiler.contract.paths import Path, leaves
+from workbench.errors import UsageError
+from workbench.handles.recipe import Recipe
+from workbench.handles.rehearsing.outcomes import Inputs
+from workbench.handles.rehearsing.rehearse import BrokenCall
+from workbench.handles.trying_break import explained_call, try_break
+from workbench.number_text import plural
+from workbench.processes.background_task import BackgroundTask, Steps
+from workbench.processes.cell_thread import after_cells
+from workbench.report import Report
+
+if TYPE_CHECKING:
+    from workbench.compiler.pipeline.explain import Explanation
+
+
+_KEPT_BYTES = 16 << 20
+
+
+class LiveCures:
+    """Tries the cures of breaks that a record of this call has; small inputs are kept for it."""
+
+    def __init__(self, recipe: Recipe):
+        self._recipe = recipe
+        args, kwargs = recipe.inputs()
+        given = (leaf for _, leaf in leaves((args, kwargs), Path("call")))
+        tensors = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
+        size = sum(tensor.nbytes for tensor in tensors if tensor.layout is torch.strided)
+        self._kept = tensors if size <= _KEPT_BYTES else []
+
+    def start(self, report: Report, break_id: str, number: int) -> BackgroundTask[RehearsedCure]:
+        """Start to try one cure of a break, by its place among `cures_of` it.
+
+        Raises `UsageError` for one that there is not, and for inputs that are gone.
+        """
+        item = next((each for each in report.breaks if each.id == break_id), None)
+        cures = () if item is None else tuple(cures_of(report, item))
+        if item is None or not 0 <= number < len(cures):
+            raise UsageError(f"There is no cure {number} of a break {break_id!r} in this report.")
+        self._refuse_gone()
+
+        def work(steps: Steps) -> RehearsedCure:
+            def rehearse(args: tuple[Any, ...], kwargs: dict[str, Any]) -> RehearsedCure:
+                call = BrokenCall(self._recipe.target, Inputs(args, kwargs))
+                steps("explaining the call", 0.0)
+                found = plural(len(call.explained.breaks), "break")
+                steps(f"trying a copy, which had {found}", 0.0)
+                return call.rehearsed(f"c{number}", item, cures[number])
+
+            return self._recipe.called(rehearse)
+
+        return _task(f"a cure of line {item.line}", work)
+
+    def try_rewrite(self, found: Explanation, change: Opportunity) -> BackgroundTask[Tried]:
+        """Start to try the rewrite of a break that an explanation has; raises as `start` does."""
+        self._refuse_gone()
+        return _task(f"{change.rule} in line {change.line}", lambda steps: try_break(found, change))
+
+    def _refuse_gone(self) -> None:
+        """Raise `UsageError` for inputs that nobody holds: others could take another branch."""
+        gone = self._recipe.gone()
+        if gone:
+            raise UsageError(
+                f"The call cannot be run again: {', '.join(gone)} is gone. Keep it in a variable, "
+                "pass that, and run the cell again."
+            )
+
+
+@dataclass(frozen=True)
+class BrokenCompilation:
+    """The record of a compilation that a graph break ended, with its call."""
+
+    report: Report
+    live_cures: LiveCures
+
+    @classmethod
+    def of(cls, report: Report, fn: Any, args: Any, kwargs: Mapping[str, Any]) -> BrokenCompilation:
+        """The record of this call."""
+        return cls(report, LiveCures(explained_call(fn, tuple(args), kwargs)))
+
+
+def _task(name: str, work: Any) -> BackgroundTask[Any]:
+    return BackgroundTask(name, work, lambda thread: None, after_cells)
