@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
-from workbench.demo import Phases
+import workbench as wb
+from workbench.demo import Phases, compile_once
 
 
 def test_phases_add_up_to_the_whole_and_a_repeated_phase_is_one_row() -> None:
@@ -28,3 +30,15 @@ def test_phases_count_from_an_earlier_start() -> None:
     phases = Phases(lambda: 12.0, started=9.0)
 
     assert phases.ended("import torch") == 3.0
+
+
+def test_layers_that_are_compiled_once_are_one_part_that_is_called_for_each() -> None:
+    model = torch.nn.Sequential(*(torch.nn.Linear(4, 4) for _ in range(3)))
+    x = torch.randn(2, 4)
+    expected = model(x)
+    compile_once(model)
+    assert torch.equal(model(x), expected)
+    compiled = wb.aot_compile(model, (x,), backend="eager", grad=False)
+    called = [node.target for node in compiled.report.nodes if "invoke_subgraph" in node.target]
+    assert len(called) == 3
+    torch.testing.assert_close(compiled(x), expected)

@@ -70,8 +70,13 @@ def small_gpt2() -> Any:
     return model.eval()
 
 
-def llama(size: str = "8B", layers: int | None = None, *, cache: bool = False) -> Any:
-    """Llama 3 in bfloat16 on the `meta` device, so without weights; all its layers unless fewer."""
+def llama(
+    size: str = "8B", layers: int | None = None, *, cache: bool = False, once: bool = False
+) -> Any:
+    """Llama 3 in bfloat16 on the `meta` device, so without weights; all its layers unless fewer.
+
+    With `once` torch compiles one layer for all of them.
+    """
     import transformers
 
     logging: Any = transformers.logging
@@ -88,7 +93,23 @@ def llama(size: str = "8B", layers: int | None = None, *, cache: bool = False) -
         **{**LLAMA[size], **changed},
     )
     with torch.device("meta"):
-        return models.LlamaForCausalLM(config).to(torch.bfloat16).eval()
+        model: Any = models.LlamaForCausalLM(config).to(torch.bfloat16).eval()
+    if once:
+        compile_once(model.model.layers)
+    return model
+
+
+def compile_once(layers: Any) -> None:
+    """Have torch compile equal layers once: their class gets a forward that is marked so."""
+    original = type(layers[0])
+
+    class Layer(original):  # type: ignore[valid-type,misc]
+        @torch.compiler.nested_compile_region
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            return super().forward(*args, **kwargs)
+
+    for layer in layers:
+        layer.__class__ = Layer
 
 
 def main() -> None:

@@ -113,3 +113,21 @@ def test_it_is_ended_for_the_thread_that_it_works_for_and_for_no_other(worker: E
     first = worker.pid
     worker.kill_for(asker)  # it has its answer
     assert worker.ask("b", "echo") == ("b", first)
+
+
+RESTING = """
+from workbench.processes.messages import Done
+
+rests = []
+parent.done()
+parent.serve(lambda request: Done(len(rests)), rest=lambda: rests.append(None))
+"""
+
+
+def test_a_worker_rests_after_each_answer(program: Callable[[str], str]) -> None:
+    program(RESTING)
+    worker = Echo(job_s=60)
+    try:
+        assert [worker.ask("how often?", "echo") for _ in range(3)] == [0, 1, 2]
+    finally:
+        worker.close()

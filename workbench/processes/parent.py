@@ -62,8 +62,16 @@ class Parent:
         with self._lock:
             self._connection.send(message)
 
-    def serve(self, answer: Callable[[Any], object | None], idle_s: float = IDLE_S) -> None:
-        """Answer one request after the other until none comes; None is no answer."""
+    def serve(
+        self,
+        answer: Callable[[Any], object | None],
+        idle_s: float = IDLE_S,
+        rest: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Answer one request after the other until none comes; None is no answer.
+
+        `rest` is called after each, while the other side is at work with what it got.
+        """
         while True:
             try:
                 request = self.receive(idle_s)
@@ -76,6 +84,8 @@ class Parent:
                 found = Failed("CaptureError", words)
             if found is not None:
                 self.send(found)
+            del request, found
+            rest()
 
     @contextmanager
     def starting(self) -> Iterator[None]:

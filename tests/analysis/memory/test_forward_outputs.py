@@ -33,6 +33,14 @@ def test_in_one_line_the_last_are_kept_as_many_as_the_backward_takes() -> None:
     assert forward_outputs(report(text), TAKEN) == EXPECTED
 
 
+def test_a_part_of_the_graph_is_printed_after_it() -> None:
+    part = "class layer(Module):\n        def forward(self, a):\n            return (a,)"
+    text = (
+        f"    # y = f(x); return y\n        return (mul, relu, primals_1, relu)\n\n        {part}\n"
+    )
+    assert forward_outputs(report(text), TAKEN) == EXPECTED
+
+
 def test_a_list_in_a_line() -> None:
     assert forward_outputs(report("return [mul, None]"), ()) == [("mul", False), ("None", False)]
 

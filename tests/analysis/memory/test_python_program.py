@@ -112,6 +112,36 @@ def test_a_part_runs_in_the_place_of_its_call() -> None:
     ]
 
 
+def test_what_a_function_of_the_program_is_called_with_lives_until_then() -> None:
+    program = read(
+        "a, b = args\n"
+        "layer0_args = [a, b, reinterpret_tensor(b, (1, ), (1, ), 0)]\n"
+        "del a\n"
+        "buf0 = layer0(layer0_args)\n"
+        "buf1 = buf0[0]\n"
+        "buf2 = buf0[1]\n"
+        "del buf0\n"
+        "return (buf1, buf2, )",
+        "def layer0(args):\n"
+        "    layer0_arg0, layer0_arg1, layer0_arg2 = args\n"
+        "    args.clear()\n"
+        "    layer0_buf0 = empty_strided_cpu((2,), (1,), torch.int8)\n"
+        "    return (layer0_buf0, reinterpret_tensor(layer0_arg0, (1, ), (1, ), 0), None, )\n",
+    )
+    assert program.calls == 1
+    assert list(program.events) == [
+        Take(("a", "b")),
+        Call("layer0", "buf0", (1, 2)),
+        Share("buf0[1]", "a"),
+        Drop("a"),
+        Share("buf1", "buf0", 0),
+        Share("buf2", "buf0[1]"),
+        Drop("buf0[1]"),
+        Drop("buf0"),
+        Give(("buf1", "buf2")),
+    ]
+
+
 def test_a_check_that_only_raises_is_no_branch() -> None:
     assert read("if not (u0 >= 0):\n    raise RuntimeError('u0')").branches == 0
 

@@ -122,3 +122,31 @@ def test_arguments_results_and_errors_pass_through():
     assert (divide.__name__, divide.__doc__) == ("divide", "Divide.")
     with pytest.raises(ZeroDivisionError):
         divide(1, by=0)
+
+
+OWN_PROCESS = """
+import gc
+from workbench.compiler.internals.cpython_costs import collect_in_pauses, nothing_collected
+started = []
+gc.callbacks.append(lambda phase, info: started.append(info["generation"]))
+with nothing_collected():
+    imported = [[] for _ in range(100_000)]
+print(len(started), gc.isenabled(), gc.get_freeze_count() > 100_000)
+collect_in_pauses()
+made = [[] for _ in range(100_000)]
+print(len(started))
+loop = []
+loop.append(loop)
+del loop
+print(gc.collect(), gc.get_count()[0] < 1000)
+"""
+
+
+def test_a_process_of_our_own_collects_neither_what_it_imports_nor_while_it_works():
+    done = subprocess.run(
+        [sys.executable, "-c", OWN_PROCESS], capture_output=True, text=True, timeout=100, check=True
+    )
+    imported, worked, rested = done.stdout.splitlines()
+    assert imported.split() == ["0", "True", "True"]
+    assert worked == "0"
+    assert rested.split() == ["1", "True"]

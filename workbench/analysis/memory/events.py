@@ -79,7 +79,8 @@ class Program:
 
     Sizes that were left open have the value that they had when it was compiled: `is_sized_by_hint`
     says that there are some. `branches` counts what is chosen while it runs, loops too; it is
-    left out, as are `unread` lines.
+    left out, as are `unread` lines. `calls` are those of functions of its own, such as layers that
+    were compiled once, which are not followed.
     """
 
     events: tuple[Event, ...]
@@ -88,6 +89,7 @@ class Program:
     is_sized_by_hint: bool
     branches: int
     unread: int = 0
+    calls: int = 0
 
 
 ITEM_BYTES = {

@@ -13,6 +13,7 @@ _DESCRIBED = "AOTOutput("
 _TANGENT = "tangents_"
 _NAMES = re.compile(r"[(\[]\s*(?:[A-Za-z_]\w*\s*,\s*)*[A-Za-z_]\w*\s*,?\s*[)\]]")
 _NAME = re.compile(r"\w+")
+_RETURN = re.compile(r"^\s*return ", re.MULTILINE)
 
 
 def forward_outputs(report: Report, taken: Sequence[str]) -> list[tuple[str, bool]]:
@@ -36,8 +37,12 @@ def forward_outputs(report: Report, taken: Sequence[str]) -> list[tuple[str, boo
 
 
 def _lines_of_return(text: str) -> Iterator[tuple[str, str]]:
-    """The code and the comment of each line of the last return, up to its closing bracket."""
-    _, _, tail = text.rpartition("return ")
+    """The code and the comment of each line of the first return, up to its closing bracket.
+
+    Those of the graph's parts come after it.
+    """
+    found = _RETURN.search(text)
+    tail = text if found is None else text[found.end() :]
     depth = 0
     for line in tail.splitlines():
         code, _, comment = line.partition("#")

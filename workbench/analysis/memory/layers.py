@@ -57,7 +57,7 @@ class LayerRow:
     makes_peak: bool
 
 
-Signatures = Mapping[tuple[str, int], object]
+Signatures = Mapping[tuple[str, int], tuple[object, ...]]
 """By list and number what a layer does."""
 
 

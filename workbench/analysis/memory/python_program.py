@@ -23,6 +23,7 @@ from workbench.analysis.memory.events import (
     strided_bytes,
 )
 from workbench.analysis.memory.line_events import MADE, NO_KERNELS, VIEWS, example, line_events
+from workbench.analysis.memory.own_functions import Passed, memory_of, own_functions
 from workbench.analysis.memory.python_lines import function_blocks, units
 
 _EXAMPLES = ("get_args", "benchmark_compiled_module")  # before torch 2.13 it is in the latter
@@ -60,10 +61,13 @@ def read_python_program(text: str) -> Program | None:
             functions[name] = units(blocks[name], lambda line: line_events(line, hints))
     if "call" not in functions:
         return None
-    reader = _Reader(functions, dict(hints))
+    own = own_functions(text, blocks.keys(), lambda line: line_events(line, hints))
+    reader = _Reader(functions, dict(hints), own)
     events = tuple(reader.body(functions["call"]))
     symbols = {name for name in reader.sizes if name not in hints}
-    return Program(events, input_bytes, reader.sizes, bool(symbols), reader.branches)
+    return Program(
+        events, input_bytes, reader.sizes, bool(symbols), reader.branches, calls=reader.calls
+    )
 
 
 def _examples(blocks: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
@@ -101,7 +105,12 @@ def _example(node: ast.stmt) -> tuple[tuple[str, int, bool], ...]:
 class _Reader:
     functions: Mapping[str, Sequence[_Unit]]
     sizes: dict[str, int]
+    own: Mapping[str, Passed] = field(default_factory=dict)  # they are called and not followed
     branches: int = 0
+    calls: int = 0
+    given: tuple[str | None, ...] | None = None  # the arguments of the next call of one of those
+    dropped: tuple[Event, ...] = ()
+    passed: dict[str, Mapping[int, str]] = field(default_factory=dict)
     lists: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def body(self, statements: Sequence[_Unit]) -> Iterator[Event]:
@@ -111,7 +120,7 @@ class _Reader:
     def statement(self, node: _Unit) -> Iterator[Event]:
         match node:
             case tuple():
-                yield from node
+                yield from self.line(node)
             case ast.With():
                 yield from self.body(node.body)
             case ast.If() if not all(isinstance(part, ast.Raise) for part in node.body):
@@ -123,7 +132,7 @@ class _Reader:
                     Drop(target.id) for target in node.targets if isinstance(target, ast.Name)
                 )
             case ast.Return(value=ast.Tuple(elts=values) | ast.List(elts=values)):
-                yield Give(tuple(map(_base, values)))
+                yield Give(tuple(map(memory_of, values)))
             case ast.Expr(value=ast.Call() as call):
                 yield from self.called(call, None)
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
@@ -131,6 +140,31 @@ class _Reader:
                 yield from self.unpacked(names, value)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 yield from self.assigned(name, value)
+
+    def line(self, events: tuple[Event, ...]) -> Iterator[Event]:
+        match events:
+            case (Call(kernel=function, result=str(name)),) if function in self.own:
+                yield from self.own_call(function, name)
+            case (Share(name=name, base=base, part=int(part)),) if part in self.passed.get(
+                base, ()
+            ):
+                yield from (Share(name, f"{base}[{part}]"), Drop(f"{base}[{part}]"))
+            case _ if self.given is not None and all(isinstance(e, Drop) for e in events):
+                self.dropped += events  # the list of arguments still refers to them
+            case _:
+                yield from events
+
+    def own_call(self, function: str, name: str) -> Iterator[Event]:
+        """A part that is not followed: its arguments live until it is called, and what it gives."""
+        arguments = dict(enumerate(self.given or ()))
+        not_made = {n: arg for n, arg in enumerate(self.own[function]) if arg is not None}
+        passed = {n: base for n, arg in not_made.items() if (base := arguments.get(arg))}
+        self.passed[name] = passed
+        yield Call(function, name, tuple(n for n, a in not_made.items() if n in passed or a < 0))
+        yield from (Share(f"{name}[{n}]", base) for n, base in passed.items())
+        yield from self.dropped
+        self.calls += 1
+        self.given, self.dropped = None, ()
 
     def unpacked(self, names: tuple[str, ...], value: ast.expr) -> Iterator[Event]:
         """`a, b = args`, or the outputs of a part of the program, which runs in its place."""
@@ -164,6 +198,8 @@ class _Reader:
                 yield Share(name, base)
             case ast.Subscript(value=ast.Name(id=base), slice=ast.Constant(value=int(part))):
                 yield Share(name, base, part)
+            case ast.List(elts=values) if name.removesuffix("_args") in self.own:
+                self.given = tuple(map(memory_of, values))
             case ast.List(elts=values):
                 self.lists[name] = tuple(filter(None, map(_name, values)))
                 yield Hold(self.lists[name])
@@ -194,13 +230,6 @@ class _Reader:
         elif name.startswith(MADE):
             absent = next((parts for n, parts in _WITHOUT_MEMORY.items() if n in function), None)
             yield Call(function, name, _masked(call) if absent is None else absent)
-
-
-def _base(value: ast.expr) -> str | None:
-    """The name behind one output, also behind a view of it."""
-    if isinstance(value, ast.Call) and _name(value.func) == "reinterpret_tensor":
-        return _name(value.args[0])
-    return _name(value)
 
 
 def _masked(call: ast.Call) -> tuple[int, ...]:

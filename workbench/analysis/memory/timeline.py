@@ -153,7 +153,8 @@ class _Reader:
             kernels,
             tuple(self._saved),
             tuple(self._notes),
-            not self._walk.unknown and not any(p.branches or p.unread for p in self._programs),
+            not self._walk.unknown
+            and not any(p.branches or p.unread or p.calls for p in self._programs),
             any(program.is_sized_by_hint for program in self._programs),
             {
                 (number, name): row
@@ -183,6 +184,11 @@ class _Reader:
             self._notes.append("sizes that were left open are those of the call that was compiled")
         if any(program.branches for program in self._programs):
             self._notes.append("what branches and loops that are chosen at run time allocate")
+        calls = sum(program.calls for program in self._programs)
+        if calls:
+            self._notes.append(
+                f"what {plural(calls, 'call')} of parts that were compiled once hold while they run"
+            )
         unread = sum(program.unread for program in self._programs)
         if unread:
             self._notes.append(

@@ -18,6 +18,7 @@ from workbench.analysis.opportunities.launching import (
     independent_kernels,
     products_with_neighbours,
 )
+from workbench.analysis.opportunities.layers import layers_compiled_one_by_one
 from workbench.analysis.opportunities.numbers import float64_that_creeps_in, half_precision, tf32
 from workbench.analysis.opportunities.operators import (
     attention_by_hand,
@@ -55,6 +56,7 @@ RULES: tuple[Rule, ...] = (
     converted_weights,
     parts_that_hold_the_whole,
     evaluated_again,
+    layers_compiled_one_by_one,
 )
 """Every rule; each has a test where it helps by measurement, and one where it is silent.
 

@@ -17,6 +17,7 @@ from workbench.compiler.sources.stages import PARENTS, RETRACED, STAGE_OF
 from workbench.report import Graph, Node, Table, TextWriter
 
 PANE = "graphs"
+_LAST = "after_post_grad"
 _COLUMNS = tuple(f.name for f in fields(Node))
 
 
@@ -176,11 +177,18 @@ class GraphRecorder:
                     return graph
         return None
 
-    def lowered(self, module: Any = None) -> KeptGraph | None:
-        """The graph that is being lowered: the last one after the post-grad passes."""
+    def lowered(self, module: Any = None, *, is_part: bool = False) -> KeptGraph | None:
+        """The graph that is being lowered: the last one after the post-grad passes.
+
+        A part of it, which torch prints with the whole, is kept as a graph of its own: its nodes
+        may have the names of others.
+        """
+        if is_part:
+            self._print(_LAST, module)
+            return self.graphs[-1]
         wanted = _id(module)
         for graph in reversed(self.graphs):
-            if graph.stage == "after_post_grad" and (not wanted or graph.module == wanted):
+            if graph.stage == _LAST and (not wanted or graph.module == wanted):
                 return graph
         return self.lowered() if wanted else None
 

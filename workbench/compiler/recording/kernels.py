@@ -87,7 +87,7 @@ class KernelRecorder:
         call = f" {len(self._kernels)}" if is_extern else ""  # each library call is a row
         key = (lowered.id, name + call)
         kernel = self._kernels.setdefault(key, _Kernel(name, lowered, is_extern))
-        kernel.calls += 1
+        kernel.calls += lowered.times
         if is_extern:
             snodes = [schedule.get_operation_name()]
             origins = sorted(origins_of(schedule), key=lambda n: str(n.name))
@@ -96,6 +96,7 @@ class KernelRecorder:
             snodes = [part.get_name() for part in parts]
             origins = fx_nodes(parts)
             self._lines.on_kernel(lowered.id, name, is_defined=False)
+        origins = lowered.of_it(origins)
         kernel.first = kernel.first or tuple(snodes)
         kernel.snodes += [s for s in snodes if s not in kernel.snodes]
         for node in origins:
@@ -129,7 +130,8 @@ class KernelRecorder:
 
     def _on_wrapper(self, record: Record) -> None:
         known = self._cached
-        lowered = known or next(reversed(self._lowering.lowered), None)
+        wholes = (low for low in reversed(self._lowering.lowered) if not low.is_part)
+        lowered = known or next(wholes, None)
         lowered = lowered or Lowered(f"c{len(self.wrappers)}", None, is_backward=False)
         text = self._texts.add(self._places.shared(record.payload or ""))
         number, sizes = f"w{len(self.wrappers)}", lowered.sizes

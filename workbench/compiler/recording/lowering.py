@@ -19,6 +19,7 @@ from workbench.report import Buffer, Link, SchedulerNode
 from workbench.report.lowering import Lowering
 
 PANE = "scheduler_nodes"
+_INVOKED = "invoke_subgraph"
 _KINDS = {
     "ExternKernelSchedulerNode": "extern",
     "NopKernelSchedulerNode": "nop",
@@ -32,17 +33,34 @@ _KINDS = {
 
 @dataclass
 class Lowered:
-    """One graph in Inductor's scheduler; `graph` is its FX graph, when that was recorded."""
+    """One graph in Inductor's scheduler; `graph` is its FX graph, when that was recorded.
+
+    A part of another graph is called `times` by one call of the whole; `own` is the identity of
+    its graph, since the nodes around it count as origins too, under names that it has as well.
+    """
 
     id: str
     graph: KeptGraph | None
     is_backward: bool
+    own: int | None = None
+    times: int = 1
     before: list[SchedulerNode] = field(default_factory=list)
     after: list[SchedulerNode] = field(default_factory=list)
     buffers: list[Buffer] = field(default_factory=list)
     lowerings: list[Lowering] = field(default_factory=list)
     lines: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     sizes: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is a part of another graph."""
+        return self.own is not None
+
+    def of_it(self, origins: list[Any]) -> list[Any]:
+        """Those of FX nodes that are nodes of this graph."""
+        if self.own is None:
+            return origins
+        return [node for node in origins if id(node.graph) == self.own]
 
     def fx_ids(self, names: Iterable[str]) -> tuple[str, ...]:
         """The ids of FX nodes of this graph; names that it does not have are left out."""
@@ -84,9 +102,14 @@ class LoweringRecorder:
 
     def _before_fusion(self, nodes: Any) -> None:
         graph = tp.VIRTUALIZED.get().graph
-        kept = self._graphs.lowered(graph.module)
+        around = getattr(graph, "parent", None)
+        kept = self._graphs.lowered(graph.module, is_part=around is not None)
         id_ = f"i{len(self.lowered)}"
         lowered = Lowered(id_, kept, bool(graph.is_backward))
+        if around is not None:
+            outer = self._by_graph.get(id(around))
+            lowered.own = id(graph.module.graph)
+            lowered.times = _calls_of(graph.module, around.module) * (outer.times if outer else 1)
         self.lowered.append(lowered)
         self._by_graph[id(graph)] = lowered
         lowered.lowerings = [
@@ -106,7 +129,7 @@ class LoweringRecorder:
     def _node(self, node: Any, lowered: Lowered, phase: str) -> SchedulerNode:
         name = node.get_name()
         members = tuple(n.get_name() for n in node.get_nodes())
-        origins = fx_nodes(node.get_nodes())
+        origins = lowered.of_it(fx_nodes(node.get_nodes()))
         if phase == "before":
             lowered.lines[name] = self._graphs.lines(origins)
         device = node.get_device()
@@ -152,6 +175,18 @@ def origins_of(node: Any) -> list[Any]:
     """The FX nodes behind one IR node; for a library call the one that it computes."""
     exact = node.get_origin_node() if not hasattr(node, "data") else None
     return [exact] if exact is not None else list(node.get_origins())
+
+
+def _calls_of(part: Any, module: Any) -> int:
+    """How often a graph calls a part that it has once; 1 for a branch or the body of a loop."""
+    attributes = module.graph.find_nodes(op="get_attr")
+    users = [
+        user
+        for node in attributes
+        if getattr(module, str(node.target), None) is part
+        for user in node.users
+    ]
+    return max(1, sum(str(user.target) == _INVOKED for user in users))
 
 
 def _open_sizes(module: Any) -> Iterator[tuple[str, int]]:

@@ -6,11 +6,13 @@ its top.
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from workbench.compiler.internals.cpython_costs import collect_in_pauses, nothing_collected
 from workbench.compiler.virtual_gpu.device import native_hooks
 from workbench.processes.messages import Done
 from workbench.processes.parent import Parent
@@ -59,7 +61,7 @@ class Stoppable:
 
 def main(parent: Parent) -> None:
     """Serve the process at the other end until it goes away."""
-    with parent.starting():
+    with parent.starting(), nothing_collected():
         no_training = native_hooks.load_before_torch(Settings.from_environment())
         from workbench.compiler.virtual_gpu.building import build_job
         from workbench.compiler.virtual_gpu.compiling import compile_job, import_compiler
@@ -79,4 +81,5 @@ def main(parent: Parent) -> None:
         return compile_job(job, parent, no_training, stoppable)
 
     parent.done()
-    parent.serve(answer)
+    collect_in_pauses()
+    parent.serve(answer, rest=gc.collect)
