@@ -13,7 +13,7 @@ BIN := .venv/bin
 NEWEST := .venv-newest/bin
 FRONTEND := assets/frontend
 # the notebooks of `make test`: two that a newcomer reads first; `make test-all` runs all
-SHORT := $(foreach number,01 13,$(wildcard notebooks/$(number)_*.ipynb))
+SHORT := $(foreach number,01,$(wildcard notebooks/$(number)_*.ipynb))
 # whole files in three processes: a test waits for compilers, for kernels that start, for a browser
 THREE := -n 3 --dist loadgroup --max-worker-restart 0
 CONSTRAINED := install --quiet --constraint constraints.txt
