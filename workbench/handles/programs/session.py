@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
 from typing import Any, Literal, Self, TypeVar
 
 from workbench.compiler.session.recording import SessionRecorder
@@ -104,6 +105,10 @@ class LiveSession(Session):
         if recorder is None or not recorder.is_running:
             return Session(self.header, self.tables, self.reports)
         return Session(recorder.header(), recorder.so_far(), recorder.reports())
+
+    def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
+        """A page of what there is now, read once: every look at the tables makes them anew."""
+        return Session(self.header, self.tables, self.reports).to_html(path, redact=redact)
 
     @property
     def reports(self) -> Mapping[int, Report]:
