@@ -242,3 +242,18 @@ def test_a_module_that_cannot_be_stored_is_handed_over_later(tmp_path: Path) -> 
     torch.testing.assert_close(wb.load(tmp_path / "a.aot", module=model)(ids), model(ids))
     with pytest.raises(wb.ArtifactError, match="Save with weights='later' and hand the module"):
         compiled.save(tmp_path / "b.aot", weights="inside")
+
+
+def test_the_record_in_a_file_is_read_by_who_looks_at_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = roundtrip(compile_eager(scaled, (X,)), tmp_path / "a.aot")
+    read: list[bytes] = []
+    from_bytes = wb.Report.from_bytes
+    monkeypatch.setattr(wb.Report, "from_bytes", lambda c: (read.append(c), from_bytes(c))[1])
+    loaded(X)
+    assert loaded.name == "scaled"
+    assert read == []
+    assert len(loaded.report.guards) > 0
+    assert loaded.report is loaded.report
+    assert len(read) == 1

@@ -83,14 +83,15 @@ def load(
     >>> torch.equal(loaded(x), f(x))
     True
     """
-    from workbench.artifacts.archive.file_kinds import open_any
+    from workbench.artifacts.archive.file_kinds import is_package, open_any
     from workbench.artifacts.archive.file_objects import with_path
-    from workbench.handles.load_package import is_package, load_package
 
     def opened(path: str | PathLike[str]) -> Compiled | Package | LoadedVariants:
         if is_package(path):
             _only_for(".aot", external_data=external_data, f_globals=f_globals)
             _only_for(".aotv", on_miss=on_miss)
+            from workbench.handles.load_package import load_package
+
             return load_package(
                 path,
                 module=module,

@@ -14,20 +14,21 @@ from torch.compiler import is_compiling
 
 from workbench.compiler.contract.calling import FastCheck, caller
 from workbench.compiler.contract.guard_policy import fast_guard
-from workbench.compiler.contract.guard_sandbox import Example, GuardSandbox
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ContractError
 from workbench.handles.other_targets import OtherTargets
-from workbench.report import Report
 
 if TYPE_CHECKING:
     from workbench.analysis.memory.memory import Memory
+    from workbench.compiler.contract.guard_sandbox import Example, GuardSandbox
     from workbench.handles.live_profile import LiveProfile
     from workbench.handles.recipe import Recipe
     from workbench.handles.verify import Verification
     from workbench.processes.messages import ProgressCallback
+    from workbench.report import Report
     from workbench.report.profile import Profile
+    from workbench.report.report_holder import LateReport
 
 
 class Compiled(OtherTargets):
@@ -41,7 +42,7 @@ class Compiled(OtherTargets):
         self,
         aot_fn: Any,
         plan: CallPlan,
-        report: Report,
+        report: Report | LateReport,
         *,
         original: Callable[..., Any] | None = None,
         example: Example | None = None,
@@ -57,7 +58,7 @@ class Compiled(OtherTargets):
         self._original = original
         self._example = example
         self.recipe = recipe
-        self.report = report
+        self._report = report
         self._checked = True
         self._call = self._build_call()
         self._traced = self._for_tracing()
@@ -114,6 +115,8 @@ class Compiled(OtherTargets):
     @cached_property
     def guard_sandbox(self) -> GuardSandbox:
         """Other inputs to try against the guards, without running anything."""
+        from workbench.compiler.contract.guard_sandbox import GuardSandbox
+
         return GuardSandbox(self._aot_fn._artifacts, self._plan, self._example)
 
     @cached_property

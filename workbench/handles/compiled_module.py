@@ -11,11 +11,12 @@ from workbench.compiler.contract.callables import compiled_parts
 from workbench.compiler.contract.plan import CallPlan
 from workbench.errors import UsageError
 from workbench.handles.compiled import Compiled
-from workbench.report import Report
 
 if TYPE_CHECKING:
     from workbench.compiler.pipeline.pipeline import CompiledCode
     from workbench.handles.recipe import Recipe
+    from workbench.report import Report
+    from workbench.report.report_holder import LateReport
 
 
 class CompiledModule(Compiled, torch.nn.Module):
@@ -25,7 +26,9 @@ class CompiledModule(Compiled, torch.nn.Module):
     so that it can stand where the original stood and a state_dict of either fits the other.
     """
 
-    def __init__(self, aot_fn: Any, plan: CallPlan, report: Report, **rest: Any) -> None:
+    def __init__(
+        self, aot_fn: Any, plan: CallPlan, report: Report | LateReport, **rest: Any
+    ) -> None:
         # the tables of the original in place of new ones, which Module.__init__ would make
         live = vars(plan.receiver[0])
         own = vars(torch.nn.Module()).keys() - {"training"}
@@ -105,7 +108,7 @@ class CompiledModule(Compiled, torch.nn.Module):
         )
 
 
-def compiled_as(aot_fn: Any, plan: CallPlan, report: Report, **rest: Any) -> Compiled:
+def compiled_as(aot_fn: Any, plan: CallPlan, report: Report | LateReport, **rest: Any) -> Compiled:
     """A `CompiledModule` for a module that is called itself, else a plain `Compiled`."""
     is_module = plan.kind == "module" and bool(plan.receiver)
     chosen = CompiledModule if is_module else Compiled

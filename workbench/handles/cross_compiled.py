@@ -41,7 +41,7 @@ class CrossCompiled(OtherTargets):
         program: Program | NoProgram,
         recipe: Recipe | None = None,
     ):
-        self.report = report
+        self._report = report
         self.gpu = gpu
         self.original = original
         self.program = program

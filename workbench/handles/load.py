@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.archive.file_kinds import OpenedFile
-from workbench.compiler.aot_files.file_tables import with_file_later
 from workbench.compiler.aot_files.loading import LoadedArtifact, load_artifact
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.plan import CallPlan
@@ -16,7 +15,10 @@ from workbench.compiler.contract.specialized_values import SpecializedValues
 from workbench.errors import ArtifactError
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_module import compiled_as
-from workbench.report import Report, Request
+from workbench.report.report_holder import LateReport
+
+if TYPE_CHECKING:
+    from workbench.report import Report
 
 
 def load_compiled(
@@ -51,9 +53,8 @@ def load_compiled(
         f_globals=f_globals,
         handed_over=tuple(external_data or ()),
     )
-    report = loaded.report or Report(request=Request(name=contract["name"]))
     original = receiver if plan.kind == "module" else None
-    report = with_file_later(report, path, loaded.digest)
+    report = LateReport(contract["name"], lambda: _report(loaded, path, contract["name"]))
     compiled = compiled_as(loaded.callable, plan, report, original=original)
     problems = plan.specialized.mismatches({}, arguments=False)
     if problems:
@@ -73,6 +74,17 @@ def _from_torch(path: Path, loaded: LoadedArtifact, receiver: Any | None) -> Com
         state=None,
         receiver=() if receiver is None else (receiver,),
     )
-    report = Report(request=Request(name=path.stem, kind="file of torch"))
-    report = with_file_later(report, path, loaded.digest)
+    kind = "file of torch"
+    report = LateReport(path.stem, lambda: _report(loaded, path, path.stem, kind))
     return Compiled(loaded.callable, plan, report)
+
+
+def _report(
+    loaded: LoadedArtifact, path: str | PathLike[str], name: str, kind: str = "function"
+) -> Report:
+    """The record in the file, or one that says no more than what was loaded, with the file."""
+    from workbench.compiler.aot_files.file_tables import with_file_later
+    from workbench.report import Report, Request
+
+    report = loaded.report or Report(request=Request(name=name, kind=kind))
+    return with_file_later(report, path, loaded.digest)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, open_file
+from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
@@ -21,20 +21,6 @@ from workbench.file_path import file_path
 if TYPE_CHECKING:
     from workbench.artifacts.preflight.package_variants import VariantFit
     from workbench.handles.package import Package
-
-_HEADER = 30  # bytes before the name of a zip file's member
-
-
-def is_package(path: str | PathLike[str]) -> bool:
-    """Whether a file looks like a `.pt2`: a zip whose members lie in a folder.
-
-    Only a first look, so that the right loader opens it; that one checks everything.
-    """
-    with open_file(path) as file:
-        header = file.read(_HEADER)
-        if len(header) < _HEADER or header[:4] != b"PK\3\4":
-            return False
-        return b"/" in file.read(int.from_bytes(header[26:28], "little"))
 
 
 def load_package(

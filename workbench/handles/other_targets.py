@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from workbench.number_text import plural
-from workbench.report import Report
-from workbench.report.report_holder import ReportHolder
+from workbench.report.report_holder import LateReport, ReportHolder
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
@@ -22,13 +21,21 @@ if TYPE_CHECKING:
     from workbench.handles.recipe import Recipe, Retarget
     from workbench.processes.background_task import BackgroundTask
     from workbench.processes.messages import ProgressCallback
+    from workbench.report import Report
 
 
 class OtherTargets(ReportHolder):
     """Base of what `aot_compile` returns; `recipe` is None for what came from a file."""
 
-    report: Report
+    _report: Report | LateReport
     recipe: Recipe | None
+
+    @property
+    def report(self) -> Report:
+        """The record of the compilation; that of a file is read at the first look."""
+        if isinstance(self._report, LateReport):
+            self._report = self._report.read()
+        return self._report
 
     def __repr__(self) -> str:
         """A short stable summary: no times, no addresses."""
@@ -45,7 +52,9 @@ class OtherTargets(ReportHolder):
     @property
     def name(self) -> str:
         """The name of the function or module."""
-        return self.report.request.name
+        return (
+            self._report.name if isinstance(self._report, LateReport) else self.report.request.name
+        )
 
     @property
     def target(self) -> str:
@@ -54,7 +63,7 @@ class OtherTargets(ReportHolder):
 
     def update(self, report: Report) -> None:
         """From now on this is the report, for instance with what became of it in a file."""
-        before, self.report = self.report, report
+        before, self._report = self.report, report
         self._notify(before, report)
 
     @cached_property

@@ -38,5 +38,12 @@ def _picked(
 def linked_pairs(report: Report, relation: str) -> Iterator[tuple[str, str]]:
     """Both ends of every link of one relation."""
     columns = report.links.columns
-    ends = zip(columns.get("a", ()), columns.get("b", ()), strict=True)
-    return compress(ends, map(relation.__eq__, columns.get("relation", ())))
+    a, b, relations = (columns.get(name, ()) for name in ("a", "b", "relation"))
+    count = relations.count(relation)
+    if not count:
+        return iter(())
+    first = relations.index(relation)
+    own = slice(first, first + count)
+    if relations[own].count(relation) == count:  # they stand together
+        return zip(a[own], b[own], strict=True)
+    return compress(zip(a, b, strict=True), map(relation.__eq__, relations))

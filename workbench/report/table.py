@@ -6,7 +6,7 @@ import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cache
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
@@ -27,7 +27,9 @@ def _tuple_columns(row_type: Any) -> frozenset[str]:
 
 def freeze(value: Any) -> Any:
     """Lists, which JSON made of tuples, as tuples again."""
-    return tuple(freeze(v) for v in value) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    return tuple(map(freeze, value)) if list in map(type, value) else tuple(value)
 
 
 @dataclass(frozen=True)
@@ -91,3 +93,20 @@ class Table(Generic[Row]):
             else:
                 columns[f.name] = [None if f.default is MISSING else f.default] * length
         return cls(row_type, columns, int(data.get("omitted", 0)))
+
+
+@dataclass(frozen=True)
+class KeptRows(Table[Row]):
+    """A table whose rows are made once, by the first who asks for them."""
+
+    @classmethod
+    def of_table(cls, table: Table[Row]) -> KeptRows[Row]:
+        """The same table."""
+        return cls(table.row_type, table.columns, table.omitted)
+
+    @cached_property
+    def _rows(self) -> tuple[Row, ...]:
+        return tuple(super().__iter__())
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows)

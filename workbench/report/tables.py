@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, overload
 
 import workbench.report.file_rows as file_rows
@@ -10,7 +11,7 @@ import workbench.report.machine_rows as machine_rows
 import workbench.report.memory_rows as memory_rows
 import workbench.report.rows as rows
 from workbench.report.lowering import Lowering
-from workbench.report.table import Table
+from workbench.report.table import KeptRows, Table
 
 Row = TypeVar("Row")
 
@@ -37,14 +38,34 @@ class TableOf(Generic[Row]):
     def __get__(self, record: Tables | None, owner: type) -> TableOf[Row] | Table[Row]:
         if record is None:
             return self
+        kept: dict[str, Table[Row]] | None = vars(record).get("_kept")
+        if kept is not None and self.name in kept:
+            return kept[self.name]
         found = record.tables.get(self.name)
-        return Table.of(self.row_type) if found is None else found
+        table = Table.of(self.row_type) if found is None else found
+        return table if kept is None else kept.setdefault(self.name, KeptRows.of_table(table))
 
 
 class Tables:
     """Base of a report: its tables by name, in the order in which they are listed."""
 
     tables: Mapping[str, Table[Any]]
+
+    @contextmanager
+    def rows_kept(self) -> Iterator[None]:
+        """Make the rows of each table once while the block runs, however often they are asked for.
+
+        A view asks for the kernels dozens of times. Columns take a fifth of the memory, so that
+        rows are not kept for longer.
+        """
+        if "_kept" in vars(self):
+            yield
+            return
+        vars(self)["_kept"] = {}
+        try:
+            yield
+        finally:
+            vars(self).pop("_kept", None)
 
     sources = TableOf(rows.Source, "The user's functions that were traced.")
     graphs = TableOf(rows.Graph, "FX graphs of every stage, in the order in which they appeared.")

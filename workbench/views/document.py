@@ -12,12 +12,17 @@ from workbench.views.panes.registry import PANES
 from workbench.views.tables.columns import COLUMNS, specs
 from workbench.views.wire import document as wire
 from workbench.views.wire.codec import row_of
+from workbench.views.wire.no_collection import no_collection
 from workbench.views.words.units import plural
 
 
 def document(report: Report, context: ViewContext | None = None) -> wire.Document:
     """Everything that a view shows at rest."""
-    here = context or ViewContext()
+    with no_collection(), report.rows_kept():
+        return _document(report, context or ViewContext())
+
+
+def _document(report: Report, here: ViewContext) -> wire.Document:
     verdict, tone = _verdict(report)
     contents = [(pane, pane.document(report, here)) for pane in PANES]
     omitted = {name: report.tables[name].omitted for name in TABLES if name in report.tables}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from workbench.analysis.source.input_names import pretty_input
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.views.parts.graph import changes_part, graph_part, no_collection
+from workbench.views.parts.graph import changes_part, graph_part
 from workbench.views.parts.quiet import base_op
 from workbench.views.wire.document import GraphPart
 
@@ -104,22 +103,3 @@ def test_the_operation_without_its_namespace(target: str, base: str) -> None:
 )
 def test_inputs_are_named_as_a_person_would(target: str, said: str) -> None:
     assert pretty_input(target) == said
-
-
-def test_the_collector_runs_again_afterwards_also_after_an_error() -> None:
-    with no_collection():
-        assert not gc.isenabled()
-    assert gc.isenabled()
-    with pytest.raises(KeyError), no_collection():
-        raise KeyError
-    assert gc.isenabled()
-
-
-def test_a_collector_that_was_off_stays_off() -> None:
-    gc.disable()
-    try:
-        with no_collection():
-            assert not gc.isenabled()
-        assert not gc.isenabled()
-    finally:
-        gc.enable()

@@ -44,6 +44,10 @@ class Cost:
 
 def costs(report: Report) -> tuple[Cost, ...]:
     """The costs that are known, best first: measured time, the model's bound, the bytes moved."""
+    return report.once(_costs)
+
+
+def _costs(report: Report) -> tuple[Cost, ...]:
     found = (_time(report), _bound(report), _bytes(report))
     return tuple(cost for cost in found if cost.by_kernel)
 

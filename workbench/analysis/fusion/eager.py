@@ -8,7 +8,7 @@ reads its inputs and writes its outputs once; what it keeps inside itself is not
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from workbench.analysis.fusion.traffic import (
@@ -78,7 +78,7 @@ def eager_bytes(report: Report) -> int | None:
     return sum(operator.bytes for operator in operators) or None if operators else None
 
 
-def _stages(report: Report, lowered: set[str]) -> dict[str, set[str]]:
+def _stages(report: Report, lowered: Set[str]) -> dict[str, set[str]]:
     """By stage the graphs of the compilations that were lowered: as captured, and in ATen."""
     ids = {graph.compile_id for graph in report.graphs if graph.id in lowered} | {None}
     found: dict[str, set[str]] = defaultdict(set)
@@ -90,20 +90,20 @@ def _stages(report: Report, lowered: set[str]) -> dict[str, set[str]]:
 
 def _origins(
     report: Report, stages: Mapping[str, set[str]], every: Mapping[str, NodeFacts]
-) -> dict[str, list[str]]:
+) -> dict[str, tuple[str, ...]]:
     """By node of a later stage: the captured nodes, or those of autograd, that it came from."""
     captured, joint = stages["dynamo"], stages.get("joint", set())
-    found = {id: [id] for id, node in every.items() if _graph_of(id) in captured}
+    found: dict[str, tuple[str, ...]] = {id: (id,) for id in every if _graph_of(id) in captured}
     for graph, pairs in report.node_pairs.items():
         for a, b in pairs:
             known = found.get(a)
             if known:
-                kept = found.setdefault(b, [])
-                kept.extend([node for node in known if node not in kept])
+                kept = found.get(b, ())
+                found[b] = (*kept, *(n for n in known if n not in kept)) if kept else known
         if graph in joint:
             for id, node in every.items():
                 if _graph_of(id) == graph and node.op == "call_function":
-                    found.setdefault(id, [id])
+                    found.setdefault(id, (id,))
     return found
 
 
@@ -115,7 +115,7 @@ def _became(
     origins: Mapping[str, Sequence[str]],
     every: Mapping[str, NodeFacts],
     report: Report,
-    lowered: set[str],
+    lowered: Set[str],
 ) -> dict[str, list[str]]:
     """By node where it began: the lowered nodes, those of its own half where there are any."""
     backward = {graph.id for graph in report.graphs if graph.is_backward}
@@ -184,7 +184,7 @@ def _backward(
 ) -> Iterator[Counted]:
     """What autograd called: the nodes of one ATen operator read and write as one."""
     joint = {id: node for id, node in every.items() if _graph_of(id) in graphs}
-    own = [node for id, node in joint.items() if origins.get(id) == [id]]
+    own = [node for id, node in joint.items() if origins.get(id) == (id,)]
     users: dict[str, list[str]] = defaultdict(list)
     for id, node in joint.items():
         for source in node.inputs:

@@ -16,7 +16,7 @@ from workbench.analysis.fusion.traffic import (
     operation_bytes,
 )
 from workbench.analysis.fusion.worse import why_more
-from workbench.report import FusionPair, Kernel, Report, SchedulerNode
+from workbench.report import Kernel, Report, SchedulerNode
 
 Kind = TypeVar("Kind")
 
@@ -223,20 +223,22 @@ def rejected(report: Report) -> list[Rejected]:
     What was tried round by round with the parts of a group counts for the group.
     """
     group_of = final_groups(report)
-    tries: dict[tuple[str, str, str], list[tuple[int, FusionPair]]] = defaultdict(list)
-    for row, pair in enumerate(report.fusion):
-        if pair.verdict in ("rejected", "postponed"):
-            ends = [group_of.get((pair.graph, name), name) for name in (pair.a, pair.b)]
+    tries: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    columns = report.fusion.columns
+    pairs = zip(*(columns[name] for name in ("graph", "a", "b", "verdict")), strict=True)
+    for row, (graph, a, b, verdict) in enumerate(pairs):
+        if verdict in ("rejected", "postponed"):
+            ends = group_of.get((graph, a), a), group_of.get((graph, b), b)
             if ends[0] != ends[1]:
-                known = (pair.graph, ends[1], ends[0])
-                key = known if known in tries else (pair.graph, ends[0], ends[1])
-                tries[key].append((row, pair))
+                known = (graph, ends[1], ends[0])
+                key = known if known in tries else (graph, *ends)
+                tries[key].append(row)
+    sizes, rounds, reasons = (columns[name] for name in ("shared_bytes", "round", "reason"))
     found = []
-    for key, pairs in tries.items():
-        shared = [pair.shared_bytes for _, pair in pairs if pair.shared_bytes is not None]
-        rounds = len({pair.round for _, pair in pairs})
-        row, last = pairs[-1]
-        found.append(Rejected(*key, last.reason, max(shared, default=None), rounds, row))
+    for key, rows in tries.items():
+        shared = max((sizes[row] for row in rows if sizes[row] is not None), default=None)
+        count, last = len({rounds[row] for row in rows}), rows[-1]
+        found.append(Rejected(*key, reasons[last], shared, count, last))
     return sorted(found, key=lambda pair: -(pair.shared or 0))
 
 
@@ -248,9 +250,10 @@ def final_groups(report: Report) -> dict[tuple[str, str], str]:
         if node.phase == "after"
         for member in node.members
     }
-    for pair in report.fusion:  # a fused node lies in the group of its parts
-        if pair.result is not None and (pair.graph, pair.a) in groups:
-            groups[pair.graph, pair.result] = groups[pair.graph, pair.a]
+    columns = report.fusion.columns
+    for graph, a, result in zip(*(columns[n] for n in ("graph", "a", "result")), strict=True):
+        if result is not None and (graph, a) in groups:  # it lies in the group of its parts
+            groups[graph, result] = groups[graph, a]
     return groups
 
 

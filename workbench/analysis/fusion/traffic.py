@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from workbench.report import Kernel, Report, SchedulerNode
@@ -105,9 +106,13 @@ def _by_node(report: Report) -> dict[str, int | None]:
     return {id: operation_traffic(node, nodes) for id, node in nodes.items()}
 
 
-def lowered_graphs(report: Report) -> set[str]:
+def lowered_graphs(report: Report) -> frozenset[str]:
     """The ids of the graphs that the scheduler got."""
-    graphs = {graph.id for graph in report.graphs if graph.stage == _STAGE}
+    return report.once(_lowered_graphs)
+
+
+def _lowered_graphs(report: Report) -> frozenset[str]:
+    graphs = frozenset(graph.id for graph in report.graphs if graph.stage == _STAGE)
     lowered = {graph for graph, _ in linked_pairs(report, "graph-lowered")}
     return graphs & lowered or graphs
 
@@ -122,6 +127,7 @@ def total(sizes: Iterable[int | None]) -> int | None:
     return found
 
 
+@lru_cache(maxsize=4096)
 def base_name(target: str) -> str:
     """The name of an operation without its library, its overload and its underscore in front."""
     parts = target.split(".")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from workbench.analysis.fusion.fusion import Rejected, rejected
 from workbench.analysis.fusion.kinds import is_fallback, is_library
 from workbench.report import Kernel, Report
+from workbench.report.column_filter import parts_with
 
 SHORT: Mapping[str, str] = {
     "intermediate nodes between node1 & node2": "another node lies between",
@@ -92,14 +93,19 @@ class Apart:
     def __init__(self, report: Report):
         self._members: dict[tuple[str, str], tuple[str, ...]] = {}
         self._origins: dict[str, tuple[str, ...]] = {}
+        self._order: dict[str, int] = {}
         for node in report.scheduler_nodes:
             if node.phase == "before":
                 self._origins[node.id] = node.origins
+                self._order[node.id] = len(self._order)
                 self._members[node.graph, node.name] = (node.id,)
         for node in report.scheduler_nodes:
             if node.phase == "after":
                 names = [member.rpartition(":")[2] for member in node.members or (node.name,)]
                 self._members[node.graph, node.name] = tuple(f"{node.graph}:{n}" for n in names)
+        self._by_name: dict[str, list[str]] = defaultdict(list)
+        for (_, name), parts in self._members.items():
+            self._by_name[name] += parts
         self._kernels = {n: k for k in report.kernels for n in self._nodes_of(k)}
         # by scheduler node: who reads what it writes, and through which buffer
         self._next: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -110,17 +116,15 @@ class Apart:
             for writer in buffer.written_by:
                 self._next[writer] += [(reader, buffer.id) for reader in buffer.read_by]
         self._partners: dict[tuple[str, str], str] = {}
-        for pair in report.fusion:
-            if pair.verdict == "fused":
-                self._partners.setdefault((pair.graph, pair.a), pair.b)
-                self._partners.setdefault((pair.graph, pair.b), pair.a)
+        for graph, a, b in parts_with(report.fusion, "verdict", ("fused",), ("graph", "a", "b")):
+            self._partners.setdefault((graph, a), b)
+            self._partners.setdefault((graph, b), a)
 
     def _nodes_of(self, kernel: Kernel) -> Iterator[str]:
         for name in kernel.scheduler_nodes:
             if ":" in name:
                 yield name
-            for (_, known), parts in self._members.items():
-                yield from parts if known == name else ()
+            yield from self._by_name.get(name, ())
 
     def parts(self, graph: str, name: str) -> tuple[str, ...]:
         """The ids of the operations of a scheduler node."""
@@ -180,12 +184,13 @@ class Apart:
         return common, None
 
     def _between(self, a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, str | None]:
-        path = self._path(a, b) or self._path(b, a)
-        if path is None:
+        start, end, step = a, b, self._first_step(a, b)
+        if step is None:
+            start, end, step = b, a, self._first_step(b, a)
+        if step is None:
             return "What lies between needs the one and is needed by the other.", None
-        first, through = path[0]
+        first, through = step
         middle = self._kernel((first,))
-        start, end = (a, b) if self._path(a, b) else (b, a)
         words = [self._words(nodes) for nodes in (start, (first,), end)]
         text = (
             f"In between, {words[1]} takes {through.rpartition(':')[2]} from {words[0]}, and "
@@ -208,18 +213,26 @@ class Apart:
             return f"{kernel.id} ({kernel.name.rpartition('.')[2]}, a library call)"
         return kernel.id
 
-    def _path(self, a: tuple[str, ...], b: tuple[str, ...]) -> list[tuple[str, str]] | None:
-        """The shortest way from `a` to `b` over nodes of neither: nodes with the buffer to each."""
-        waiting: deque[tuple[str, list[tuple[str, str]]]] = deque((node, []) for node in a)
-        seen = set(a)
+    def _first_step(self, a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, str] | None:
+        """The first node on the shortest way from `a` to `b`, with the buffer that leads there.
+
+        The scheduler's nodes stand in an order in which each comes after what it reads.
+        """
+        end = max((self._order.get(node, len(self._order)) for node in b), default=0)
+        steps: dict[str, tuple[str, str] | None] = dict.fromkeys(a)
+        waiting, after, order = deque(a), self._next, self._order
         while waiting:
-            node, way = waiting.popleft()
-            for reader, buffer in self._next.get(node, ()):
-                if reader in b and way:
-                    return way
-                if reader not in seen and reader not in b:
-                    seen.add(reader)
-                    waiting.append((reader, [*way, (reader, buffer)]))
+            node = waiting.popleft()
+            step = steps[node]
+            for reader, buffer in after.get(node, ()):
+                if reader in steps:
+                    continue
+                if reader in b:
+                    if step is not None:
+                        return step
+                elif order.get(reader, 0) < end:
+                    steps[reader] = step or (reader, buffer)
+                    waiting.append(reader)
         return None
 
     def _first(self, pair: Rejected) -> str:

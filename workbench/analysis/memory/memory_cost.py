@@ -40,6 +40,10 @@ def all_costs(report: Report) -> tuple[Cost, ...]:
 
     Memory is among them where it is counted at once.
     """
+    return report.once(_all_costs)
+
+
+def _all_costs(report: Report) -> tuple[Cost, ...]:
     found = quick_memory(report)
     made = {} if found is None else peak_by_kernel(found)
     if not any(made.values()):

@@ -67,7 +67,11 @@ GPU when the kernel first runs, and a record without such times does not say whe
 
 def opportunities(report: Report) -> list[Opportunity]:
     """What could be changed, biggest saving first; what nothing is known of comes last."""
+    return list(report.once(_ranked))
+
+
+def _ranked(report: Report) -> tuple[Opportunity, ...]:
     facts = Facts(report)
     found = [made for rule in RULES for made in rule(facts)]
     ranked = sorted(found, key=lambda made: made.rank)
-    return [replace(made, id=f"o{number}") for number, made in enumerate(ranked)]
+    return tuple(replace(made, id=f"o{number}") for number, made in enumerate(ranked))

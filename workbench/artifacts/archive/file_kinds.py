@@ -13,15 +13,15 @@ from os import PathLike
 from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.artifacts.archive.members import Members, lone_file
-from workbench.artifacts.archive.package_container import FORMAT, OpenedPackage, package_in
 from workbench.artifacts.archive.zip_frame import chunks, read_frame
-from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.errors import ArtifactError
 from workbench.file_path import file_path, open_flags
 
 if TYPE_CHECKING:
     from workbench.artifacts.archive.container import Opened
+    from workbench.artifacts.archive.package_container import OpenedPackage
     from workbench.artifacts.manifest.manifest import Manifest
+    from workbench.artifacts.manifest.package_manifest import PackageManifest
 
 TORCH_HEADER = b"PT2AOT\x01"
 _PICKLES = (b"\x80\x04\x95", b"\x80\x05\x95", b"\x80\x04", b"\x80\x05")
@@ -156,6 +156,8 @@ def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
         from workbench.artifacts.archive.container import artifact_in
 
         return OpenedFile("artifact", file, size, artifact_in(frame))
+    from workbench.artifacts.archive.package_container import FORMAT, package_in
+
     package = package_in(frame)
     if package.manifest is not None:
         return OpenedFile("package", file, size, package=package)
@@ -167,6 +169,18 @@ def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
     if any(member.startswith(_COMPILED) for member in package.entries):
         return OpenedFile("torch package", file, size, package=package)
     return OpenedFile("exported program", file, size, package=package)
+
+
+def is_package(path: str | PathLike[str]) -> bool:
+    """Whether a file looks like a `.pt2`: a zip whose members lie in a folder.
+
+    Only a first look, so that the right loader opens it; that one checks everything.
+    """
+    with open_file(path) as file:
+        header = file.read(_NAME_AT)
+        if len(header) < _NAME_AT or header[:4] != b"PK\3\4":
+            return False
+        return b"/" in file.read(int.from_bytes(header[26:28], "little"))
 
 
 @contextmanager

@@ -104,14 +104,29 @@ class Members:
         to.parent.mkdir(parents=True, exist_ok=True)
         start, size = self.offset(name), self.size(name)
         check = self._checking(name)
-        # both leave Python to others: while one piece is copied, the one before it is hashed
-        with to.open("x+b") as out, ThreadPoolExecutor(1) as beside:
+        with to.open("x+b") as out:
+            if size <= _PIECE:
+                copy_bytes(self.file, start, out, size)
+                if verify and size:
+                    with _mapped(out, size) as content:
+                        check.update(content)
+            else:
+                self._unpack_big(start, size, out, check if verify else None)
+        if verify and not check.fits:
+            raise ArtifactError(
+                f"The file is damaged: {name} does not have the hash that belongs to it. {AGAIN}"
+            )
+        return to
+
+    def _unpack_big(self, start: int, size: int, out: BinaryIO, check: _Checking | None) -> None:
+        """Copy and hash at once: while one piece is copied, the one before it is hashed."""
+        with ThreadPoolExecutor(1) as beside:  # both leave Python to others
             pieces = [(at, min(_PIECE, size - at)) for at in range(0, size, _PIECE)]
             copies = [
                 beside.submit(copy_bytes, self.file, start + at, out, length)
                 for at, length in pieces
             ]
-            if verify and size:
+            if check is not None:
                 out.truncate(size)
                 with _mapped(out, size) as content:
                     for (at, length), copy in zip(pieces, copies, strict=True):
@@ -120,11 +135,6 @@ class Members:
                             check.update(piece)
             for copy in copies:
                 copy.result()
-        if verify and not check.fits:
-            raise ArtifactError(
-                f"The file is damaged: {name} does not have the hash that belongs to it. {AGAIN}"
-            )
-        return to
 
 
 @contextmanager

@@ -245,13 +245,14 @@ def newest_symbols(versions: Iterable[str]) -> dict[str, str]:
 
 def _symbols() -> dict[str, str]:
     """The newest version of each family of symbols that this machine's libraries define."""
-    from workbench.artifacts.machine.elf import read_library  # to start a package needs none
+    from workbench.artifacts.machine.elf import library_of_file  # to start a package needs none
 
     found: dict[str, str] = {}
+    folders = tuple(_library_folders())
     for family, name in FAMILIES.items():
-        for folder in _library_folders():
+        for folder in folders:
             try:
-                library = read_library((folder / name).read_bytes())
+                library = library_of_file(folder / name)
             except (OSError, ValueError):
                 continue
             found[family] = newest_symbols(library.defines).get(family, "")

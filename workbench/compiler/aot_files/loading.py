@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.archive import container
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, pickle_start
@@ -32,22 +33,31 @@ from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.torch_state import autocast_of
 from workbench.errors import ArtifactError, WorkbenchError
-from workbench.report import Report
+
+if TYPE_CHECKING:
+    from workbench.report import Report
 
 
 @dataclass(frozen=True)
 class LoadedArtifact:
     """What a file gave.
 
-    `manifest` and `report` are None for a file of torch's own; `module` is the one that was
-    handed in (filled when it was on the meta device) or the one from the file.
+    `manifest` and `record`, the bytes of the report, are None for a file of torch's own; `module`
+    is the one that was handed in (filled when it was on the meta device) or that from the file.
     """
 
     callable: Any
     digest: str
     manifest: Manifest | None = None
-    report: Report | None = None
+    record: bytes | None = None
     module: Any | None = None
+
+    @cached_property
+    def report(self) -> Report | None:
+        """The report of the compilation, read at the first look: most programs only call."""
+        from workbench.report import Report
+
+        return None if self.record is None else Report.from_bytes(self.record)
 
 
 @dataclass(frozen=True)
@@ -162,7 +172,7 @@ def _load(
         callable=function,
         digest=opened.digest,
         manifest=manifest,
-        report=Report.from_bytes(report.read_bytes()) if report else None,
+        record=report.read_bytes() if report else None,
         module=module,
     )
 

@@ -17,7 +17,6 @@ from workbench.artifacts.manifest.records import Build
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS
 from workbench.compiler.aot_files.generated import KernelRequest, run_generated
 from workbench.compiler.aot_files.random_values import with_random_values
-from workbench.compiler.cold_start.compile_cache import fast_start
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError
@@ -77,6 +76,8 @@ def serialize(
     `options` are the compiler options that the function was compiled with: they decide which
     built kernels are its own. Raises `ArtifactError` when something in it cannot be serialised.
     """
+    from workbench.compiler.cold_start.compile_cache import fast_start  # to load needs none
+
     aot_fn = with_random_values(aot_fn)
     aliases, missing = _aliases(aot_fn)
     programs = generated_programs(aot_fn)

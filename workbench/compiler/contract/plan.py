@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.compiler.contract.contract import Contract, listing
 from workbench.compiler.contract.guard_words import in_words
@@ -20,7 +20,9 @@ from workbench.compiler.contract.size_guards import broken
 from workbench.compiler.contract.specialized_values import SpecializedValues, from_json
 from workbench.compiler.internals.torch_state import GlobalState
 from workbench.errors import ArtifactError, ContractError
-from workbench.report import Request
+
+if TYPE_CHECKING:
+    from workbench.report import Request
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,11 @@ from workbench.report.column_filter import linked_pairs
 
 def fx_graphs(report: Report) -> dict[str, str]:
     """By lowered graph (`i0`): the FX graph that it was lowered from (`g7`)."""
-    return {lowered: graph for graph, lowered in linked_pairs(report, "graph-lowered")}
+    return {lowered: graph for graph, lowered in report.once(_lowered).items()}
+
+
+def _lowered(report: Report) -> dict[str, str]:
+    return dict(linked_pairs(report, "graph-lowered"))
 
 
 def groups_of_kernels(report: Report) -> dict[str, list[str]]:
@@ -21,7 +25,7 @@ def groups_of_kernels(report: Report) -> dict[str, list[str]]:
             for name in (node.name, *node.members):
                 group_of[f"{node.graph}:{name.rpartition(':')[2]}"] = node.id
     found: dict[str, list[str]] = defaultdict(list)
-    lowered = dict(linked_pairs(report, "graph-lowered"))
+    lowered = report.once(_lowered)
     for kernel in report.kernels:
         # a record may name no graph that was lowered from that of its nodes
         own = kernel.graph if kernel.graph.startswith("i") else "i0"

@@ -85,11 +85,12 @@ def _guards(report: Report, tensors: Sequence[wire.Input]) -> list[wire.Guard]:
     """Every guard, kept and dropped."""
     inputs = {item["path"]: item for item in tensors}
     line_of = line_ids(report)
+    paths = {source: path(source) for source in set(report.guards.columns.get("source", ()))}
     return [
         row_of(
             wire.Guard,
             guard,
-            path=path(guard.source),
+            path=paths[guard.source],
             text=_guard_text(guard, inputs.get(guard.source)),
             line_id=line_of.get((guard.file or "", guard.line or 0)),
         )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +26,7 @@ from workbench.views.parts.quiet import (
 )
 from workbench.views.wire.codec import row_of
 from workbench.views.wire.document import ChangesPart, GraphPart
+from workbench.views.wire.no_collection import no_collection
 
 _SHORT = {
     "float64": "f64",
@@ -192,20 +191,3 @@ def changes_part(report: Report, before: str, after: str) -> ChangesPart:
     found = changes(report, before, after)
     replaced = [(list(old), list(new)) for old, new in found.replaced]
     return row_of(ChangesPart, found, kind="changes", replaced=replaced, kept=len(found.kept))
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Make lists by the ten thousand without a collection for every few thousand of them.
-
-    Each full one walks all objects of torch: for a graph of 50,000 nodes they took two thirds of
-    the time. What is made here is not garbage, so nothing is lost by waiting.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

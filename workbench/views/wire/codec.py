@@ -20,9 +20,11 @@ Wire = TypeVar("Wire")
 
 def row_of(kind: type[Wire], row: object, /, **more: object) -> Wire:
     """A row of the report as a type of the wire: what is not in `more` are fields of its name."""
-    names = kind.__annotations__
-    made = {name: more[name] if name in more else getattr(row, name) for name in names}
-    return cast(Wire, {n: list(v) if isinstance(v, tuple) else v for n, v in made.items()})
+    made = {}
+    for name in kind.__annotations__:
+        value = more[name] if name in more else getattr(row, name)
+        made[name] = list(value) if isinstance(value, tuple) else value
+    return cast(Wire, made)
 
 
 def pack(value: Any, level: int = FAST) -> bytes:
