@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from workbench.analysis.memory.memory import Memory
     from workbench.compiler.contract.guard_sandbox import Example, GuardSandbox
     from workbench.handles.live_profile import LiveProfile
+    from workbench.handles.other_targets import LateReport
     from workbench.handles.recipe import Recipe
     from workbench.handles.verify import Verification
     from workbench.processes.messages import ProgressCallback
     from workbench.report import Report
     from workbench.report.profile import Profile
-    from workbench.report.report_holder import LateReport
 
 
 class Compiled(OtherTargets):

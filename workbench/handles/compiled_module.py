@@ -14,9 +14,9 @@ from workbench.handles.compiled import Compiled
 
 if TYPE_CHECKING:
     from workbench.compiler.pipeline.pipeline import CompiledCode
+    from workbench.handles.other_targets import LateReport
     from workbench.handles.recipe import Recipe
     from workbench.report import Report
-    from workbench.report.report_holder import LateReport
 
 
 class CompiledModule(Compiled, torch.nn.Module):

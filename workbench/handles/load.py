@@ -15,7 +15,7 @@ from workbench.compiler.contract.specialized_values import SpecializedValues
 from workbench.errors import ArtifactError
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_module import compiled_as
-from workbench.report.report_holder import LateReport
+from workbench.handles.other_targets import LateReport
 
 if TYPE_CHECKING:
     from workbench.report import Report

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from workbench.number_text import plural
-from workbench.report.report_holder import LateReport, ReportHolder
+from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
     from workbench.processes.background_task import BackgroundTask
     from workbench.processes.messages import ProgressCallback
     from workbench.report import Report
+
+
+@dataclass(frozen=True)
+class LateReport:
+    """A report that is read when somebody looks; only its name is known before."""
+
+    name: str
+    read: Callable[[], Report]
 
 
 class OtherTargets(ReportHolder):

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a package starts without the record of its compilation
     from workbench.report import Report
 
 Listener = Callable[["Report", "Report"], bool]
-
-
-@dataclass(frozen=True)
-class LateReport:
-    """A report that is read when somebody looks; only its name is known before."""
-
-    name: str
-    read: Callable[[], Report]
 
 
 class ReportHolder:
