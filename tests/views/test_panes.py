@@ -50,7 +50,7 @@ def test_the_peak_of_memory_is_a_figure_where_it_is_counted_at_once(
     unknown = {f["label"]: f["note"] for f in figures(replace(sample_report, tables={}))}
     assert unknown["Peak memory"] == "not recorded"
     monkeypatch.setattr(memory_cost, "QUICK", 10)
-    long = {f["label"]: (f["value"], f["note"]) for f in figures(BLOCK)}
+    long = {f["label"]: (f["value"], f["note"]) for f in figures(replace(BLOCK))}
     assert long["Peak memory"] == ("–", "counted when opened")
 
 

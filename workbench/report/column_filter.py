@@ -18,6 +18,13 @@ def rows_with(table: Table[Row], column: str, wanted: Collection[Any]) -> Iterat
     return iter(Table(table.row_type, picked))
 
 
+def parts_at(
+    table: Table[Any], rows: Collection[int], names: Iterable[str]
+) -> Iterator[tuple[Any, ...]]:
+    """The rows at these positions, only the named columns of each."""
+    return zip(*_columns_at(table, rows, names), strict=True)
+
+
 def parts_with(
     table: Table[Any], column: str, wanted: Collection[Any], names: Iterable[str]
 ) -> Iterator[tuple[Any, ...]]:
@@ -30,9 +37,15 @@ def _picked(
 ) -> Iterator[list[Any]]:
     values = table.columns.get(column, ())
     kept = list(compress(range(len(values)), map(wanted.__contains__, values)))
+    yield from _columns_at(table, kept, names)
+
+
+def _columns_at(
+    table: Table[Any], rows: Collection[int], names: Iterable[str]
+) -> Iterator[list[Any]]:
     for name in names:
         part = table.columns.get(name)
-        yield [part[row] for row in kept] if part else [None] * len(kept)
+        yield [part[row] for row in rows] if part else [None] * len(rows)
 
 
 def linked_pairs(report: Report, relation: str) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import compress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -64,6 +65,19 @@ class Report(Tables):
         for index, graph in enumerate(self.nodes.columns.get("graph", ())):
             found.setdefault(graph, []).append(index)
         return found
+
+    @cached_property
+    def lowered(self) -> Mapping[str, str]:
+        """By FX graph (`g7`): what the scheduler got of it (`i0`)."""
+        columns = self.links.columns
+        a, b, relations = (columns.get(name, ()) for name in ("a", "b", "relation"))
+        is_one = map("graph-lowered".__eq__, relations)
+        return dict(compress(zip(a, b, strict=True), is_one))
+
+    @cached_property
+    def node_row(self) -> Mapping[str, int]:
+        """The row of each node by its id."""
+        return {id: row for row, id in enumerate(self.nodes.columns.get("id", ()))}
 
     @cached_property
     def node_pairs(self) -> Mapping[str, list[tuple[str, str]]]:

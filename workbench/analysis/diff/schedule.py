@@ -10,7 +10,7 @@ from workbench.analysis.diff.graphs import LOWERED, Graphs
 from workbench.analysis.diff.graphview import CAPTURED
 from workbench.analysis.fusion.lineage import ancestors, calls_operation
 from workbench.report import Report, SchedulerNode
-from workbench.report.column_filter import linked_pairs, parts_with
+from workbench.report.column_filter import parts_with
 
 _FREE = ("aten.view.", "aten.reshape.", "aten.permute.", "aten.expand.", "aten.squeeze.",
          "aten.unsqueeze.", "aten.slice.", "aten.select.", "aten.t.", "aten.transpose.",
@@ -129,7 +129,7 @@ def _captured(report: Report) -> dict[str, list[str]]:
 
 def match_steps(a: Report, b: Report, graphs: Graphs, nodes: Mapping[str, str]) -> dict[str, str]:
     """By id of a scheduler node of `a`, before fusion: the one of `b` that computes the same."""
-    lowered_a, lowered_b = (dict(linked_pairs(report, "graph-lowered")) for report in (a, b))
+    lowered_a, lowered_b = a.lowered, b.lowered
     steps_a, steps_b = _steps(a), _steps(b)
     found: dict[str, str] = {}
     for pair in graphs.pairs:

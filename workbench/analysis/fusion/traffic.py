@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from workbench.report import Kernel, Report, SchedulerNode
-from workbench.report.column_filter import linked_pairs, parts_with
+from workbench.report.column_filter import parts_at, parts_with
 
 Amount = TypeVar("Amount", int, float)
 
@@ -44,8 +44,12 @@ class NodeFacts(NamedTuple):
 
 
 def nodes_with(report: Report, column: str, wanted: Collection[str]) -> dict[str, NodeFacts]:
-    """By id the nodes whose value in a column is one of those wanted."""
-    rows = parts_with(report.nodes, column, wanted, NodeFacts._fields)
+    """By id the nodes whose value in a column is one of those wanted, in the order of the table."""
+    if column == "id":
+        places = sorted(report.node_row[id] for id in wanted if id in report.node_row)
+        rows = parts_at(report.nodes, places, NodeFacts._fields)
+    else:
+        rows = parts_with(report.nodes, column, wanted, NodeFacts._fields)
     return {node.id: node for node in map(NodeFacts._make, rows)}
 
 
@@ -113,8 +117,7 @@ def lowered_graphs(report: Report) -> frozenset[str]:
 
 def _lowered_graphs(report: Report) -> frozenset[str]:
     graphs = frozenset(graph.id for graph in report.graphs if graph.stage == _STAGE)
-    lowered = {graph for graph, _ in linked_pairs(report, "graph-lowered")}
-    return graphs & lowered or graphs
+    return graphs & report.lowered.keys() or graphs
 
 
 def total(sizes: Iterable[int | None]) -> int | None:

@@ -215,7 +215,7 @@ def _wrapper(report: Report, kernel: Kernel) -> str:
 
 def _graph(report: Report, kernel: Kernel) -> tuple[str, str]:
     """The id and the printed text of the FX graph that a kernel was made from."""
-    lowered = {after: before for before, after in linked_pairs(report, "graph-lowered")}
+    lowered = {after: before for before, after in report.lowered.items()}
     id = lowered.get(kernel.graph)
     row = next((each for each in report.graphs if each.id == id), None)
     text = None if row is None else report.texts.get(row.text or "")

@@ -26,6 +26,10 @@ def quick_memory(report: Report) -> Memory | None:
 
     Long programs are read by who asks for their memory, not by who looks at something else.
     """
+    return report.once(_quick_memory)
+
+
+def _quick_memory(report: Report) -> Memory | None:
     texts = (report.texts.get(wrapper.text or "", "") for wrapper in report.wrappers)
     if why_unknown(report) is not None or sum(map(len, texts)) > QUICK:
         return None

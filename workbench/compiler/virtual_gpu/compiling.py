@@ -129,7 +129,7 @@ def compile_job(
         with job.context.entered(), virtual_gpu(job.gpu, ranking(job.gpu.spec)) as early:
             if job.counts_eager and (found := _eager(job, stoppable)) is not None:
                 return Done(CrossCompilation(whole_record(job.gpu, found), _NOTHING))
-            with MachineCodeRecorder(job.gpu, threads={early.thread}) as recorder:
+            with MachineCodeRecorder(job.gpu, threads=early.threads) as recorder:
                 report, program = _compile(job, recorder, progress, no_training, stoppable)
     except (WorkbenchError, KeyboardInterrupt) as error:
         found = getattr(error, "report", None)

@@ -51,7 +51,7 @@ def package_job(
             folder, kernels = Path(name), PackagedKernels()
             cuda_toolkit(process_patches, folder / "toolkit")
             kernels.install(process_patches)
-            with MachineCodeRecorder(job.gpu, threads={early.thread}) as machine:
+            with MachineCodeRecorder(job.gpu, threads=early.threads) as machine:
                 return Done(_compiled(job, folder / "model", machine, kernels, progress, stoppable))
     except (WorkbenchError, KeyboardInterrupt) as error:
         report = getattr(error, "report", None)

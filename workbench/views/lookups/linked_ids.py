@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 
 from workbench.report import Report
-from workbench.report.column_filter import linked_pairs
 
 
 def fx_graphs(report: Report) -> dict[str, str]:
     """By lowered graph (`i0`): the FX graph that it was lowered from (`g7`)."""
-    return {lowered: graph for graph, lowered in report.once(_lowered).items()}
-
-
-def _lowered(report: Report) -> dict[str, str]:
-    return dict(linked_pairs(report, "graph-lowered"))
+    return {lowered: graph for graph, lowered in report.lowered.items()}
 
 
 def groups_of_kernels(report: Report) -> dict[str, list[str]]:
@@ -25,7 +20,7 @@ def groups_of_kernels(report: Report) -> dict[str, list[str]]:
             for name in (node.name, *node.members):
                 group_of[f"{node.graph}:{name.rpartition(':')[2]}"] = node.id
     found: dict[str, list[str]] = defaultdict(list)
-    lowered = report.once(_lowered)
+    lowered = report.lowered
     for kernel in report.kernels:
         # a record may name no graph that was lowered from that of its nodes
         own = kernel.graph if kernel.graph.startswith("i") else "i0"

@@ -1,8 +1,9 @@
-"""Compiles Triton kernels in a thread while Inductor still generates the program that has them."""
+"""Compiles Triton kernels in threads while Inductor still generates the program that has them."""
 
 from __future__ import annotations
 
 import ast
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,23 +13,23 @@ from typing import Any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 
+_MOST_THREADS = 4  # what is Python in a compilation takes turns
 Compile = Callable[[Any], None]
 """Compiles the configurations of a tuner of Inductor, which keeps them."""
 
 
 class EarlyKernels:
-    """Starts to compile each kernel when its source is known, in one thread, in that order.
+    """Starts to compile each kernel when its source is known, in threads.
 
     Inductor would compile them one after the other when it loads the program; MLIR, LLVM and the
-    assembler do not hold Python's lock. Order and results are the same: one thread, and the tuner
-    that is compiled is the one that the program finds.
+    assembler do not hold Python's lock. Results are the same: each kernel is compiled on its own,
+    and the tuner that is compiled is the one that the program finds.
     """
 
     def __init__(self, compile: Compile):
         self._compile = compile
-        self._pool = ThreadPoolExecutor(max_workers=1)
         self._started: dict[int, tuple[Any, Future[None]]] = {}
-        self.thread = self._pool.submit(threading.get_ident).result()
+        self._pool, self.threads = _started(min(_MOST_THREADS, os.cpu_count() or 1))
 
     def install(self, process_patches: ProcessPatches) -> None:
         """Watch the definitions of kernels until the patches are undone."""
@@ -63,6 +64,21 @@ class EarlyKernels:
             return
         task = self._pool.submit(copy_context().run, self._compile, tuner)
         self._started[id(tuner)] = tuner, task
+
+
+def _started(count: int) -> tuple[ThreadPoolExecutor, frozenset[int]]:
+    """A pool all of whose threads run, with their identifiers."""
+    known: set[int] = set()
+    meeting = threading.Barrier(count)
+
+    def arrive() -> None:
+        known.add(threading.get_ident())
+        meeting.wait()
+
+    pool = ThreadPoolExecutor(count, initializer=arrive)
+    for started in [pool.submit(int) for _ in range(count)]:
+        started.result()
+    return pool, frozenset(known)
 
 
 def _triton_source(body: str) -> tuple[str, str] | None:

@@ -116,7 +116,7 @@ def _precompiling(gpu: Device, early: EarlyKernels) -> Callable[..., None]:
         """`CachingAutotuner.precompile` up to where it would load the kernel on the device."""
         if reload_kernel is not None:
             self._reload_kernel = reload_kernel
-        if threading.get_ident() == early.thread or not early.finished(self):
+        if threading.get_ident() in early.threads or not early.finished(self):
             is_new = not self.compile_results
             self._precompile_worker()
             if is_new:

@@ -75,7 +75,7 @@ def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[EarlyKernels]:
 
     Everything can be compiled for it and nothing can run on it. It holds for the whole process
     and all its threads: enter it in a worker, not beside a user's work. What it gives compiles
-    kernels in a thread of its own.
+    kernels in threads of its own.
     """
     with ProcessPatches() as process_patches:
         _forget()
