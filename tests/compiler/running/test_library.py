@@ -12,8 +12,10 @@ import pytest
 import torch
 
 import workbench as wb
+from tests.artifacts.package_sample import library_with_weights
 from tests.older_releases import since
 from workbench.artifacts.machine.elf_stack import without_code_on_stack
+from workbench.compiler.running.container import BindingContainer
 from workbench.compiler.running.library import Library
 
 FAILING = """
@@ -75,6 +77,13 @@ def test_a_system_that_refuses_executable_stacks(
     monkeypatch.setattr(ctypes, "CDLL", newer)
     assert library(tmp_path, FAILING, "-z", "execstack").function("SwapConstantBuffer")(None) == 0
     assert asked == [True, False]
+
+
+@since("2.13", "the library is of torch 2.13")
+def test_torchs_own_runner_gets_it_without_an_executable_stack(tmp_path: Path) -> None:
+    path = library_with_weights(tmp_path)
+    assert BindingContainer(path, runners=1, device="cpu").constants
+    assert not without_code_on_stack(path)
 
 
 @since("2.13", "a library does not say why a call failed")
