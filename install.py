@@ -14,7 +14,7 @@ from shutil import which
 
 TESTED = "3.11"
 """The release that the versions in constraints.txt were tested with."""
-FITTING = (TESTED, "3.12", "3.13")
+FITTING = (TESTED, "3.12", "3.13", "3.14")
 """Releases that the workbench was tested with, the best first."""
 FAILED = 2
 PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt")

@@ -33,7 +33,8 @@ LACKS = {  # system → modules, names of os, names of signal
 
 def pretend(system: str) -> None:
     """Hide what `system` lacks; the libraries are imported before, as they are for this one."""
-    for library in ("matplotlib.pyplot", "orjson", "pandas", "pygments.lexers"):
+    libraries = ("matplotlib.pyplot", "orjson", "pandas", "pygments.lexers")
+    for library in (*libraries, "urllib.request"):  # macOS has a module of its own for the latter
         importlib.import_module(library)
 
     hidden, names, signals = LACKS[system]

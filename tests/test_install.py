@@ -29,7 +29,7 @@ def test_another_release_is_taken_where_the_tested_one_is_missing() -> None:
 
 
 def test_no_release_that_fits_is_an_error_that_says_what_to_do() -> None:
-    with pytest.raises(LookupError, match=r"no Python 3.11, 3.12 or 3.13 here: install one"):
+    with pytest.raises(LookupError, match=r"no Python 3.11, 3.12, 3.13 or 3.14 here: install one"):
         install.choose(lambda version: None)
 
 

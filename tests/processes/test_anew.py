@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.lazy_annotations import lazily_annotated
 from workbench.processes.anew import AnewPickler
 
 
@@ -119,3 +120,9 @@ def test_a_function_of_a_module_that_no_import_finds(monkeypatch: pytest.MonkeyP
     data = packed(module.outer())
     monkeypatch.delitem(sys.modules, "made_here")
     assert pickle.loads(data)(torch.ones(1)).tolist() == [2.0]
+
+
+def test_a_function_whose_annotations_name_what_is_not_there() -> None:
+    arrived = pickle.loads(packed(lazily_annotated()))
+    assert arrived(1) == 3
+    assert arrived.__annotations__["x"] == "Missing"

@@ -94,6 +94,18 @@ def test_docstrings_do_not_count() -> None:
     assert key_of(SOURCE.replace("Scales.", "Other words."), function) == key_of(SOURCE, function)
 
 
+def test_the_first_text_of_a_function_without_a_docstring_counts() -> None:
+    source = "def f(x):\n    return x['a']"
+    assert key_of(source, function) != key_of(source.replace("'a'", "'b'"), function)
+
+
+def test_annotations_of_a_class_do_not_count() -> None:
+    annotated = SOURCE.replace("    def forward", "    width: int\n\n    def forward")
+    scope = names_of(annotated)
+    scope["Block"].__annotations__  # noqa: B018  # Python 3.14 keeps what was read in the class
+    assert content_key(scope["Block"](), (X,), {}, {}).digest == key_of(SOURCE, module)
+
+
 def test_values_of_weights_do_not_count_but_shapes_do() -> None:
     scope = names_of(SOURCE)
     keys = {content_key(scope["Block"](w), (X,), {}, {}).digest for w in (8, 8, 16)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import runpy
 import sys
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from workbench.compiler.internals.signatures import signature_of
 from workbench.errors import UsageError
 
 
@@ -50,7 +50,7 @@ def _check(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, An
         kind = "a class" if isinstance(function, type) else type(function).__name__
         raise UsageError(f"{name} is {kind}: name a function, or a module that was made.")
     try:
-        signature = inspect.signature(getattr(function, "forward", function))
+        signature = signature_of(getattr(function, "forward", function))
     except (TypeError, ValueError):  # a builtin
         return
     try:

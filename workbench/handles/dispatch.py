@@ -21,6 +21,7 @@ from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.contract.unsupported import check_inputs
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.signatures import signature_of
 from workbench.compiler.packaging.request import repackage_command
 from workbench.compiler.pipeline.pipeline import bind, compile_ahead
 from workbench.errors import ArtifactError, UsageError
@@ -169,7 +170,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
 def _as_call(target: Any, inputs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Inputs by parameter name as positional and keyword arguments."""
     function = target.forward if isinstance(target, torch.nn.Module) else target
-    parameters = inspect.signature(function).parameters
+    parameters = signature_of(function).parameters
     stars = [n for n, p in parameters.items() if p.kind is inspect.Parameter.VAR_POSITIONAL]
     extra = [n for n, p in parameters.items() if p.kind is inspect.Parameter.VAR_KEYWORD]
     args = [v for name in stars for v in inputs.pop(name, [])]

@@ -16,6 +16,8 @@ from typing import Any
 
 import cloudpickle
 
+from workbench.compiler.internals.signatures import readable_annotations
+
 Reduced = tuple[Any, ...]
 _LOCK, _RLOCK = type(threading.Lock()), type(threading.RLock())
 _NOT_USERS = ("workbench", "torch", "triton")
@@ -36,6 +38,10 @@ class AnewPickler(cloudpickle.Pickler):  # type: ignore[misc]  # has no types
         """As `pickle.Pickler.reducer_override`."""
         if (anew := made_anew(value)) is not None:
             return anew
+        with readable_annotations(value):
+            return self._reduced(value)
+
+    def _reduced(self, value: Any) -> Any:
         reduced = super().reducer_override(value)
         if isinstance(value, type) and isinstance(reduced, tuple):
             return class_with_place(value, reduced)

@@ -15,6 +15,7 @@ from workbench.compiler.contract.callables import resolve
 from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.contract.shapes import every_size
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.signatures import signature_of
 from workbench.compiler.pipeline.pipeline import bind
 from workbench.errors import UsageError
 from workbench.sweeps.space import Setting
@@ -40,7 +41,7 @@ def size_names(args: Any, over: Collection[str]) -> tuple[str, ...]:
     """
     if not callable(args):
         return ()
-    parameters = inspect.signature(args).parameters
+    parameters = signature_of(args).parameters
     needed = [n for n, p in parameters.items() if p.default is inspect.Parameter.empty]
     return tuple(dict.fromkeys((*needed, *(n for n in parameters if n in over))))
 

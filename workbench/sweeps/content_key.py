@@ -36,6 +36,7 @@ _LIBRARIES = tuple(
 )
 _NOT_CONTENT = {
     *("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__", "__annotations__"),
+    *("__annotate_func__", "__annotations_cache__"),  # the annotations in Python 3.14
     *("__dataclass_fields__", "__dataclass_params__", "__match_args__", "__abstractmethods__"),
     *("_abc_impl", "__firstlineno__", "__static_attributes__", "__parameters__"),
 }
@@ -215,6 +216,8 @@ def _constants(code: CodeType) -> tuple[Any, ...]:
     is_function = bool(code.co_flags & inspect.CO_NEWLOCALS) and code.co_name != "<lambda>"
     first = code.co_consts[:1]
     has_doc = is_function and bool(first) and isinstance(first[0], str)
+    if sys.version_info >= (3, 14):  # without a docstring the first may be any text
+        has_doc = bool(code.co_flags & inspect.CO_HAS_DOCSTRING)
     return (None, *code.co_consts[1:]) if has_doc else code.co_consts
 
 

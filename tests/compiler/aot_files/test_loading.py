@@ -354,6 +354,7 @@ def test_made_under_autocast_and_loaded_without(tmp_path: Path) -> None:
     [
         (b"c__main__\nGone\n.", r"needs Gone, which this program \(__main__\) does not have"),
         (b"cpathlib\nGone\n.", r"needs Gone, which the module pathlib does not have"),
+        (b"\x80\x04\x8c\x07pathlib\x8c\x09Path.Gone\x93.", r"needs Path\.Gone, which the module"),
         (b"cgone\nGone\n.", r"needs the module gone, which cannot be imported here\. Install it"),
     ],
 )

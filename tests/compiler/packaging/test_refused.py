@@ -13,6 +13,7 @@ from torch.export import Dim
 
 import workbench as wb
 from tests.compiler.packaging import samples
+from tests.lazy_annotations import lazily_annotated
 from workbench.compiler.packaging.exporting import Exported, export, exportable
 from workbench.compiler.packaging.request import ModelRequest
 
@@ -35,6 +36,14 @@ def refused(model: Any, *args: Any, **options: Any) -> str:
     with pytest.raises(wb.CaptureError) as caught:
         exported(model, *args, **options)
     return str(caught.value)
+
+
+def test_annotations_need_not_name_what_is_there() -> None:
+    class Plain(torch.nn.Module):
+        forward = lazily_annotated("def f(self, x: Missing) -> Missing: return x + 2")
+
+    x = torch.randn(3)
+    torch.testing.assert_close(exported(Plain().eval(), x).program.module()(x), x + 2)
 
 
 def test_control_flow_that_depends_on_data(capfd: pytest.CaptureFixture[str]) -> None:

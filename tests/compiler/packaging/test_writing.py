@@ -12,10 +12,12 @@ import torch
 from torch.export.pt2_archive._package import PT2ArchiveWriter
 
 import workbench as wb
+from tests.artifacts.package_sample import library_with_weights
 from tests.compiler.packaging.samples import Branching, Mlp
 from workbench.artifacts.archive.file_kinds import open_file
 from workbench.artifacts.archive.package_container import package_in
 from workbench.artifacts.archive.zip_frame import read_frame
+from workbench.artifacts.machine.elf_stack import without_code_on_stack
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.packaging import compiling
 from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
@@ -49,6 +51,12 @@ def test_it_is_what_torch_writes_around_the_models(tmp_path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         theirs = {name.partition("/")[2]: archive.read(name) for name in archive.namelist()}
     assert {name: theirs[name] for name in FIXED} == FIXED
+
+
+def test_a_library_is_packed_as_newer_systems_load_it(tmp_path: Path) -> None:
+    library = library_with_weights(tmp_path)
+    assert compiling.shareable(library) == library
+    assert not without_code_on_stack(library)
 
 
 def test_a_path_that_cannot_be_is_refused_before_anything_is_compiled(tmp_path: Path) -> None:

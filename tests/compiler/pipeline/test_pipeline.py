@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 
 import workbench as wb
+from tests.lazy_annotations import lazily_annotated
 from workbench.compiler.internals import torch_private as tp
 
 compile_eager = functools.partial(wb.aot_compile, backend="eager")
@@ -266,6 +267,12 @@ def test_code_typed_at_a_prompt_has_no_source(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True)
     assert done.stdout.strip() == "6.0", done.stderr
+
+
+def test_annotations_need_not_name_what_is_there(tmp_path: Path) -> None:
+    f, path = compile_eager(lazily_annotated(), (X,)), tmp_path / "f.aot"
+    f.save(path)
+    torch.testing.assert_close(wb.load(path)(X), X + 2)
 
 
 def test_a_size_that_cannot_be_dynamic_is_told_by_the_error_alone(caplog: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,10 @@ import pytest
 import torch
 
 import workbench as wb
+from tests.artifacts.package_sample import library_with_weights
 from tests.older_releases import since
+from workbench.artifacts.machine.elf_stack import without_code_on_stack
+from workbench.compiler.running.container import BindingContainer
 from workbench.compiler.running.library import Library
 
 FAILING = """
@@ -25,10 +30,11 @@ int AOTInductorGetLastError(const char **text) {
 """
 
 
-def library(folder: Path, source: str) -> Library:
+def library(folder: Path, source: str, *options: str) -> Library:
     """A library made from C."""
     (folder / "a.c").write_text(source)
-    subprocess.run(["gcc", "-shared", "-fPIC", "a.c", "-o", "a.so"], cwd=folder, check=True)
+    command = ["gcc", "-shared", "-fPIC", "a.c", "-o", "a.so", *options]
+    subprocess.run(command, cwd=folder, check=True)
     return Library(folder / "a.so")
 
 
@@ -55,6 +61,29 @@ def test_what_is_no_library_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.so").write_bytes(b"no library")
     with pytest.raises(wb.ArtifactError, match="cannot be loaded here"):
         Library(tmp_path / "a.so")
+
+
+def test_a_system_that_refuses_executable_stacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, asked = ctypes.CDLL, []
+
+    def newer(path: str, mode: int) -> Any:  # what glibc does from 2.41 on
+        asked.append(without_code_on_stack(Path(shutil.copy(path, tmp_path / "copy.so"))))
+        if asked[-1]:
+            raise OSError(f"{path}: cannot enable executable stack as shared object requires")
+        return real(path, mode=mode)
+
+    monkeypatch.setattr(ctypes, "CDLL", newer)
+    assert library(tmp_path, FAILING, "-z", "execstack").function("SwapConstantBuffer")(None) == 0
+    assert asked == [True, False]
+
+
+@since("2.13", "the library is of torch 2.13")
+def test_torchs_own_runner_gets_it_without_an_executable_stack(tmp_path: Path) -> None:
+    path = library_with_weights(tmp_path)
+    assert BindingContainer(path, runners=1, device="cpu").constants
+    assert not without_code_on_stack(path)
 
 
 @since("2.13", "a library does not say why a call failed")

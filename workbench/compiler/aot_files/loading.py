@@ -270,15 +270,25 @@ def explained(path: str, again: str | None = None) -> Iterator[None]:
         ) from error
 
 
-_NOT_THERE = re.compile(r"Can't get attribute '([\w.<>]+)' on <module '([\w.]+)'")
+_NOT_THERE = (
+    (
+        re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'"),
+        re.compile(r"Can't resolve path '(?P<name>[\w.<>]+)' on module '(?P<module>[\w.]+)'"),
+    )
+    if sys.version_info >= (3, 14)
+    else (re.compile(r"Can't get attribute '(?P<name>[\w.<>]+)' on <module '(?P<module>[\w.]+)'"),)
+)
+"""How unpickling says that a module lacks what a file refers to."""
 
 
 def _missing(error: Exception) -> str | None:
     """What unpickling did not find and what to do, None for every other error."""
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"the module {error.name}, which cannot be imported here. Install it"
-    found = _NOT_THERE.search(str(error)) if isinstance(error, AttributeError) else None
+    searched = (pattern.search(str(error)) for pattern in _NOT_THERE)
+    found = next(filter(None, searched), None) if isinstance(error, AttributeError) else None
     if found is None:
         return None
-    where = "this program (__main__)" if found[2].endswith("__main__") else f"the module {found[2]}"
-    return f"{found[1]}, which {where} does not have. Define or import it there"
+    module = found["module"]
+    where = "this program (__main__)" if module.endswith("__main__") else f"the module {module}"
+    return f"{found['name']}, which {where} does not have. Define or import it there"

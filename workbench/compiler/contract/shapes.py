@@ -16,6 +16,7 @@ from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.request import check_mapping
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.signatures import signature_of
 from workbench.errors import UsageError
 
 
@@ -96,10 +97,10 @@ def under_outer_names(
     Dynamo traces the wrapper, often `(*args, **kwargs)`, whereas people know the names inside, and
     torch.export takes those. `args` begin with the receiver.
     """
-    outer = inspect.signature(function, follow_wrapped=False).parameters
+    outer = signature_of(function, follow_wrapped=False).parameters
     if not isinstance(spec, Mapping) or all(name in outer for name in spec):
         return spec
-    inner = list(inspect.signature(function).parameters)
+    inner = list(signature_of(function).parameters)
     kinds = {parameter.kind: (name, i) for i, (name, parameter) in enumerate(outer.items())}
     rest, first = kinds.get(inspect.Parameter.VAR_POSITIONAL, (None, 0))
     named, _ = kinds.get(inspect.Parameter.VAR_KEYWORD, (None, 0))

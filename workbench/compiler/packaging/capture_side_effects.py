@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.internals.signatures import signature_of
 from workbench.compiler.measuring.output_comparison import compare_tensors
 from workbench.compiler.packaging.diagnosis import refusal
 from workbench.compiler.packaging.python_state import (
@@ -235,7 +236,7 @@ def _methods(part: torch.nn.Module) -> Iterator[_Method]:
             except (OSError, SyntaxError, TypeError):
                 continue
             file = str(inspect.getsourcefile(member))
-            owner = next(iter(inspect.signature(member).parameters), "self")
+            owner = next(iter(signature_of(member).parameters), "self")
             yield _Method(member.__name__, tree, file, first, member.__globals__, owner)
 
 

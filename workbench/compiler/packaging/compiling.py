@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from workbench.artifacts.machine.elf_stack import without_code_on_stack
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.contract.shapes import sizes_assumed
 from workbench.compiler.internals import torch_private as tp
@@ -140,7 +141,9 @@ def _noted_guards() -> Iterator[dict[str, None]]:
 
 
 def shareable(file: Path) -> bytes | Path:
-    """A generated file as others may see it: sources without the folders of this machine."""
+    """A generated file as others may use it: sources without the folders of this machine."""
+    if file.suffix == ".so":
+        without_code_on_stack(file)  # which newer systems than this one refuse
     if file.suffix != ".cpp":
         return file
     code, _, _ = file.read_text().partition(_COMMANDS)

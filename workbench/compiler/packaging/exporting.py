@@ -19,6 +19,7 @@ from workbench.compiler.contract.request import check_mapping
 from workbench.compiler.contract.shapes import sizes_assumed
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.signatures import readable_annotations
 from workbench.compiler.packaging import programs
 from workbench.compiler.packaging.capture_side_effects import (
     check_program_mode,
@@ -167,7 +168,8 @@ def _captured(found: Exportable) -> Any:
         # we say which line does it, and what becomes of it
         warnings.filterwarnings("ignore", "The tensor attribute")
         args, kwargs = tuple(request.args), dict(request.kwargs)
-        with state_kept(found.module):
+        forward = getattr(found.module.forward, "__func__", None)
+        with state_kept(found.module), readable_annotations(forward):
             return torch.export.export(found.module, args, kwargs, dynamic_shapes=spec)
 
 

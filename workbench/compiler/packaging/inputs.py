@@ -14,6 +14,7 @@ from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.contract.paths import Path, parts
 from workbench.compiler.contract.shapes import number_hint
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.signatures import signature_of
 from workbench.errors import UsageError
 
 Declared = Mapping[tuple[Path, int], Dynamic]
@@ -37,7 +38,7 @@ def read_inputs(
     forward: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], title: str
 ) -> CallInputs:
     """Bind the example inputs; raises `UsageError` when they do not fit the signature."""
-    signature = inspect.signature(forward)
+    signature = signature_of(forward)
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:

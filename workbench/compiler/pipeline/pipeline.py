@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dis
-import inspect
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -38,6 +37,7 @@ from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_
 from workbench.compiler.internals.dynamo_state import automatic_dynamic_state, patch_torch
 from workbench.compiler.internals.older_releases import builtins_in_environment
 from workbench.compiler.internals.patches import held_back
+from workbench.compiler.internals.signatures import readable_annotations, signature_of
 from workbench.compiler.internals.torch_state import GlobalState, tf32_uses
 from workbench.compiler.measuring.eager_memory import EagerCounter
 from workbench.compiler.pipeline import failures
@@ -188,7 +188,7 @@ def _prepare(
 
 def bind(callee: Callee, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The example inputs by parameter name; raises `UsageError` when they do not fit."""
-    signature = inspect.signature(callee.function, follow_wrapped=False)
+    signature = signature_of(callee.function, follow_wrapped=False)
     try:
         return binder(signature)(*callee.receiver, *args, **kwargs)
     except TypeError as error:
@@ -272,7 +272,8 @@ def _compile_once(run: _Run, backend: Any) -> Any:
     log = logging.getLogger(tp.FAKE_TENSOR_MODE.module)
     of_shapes = held_back(log, "failed while attempting to run meta")
     compiling = compiling_for_serialization(run.decisions, run.bound)
-    with compiling, builtins_in_environment(), of_guards, of_shapes:
+    readable = readable_annotations(function)
+    with compiling, builtins_in_environment(), of_guards, of_shapes, readable:
         return tp.AOT_COMPILE_FULLGRAPH.get()(
             run.callee.entry, (run.args, dict(run.kwargs)), hooks, backend, dynamic=False
         )

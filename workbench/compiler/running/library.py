@@ -20,6 +20,7 @@ from ctypes import POINTER, byref, c_bool, c_char_p, c_int, c_int32, c_size_t, c
 from pathlib import Path
 from typing import Any
 
+from workbench.artifacts.machine.elf_stack import without_code_on_stack
 from workbench.errors import ArtifactError, RunError
 
 PREFIX = "AOTInductorModelContainer"
@@ -59,7 +60,7 @@ class Library:
 
     def __init__(self, path: Path) -> None:
         try:
-            self._dll = ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL)
+            self._dll = _opened(path)
         except OSError as error:
             raise ArtifactError(
                 f"The compiled library cannot be loaded here: {error}. wb.check(path) compares "
@@ -128,6 +129,19 @@ class Library:
     def close(self) -> None:
         """Give the library back; nothing of it may be in use."""
         _ctypes.dlclose(self._dll._handle)
+
+
+def _opened(path: Path) -> ctypes.CDLL:
+    """The library, without the executable stack that this system may refuse it.
+
+    The file is a copy of ours: what torch or an older release of ours packed asks for one.
+    """
+    try:
+        return ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL)
+    except OSError as error:
+        if "executable stack" not in str(error) or not without_code_on_stack(path):
+            raise
+    return ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL)
 
 
 def _silence(dll: ctypes.CDLL, path: Path) -> None:
