@@ -18,15 +18,11 @@ from workbench.artifacts.machine.machine import (
 )
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.artifacts.manifest.records import SystemNeeds
-from workbench.artifacts.preflight.package_variants import (
-    VariantFit,
-    variant_rows,
-    variants_on,
-)
 from workbench.artifacts.preflight.preflight import device_rows, instruction_row, system_rows
 
 if TYPE_CHECKING:
     from workbench.artifacts.inspect.libraries import Libraries
+    from workbench.artifacts.preflight.package_variants import VariantFit
 
 _ISA_FLAGS = {  # what torch/_inductor/cpu_vec_isa.py gives the compiler, as /proc/cpuinfo names it
     "AVX512": ("avx512f", "avx512dq", "avx512vl", "avx512bw"),
@@ -49,7 +45,9 @@ def package_requirements(
 
     Of several variants each is a row of its own: one that fits is enough.
     """
-    if manifest.are_variants:
+    if manifest.are_variants:  # what most packages hold none of is not imported
+        from workbench.artifacts.preflight.package_variants import variant_rows
+
         fits = fitting_variants(manifest, machine, code)
         usable = [fit.name for fit in fits if fit.fits]
         models = [model for model in manifest.models if model.name in usable]
@@ -72,6 +70,8 @@ def fitting_variants(
     manifest: PackageManifest, machine: Machine, code: Iterable[GpuCode] = ()
 ) -> tuple[VariantFit, ...]:
     """Every variant of a package on a machine, the one to prefer first."""
+    from workbench.artifacts.preflight.package_variants import variants_on
+
     held = tuple(code)
 
     def needs(alone: PackageManifest) -> Iterable[Requirement]:
