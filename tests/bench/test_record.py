@@ -100,7 +100,17 @@ def test_the_table_shows_what_missed_its_reach_and_what_is_not_measured(
 
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
-    [(0.0164, "ratio", "0.016"), (1.13, "us", "1.1 µs"), (1234.4, "MB", "1,234 MB")],
+    [(0.01642, "ratio", "0.0164"), (1.056, "us", "1.06 µs"), (1234.4, "MB", "1,234 MB")],
 )
-def test_values_are_shown_in_two_digits(value: float, unit: str, text: str) -> None:
+def test_values_are_shown_in_three_digits(value: float, unit: str, text: str) -> None:
     assert readme_table.shown(value, unit) == text
+
+
+def test_a_figure_that_missed_its_reach_is_shown_though_no_headline_names_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(readme_table, "HEADLINES", ("load (s)",))
+    assert readme_table.table(made(*FIGURES)).splitlines()[-2:] == [
+        "| load | 0.2 s | ≤ 0.5 s | 2 threads |",
+        "| load: peak memory | 600 MB, **missed** | ≤ 250 MB | with a hash |",
+    ]
