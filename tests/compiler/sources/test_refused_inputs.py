@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.compiler.sources.break_messages import break_message
-from workbench.compiler.sources.refused_inputs import refused_inputs
+from workbench.compiler.sources.refused_inputs import missing_kernel, refused_inputs
 
 HEAD = "RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node "
 
@@ -42,3 +42,18 @@ def test_an_operator_that_refuses_its_inputs_is_named_with_their_shapes(
 
 def test_another_message_is_none_of_these() -> None:
     assert refused_inputs("Unsupported Tensor.backward() call\n  Explanation: no") is None
+    assert missing_kernel("Unsupported Tensor.backward() call\n  Explanation: no") is None
+
+
+def test_an_operator_without_a_kernel_is_not_blamed_on_the_inputs() -> None:
+    message = HEAD + (
+        "with fake tensors: call_function <built-in method gru_cell of type object at 0x7f>"
+        "(*(FakeTensor(..., size=(2, 8)), FakeTensor(..., size=(2, 8))), **{}): got "
+        "NotImplementedError('could not find kernel for aten._thnn_fused_gru_cell.default at "
+        "dispatch key DispatchKey.CPU')"
+    )
+    assert refused_inputs(message) is None
+    found = break_message(message)
+    assert "neither a kernel of aten._thnn_fused_gru_cell.default nor" in found.explanation
+    assert "without compiling" not in found.explanation
+    assert not found.hints

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workbench.compiler.sources.refused_inputs import refused_inputs
+from workbench.compiler.sources.refused_inputs import missing_kernel, refused_inputs
 
 RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)$")
 ANOTHER = "*** While handling this graph break, another graph break occurred: ***"
@@ -65,7 +65,9 @@ def break_message(message: str) -> BreakMessage:
     explanation, *hints = re.split(r"\n\s*Hint: ", body)
     context = context.partition("\n\n For more details")[0].strip()
     kind = head.partition("\n")[0].strip()
-    if refused := refused_inputs(message):
+    if missing := missing_kernel(message):
+        explanation, hints, context = missing, [], ""
+    elif refused := refused_inputs(message):
         explanation, hints, context = f"{refused}. {_CALL_IT}", [], ""
     return BreakMessage(
         kind=kind,

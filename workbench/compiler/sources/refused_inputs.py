@@ -11,6 +11,7 @@ _RAISED = re.compile(
 _OPERATOR = re.compile(r"<(?:built-in )?(?:function|method) ([\w.]+)|([\w.]+)")
 _TENSOR = re.compile(r"FakeTensor\(.*?size=\(([^)]*)\)(?:, dtype=torch\.(\w+))?")
 _TENSORS = 4  # that are written out
+_NO_KERNEL = re.compile(r"could not find kernel for ([\w.:]+) at dispatch key")
 
 
 def refused_inputs(message: str) -> str | None:
@@ -19,7 +20,7 @@ def refused_inputs(message: str) -> str | None:
     `linear does not take tensors of shapes [2, 7] and [4, 8]: a and b must have same …`.
     """
     found = _RAISED.search(message)
-    if found is None:
+    if found is None or _NO_KERNEL.search(message):
         return None
     operator, given, kind, _, reason = found.groups()
     names = _OPERATOR.match(operator)
@@ -30,6 +31,18 @@ def refused_inputs(message: str) -> str | None:
     cause = reason.strip().rstrip(".")
     cause = cause if kind == "RuntimeError" else f"{kind}: {cause}"
     return f"{names[1] or names[2] if names else operator} does not take {_tensors(shown)}: {cause}"
+
+
+def missing_kernel(message: str) -> str | None:
+    """The operator of which this build of torch knows no result, what to do; else None."""
+    found = _NO_KERNEL.search(message)
+    if found is None:
+        return None
+    return (
+        f"This build of torch has neither a kernel of {found[1]} nor a description of what it "
+        "returns, which a GPU that is not here needs. Compile for the host, or on a machine with "
+        "the GPU, or write it with other operators."
+    )
 
 
 def _tensors(shown: list[str]) -> str:
