@@ -65,8 +65,8 @@ class _Held:
         is_plain = value.layout == torch.strided and type(value) in PLAIN
         return cls(weakref.ref(value), str(path), TensorLike.of(value), is_plain)
 
-    def tensor(self) -> torch.Tensor:
-        """The caller's own tensor, or one like it."""
+    def tensor(self, *, has_numbers: bool = False) -> torch.Tensor:
+        """The caller's own tensor, or one like it: of zeros, or of numbers between 0 and 1."""
         own = self.alive()
         if own is not None:
             return own
@@ -76,6 +76,10 @@ class _Held:
                 "from a description. Run the cell again."
             )
         made = tensor_of(self.like, self.path)
+        is_dense = made.numel() == made.untyped_storage().size() // made.itemsize
+        if has_numbers and made.is_floating_point() and made.device.type != "meta" and is_dense:
+            drawn = torch.rand(made.shape, generator=torch.Generator().manual_seed(0))
+            return self.like.dressed(torch.empty_like(made).copy_(drawn))
         if made.numel() <= _ZEROED and made.device.type != "meta":
             made.zero_()
         return self.like.dressed(made)
@@ -113,18 +117,28 @@ class Recipe:
         """The function or module, as its caller has it."""
         return self._target
 
-    def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments by position and by name; raises `UsageError` for one that is gone."""
-        made = self._example.bound(None, lambda path: self._held[str(path)].tensor())
+    def inputs(self, *, has_numbers: bool = False) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments by position and by name; raises `UsageError` for one that is gone.
+
+        With `has_numbers` a gone tensor of floating point has numbers between 0 and 1, not zeros.
+        """
+        made = self._example.bound(
+            None, lambda path: self._held[str(path)].tensor(has_numbers=has_numbers)
+        )
         return made["args"], made["kwargs"]
 
     def gone(self) -> tuple[str, ...]:
         """The inputs whose tensors the caller no longer holds: `inputs` makes zeros for them."""
         return tuple(held.path for held in self._held.values() if held.alive() is None)
 
-    def called(self, work: Callable[[tuple[Any, ...], dict[str, Any]], Made]) -> Made:
-        """What `work` makes of the inputs, under the modes of torch of the compilation."""
-        args, kwargs = self.inputs()
+    def called(
+        self,
+        work: Callable[[tuple[Any, ...], dict[str, Any]], Made],
+        *,
+        has_numbers: bool = False,
+    ) -> Made:
+        """What `work` makes of the `inputs`, under the modes of torch of the compilation."""
+        args, kwargs = self.inputs(has_numbers=has_numbers)
         with self._as_then():
             return work(args, kwargs)
 

@@ -16,7 +16,10 @@ class MemoryBudget:
     pointwise ones fused into what reads them. `peak_bytes` is the peak of the program that was
     compiled with the budget, weights and inputs included; None until one was. `is_own`: the step
     itself was compiled with it. `estimator` is what the times of operators were taken from when
-    what is kept was chosen: "flops" is torch's own, "roofline" that of the GPU.
+    what is kept was chosen: "flops" is torch's own, "roofline" that of the GPU. `random_nodes` are
+    operators computed again that draw random numbers; None in older records. `checked` says what
+    the gradients of the compiled program were compared with, `why_not` why it must not be used;
+    both are empty where there is nothing to say.
     """
 
     graph: int
@@ -32,6 +35,9 @@ class MemoryBudget:
     peak_bytes: int | None = None
     is_own: bool = False
     estimator: str = "flops"
+    random_nodes: int | None = None
+    checked: str = ""
+    why_not: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,7 @@ class RecomputedNode:
     """An operator of the forward that the backward computes again under one budget.
 
     `flops` is None where no formula is known, `bytes` where data decide a size, `dtype` that of its
-    result.
+    result. `is_random`: it draws random numbers, or their seeds; None in older records.
     """
 
     graph: int
@@ -51,6 +57,7 @@ class RecomputedNode:
     line: int | None
     flops: int | None
     bytes: int | None
+    is_random: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

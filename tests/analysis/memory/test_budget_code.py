@@ -39,7 +39,8 @@ def test_a_record_has_its_budgets_with_the_peaks_that_were_compiled() -> None:
 def test_a_policy_keeps_the_products_that_are_not_computed_again() -> None:
     step, region, layers = snippets(LAYERS, budgets(), 0.5)
     assert step.text.endswith("activation_memory_budget = 0.5")
-    assert region.text.startswith("with torch.autograd.graph.region_activation_memory_budget(0.5)")
+    assert "with torch.autograd.graph.region_activation_memory_budget(0.5)" in region.text
+    assert "@torch.compile" in region.text  # outside of compiled code it does nothing
     assert "for layer in self.layers:" in layers.text
     again = [row for row in LAYERS.recomputed if row.budget == 0.5]
     count = sum(row.operator == "aten.addmm.default" for row in again)
@@ -52,6 +53,54 @@ def test_a_budget_that_computes_all_again_is_a_checkpoint_without_a_policy() -> 
     *_, layers = snippets(LAYERS, budgets(), 0.0)
     assert "context_fn" not in layers.text
     assert "checkpoint(layer, x, use_reentrant=False)" in layers.text
+
+
+def test_layers_are_addressed_from_the_module_that_the_note_names() -> None:
+    nodes = LAYERS.nodes
+    paths = [path and f"m.e.{path}" for path in nodes.columns["module_path"]]
+    inside = replace(nodes, columns={**nodes.columns, "module_path": paths})
+    report = replace(LAYERS, tables={**LAYERS.tables, "nodes": inside})
+    *_, layers = snippets(report, budgets(), 0.0)
+    assert layers.note.startswith("In the forward of m.e, where self.layers are the layers m.e.")
+    assert "for layer in self.layers:" in layers.text
+    holder = Stack(layers.text)
+    whole = torch.nn.ModuleDict({"m": torch.nn.ModuleDict({"e": holder})})
+    assert whole.get_submodule("m.e")(torch.ones(4, 8)).shape == (4, 8)
+
+
+def test_on_a_gpu_no_checkpoint_is_offered_for_layers_that_draw() -> None:
+    """Triton numbers the elements of one mask in two ways, so that two kernels draw two masks."""
+    nodes = LAYERS.nodes
+    targets = ["prims.inductor_random.default", *nodes.columns["target"][1:]]
+    drawing = replace(nodes, columns={**nodes.columns, "target": targets})
+    report = replace(LAYERS, tables={**LAYERS.tables, "nodes": drawing})
+    assert len(snippets(report, budgets(), 0.5)) == 3
+    buffers = LAYERS.buffers
+    there = replace(buffers, columns={**buffers.columns, "device": ["cuda:0"] * len(buffers)})
+    report = replace(report, tables={**report.tables, "buffers": there})
+    assert len(snippets(report, budgets(), 0.5)) == 2
+
+
+def test_a_budget_that_draws_random_numbers_again_has_no_code() -> None:
+    def record(operator: str, device: str) -> Budgets:
+        rows = LAYERS.recomputed
+        drawn = [operator if b == 0.5 else op for op, b in zip(
+            rows.columns["operator"], rows.columns["budget"], strict=True
+        )]  # fmt: skip
+        table = replace(rows, columns={**rows.columns, "operator": drawn})
+        buffers = LAYERS.buffers
+        there = replace(buffers, columns={**buffers.columns, "device": [device] * len(buffers)})
+        tables = {**LAYERS.tables, "recomputed": table, "buffers": there}
+        found = recorded_budgets(replace(LAYERS, tables=tables), None)
+        assert found is not None
+        return found
+
+    wrong = record("prims.inductor_seeds.default", "cpu")
+    assert "gradients are wrong" in wrong.at(0.5).why_not
+    assert snippets(LAYERS, wrong, 0.5) == ()
+    assert wrong.best.budget != 0.5
+    assert not record("prims.inductor_random.default", "cpu").at(0.5).why_not  # a kept seed
+    assert record("prims.inductor_random.default", "cuda:0").at(0.5).why_not
 
 
 def test_without_equal_layers_there_is_no_policy() -> None:

@@ -69,6 +69,7 @@ def test_a_budget_that_is_compiled_has_a_peak_and_saves_what_was_said(
         point = checkpoint.at(budget)
         made = checkpoint.compiled[budget].memory()
         assert (point.saved_bytes, point.peak_bytes) == (made.saved_bytes, made.peak)
+        assert "gradients of 4 tensors are those of Step" in point.checked
     assert tp.FUNCTORCH_CONFIG.get().activation_memory_budget == before
     peaks = [p.peak_bytes for p in checkpoint.budgets.points if p.peak_bytes is not None]
     assert len(peaks) == 3
@@ -101,18 +102,27 @@ def test_a_view_looks_at_budgets_and_compiles_one_in_the_background(step: Any) -
 
 @pytest.mark.slow
 def test_the_code_that_is_pasted_saves_what_it_says(checkpoint: Checkpoint, step: Any) -> None:
-    """A region saves exactly what the budget does."""
-    _, region = checkpoint.snippets(0.0)[:2]
+    """What a region and an option have torch keep is what the budget was said to."""
+    option, region = checkpoint.snippets(0.0)[:2]
+    kept = []
 
-    class Region(Step):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            names = {"torch": torch, "model": super().forward, "x": x}
-            with torch.autograd.graph.region_activation_memory_budget(0.0):
-                return names["model"](names["x"])
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        kept.append(tensor)
+        return tensor
 
-    assert "region_activation_memory_budget(0)" in region.text
-    made = wb.aot_compile(Region(), (X,), grad=True)
-    assert made.memory().saved_bytes == checkpoint.at(0.0).saved_bytes
+    model = Step()
+    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    own.add(X.untyped_storage().data_ptr())
+    for text in (region.text, f"{option.text}\n\nstep = torch.compile(model)"):
+        torch._dynamo.reset()
+        kept.clear()
+        scope: dict[str, Any] = {"model": model}
+        with tp.FUNCTORCH_CONFIG.get().patch(activation_memory_budget=1.0):
+            exec(text, scope)
+            with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+                scope["step"](X)
+        assert all(tensor.untyped_storage().data_ptr() in own for tensor in kept)
+    assert checkpoint.at(0.0).saved_bytes == 0
 
 
 @pytest.mark.slow
@@ -134,6 +144,95 @@ def test_the_compiled_step_gives_the_same_gradients(checkpoint: Checkpoint) -> N
         compiled(X).backward()
         gradients.append([parameter.grad.clone() for parameter in compiled.module.parameters()])
     torch.testing.assert_close(gradients[0], gradients[1])
+
+
+class Dropping(torch.nn.Module):
+    """Two pre-norm blocks with dropout: torch's partitioner would draw their masks again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(32) for _ in range(2))
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(32, 32) for _ in range(2))
+        self.dropout = torch.nn.Dropout(0.1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for norm, layer in zip(self.norms, self.layers, strict=True):
+            x = x + self.dropout(torch.nn.functional.gelu(layer(norm(x))))
+        return x.square().mean()
+
+
+def test_a_budget_that_draws_random_numbers_again_is_refused() -> None:
+    found = wb.aot_compile(Dropping(), (X,), grad=True).checkpoint()
+    wrong = [point for point in found.budgets.points if point.why_not]
+    fine = [point for point in found.budgets.points if not point.why_not]
+    assert {0.0, 0.1} <= {point.budget for point in wrong}
+    assert 1.0 in {point.budget for point in fine}
+    line = Dropping.forward.__code__.co_firstlineno + 2
+    with pytest.raises(wb.UsageError, match=rf"line {line} again.*gradients are wrong"):
+        found.at(0.0)
+    assert found.snippets(0.0) == ()
+    assert 0.0 not in found.compiled
+    assert found.best().budget == 1.0
+    assert "wrong gradients" in repr(found)
+    known = {row.budget: row for row in found._holder.report.memory_budgets}
+    assert known[0.0].random_nodes
+    assert known[0.0].why_not == found.budgets.at(0.0).why_not
+    for point in fine[1:2]:
+        made = found.at(point.budget)
+        assert made.checked.startswith("Its outputs and the gradients of 8 tensors are those of")
+
+
+def halved(a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    kept = torch.nn.functional.dropout(a * 1.0, 0.5, True)
+    return kept, (kept * kept).sum()
+
+
+def noisy(a: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.gelu(torch.nn.functional.gelu(a) * torch.rand_like(a)).sum()
+
+
+def masked(a: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.gelu(
+        torch.nn.functional.gelu(a) * torch.bernoulli(a * 0 + 0.5)
+    ).sum()
+
+
+def chosen(a: torch.Tensor) -> torch.Tensor:
+    return (torch.nn.functional.gumbel_softmax(torch.sin(a)) * torch.cos(a)).square().sum()
+
+
+def moved(a: torch.Tensor) -> torch.Tensor:
+    return torch.exp(torch.sin(a)[torch.randint(0, 64, (64,))] * torch.randn(64, 32)).sum()
+
+
+def attended(a: torch.Tensor) -> torch.Tensor:
+    parts = a.sin().reshape(1, 4, 64, 8)
+    return (
+        torch.nn.functional.scaled_dot_product_attention(parts, parts, parts, dropout_p=0.3)
+        .square()
+        .sum()
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", [halved, noisy, masked, chosen, moved, attended])
+def test_what_is_offered_has_the_gradients_of_the_own_budget(function: Any) -> None:
+    """Of every kind of random operator; the same numbers are drawn from the same seed."""
+    a = torch.rand(64, 32, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    found = wb.aot_compile(function, (a,), grad=True).checkpoint()
+
+    def gradient(compiled: Any) -> torch.Tensor:
+        torch.manual_seed(7)
+        outputs = compiled(a)
+        loss = outputs[1] if isinstance(outputs, tuple) else outputs
+        return torch.autograd.grad(loss, a)[0]
+
+    expected = gradient(found.compiled[1.0])
+    assert found.budgets.at(0.0).why_not
+    for point in found.budgets.points:
+        if not point.why_not:
+            assert found.at(point.budget).checked
+            torch.testing.assert_close(gradient(found.compiled[point.budget]), expected)
 
 
 @pytest.mark.parametrize("budget", [3, -0.1, "half", True])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from workbench.analysis.memory.budgets import Budgets
 from workbench.analysis.memory.layers import layer_list
+from workbench.analysis.memory.timeline import is_on_cpu
 from workbench.report import Report
 from workbench.report.column_filter import parts_with
 
@@ -30,21 +31,23 @@ class Snippet:
 
 def step_code(budget: float, roofline_of: str | None = None) -> str:
     """What to write for all that is compiled from then on; with the GPU whose roofline decides."""
+    imported = "import torch._functorch.config\n"
     text = f"# before the step is compiled\ntorch._functorch.config.{_OPTION} = {budget:g}"
     if roofline_of is None:
-        return text
+        return f"{imported}\n{text}"
     chosen = f'workbench.roofline_estimator("{roofline_of}")'
-    return f"{text}\ntorch._functorch.config.{_OPTION}_runtime_estimator = {chosen}"
+    option = f"{text}\ntorch._functorch.config.{_OPTION}_runtime_estimator = {chosen}"
+    return f"{imported}import workbench\n\n{option}"
 
 
 def snippets(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...]:
-    """What to write for a budget; nothing for the one that the step has.
+    """What to write for a budget; nothing for the one that the step has, or that must not be used.
 
     A checkpoint's policy chooses by operator: it keeps the results of products of which the budget
     computes less than half again.
     """
     point = found.at(budget)
-    if not point.recomputed or budget == found.own:
+    if not point.recomputed or point.why_not or budget == found.own:
         return ()
     step = Snippet(
         "For the step",
@@ -53,23 +56,25 @@ def snippets(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ..
     )
     region = Snippet(
         "For one forward",
-        f"with {_REGION}({budget:g}):\n    loss = model(x)",
-        "Around all of what is compiled as one graph: two budgets in one graph are refused.",
+        "import torch\n\n\n@torch.compile\ndef step(*args, **kwargs):\n"
+        f"    with {_REGION}({budget:g}):\n        return model(*args, **kwargs)",
+        "`model` is yours. The region stands inside of what is compiled, around all of it: outside "
+        "of compiled code it does nothing, and two budgets in one graph are refused.",
     )
     return (step, region, *_policy(report, found, budget))
 
 
 def _policy(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...]:
     layers = layer_list(report)
-    if layers is None:
+    if layers is None or _draws_on_a_gpu(report):
         return ()
     again = Counter(row.operator for row in found.recomputed if row.budget == budget)
     kept = [op for op, count in _heavy(report, layers).items() if 2 * again[op] < count]
     lines = ["from torch.utils.checkpoint import checkpoint"]
     more = ""
     if kept:
-        lines[:0] = ["from functools import partial"]
-        lines[1:] = [
+        lines[:0] = ["from functools import partial", "", "import torch"]
+        lines[-1:] = [
             "from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts",
             "",
             "kept = [",
@@ -78,15 +83,26 @@ def _policy(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...
             "save = partial(create_selective_checkpoint_contexts, kept)",
         ]
         more = ", context_fn=save"
-    lines += ["", f"for layer in self.{layers}:"]
+    holder, _, name = layers.rpartition(".")
+    lines += ["", f"for layer in self.{name}:"]
     lines.append(f"    x = checkpoint(layer, x, use_reentrant=False{more})")
     what = "the results that are listed" if kept else "what goes into each layer"
     note = (
-        f"In the forward of what holds {layers}. It keeps {what} and computes the rest of a layer "
-        "again: it chooses by operator, the budget by value, so that both save about the same "
-        "and not exactly. A layer must not write in place."
+        f"In the forward of {holder or 'the module'}, where self.{name} are the layers {layers} "
+        f"and x is what goes through them. It keeps {what} and computes the rest of a layer again: "
+        "it chooses by operator, the budget by value, so that both save about the same and not "
+        "exactly. A layer must not write in place; pass on what else yours take."
     )
     return (Snippet("For each layer, by torch.utils.checkpoint", "\n".join(lines), note),)
+
+
+def _draws_on_a_gpu(report: Report) -> bool:
+    """Whether a checkpoint would have Triton draw a layer's random numbers again.
+
+    Inductor keeps the seed, but two kernels may number the elements of one mask in two ways.
+    """
+    is_drawing = any("inductor_rand" in target for target in report.nodes.columns.get("target", ()))
+    return is_drawing and not is_on_cpu(report)
 
 
 def _heavy(report: Report, layers: str) -> Counter[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.analysis.gpu_model.roofline import peak_rate
+from workbench.analysis.memory.timeline import is_on_cpu
 from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
 from workbench.report import Report
@@ -29,7 +31,9 @@ class BudgetPoint:
     and `most_us` where data decide a size. `unsized` counts tensors and operators of which that is
     so: they are in no sum. `peak_bytes` is that of the compiled program, None until the budget was
     compiled. `preview_bytes` is a model of it: the peak of the step's own budget, and by how much a
-    walk over the operators differs from that of the own one; None in older records.
+    walk over the operators differs from that of the own one; None in older records. `why_not` says
+    why a budget must not be used, `checked` what the gradients of the compiled program were
+    compared with; both are empty where there is nothing to say.
     """
 
     budget: float
@@ -42,6 +46,8 @@ class BudgetPoint:
     unsized: int = 0
     peak_bytes: int | None = None
     preview_bytes: int | None = None
+    why_not: str = ""
+    checked: str = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,14 +73,20 @@ class Budgets(Presented):
 
     @property
     def best(self) -> BudgetPoint:
-        """The lowest peak among those that were compiled; of equal ones the largest budget."""
-        known = [point for point in self.points if point.peak_bytes is not None]
-        return min(known, key=lambda point: (point.peak_bytes or 0, -point.budget))
+        """The lowest peak among those that were compiled; of equal ones the largest budget.
+
+        What must not be used is left out; the own budget where nothing else is known.
+        """
+        known = [p for p in self.points if p.peak_bytes is not None and not p.why_not]
+        own = self.at(self.own)
+        return min(known, key=lambda point: (point.peak_bytes or 0, -point.budget), default=own)
 
     @property
     def sentence(self) -> str:
         """The lowest peak that is known, with what it costs, beside that of the own budget."""
         best, own = self.best, self.at(self.own)
+        if own.why_not and best.budget == own.budget:
+            return f"{self.name} has a budget of {own.budget:g}. {own.why_not}"
         left_out = _left_out(max(point.unsized for point in self.points))
         if self.roofline_of is not None:
             left_out += f" What is kept was chosen by the roofline of the {self.roofline_of}."
@@ -89,7 +101,8 @@ class Budgets(Presented):
         return (
             f"The lowest peak {compiled} is {_bytes(best)}, at a budget of {best.budget:g}, "
             f"instead of {_bytes(own)}: {less} less is kept for the backward, which computes "
-            f"{plural(best.recomputed, 'operator')} again ({cost_text(best)}).{left_out}"
+            f"{plural(best.recomputed, 'operator')} again ({cost_text(best)})."
+            f"{_sentence(best.checked)}{left_out}"
         )
 
     def frame(self, name: str = "budgets") -> pandas.DataFrame:
@@ -105,6 +118,10 @@ class Budgets(Presented):
         return presenter().plot(self)
 
 
+def _sentence(words: str) -> str:
+    return f" {words}" if words else ""
+
+
 def _left_out(unsized: int) -> str:
     if not unsized:
         return ""
@@ -117,6 +134,8 @@ def _bytes(point: BudgetPoint) -> str:
 
 def cost_text(point: BudgetPoint) -> str:
     """What is computed again: operations, and the model's time where there is one."""
+    if point.why_not:
+        return "not to be used: wrong gradients"
     flops = f"{point.flops / 1e9:.3g} GFLOP"
     if point.least_us is None:
         return flops
@@ -126,16 +145,21 @@ def cost_text(point: BudgetPoint) -> str:
 
 
 def points_of(
-    report: Report, gpu: Gpu | None, peaks: Mapping[float, int] | None = None
+    report: Report,
+    gpu: Gpu | None,
+    peaks: Mapping[float, int] | None = None,
+    checks: Mapping[float, Check] | None = None,
 ) -> tuple[BudgetPoint, ...]:
-    """The budgets of a record, the largest first, with the peaks that are known."""
+    """The budgets of a record, the largest first, with the peaks and checks that are known."""
     known = dict(peaks or {})
     previews = _previews(report, known)
+    on_cpu = is_on_cpu(report)
     found = []
     for budget in sorted({row.budget for row in report.memory_budgets}, reverse=True):
         rows = [row for row in report.memory_budgets if row.budget == budget]
         again = [row for row in report.recomputed if row.budget == budget]
         least, most = (None, None) if gpu is None else _times(again, gpu)
+        check = (checks or {}).get(budget, Check("", ""))
         found.append(
             BudgetPoint(
                 budget=budget,
@@ -148,6 +172,8 @@ def points_of(
                 unsized=sum(row.unsized for row in rows),
                 peak_bytes=known.get(budget),
                 preview_bytes=previews.get(budget),
+                why_not=check.why_not or why_random(again, on_cpu=on_cpu),
+                checked=check.checked,
             )
         )
     return tuple(found)
@@ -160,10 +186,57 @@ def recorded_budgets(report: Report, gpu: Gpu | None) -> Budgets | None:
     if own is None:  # recorded for the preview alone
         return None
     peaks = {row.budget: row.peak_bytes for row in rows if row.peak_bytes is not None}
-    points = points_of(report, gpu, peaks)
+    checks = {row.budget: Check(row.why_not, row.checked) for row in rows}
+    points = points_of(report, gpu, peaks, checks)
     is_roofline = any(row.estimator == "roofline" for row in rows)
     by = report.request.target if is_roofline else None
     return Budgets(report.request.name, own, points, tuple(report.recomputed), by)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a compiled budget was found to be; see `BudgetPoint`."""
+
+    why_not: str
+    checked: str
+
+
+def why_random(again: Iterable[RecomputedNode], *, on_cpu: bool) -> str:
+    """Why a budget must not be used whose backward draws random numbers again; else empty.
+
+    Other seeds give other numbers. The same seeds give the same ones on the CPU, whose code counts
+    elements; Triton's `rand4x` and `rand` number them in two ways, and torch chooses by kernel.
+    """
+    drawn = [row for row in again if _is_random(row)]
+    anew = [row for row in drawn if not (on_cpu and row.operator.startswith(_FROM_A_SEED))]
+    if not anew:
+        return ""
+    names = ", ".join(dict.fromkeys(operator_name(row.operator) for row in anew))
+    lines = sorted({row.line for row in drawn if row.line is not None})
+    word = "line" if len(lines) == 1 else "lines"
+    place = f" of {word} {', '.join(map(str, lines))}" if lines else ""
+    return (
+        f"The backward would draw the random numbers{place} again ({names}) and get others than "
+        "the forward, so that gradients are wrong."
+    )
+
+
+_FROM_A_SEED = ("prims.inductor_random", "prims.inductor_randint")
+_DRAWING = re.compile(
+    r"prims\.inductor_(?:seed|rand)|aten\.(?:native_dropout|bernoulli|rand|normal|multinomial|"
+    r"uniform|exponential|cauchy|geometric|log_normal|poisson|binomial)"
+)
+
+
+def _is_random(row: RecomputedNode) -> bool:
+    """Whether it draws; older records tell it by the operator's name alone."""
+    return _DRAWING.match(row.operator) is not None if row.is_random is None else row.is_random
+
+
+def operator_name(operator: str) -> str:
+    """`addmm` of `aten.addmm.default`."""
+    parts = operator.split(".")
+    return parts[1] if len(parts) > 1 else operator
 
 
 def _previews(report: Report, peaks: Mapping[float, int]) -> dict[float, int]:

@@ -90,6 +90,11 @@ def devices_of(report: Report) -> list[str]:
     return sorted(set(report.buffers.columns.get("device", ())) - {None, ""})
 
 
+def is_on_cpu(report: Report) -> bool:
+    """Whether all that a program holds is on the CPU."""
+    return all(device.startswith("cpu") for device in devices_of(report))
+
+
 def why_unknown(report: Report) -> str | None:
     """Why a record tells nothing of memory, as far as that is seen without reading its programs."""
     name = report.request.name

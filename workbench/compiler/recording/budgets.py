@@ -90,6 +90,7 @@ class BudgetRecorder:
                 unsized=sizes.count(None) + sum(row.bytes is None for row in rows),
                 seconds=seconds,
                 preview_bytes=preview,
+                random_nodes=sum(bool(row.is_random) for row in rows),
             )
         )
 
@@ -101,11 +102,12 @@ class BudgetRecorder:
             budget=budget,
             node=node.name,
             operator=str(node.target),
-            dtype=str(node.meta["val"].dtype) if _is_tensor(node) else None,
+            dtype=next((str(leaf.dtype) for leaf in tensors_of(node)), None),
             file=None if frame is None else self._places.shown(frame.file),
             line=None if frame is None else frame.line,
             flops=hint(formula_flops(node)),
             bytes=_sum(map(size_of, (node, *node.all_input_nodes))),
+            is_random=draws_numbers(node),
         )
 
 
@@ -133,19 +135,58 @@ def _with_kept_times(estimate: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _again(graph: Any, info: Any, saved: set[Any]) -> list[Any]:
-    """Operators of the forward that the backward reaches without passing what is saved."""
-    todo = [
-        each for node in graph.nodes if info.is_required_bw(node) for each in node.all_input_nodes
-    ]
-    found: dict[Any, None] = {}
+    """Operators of the forward that gradients are made of and that are not kept.
+
+    What belongs to neither part, such as a mask that is converted for the backward alone, leads to
+    them as well.
+    """
+    results = next(node for node in graph.nodes if node.op == "output").all_input_nodes
+    todo = [node for node in results if info.is_required_bw(node)]
+    seen: set[Any] = set()
     while todo:
         node = todo.pop()
-        if node in found or node in saved or node.op != "call_function":
-            continue
-        if info.is_required_fw(node):
-            found[node] = None
+        if node not in seen and node not in saved and node.op == "call_function":
+            seen.add(node)
             todo += node.all_input_nodes
-    return [node for node in graph.nodes if node in found and not costs_nothing(node)]
+    return [n for n in graph.nodes if n in seen and info.is_required_fw(n) and not costs_nothing(n)]
+
+
+def draws_numbers(node: Any) -> bool:
+    """Whether an operator gives random numbers, or the seeds of some.
+
+    Inductor's own carry no tag but for the seeds, and attention has the tag without dropout, too.
+    """
+    if node.op != "call_function":
+        return False
+    if any(map(draws_numbers, _nodes_inside(node))):
+        return True
+    is_tagged = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+    return (is_tagged and not _is_switched_off(node)) or str(node.target).startswith(_DRAWING)
+
+
+_DRAWING = ("prims.inductor_rand", "prims.inductor_seed", "run_and_save_rng_state")
+
+
+def _is_switched_off(node: Any) -> bool:
+    """Whether an operator was told not to draw: no dropout, or no training."""
+    schema = getattr(node.target, "_schema", None)
+    for place, argument in enumerate(() if schema is None else schema.arguments):
+        given = node.args[place] if place < len(node.args) else argument.default_value
+        value = node.kwargs.get(argument.name, given)
+        if argument.name == "dropout_p" and value == 0:
+            return True
+        if argument.name in ("train", "training") and value is False:
+            return True
+    return False
+
+
+def _nodes_inside(node: Any) -> list[Any]:
+    """The nodes of the graphs that a higher-order operator calls."""
+    owner = node.graph.owning_module
+    named = [each.target for each in node.all_input_nodes if each.op == "get_attr"]
+    modules = dict(owner.named_modules()) if owner is not None and named else {}
+    inner = [getattr(modules.get(name), "graph", None) for name in named]
+    return [each for graph in inner if graph is not None for each in graph.nodes]
 
 
 def _peak(graph: Any, info: Any, saved: Iterable[Any]) -> int:
@@ -218,19 +259,23 @@ _POINTWISE = frozenset(
 
 def _storages(node: Any) -> dict[int, int]:
     """The storages of a node's tensors and their bytes; what data decide counts as none."""
+    storages = [tensor.untyped_storage() for tensor in tensors_of(node)]
+    return {storage._cdata: hint(storage.nbytes()) or 0 for storage in storages}
+
+
+def tensors_of(node: Any) -> list[torch.Tensor]:
+    """What a node gives, as fake tensors."""
     leaves = tp.TREE_LEAVES.get()(node.meta.get("val"))
-    tensors = [leaf.untyped_storage() for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    return {storage._cdata: hint(storage.nbytes()) or 0 for storage in tensors}
+    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
 
 
 def costs_nothing(node: Any) -> bool:
-    """Whether it takes a part of a tuple, or looks at a tensor in another way."""
-    if not _is_tensor(node):
+    """Whether it takes a part of a tuple, computes a size, or looks at a tensor in another way."""
+    own = _storages(node)
+    if not own or "getitem" in str(node.target):
         return True
-    own = node.meta["val"].untyped_storage()._cdata
-    tensors = (each.meta["val"] for each in node.all_input_nodes if _is_tensor(each))
-    is_view = any(tensor.untyped_storage()._cdata == own for tensor in tensors)
-    return is_view or "getitem" in str(node.target)
+    given = {id for each in node.all_input_nodes for id in _storages(each)}
+    return _is_tensor(node) and own.keys() <= given
 
 
 def _is_tensor(node: Any) -> bool:
@@ -239,9 +284,7 @@ def _is_tensor(node: Any) -> bool:
 
 def size_of(node: Any) -> int | None:
     """Bytes of its tensors, with the sizes of the example inputs; None where data decide them."""
-    leaves = tp.TREE_LEAVES.get()(node.meta.get("val"))
-    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    return _sum(hint(tensor.numel() * tensor.itemsize) for tensor in tensors)
+    return _sum(hint(tensor.numel() * tensor.itemsize) for tensor in tensors_of(node))
 
 
 def _sum(sizes: Iterable[int | None]) -> int | None:

@@ -7,7 +7,7 @@ from typing import Any
 from workbench.analysis.gpu_model.roofline import peak_rate
 from workbench.compiler.contract.request import known_gpus
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.recording.budgets import costs_nothing, hint, size_of
+from workbench.compiler.recording.budgets import costs_nothing, hint, size_of, tensors_of
 from workbench.compiler.recording.flops import formula_flops
 from workbench.errors import UsageError
 
@@ -35,7 +35,7 @@ class RooflineEstimator(tp.RUNTIME_ESTIMATOR.get()):  # type: ignore[misc]
 
     def uuid(self) -> Any:
         """What caches of torch know it by."""
-        return f"roofline of {self.gpu}, 1"
+        return f"roofline of {self.gpu}, 2"
 
     def __repr__(self) -> str:
         """As it is written."""
@@ -43,8 +43,8 @@ class RooflineEstimator(tp.RUNTIME_ESTIMATOR.get()):  # type: ignore[misc]
 
     def _compute_s(self, node: Any) -> float:
         flops = hint(formula_flops(node))
-        value = node.meta.get("val")
-        if not flops or not hasattr(value, "dtype"):
+        value = next(iter(tensors_of(node)), None)  # attention gives several
+        if not flops or value is None:
             return 0.0
         try:
             _, tflops = peak_rate(self._spec, str(value.dtype), matrix=True)

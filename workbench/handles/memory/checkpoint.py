@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.analysis.memory.budget_code import Snippet, snippets, step_code
-from workbench.analysis.memory.budgets import BudgetPoint, Budgets, points_of
+from workbench.analysis.memory.budgets import BudgetPoint, Budgets, Check, points_of
 from workbench.analysis.memory.memory import memory
 from workbench.compiler.contract.request import TARGETS, known_gpus
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
+from workbench.handles.memory.gradients import GradientCheck, check_gradients
 from workbench.handles.recipe import Call
 from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.messages import ProgressCallback
@@ -49,8 +50,10 @@ class Checkpoint:
 
     What each would save and compute again is counted from its joint graph, which was made once
     more for it; the peak is known of those that were compiled (`at`). A lower budget need not have
-    a lower peak: what is computed again lives, too. Programs stay in `compiled`, by budget; the
-    record of the step has what is known, and so have the views that show it.
+    a lower peak: what is computed again lives, too. A budget whose backward would draw random
+    numbers again is refused, and one that was compiled is offered only if its gradients are right.
+    Programs stay in `compiled`, by budget; the record of the step has what is known, and so have
+    the views that show it.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class Checkpoint:
         self.report: Report = self._compiled(own, asked, progress).report
         _check_previews(self.report)
         self._peaks: dict[float, int] = {}
+        self._checks: dict[float, Check] = {}
         self._more: dict[float, Report] = {}  # budgets between those of BUDGETS
         self.compiled: dict[float, Any] = {}
         self.own = own
@@ -96,23 +100,45 @@ class Checkpoint:
     def budgets(self) -> Budgets:
         """What is known now, as data."""
         reports = (self.report, *self._more.values())
-        points = (point for r in reports for point in points_of(r, self._gpu, self._peaks))
+        points = (
+            point for r in reports for point in points_of(r, self._gpu, self._peaks, self._checks)
+        )
         again = tuple(row for r in reports for row in r.recomputed)
         ordered = tuple(sorted(points, key=lambda point: -point.budget))
         return Budgets(self.name, self.own, ordered, again, self._by)
 
     def at(self, budget: float, progress: ProgressCallback | None = None) -> BudgetPoint:
-        """Compile with a budget, and read the peak of that program.
+        """Compile with a budget, compare its gradients with the original's, and read its peak.
 
-        Raises `UsageError` for what is no number from 0 to 1, and what a compilation raises.
+        Raises `UsageError` for what is no number from 0 to 1 and for a budget with which gradients
+        are wrong, and what a compilation raises.
         """
         is_number = isinstance(budget, int | float) and not isinstance(budget, bool)
         if not is_number or not 0 <= budget <= 1:
             raise UsageError(f"The budget is {budget!r}: pass a number from 0 to 1, such as 0.5.")
         with self._lock:  # who asks for the same meanwhile gets what the first one made
+            known = any(point.budget == budget for point in self.budgets.points)
+            if budget != self.own and known:
+                self._refuse(budget)
             if budget not in self._peaks:
                 self._compile(budget, progress)
+            if budget != self.own:
+                self._refuse(budget)
         return self.budgets.at(float(budget))
+
+    def _refuse(self, budget: float) -> None:
+        """Raise `UsageError` for a budget that must not be used, with the next that may."""
+        found = self.budgets
+        why = found.at(budget).why_not
+        if not why:
+            return
+        others = [p.budget for p in found.points if not p.why_not and budget < p.budget < 1]
+        cure = (
+            f"Take {min(others):g} or more."
+            if others
+            else "Leave it at 1, or draw the numbers outside of the step and pass them in."
+        )
+        raise UsageError(f"{self.name} cannot have a budget of {budget:g}. {why} {cure}")
 
     def start(self, budget: float) -> BackgroundTask[BudgetPoint]:
         """As `at`, in a thread."""
@@ -157,19 +183,37 @@ class Checkpoint:
     def _compile(self, budget: float, progress: ProgressCallback | None) -> None:
         known = any(point.budget == budget for point in self.budgets.points)
         made = self._compiled(budget, () if known else (budget,), progress)
-        self.compiled[budget] = made
         if not known:  # another thread may read what there is meanwhile: it is never changed
             self._more = {**self._more, budget: made.report}
-        self._peaks = {**self._peaks, budget: memory(made.report).peak}
+        self._check(budget, made)
+        if not self.budgets.at(budget).why_not or budget == self.own:
+            self.compiled[budget] = made
+            self._peaks = {**self._peaks, budget: memory(made.report).peak}
         self.keep()
+
+    def _check(self, budget: float, made: Any) -> None:
+        """Compare the gradients of a program with those of the original."""
+        if self.budgets.at(budget).why_not:
+            return
+
+        def compare(args: tuple[Any, ...], kwargs: dict[str, Any]) -> GradientCheck:
+            is_sound = not self.budgets.at(self.own).why_not
+            return check_gradients(self._holder, made, args, kwargs, is_sound=is_sound)
+
+        found = self._recipe.called(compare, has_numbers=True)
+        check = Check(found.text, "") if found.ok is False else Check("", found.text)
+        self._checks = {**self._checks, budget: check}
 
     def keep(self) -> None:
         """Write what is known into the record of the step."""
+        known = {point.budget: point for point in self.budgets.points}
         reports = (self.report, *self._more.values())
         rows = [
             replace(
                 row,
                 peak_bytes=self._peaks.get(row.budget),
+                checked=known[row.budget].checked,
+                why_not=known[row.budget].why_not,
                 is_own=row.budget == self.own,
                 estimator=self.estimator,
             )
@@ -177,13 +221,13 @@ class Checkpoint:
             for row in report.memory_budgets
         ]
         again = [row for report in reports for row in report.recomputed]
-        known = self._holder.report
+        report = self._holder.report
         tables = {
-            **known.tables,
+            **report.tables,
             "memory_budgets": Table.of(MemoryBudget, sorted(rows, key=lambda row: -row.budget)),
             "recomputed": Table.of(RecomputedNode, again),
         }
-        self._holder.update(replace(known, tables=tables))
+        self._holder.update(replace(report, tables=tables))
 
     def _compiled(
         self, budget: float, previews: Sequence[float], progress: ProgressCallback | None

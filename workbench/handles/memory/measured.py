@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.analysis.memory.memory import Memory
-from workbench.analysis.memory.timeline import devices_of
+from workbench.analysis.memory.timeline import is_on_cpu
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.measuring.allocations import allocated
 from workbench.compiler.measuring.call_leaves import held_inputs, read_tensors, restored
@@ -53,14 +53,9 @@ class MeasuredMemory:
 
 def measurable(compiled: Compiled, found: Memory) -> Memory:
     """The memory of a compilation, which can be measured where all of it is on the CPU."""
-    if not is_on_cpu(found):
+    if not is_on_cpu(found.report):
         return found
     return replace(found, measurer=partial(_measure, compiled, found))
-
-
-def is_on_cpu(found: Memory) -> bool:
-    """Whether all that a program holds is on the CPU."""
-    return all(device.startswith("cpu") for device in devices_of(found.report))
 
 
 def _measure(compiled: Compiled, found: Memory, *args: Any, **kwargs: Any) -> MeasuredMemory:

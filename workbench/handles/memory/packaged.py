@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.memory.memory import Memory, memory
-from workbench.handles.memory.measured import WARM, MeasuredMemory, check_sizes, is_on_cpu
+from workbench.analysis.memory.timeline import is_on_cpu
+from workbench.handles.memory.measured import WARM, MeasuredMemory, check_sizes
 
 if TYPE_CHECKING:
     from workbench.handles.package import Package
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def memory_of_package(package: Package, model: str | None) -> Memory:
     """The memory of one model, which can be measured where all of it is on the CPU."""
     found = memory(package.report if model is None else package.report_of(model))
-    if not is_on_cpu(found):
+    if not is_on_cpu(found.report):
         return found
     return replace(found, measurer=partial(_measure, package, model, found))
 

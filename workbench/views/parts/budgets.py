@@ -8,7 +8,13 @@ from pathlib import PurePath
 
 from workbench.analysis.cost.line_shares import line_ids
 from workbench.analysis.memory.budget_code import snippets
-from workbench.analysis.memory.budgets import BudgetPoint, Budgets, cost_text, recorded_budgets
+from workbench.analysis.memory.budgets import (
+    BudgetPoint,
+    Budgets,
+    cost_text,
+    operator_name,
+    recorded_budgets,
+)
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.memory_rows import RecomputedNode
@@ -82,14 +88,9 @@ def _named(rows: Iterable[RecomputedNode]) -> str:
     counts: Counter[str] = Counter()
     flops: Counter[str] = Counter()
     for row in rows:
-        counts[_name(row.operator)] += 1
-        flops[_name(row.operator)] += row.flops or 0
+        counts[operator_name(row.operator)] += 1
+        flops[operator_name(row.operator)] += row.flops or 0
     names = sorted(counts, key=lambda name: (-flops[name], -counts[name]))[:_OPERATORS]
     shown = [f"{name} × {counts[name]}" if counts[name] > 1 else name for name in names]
     rest = len(counts) - len(shown)
     return ", ".join([*shown, f"{rest} more"] if rest else shown)
-
-
-def _name(operator: str) -> str:
-    parts = operator.split(".")
-    return parts[1] if len(parts) > 1 else operator
