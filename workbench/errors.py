@@ -68,12 +68,29 @@ class ExpectationError(WorkbenchError, AssertionError):
     """A program compiled otherwise than was expected: more breaks, recompiles or kernels."""
 
 
-class RunError(WorkbenchError):
-    """Compiled code failed while it ran, on inputs that fit the contract."""
+class RunError(WorkbenchError, RuntimeError):
+    """Compiled code failed while it ran, on inputs that fit the contract.
+
+    What torch raised is its `__cause__`; it is a RuntimeError, as most of what torch raises is.
+    """
+
+
+NO_SOURCE = (
+    "torch.jit.script reads Python source, and the compiled {name} has none: script the original."
+)
 
 
 class TorchNameMissing(WorkbenchError):
     """A private name of torch that a feature needs does not exist in this release."""
+
+
+def failed_call(name: str, error: BaseException) -> RunError:
+    """What to raise, from `error`, where the compiled code of `name` raised it."""
+    reason = first_line(error).rstrip(".")
+    return RunError(
+        f"The compiled {name} failed while it ran: {reason}. The original on the same inputs says "
+        "at which of its lines."
+    )
 
 
 def first_line(error: BaseException) -> str:

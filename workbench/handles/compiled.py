@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from torch.compiler import is_compiling
@@ -16,7 +16,8 @@ from workbench.compiler.contract.calling import FastCheck, caller
 from workbench.compiler.contract.guard_policy import fast_guard
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.internals import torch_private as tp
-from workbench.errors import ContractError
+from workbench.compiler.internals.surroundings import surroundings
+from workbench.errors import NO_SOURCE, ContractError, UsageError, WorkbenchError, failed_call
 from workbench.handles.other_targets import OtherTargets
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Compiled(OtherTargets):
         self.recipe = recipe
         self._report = report
         self._checked = True
+        self._can_be_read = self._plan.contract.can_be_read()
         self._call = self._build_call()
         self._traced = self._for_tracing()
 
@@ -75,11 +77,33 @@ class Compiled(OtherTargets):
             return self._call(*args, **kwargs)
         except TypeError as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
-                raise  # from inside: not a matter of the signature
+                raise self._failed(error, args, kwargs) from error  # from inside
             words = str(error).replace("call()", f"{self.name}()")
             shown = self._aot_fn._artifacts.signature
             message = f"{words}. The signature is {self.name}{shown}."
             raise ContractError(message) from error
+        except WorkbenchError:
+            raise
+        except Exception as error:
+            raise self._failed(error, args, kwargs) from error
+
+    def _failed(
+        self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> WorkbenchError:
+        """What to raise for what a call raised: what runs around it may be the reason."""
+        around = list(surroundings(self.name, (*args, *kwargs.values())))
+        if around:
+            return ContractError("\n".join(f"{one}." for one in around))
+        return failed_call(self.name, error)
+
+    @property
+    def __name__(self) -> str:
+        """The name of the original, for whatever takes a function."""
+        return self.name
+
+    def __prepare_scriptable__(self) -> NoReturn:
+        """Tell torch.jit.script that there is no source here."""
+        raise UsageError(NO_SOURCE.format(name=self.name))
 
     @property
     def module(self) -> torch.nn.Module | None:
@@ -139,7 +163,11 @@ class Compiled(OtherTargets):
             before=self._refresher(),
             state=(state.quick, state.holds) if self._checked and state is not None else None,
             same_code=plan.inlined.checker() if self._checked else None,
-            checks=(artifacts.guard_manager.check, *plan.checks()) if self._checked else (),
+            checks=(
+                (self._can_be_read, artifacts.guard_manager.check, *plan.checks())
+                if self._checked
+                else ()
+            ),
             refuse=self._refuse,
             quick=self._quick() if self._checked else None,
             grad_switch=(torch.is_grad_enabled, tp.SET_GRAD_ENABLED.get()) if no_grad else None,
@@ -178,8 +206,10 @@ class Compiled(OtherTargets):
         return refresh
 
     def _refuse(self, bound: Mapping[str, Any]) -> None:
-        found = self._aot_fn._artifacts.guard_manager.check_verbose(bound)
-        reasons = [] if found.result else list(found.verbose_code_parts)
+        reasons: list[str] = []
+        if self._can_be_read(bound):
+            found = self._aot_fn._artifacts.guard_manager.check_verbose(bound)
+            reasons = [] if found.result else list(found.verbose_code_parts)
         self._plan.refuse(self.name, bound, reasons)
 
     def disable_guard_check(self) -> None:

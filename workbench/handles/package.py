@@ -11,10 +11,10 @@ from weakref import finalize, ref
 
 from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
-from workbench.compiler.running.loaded import LoadedModel, as_contract_error
+from workbench.compiler.running.loaded import LoadedModel, as_own_error
 from workbench.compiler.running.model_files import Unpacking
 from workbench.compiler.running.slots import CLOSED
-from workbench.errors import ArtifactError, UsageError
+from workbench.errors import NO_SOURCE, ArtifactError, UsageError, WorkbenchError
 from workbench.handles.derived import Derived
 from workbench.report.report_holder import ReportHolder
 
@@ -102,8 +102,19 @@ class Package(ReportHolder, Derived):
         """Run the only model on inputs that fit what was compiled; raises `ContractError`."""
         try:
             return self._only._call(*args, **kwargs)
-        except TypeError as error:
-            raise as_contract_error(error, self._only) from None
+        except WorkbenchError:
+            raise
+        except Exception as error:
+            raise as_own_error(error, self._only, args, kwargs) from error
+
+    @property
+    def __name__(self) -> str:
+        """The name of its first model, for whatever takes a function."""
+        return self._variant or self.names[0]
+
+    def __prepare_scriptable__(self) -> NoReturn:
+        """Tell torch.jit.script that there is no source here."""
+        raise UsageError(NO_SOURCE.format(name=self.__name__))
 
     def __getitem__(self, name: str) -> LoadedModel:
         """One of the models, loaded at its first use; raises `ArtifactError` for another name."""

@@ -15,10 +15,26 @@ _KINDS = inspect.Parameter
 
 @dataclass(frozen=True)
 class FastCheck:
-    """An expression that is true only for a call that fits, with the names that it uses."""
+    """An expression that is true only for a call that fits, with the names that it uses.
+
+    `tensors` are the names of inputs that may turn out to be nested tensors: the expression must
+    not see one, which has no sizes and would end the process.
+    """
 
     expression: str
     scope: Mapping[str, Any]
+    tensors: Sequence[str] = ()
+
+    def lines(self, then: str) -> list[str]:
+        """Source that does `then` for a call that fits."""
+        if not self.tensors:
+            return [f"if {self.expression}: {then}"]
+        nested = " or ".join(f"{name}.is_nested" for name in self.tensors)
+        return [
+            f"try: _wb_nested = {nested}",
+            "except AttributeError: _wb_nested = True",
+            f"if not _wb_nested and {self.expression}: {then}",
+        ]
 
 
 def binder(signature: inspect.Signature) -> Binder:
@@ -74,7 +90,8 @@ def caller(
     if quick is not None and state is not None:
         scope.update(quick.scope)
         is_same = "same_state()" if same_code is None else "same_state() and same_code()"
-        lines.append(f"if {quick.expression} and {is_same}: return run({', '.join(passed)})")
+        whole = FastCheck(f"{quick.expression} and {is_same}", {}, quick.tensors)
+        lines += whole.lines(f"return run({', '.join(passed)})")
     if checks:
         shown = [f"{name!r}: {value}" for name, value in pairs.items()]
         shown += [f"{name!r}: cell_{i}.cell_contents" for i, name in enumerate(cells)]

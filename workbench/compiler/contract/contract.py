@@ -10,6 +10,9 @@ import torch
 
 from workbench.compiler.contract import dims
 from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.surroundings import has_tangents
+from workbench.compiler.internals.tensor_kind import kind_problem, no_sizes
 from workbench.compiler.internals.tensor_like import TensorLike
 
 if TYPE_CHECKING:  # what is declared is read when compiling; a package starts without
@@ -52,6 +55,12 @@ class Leaf:
         return f"{self.type} {self.value}".strip()
 
     @property
+    def is_dense(self) -> bool:
+        """Whether it is a plain tensor in strided memory."""
+        is_plain = self.kind == "tensor" and self.type in ("Tensor", "Parameter", "Buffer")
+        return is_plain and len(self.stride) == len(self.sizes)
+
+    @property
     def like(self) -> TensorLike:
         """The tensor of the example call without its data."""
         return TensorLike.named(self.sizes, self.stride, self.dtype, self.device)
@@ -73,8 +82,9 @@ class Leaf:
 def describe(path: Path, value: Any) -> Leaf:
     """The leaf that `value` is."""
     kind = type(value).__name__
-    if isinstance(value, torch.Tensor) and value.is_nested:  # its sizes are no numbers
-        return Leaf(path, "object", "nested tensor")
+    without = no_sizes(value)
+    if without is not None:
+        return Leaf(path, "object", without)
     if isinstance(value, torch.Tensor):
         return Leaf(
             path,
@@ -153,7 +163,8 @@ class Contract:
                 f"{state[bool(self.training)]} mode: call .{state[bool(self.training)]}() or "
                 "compile again"
             )
-        actual = {path: describe(path, value) for path, value in _inputs(bound, self.receiver)}
+        given = dict(_inputs(bound, self.receiver))
+        actual = {path: describe(path, value) for path, value in given.items()}
         values: dict[str, tuple[int, str]] = {}
         for leaf in self.leaves:
             found = actual.pop(leaf.path, None)
@@ -162,10 +173,44 @@ class Contract:
                 actual = {
                     path: inner for path, inner in actual.items() if not leaf.path.holds(path)
                 }
+            elif leaf.is_dense and (kind := _kind_of(given[leaf.path])) is not None:
+                problems.append(f"{leaf.path}: {kind}")
             else:
                 problems.extend(differences(leaf, found, values))
         problems.extend(f"{path}: unexpected {leaf.text}" for path, leaf in actual.items())
         return problems
+
+    def can_be_read(self) -> Callable[[Mapping[str, Any]], bool]:
+        """A fast check that every input has sizes, and none a tangent.
+
+        Without sizes it would end the process in torch's guards, which let a tangent pass.
+        """
+        places = [
+            f"L[{leaf.path.root!r}]{leaf.path.tail}"
+            for leaf in self.leaves or ()
+            if leaf.kind == "tensor" and leaf.path.root != self.receiver
+        ]
+        if not places:
+            return self._all_can_be_read
+        test = " or ".join(["ad._current_level >= 0", *(f"{p}.is_nested" for p in places)])
+        source = [
+            "def check(L):",
+            f"    try: is_clear = not ({test})",
+            "    except failures: is_clear = False",
+            "    return is_clear or thorough(L)",
+        ]
+        scope: dict[str, Any] = {
+            "thorough": self._all_can_be_read,
+            "failures": (AttributeError, KeyError, IndexError, TypeError),
+            "ad": tp.FORWARD_AD.get(),
+        }
+        exec("\n".join(source), scope)
+        check: Callable[[Mapping[str, Any]], bool] = scope["check"]
+        return check
+
+    def _all_can_be_read(self, bound: Mapping[str, Any]) -> bool:
+        values = [value for _, value in _inputs(bound, self.receiver)]
+        return not (any(map(no_sizes, values)) or has_tangents(values))
 
     def arguments(self) -> tuple[Leaf, ...]:
         """The plain tensors among the arguments: no parameter of the module is one."""
@@ -260,6 +305,14 @@ def _number_differences(leaf: Leaf, found: Leaf) -> Iterator[str]:
             yield f"{leaf.path} is {found.value}, outside the declared {size.text}"
     if not leaf.shape and leaf.value != found.value:
         yield f"{leaf.path}: compiled for {leaf.value}, got {found.value}"
+
+
+def _kind_of(value: Any) -> str | None:
+    """Why a tensor is not in plain memory, or None; what is conjugated only in name is."""
+    is_tensor = isinstance(value, torch.Tensor) and no_sizes(value) is None
+    if is_tensor and (value.is_conj() or value.is_neg()):
+        return None
+    return kind_problem(value) if isinstance(value, torch.Tensor) else None
 
 
 def _instead(path: Path, bound: Mapping[str, Any]) -> str:

@@ -248,6 +248,7 @@ def fast_guard(signature: inspect.Signature, contract: Contract) -> FastCheck | 
         "tensors": guard.check,
         "modes": tp.FUNCTION_MODES.get(),
         "device": tp.DEVICE_MODULE.get(),
+        "forward_ad": tp.FORWARD_AD.get(),
     }
     tests = [f"tensors({', '.join(str(leaf.path) for leaf in tensors)})"]
     for name, value in constants.items():
@@ -256,8 +257,8 @@ def fast_guard(signature: inspect.Signature, contract: Contract) -> FastCheck | 
             tests.append(f"{name} is value_{name}")
         else:
             tests.append(f"type({name}) is type_{name} and {name} == value_{name}")
-    tests += ["modes() == 0", "device.CURRENT_DEVICE is None"]
-    return FastCheck(" and ".join(tests), scope)
+    tests += ["modes() == 0", "device.CURRENT_DEVICE is None", "forward_ad._current_level < 0"]
+    return FastCheck(" and ".join(tests), scope, [str(leaf.path) for leaf in tensors])
 
 
 def _is_simple(leaf: Leaf) -> bool:

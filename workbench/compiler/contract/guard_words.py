@@ -16,6 +16,10 @@ _SAME = re.compile(r"(L\[.*) is (L\[.*)")
 _TYPE = re.compile(r"___check_type_id\((L\[.*), \d+\), type=<class '([\w.<>]+)'>")
 _MODULE = re.compile(r"\._modules\['(\w+)'\]")
 _ARGUMENT = re.compile(r"L\['(\w+)'\]")
+_KEYS = re.compile(
+    r"tensor '(L\[.*)' dispatch key set mismatch\. expected DispatchKeySet\((.*)\), "
+    r"actual DispatchKeySet\((.*)\)"
+)
 _TWICE = "Duplicate tensor found where not expected!"
 
 
@@ -30,10 +34,26 @@ def in_words(reasons: Iterable[str], bound: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: the object was given one of its own after it was compiled"
         elif same := _SAME.fullmatch(text):
             yield f"{_shown(same[1])} and {_shown(same[2])} have to be one tensor, as when compiled"
+        elif keys := _KEYS.fullmatch(text):
+            yield f"{_shown(keys[1])}: {_other_keys(keys[2], keys[3])}"
         elif kind := _TYPE.fullmatch(text):
             yield f"{_shown(kind[1])}: expected a {kind[2]}{_instead(kind[1], bound)}"
         else:
             yield text
+
+
+def _other_keys(expected: str, actual: str) -> str:
+    """What torch dispatches on for the one tensor and not for the other."""
+    was, found = set(expected.split(", ")), set(actual.split(", "))
+    parts = [
+        f"{words} {', '.join(sorted(keys))}"
+        for words, keys in (("has", found - was), ("lacks", was - found))
+        if keys
+    ]
+    return (
+        f"it is of another kind inside torch than the example was ({' and '.join(parts)}): pass a "
+        "plain tensor, such as its .clone()"
+    )
 
 
 def _instead(place: str, bound: Mapping[str, Any]) -> str:

@@ -14,10 +14,13 @@ from workbench.compiler.contract.contract import Contract, listing
 from workbench.compiler.contract.guard_words import in_words
 from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.inlined_places import called
+from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.request import GUARD_POLICIES
 from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.size_guards import broken
 from workbench.compiler.contract.specialized_values import SpecializedValues, from_json
+from workbench.compiler.internals.surroundings import surroundings
+from workbench.compiler.internals.tensor_kind import kind_problems
 from workbench.compiler.internals.torch_state import GlobalState
 from workbench.errors import ArtifactError, ContractError
 
@@ -85,7 +88,15 @@ class CallPlan:
 
     def refuse(self, name: str, bound: Mapping[str, Any], guard_reasons: list[str]) -> None:
         """Raise `ContractError` listing each difference, or else what torch's guards say."""
-        problems = self.mismatches(bound) or broken(list(in_words(guard_reasons, bound)), bound)
+        given = [pair for root in bound for pair in leaves(bound[root], Path(root))]
+        around = list(surroundings(name, (value for _, value in given)))
+        if around:  # whatever else differs is a matter of it
+            raise ContractError("\n".join(f"{one}." for one in around))
+        problems = (
+            self.mismatches(bound)
+            or list(kind_problems(given))
+            or broken(list(in_words(guard_reasons, bound)), bound)
+        )
         raise ContractError(
             f"This call does not fit what {name} was compiled for:\n"
             + listing(

@@ -592,6 +592,18 @@ AOTI_CUDA_RUNNER = Name(
 IS_TRANSFORMED = Name(
     "torch._C._functorch:is_functorch_wrapped_tensor", "telling tensors without data"
 )
+FORWARD_AD = Name("torch.autograd.forward_ad:", "refusing to lose tangents of forward-mode AD")
+DISPATCH_MODES = Name(
+    "torch.utils._python_dispatch:_get_current_dispatch_mode_stack",
+    "naming a tracer around a call of compiled code",
+)
+DISPATCH_MODE_COUNT = Name(
+    "torch._C:_len_torch_dispatch_stack", "noticing a tracer around a call of a package"
+)
+FUNCTORCH_INTERPRETER = Name(
+    "torch._C._functorch:peek_interpreter_stack",
+    "naming a transform around a call of compiled code",
+)
 TREE_NODES = _pytree("SUPPORTED_NODES", "nested inputs and outputs of a package")
 TREE_TYPES = _pytree("SERIALIZED_TYPE_TO_PYTHON_TYPE", "nested inputs and outputs of a package")
 TREE_SERIALIZED = _pytree("SUPPORTED_SERIALIZED_TYPES", "nested inputs and outputs of a package")

@@ -64,11 +64,11 @@ def _examiner(contract: CallContract, check: bool) -> Callable[[Sequence[Any]], 
     names = "".join(f"_wb_v{index}, " for index in range(len(contract.leaves)))
     tensors = ", ".join(f"_wb_v{index}" for index in places)
     unpacked = f"    {names[:-1]} = leaves" if names else "    pass"
+    quick = "\n".join(f"    {line}" for line in test.lines(f"return [{tensors}]"))
     source = f"""
 def examined(leaves):
 {unpacked}
-    if {test.expression}:
-        return [{tensors}]
+{quick}
     found = _wb_examine(leaves)
     return [found[place] for place in _wb_places]
 """
@@ -118,7 +118,7 @@ def _plain(
     test = _test(contract, check)
     scope.update(test.scope)
     tensors = ", ".join(f"_wb_v{place}" for place in contract.tensors)
-    lines += [f"    if {test.expression}:", f"        return _wb_run([{tensors}])"]
+    lines += [f"    {line}" for line in test.lines(f"return _wb_run([{tensors}])")]
     lines.append(f"    return _wb_run(_wb_examine([{leaves}]))")
     call: Callable[..., Any] = _compiled("\n".join(lines), scope, "call")
     call.__qualname__ = call.__name__ = signature.model
@@ -153,7 +153,8 @@ def _fast_check(contract: CallContract) -> FastCheck:
     if contract.memory is not None:
         scope["_wb_memory"] = contract.memory.holds
         tests.append(f"_wb_memory([{', '.join(f'_wb_v{place}' for place in contract.tensors)}])")
-    return FastCheck(" and ".join(tests) or "True", scope)
+    tensors = [f"_wb_v{index}" for index in contract.tensors]
+    return FastCheck(" and ".join(tests) or "True", scope, tensors)
 
 
 def _tensors(contract: CallContract, scope: dict[str, Any]) -> Iterator[str]:
@@ -168,8 +169,10 @@ def _tensors(contract: CallContract, scope: dict[str, Any]) -> Iterator[str]:
             [None] * len(f.stride) if is_dynamic(f) else list(f.stride) for f in leaves
         ],
     )
-    scope["_wb_tensors"] = guard.check
+    scope["_wb_tensors"], scope["_wb_ad"] = guard.check, tp.FORWARD_AD.get()
+    scope["_wb_modes"] = tp.DISPATCH_MODE_COUNT.get()
     yield f"_wb_tensors({', '.join(f'_wb_v{index}' for index in places)})"
+    yield "_wb_ad._current_level < 0 and _wb_modes() == 0"
 
 
 def _like(leaf: Leaf, device: torch.device) -> torch.Tensor:

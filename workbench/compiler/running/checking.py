@@ -23,14 +23,13 @@ from workbench.compiler.contract.contract import (
     listing,
 )
 from workbench.compiler.contract.dims import Dynamic
-from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.surroundings import recorders
+from workbench.compiler.internals.tensor_kind import kind_problem
 from workbench.errors import ContractError
 
 if TYPE_CHECKING:  # imported for contracts that have such: a package starts in milliseconds
     from workbench.compiler.contract.shared_memory import SharedMemory
     from workbench.compiler.contract.size_guards import Relation
-
-_TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class CallContract:
     def examine(self, values: Sequence[Any]) -> list[Any]:
         """The leaves as the library can take them; raises `ContractError` naming each bad one."""
         dims: dict[str, tuple[int, str]] = {}
-        problems: list[str] = []
+        problems: list[str] = list(recorders(self.model, values))
         for leaf, value in zip(self.leaves, values, strict=True):
             problems.extend(self._problems(leaf, value, dims))
         if not problems:
@@ -124,23 +123,6 @@ def _shared_memory(data: Mapping[str, Any]) -> SharedMemory | None:
     from workbench.compiler.contract.shared_memory import SharedMemory
 
     return SharedMemory.from_json(data["memory"])
-
-
-def kind_problem(value: torch.Tensor) -> str | None:
-    """Why a tensor has no plain memory that a library could read, or None."""
-    if type(value) not in _TENSORS:
-        return f"expected a plain tensor, got {type(value).__name__}"
-    if value.layout is not torch.strided:
-        return f"expected a dense tensor, got {value.layout}: call .to_dense()"
-    if tp.IS_TRANSFORMED.get()(value):
-        return "it belongs to a transform of torch.func, where a package cannot run"
-    if value.is_conj():
-        return "its conjugation is not carried out yet: call .resolve_conj()"
-    if value.is_neg():
-        return "its negation is not carried out yet: call .resolve_neg()"
-    if value.is_quantized:
-        return "it is quantized: call .dequantize()"
-    return None
 
 
 # layout

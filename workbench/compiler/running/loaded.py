@@ -24,7 +24,7 @@ from workbench.compiler.running.model_files import Unpacking
 from workbench.compiler.running.slots import Slots
 from workbench.compiler.running.trees import nested, read_tree
 from workbench.compiler.running.weights import CONSTANT, Weights
-from workbench.errors import ArtifactError, ContractError, UsageError, WorkbenchError
+from workbench.errors import ArtifactError, ContractError, UsageError, WorkbenchError, failed_call
 
 if TYPE_CHECKING:
     from workbench.compiler.running.checking import CallContract
@@ -86,8 +86,10 @@ class LoadedModel:
         """Run the model on inputs that fit what was compiled."""
         try:
             return self._call(*args, **kwargs)
-        except TypeError as error:
-            raise as_contract_error(error, self) from None
+        except WorkbenchError:
+            raise
+        except Exception as error:
+            raise as_own_error(error, self, args, kwargs) from error
 
     @property
     def signature(self) -> CallSignature:
@@ -228,12 +230,18 @@ class LoadedModel:
         self.weights.close()
 
 
-def as_contract_error(error: TypeError, model: Any) -> Exception:
-    """What to raise for a TypeError: one of the call itself is a matter of the signature."""
+def as_own_error(
+    error: Exception, model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> WorkbenchError:
+    """What to raise for an error of a call: a TypeError of the call itself is of the signature."""
+    from workbench.compiler.internals.surroundings import surroundings
+
     inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
-    if inside or model.signature is None:
-        return error
-    return ContractError(f"{error}. The signature is {model.signature.text}.")
+    if not inside and model.signature is not None and isinstance(error, TypeError):
+        return ContractError(f"{error}. The signature is {model.signature.text}.")
+    name = "model" if model.signature is None else model.signature.model
+    around = list(surroundings(name, (*args, *kwargs.values())))
+    return ContractError("\n".join(f"{o}." for o in around)) if around else failed_call(name, error)
 
 
 def _contract(model: PackagedModel, device: torch.device) -> CallContract | None:

@@ -11,7 +11,7 @@ import torch
 from workbench.artifacts.manifest.package_manifest import PackagedModel
 from workbench.artifacts.preflight.package_variants import VariantFit
 from workbench.compiler.running.checking import CallContract
-from workbench.compiler.running.loaded import LoadedModel, as_contract_error
+from workbench.compiler.running.loaded import LoadedModel, as_own_error
 from workbench.compiler.running.signature import CallSignature
 from workbench.errors import ContractError
 
@@ -70,7 +70,7 @@ class PackagedVariants:
             except ContractError as error:
                 problems[fit.name] = str(error)
             except TypeError as error:
-                raise as_contract_error(error, loaded) from None
+                raise as_own_error(error, loaded, args, kwargs) from error
         raise ContractError(_refusal(problems))
 
     def choice(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> VariantChoice:

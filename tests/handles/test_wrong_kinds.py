@@ -1,0 +1,190 @@
+"""Inputs of a kind that compiled code cannot read, and callers that cannot see into it.
+
+None ends the process or gives a wrong number: live, loaded and packaged.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.autograd import forward_ad
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils.flop_counter import FlopCounterMode
+
+import workbench as wb
+
+X = torch.randn(4, 6)
+ROWS = torch.export.Dim("rows", min=2)
+SLOW = pytest.mark.slow
+HANDLES = (
+    "live",
+    "nested in a list",
+    "package",
+    *(pytest.param(name, marks=SLOW) for name in ("varying", "loaded", "varying package")),
+)
+
+
+def scaled(a: torch.Tensor) -> torch.Tensor:
+    return (a * 2).sum(-1)
+
+
+def first(parts: list[torch.Tensor]) -> torch.Tensor:
+    return parts[0] * 2
+
+
+def looked_up(table: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    return table[places]
+
+
+def made(which: str, fn: Callable[..., Any], args: tuple[Any, ...], folder: Path) -> Any:
+    shapes: Any = {"a": {0: ROWS}} if "varying" in which else None
+    if "package" in which:
+        return wb.package(fn, args, path=folder / "a.pt2", dynamic_shapes=shapes)
+    compiled = wb.aot_compile(fn, args, backend="eager", dynamic_shapes=shapes)
+    if which != "loaded":
+        return compiled
+    compiled.save(folder / "a.aot")
+    return wb.load(folder / "a.aot")
+
+
+@pytest.fixture(scope="module", params=HANDLES)
+def handle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    which, folder = request.param, tmp_path_factory.mktemp("kinds")
+    if which == "nested in a list":
+        compiled = wb.aot_compile(first, ([X],), backend="eager")
+        return lambda a: compiled([a])
+    return made(which, scaled, (X,), folder)
+
+
+def nested(**options: Any) -> torch.Tensor:
+    parts = [torch.randn(2, 6), torch.randn(3, 6)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.nested.nested_tensor(parts, **options)
+
+
+def fake() -> torch.Tensor:
+    from torch._subclasses import FakeTensorMode
+
+    return FakeTensorMode().from_tensor(X)
+
+
+class Own(torch.Tensor):
+    pass
+
+
+KINDS: dict[str, tuple[Callable[[], Any], str]] = {
+    "nested": (nested, "got a nested tensor: pad it"),
+    "nested, empty": (lambda: torch.nested.nested_tensor([]), "got a nested tensor"),
+    "nested of doubles": (lambda: nested().double(), "got a nested tensor"),
+    "nested with gradient": (lambda: nested().requires_grad_(), "got a nested tensor"),
+    "nested parameter": (lambda: torch.nn.Parameter(nested()), "got a nested tensor"),
+    "nested and jagged": (lambda: nested(layout=torch.jagged), "got a nested tensor"),
+    "sparse": (X.to_sparse, r"got torch\.sparse_coo: call \.to_dense\(\)"),
+    "sparse rows": (X.to_sparse_csr, r"got torch\.sparse_csr: call \.to_dense\(\)"),
+    "sparse columns": (X.to_sparse_csc, r"got torch\.sparse_csc: call \.to_dense\(\)"),
+    "sparse blocks": (lambda: X.to_sparse_bsr((2, 2)), r"got torch\.sparse_bsr: call"),
+    "mkldnn": (X.to_mkldnn, r"got torch\._mkldnn: call \.to_dense\(\)"),
+    "quantized": (
+        lambda: torch.quantize_per_tensor(X, 0.1, 0, torch.qint8),
+        r"it is quantized: call \.dequantize\(\)",
+    ),
+    "meta": (lambda: X.to("meta"), "expected device cpu, got meta"),
+    "no dimension": (lambda: torch.tensor(1.0), r"expected shape .*, got \[\]"),
+    "fake": (fake, "got FakeTensor, which has no values"),
+    "subclass": (lambda: X.as_subclass(Own), "expected a plain tensor, got Own"),
+    "lazy parameter": (torch.nn.UninitializedParameter, "it has no memory yet: run the lazy"),
+    "lazy buffer": (torch.nn.UninitializedBuffer, "it has no memory yet: run the lazy"),
+    "functional": (lambda: torch._to_functional_tensor(X), r"\.clone\(\)"),
+    "zeros without memory": (lambda: torch._efficientzerotensor((4, 6)), r"\.clone\(\)"),
+    "None": (lambda: None, "got NoneType"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_refused_by_name(handle: Any, kind: str) -> None:
+    make, words = KINDS[kind]
+    with pytest.raises(wb.ContractError, match=words):
+        handle(make())
+    assert handle(X).numel() in (4, 24)  # and the next call runs
+
+
+def test_it_is_refused_as_an_example_too() -> None:
+    with pytest.raises(wb.WorkbenchError, match="nested"):
+        wb.aot_compile(scaled, (nested(),), backend="eager")
+
+
+def dual(call: Callable[..., Any]) -> Any:
+    with forward_ad.dual_level():
+        return forward_ad.unpack_dual(call(forward_ad.make_dual(X, torch.ones_like(X)))).tangent
+
+
+def counted(call: Callable[..., Any]) -> None:
+    with FlopCounterMode(display=False):
+        call(X)
+
+
+AROUND: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "make_fx": (lambda call: make_fx(call)(X), "make_fx follows operators"),
+    "make_fx of fakes": (lambda call: make_fx(call, tracing_mode="fake")(X), "make_fx follows"),
+    "jit.trace": (lambda call: torch.jit.trace(call, (X,)), r"torch\.jit\.trace records"),
+    "jit.script": (torch.jit.script, r"torch\.jit\.script reads Python source"),
+    "symbolic_trace": (
+        lambda call: torch.fx.symbolic_trace(lambda a: call(a)),
+        r"torch\.fx\.symbolic_trace follows",
+    ),
+    "vmap": (lambda call: torch.vmap(call)(X[None]), r"torch\.vmap works|transform of torch\.func"),
+    "grad": (
+        lambda call: torch.func.grad(lambda a: call(a).sum())(X),
+        r"torch\.func\.grad works|transform of torch\.func",
+    ),
+    "jvp": (lambda call: torch.func.jvp(call, (X,), (X,)), "would lose its tangents"),
+    "jacfwd": (lambda call: torch.func.jacfwd(call)(X), "would lose its tangents"),
+    "functionalize": (
+        lambda call: torch.func.functionalize(call)(X),
+        r"functionalize works|transform of torch\.func",
+    ),
+    "forward AD": (dual, "forward-mode AD would lose its tangents"),
+}
+
+
+@pytest.fixture(scope="module", params=["live", "package", pytest.param("loaded", marks=SLOW)])
+def called(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return made(request.param, scaled, (X,), tmp_path_factory.mktemp("around"))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("around", AROUND)
+def test_what_cannot_see_into_compiled_code_is_told(called: Any, around: str) -> None:
+    run, words = AROUND[around]
+    with pytest.raises(wb.WorkbenchError, match=words):
+        run(called)
+    torch.testing.assert_close(called(X), scaled(X))
+
+
+def test_a_level_of_forward_ad_without_tangents_is_no_matter(called: Any) -> None:
+    with forward_ad.dual_level():
+        torch.testing.assert_close(called(X), scaled(X))
+
+
+def test_a_live_handle_is_no_code_for_a_mode_to_follow() -> None:
+    with pytest.raises(wb.ContractError, match="FlopCounterMode follows operators"):
+        counted(wb.aot_compile(scaled, (X,), backend="eager"))
+
+
+@pytest.mark.parametrize("which", ["live", "loaded", pytest.param("package", marks=SLOW)])
+def test_what_fails_while_it_runs_is_an_error_of_ours_with_torchs_as_its_cause(
+    which: str, tmp_path: Path
+) -> None:
+    table, places = torch.randn(4, 3), torch.tensor([0, 1])
+    call = made(which, looked_up, (table, places), tmp_path)
+    with pytest.raises(wb.RunError, match="failed") as caught:
+        call(table, places + 7)
+    assert isinstance(caught.value, RuntimeError)
+    assert which == "package" or isinstance(caught.value.__cause__, (IndexError, RuntimeError))
+    torch.testing.assert_close(call(table, places), table[places])

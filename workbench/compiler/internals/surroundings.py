@@ -1,0 +1,100 @@
+"""What runs around a call and follows operators one by one: compiled code has none to follow.
+
+A tracer that meets it would record its results as constants, forward-mode AD would lose the
+tangents, and no one would be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+from workbench.compiler.internals import torch_private as tp
+
+_TRANSFORMS = {
+    "Vmap": "torch.vmap",
+    "Grad": "torch.func.grad",
+    "Jvp": "torch.func.jvp",
+    "Functionalize": "torch.func.functionalize",
+}
+_PROXIES = "ProxyTorchDispatchMode"
+
+
+def has_tangents(values: Iterable[Any]) -> bool:
+    """Whether one of the values is a dual tensor of forward-mode AD."""
+    unpack_dual: Any = forward_ad.unpack_dual
+    return forward_ad_level() >= 0 and any(
+        isinstance(value, torch.Tensor) and unpack_dual(value).tangent is not None
+        for value in values
+    )
+
+
+def forward_ad_level() -> int:
+    """The innermost level of forward-mode AD, -1 outside of any."""
+    level: int = tp.FORWARD_AD.get()._current_level
+    return level
+
+
+def recorders(name: str, values: Iterable[Any]) -> Iterator[str]:
+    """A sentence for each thing around a call of `name` that would record a wrong result.
+
+    Tangents are looked for among the `values`, the leaves of the call.
+    """
+    is_tracing: Any = torch.jit.is_tracing  # type: ignore[attr-defined]  # documented
+    if is_tracing():
+        yield (
+            f"torch.jit.trace records operators one by one, and the compiled {name} has none: "
+            "trace the original"
+        )
+    if has_tangents(values):
+        yield (
+            f"forward-mode AD would lose its tangents in the compiled {name}: call the original "
+            "under it, or compile with what takes the derivative inside, such as "
+            f"wb.aot_compile(lambda x, t: torch.func.jvp({name}, (x,), (t,)), …)"
+        )
+    yield from _modes(name, [kind for kind in _active_modes() if kind == _PROXIES])
+
+
+def surroundings(name: str, values: Iterable[Any]) -> Iterator[str]:
+    """A sentence for each thing around a call of `name` that cannot see into compiled code."""
+    found = list(values)
+    if any(isinstance(value, torch.fx.Proxy) for value in found):
+        yield (
+            f"torch.fx.symbolic_trace follows operators one by one, and the compiled {name} has "
+            "none: trace the original"
+        )
+        return
+    yield from recorders(name, found)
+    transform = _transform(found)
+    if transform is not None:
+        yield (
+            f"{transform} works on operators one by one, and the compiled {name} has none: apply "
+            f"it to the original and compile that, as in wb.aot_compile(torch.vmap({name}), …)"
+        )
+    yield from _modes(name, [kind for kind in _active_modes() if kind != _PROXIES])
+
+
+def _active_modes() -> list[str]:
+    return [type(mode).__name__.lstrip("_") for mode in tp.DISPATCH_MODES.get()()]
+
+
+def _modes(name: str, kinds: Iterable[str]) -> Iterator[str]:
+    for kind in kinds:
+        yield (
+            f"{'make_fx' if kind == _PROXIES else kind} follows operators one by one, and the "
+            f"compiled {name} has none: run the original under it"
+        )
+
+
+def _transform(values: Iterable[Any]) -> str | None:
+    """The transform of torch.func around a call, where an input belongs to one."""
+    interpreter = tp.FUNCTORCH_INTERPRETER.get()()
+    if interpreter is not None:
+        kind = interpreter.key().name
+        return _TRANSFORMS.get(kind, f"torch.func ({kind})")
+    is_wrapped = tp.IS_TRANSFORMED.get()
+    wrapped = any(isinstance(value, torch.Tensor) and is_wrapped(value) for value in values)
+    return "A transform of torch.func" if wrapped else None
