@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1] / "workbench"
 FLOORS = """
 0 errors · ports · number_text
 0 file_path
+0 arguments
 0 settings · specs · specs.opcodes · report
 0 compiler.internals
 1 compiler.sources · artifacts.manifest · analysis.fusion
@@ -51,6 +52,7 @@ Imports inside functions count. Those for type checkers may also go to other roo
 
 OUTSIDE = {  # what a room may import besides the standard library; others may import anything
     "errors": set(),
+    "arguments": set(),
     "number_text": set(),
     "settings": set(),
     "specs": set(),

@@ -6,15 +6,37 @@ import os
 
 from workbench.errors import UsageError
 
+_LONGEST = 255  # bytes of a name, on every usual file system
+_SHOWN = 80
+
 
 def file_path(given: object) -> str:
     """The path as text; raises `UsageError` for what is none."""
-    if isinstance(given, str | bytes | os.PathLike):
+    why = why_no_path(given)
+    if why is None and isinstance(given, str | bytes | os.PathLike):
         return os.fsdecode(given)
+    if why:
+        text = repr(given).encode("utf-8", "backslashreplace").decode()
+        raise UsageError(f"No file can have the path {text[:_SHOWN]}: {why}.")
     raise UsageError(
         f"The path of a file is of type {type(given).__name__}: expected a str or a pathlib.Path, "
         "such as 'model.pt2'."
     )
+
+
+def why_no_path(given: object) -> str | None:
+    """Why something cannot be the path of a file, "" for what is no path at all; else None."""
+    if not isinstance(given, str | bytes | os.PathLike):
+        return ""
+    try:
+        encoded = os.fsencode(given)
+    except UnicodeEncodeError:
+        return "it has half of a character (a lone surrogate)"
+    if b"\0" in encoded:
+        return "it has a zero byte"
+    if max(map(len, encoded.split(b"/"))) > _LONGEST:
+        return f"a part of it is longer than {_LONGEST} bytes"
+    return None if encoded else "it is empty"
 
 
 def open_flags(*names: str) -> int:

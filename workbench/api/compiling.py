@@ -8,6 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.api.host import needs_torch
+from workbench.arguments import checked
 
 if TYPE_CHECKING:
     from workbench.analysis.opportunities.rehearsal import Rehearsal
@@ -34,6 +35,7 @@ __all__ = [
 
 
 @needs_torch
+@checked
 def aot_compile(
     fn: Callable[..., Any],
     args: tuple[Any, ...],
@@ -111,6 +113,7 @@ def aot_compile(
 
 
 @needs_torch
+@checked
 def compile_async(
     fn: Callable[..., Any],
     args: tuple[Any, ...],
@@ -152,6 +155,7 @@ def compile_async(
 
 
 @needs_torch
+@checked
 def package(
     model: Any,
     args: Any = None,
@@ -240,6 +244,7 @@ def package(
 
 
 @needs_torch
+@checked
 def explain(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Explanation:
@@ -267,6 +272,7 @@ def explain(
 
 
 @needs_torch
+@checked
 def rehearse(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Rehearsal:
@@ -292,6 +298,7 @@ def rehearse(
 
 
 @needs_torch
+@checked
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:
     """Compile again, on this torch, what the file was made from: for the same target.
 
@@ -306,6 +313,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
 
 
 @needs_torch
+@checked
 def roofline_estimator(gpu: str) -> Any:
     """What has torch part a training step by the roofline of a GPU, under a memory budget.
 
@@ -326,6 +334,7 @@ def roofline_estimator(gpu: str) -> Any:
 
 
 @needs_torch
+@checked
 def warm_up() -> WarmUp:
     """Fill the compiler's cache in the background, so that the first compilation is short."""
     from workbench.compiler.cold_start.warm_up import warm_in_background
@@ -334,6 +343,7 @@ def warm_up() -> WarmUp:
 
 
 @needs_torch
+@checked
 def variants(
     fn: Callable[..., Any], calls: Sequence[tuple[Any, ...] | Callable[..., Any]]
 ) -> Variants:

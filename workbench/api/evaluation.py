@@ -8,6 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.api.host import needs_torch
+from workbench.arguments import checked
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["fits", "matrix", "profile", "roundtrip", "sweep", "verify"]
 
 
+@checked
 def fits(
     model: torch.nn.Module | Callable[[int], torch.nn.Module],
     args: tuple[Any, ...] | Callable[[int], tuple[Any, ...]] = (),
@@ -108,6 +110,7 @@ def fits(
 
 
 @needs_torch
+@checked
 def verify(
     x: Compiled | CrossCompiled | Package,
     args: tuple[Any, ...],
@@ -174,6 +177,7 @@ def verify(
 
 
 @needs_torch
+@checked
 def profile(
     x: Compiled | CrossCompiled, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Profile:
@@ -204,6 +208,7 @@ def profile(
 
 
 @needs_torch
+@checked
 def matrix(
     x: Any,
     args: tuple[Any, ...] | None = None,
@@ -249,6 +254,7 @@ def matrix(
 
 
 @needs_torch
+@checked
 def roundtrip(
     x: Any,
     args: tuple[Any, ...],
@@ -301,6 +307,7 @@ def roundtrip(
 
 
 @needs_torch
+@checked
 def sweep(
     fn: Callable[..., Any],
     args: tuple[Any, ...] | Callable[..., tuple[Any, ...]],

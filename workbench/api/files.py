@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from workbench.api.host import needs_torch
+from workbench.arguments import checked
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = ["check", "inspect", "load", "machine", "sign", "trust", "trust_key"]
 
 
 @needs_torch
+@checked
 def load(
     path: str | PathLike[str] | BinaryIO,
     module: Any | None = None,
@@ -152,6 +154,7 @@ def _only_for(kind: str, **given: Any) -> None:
         raise UsageError(f"{named[0]} is for {kind} files: leave it out for this one.")
 
 
+@checked
 def inspect(path: str | PathLike[str] | BinaryIO, *, verify: bool = False) -> ArtifactReport:
     """Look inside a file of any kind; nothing from it is executed.
 
@@ -184,6 +187,7 @@ def inspect(path: str | PathLike[str] | BinaryIO, *, verify: bool = False) -> Ar
     return with_path(path, lambda path: run(path, verify=verify))
 
 
+@checked
 def check(path: str | PathLike[str] | BinaryIO, machine: Any = None) -> Check:
     """Compare what a file needs with a machine: each requirement pass, warn or fail.
 
@@ -209,6 +213,7 @@ def check(path: str | PathLike[str] | BinaryIO, machine: Any = None) -> Check:
     return with_path(path, lambda path: run(path, machine))
 
 
+@checked
 def machine() -> Machine:
     """What matters about this machine for artifacts, as data that can be written as JSON.
 
@@ -225,6 +230,7 @@ def machine() -> Machine:
     return described_machine()
 
 
+@checked
 def trust(path: str | PathLike[str]) -> str:
     """Vouch for a file on this account and return its digest; look at `inspect(path)` first.
 
@@ -238,6 +244,7 @@ def trust(path: str | PathLike[str]) -> str:
     return run(path)
 
 
+@checked
 def sign(path: str | PathLike[str], key: Any, *, password: str | None = None) -> str:
     """Sign an `.aot` file or a package with a team's ed25519 key and return its digest.
 
@@ -272,6 +279,7 @@ def sign(path: str | PathLike[str], key: Any, *, password: str | None = None) ->
     return run(path, key, password=password)
 
 
+@checked
 def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str:
     """Trust what the owner of an ed25519 key signs, on this account; returns the key as a word.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from workbench.api.host import needs_torch
+from workbench.arguments import checked
 
 if TYPE_CHECKING:
     from workbench.handles.programs.session import LiveSession
@@ -13,6 +14,7 @@ __all__ = ["session"]
 
 
 @needs_torch
+@checked
 def session(
     capture: Literal["light", "full"] = "light", steps: Literal["optimizer"] | None = None
 ) -> LiveSession:

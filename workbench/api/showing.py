@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any, overload
 
+from workbench.arguments import checked
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 
+@checked
 def show(x: Any) -> Any:
     """What a notebook displays for a compilation, a report, a diff, a fit, a session or a sweep.
 
@@ -65,6 +67,7 @@ def diff(a: Session, b: Session, *, names: tuple[str, str] | None = None) -> Ses
 def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff: ...
 
 
+@checked
 def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff | SessionDiff:
     """Compare two compilations: what was asked for, graphs, guards, fusion, kernels, traffic.
 
@@ -109,6 +112,7 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff | Sess
     return compare(report_of(a), report_of(b), names or names_of(a, b))
 
 
+@checked
 def expect(x: Any, **limits: Any) -> Expectation:
     """What a compilation may come to: raises with all that is otherwise.
 
@@ -145,6 +149,7 @@ def expect(x: Any, **limits: Any) -> Expectation:
     return Expectation(record_of(x)).all(limits)
 
 
+@checked
 def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
     """Why torch's cache had no code for the second compilation, though it had for the first.
 
@@ -173,6 +178,7 @@ def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
     return run(report_of(a), report_of(b), names_of(a, b))
 
 
+@checked
 def launches(
     x: Any,
     *,
@@ -223,6 +229,7 @@ def launches(
     return of_times(x, costs) if isinstance(x, list | tuple) else run(report_of(x), costs)
 
 
+@checked
 def memory(x: Any) -> Memory:
     """What a compiled call holds in memory at each of its steps, and what its peak is made of.
 
@@ -262,6 +269,7 @@ def memory(x: Any) -> Memory:
     return x.memory() if isinstance(x, OtherTargets | Package) else of_report(report_of(x))
 
 
+@checked
 def opportunities(x: Any) -> Opportunities:
     """What to change in a compilation, biggest saving first, each with the source of its number.
 
@@ -291,6 +299,7 @@ def opportunities(x: Any) -> Opportunities:
     return Opportunities(report_of(x), x)
 
 
+@checked
 def read_trace(path: str | PathLike[str]) -> Trace:
     """Read what torch wrote under `TORCH_TRACE`: one log, or a folder with those of processes.
 
@@ -323,6 +332,7 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     return run(path)
 
 
+@checked
 def targets(name: str | None = None) -> pandas.DataFrame:
     """The GPUs that can be a target, a row for each; of one GPU, each number with its source.
 
@@ -351,6 +361,7 @@ def target_names() -> list[str]:
     return [gpu.name for gpu in known_gpus()]
 
 
+@checked
 def aotinductor_names() -> pandas.DataFrame:
     """How articles write AOTInductor, and what that is in torch now: a row per way of writing.
 

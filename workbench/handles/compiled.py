@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 from torch.compiler import is_compiling
 
+from workbench.arguments import checked
 from workbench.compiler.contract.calling import FastCheck, caller
 from workbench.compiler.contract.guard_policy import fast_guard
 from workbench.compiler.contract.plan import CallPlan
@@ -244,6 +245,7 @@ class Compiled(OtherTargets):
 
         return profile_compiled(self, args, kwargs)
 
+    @checked
     def memory(
         self, *, eager: bool | None = None, progress: ProgressCallback | None = None
     ) -> Memory:
@@ -252,6 +254,7 @@ class Compiled(OtherTargets):
 
         return measurable(self, super().memory(eager=eager, progress=progress))
 
+    @checked
     def save(
         self,
         path: str | PathLike[str],

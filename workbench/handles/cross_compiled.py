@@ -8,6 +8,7 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from workbench.arguments import checked
 from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.contract.request import CompileOptions
@@ -60,6 +61,7 @@ class CrossCompiled(OtherTargets):
 
         return verify_program(self.program, self.original, Question(args, kwargs))
 
+    @checked
     def save(
         self,
         path: str | PathLike[str],

@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from workbench.arguments import checked
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.running.loaded import LoadedModel
 
@@ -26,6 +27,7 @@ class Derived:
     """Making a package of several sizes; a project in C++ and folders for servers of a package."""
 
     @classmethod
+    @checked
     def bucketed(
         cls,
         model: Any,
@@ -102,6 +104,7 @@ class Derived:
         made.originals.update(dict.fromkeys(made.names, model))
         return made
 
+    @checked
     def cpp_project(
         self: _Derivable,
         folder: str | PathLike[str],
@@ -154,6 +157,7 @@ class Derived:
             overwrite=overwrite,
         )
 
+    @checked
     def model_folder(
         self: _Derivable,
         folder: str | PathLike[str],

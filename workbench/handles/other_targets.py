@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from workbench.arguments import checked
 from workbench.number_text import plural
 from workbench.report.report_holder import ReportHolder
 
@@ -70,6 +71,7 @@ class OtherTargets(ReportHolder):
         """What it was compiled for: "host", "cpu", "cuda" or a virtual GPU."""
         return self.report.request.target
 
+    @checked
     def update(self, report: Report) -> None:
         """From now on this is the report, for instance with what became of it in a file."""
         before, self._report = self.report, report
@@ -82,12 +84,14 @@ class OtherTargets(ReportHolder):
 
         return Retarget(self, self.recipe)
 
+    @checked
     def try_in_background(self, change: Opportunity) -> BackgroundTask[Tried]:
         """Start trying an opportunity of this compilation; raises `UsageError` where it cannot."""
         from workbench.handles.trying import try_in_background
 
         return try_in_background(self, change)
 
+    @checked
     def with_fusion(
         self, *, forbid: Sequence[tuple[str, str]] = (), force: Sequence[tuple[str, str]] = ()
     ) -> Compiled | CrossCompiled:
@@ -103,11 +107,13 @@ class OtherTargets(ReportHolder):
         made: Compiled | CrossCompiled = with_fusion(self, forbid, force)
         return made
 
+    @checked
     def on(self, target: str) -> Compiled | CrossCompiled:
         """The same call compiled for another target, such as "h100"; compiled once, then kept."""
         found: Compiled | CrossCompiled = self.retarget.on(target)
         return found
 
+    @checked
     def memory(
         self, *, eager: bool | None = None, progress: ProgressCallback | None = None
     ) -> Memory:
@@ -131,6 +137,7 @@ class OtherTargets(ReportHolder):
             count_eager(self, progress)
         return memory(self.report)
 
+    @checked
     def checkpoint(
         self, progress: ProgressCallback | None = None, *, estimator: Estimator = "flops"
     ) -> Checkpoint:
@@ -152,6 +159,7 @@ class OtherTargets(ReportHolder):
 
         return LiveBudgets(self)
 
+    @checked
     def rank_configs(
         self,
         kernel: str,

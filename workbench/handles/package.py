@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import finalize, ref
 
+from workbench.arguments import checked
 from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.compiler.running.loaded import LoadedModel, as_own_error
@@ -214,12 +215,14 @@ class Package(ReportHolder, Derived):
             self._record = with_file_later(found, self.path, self.digest)
         return self._record
 
+    @checked
     def update(self, report: Report) -> None:
         """From now on this is the report, for instance with a round trip."""
         before, self._record = self._record, report
         if before is not None:
             self._notify(before, report)
 
+    @checked
     def report_of(self, name: str) -> Report:
         """The record of one model's compilation; raises `ArtifactError` where the file has none."""
         member = self.manifest.model(name).report
@@ -239,6 +242,7 @@ class Package(ReportHolder, Derived):
 
         return verify_package(self, args, kwargs)
 
+    @checked
     def memory(self, model: str | None = None) -> Memory:
         """What a call holds in memory at each step, what its peak is made of; nothing is run.
 
@@ -253,6 +257,7 @@ class Package(ReportHolder, Derived):
         """Raise `UsageError`: kernels inside of a library cannot be timed one by one."""
         raise UsageError(NO_KERNEL_TIMES)
 
+    @checked
     def update_weights(
         self, weights: Any, *, partial: bool = False, model: str | None = None
     ) -> None:

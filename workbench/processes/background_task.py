@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
+from workbench.arguments import checked
 from workbench.errors import WorkbenchError
 
 Result = TypeVar("Result")
@@ -133,6 +134,7 @@ class BackgroundTask(Generic[Result]):
         """Whether it has ended, in whatever way."""
         return self._finished.is_set()
 
+    @checked
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it has ended, at most `timeout` seconds; whether it has."""
         return self._finished.wait(timeout)
@@ -147,6 +149,7 @@ class BackgroundTask(Generic[Result]):
         self._stop(self._thread)
         return True
 
+    @checked
     def result(self, timeout: float | None = None) -> Result:
         """What the work gave.
 

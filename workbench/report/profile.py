@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
+from workbench.arguments import checked
 from workbench.number_text import plural
 from workbench.report.presenting import presenter
 from workbench.report.record import Report
@@ -116,6 +117,7 @@ class Profile:
         """Whether nothing in `notes` says that the times are too noisy to be compared."""
         return not any("noisy" in note for note in self.notes)
 
+    @checked
     def frame(self, name: str = "kernels") -> pandas.DataFrame:
         """The `kernels` or the `operators` as a DataFrame, in the order of the first call."""
         rows, row_type = {

@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from workbench.arguments import checked
 from workbench.errors import ArtifactError
 from workbench.file_path import file_path
 from workbench.number_text import plural
@@ -98,16 +99,19 @@ class Report(Tables):
     def _made(self) -> dict[Callable[[Report], Any], Any]:
         return {}
 
+    @checked
     def once(self, make: Callable[[Report], Made]) -> Made:
         """What `make` makes of this record, made by the first who asks; it is not to be changed."""
         if make not in self._made:
             self._made[make] = make(self)
         return cast(Made, self._made[make])
 
+    @checked
     def linked(self, id: str) -> tuple[str, ...]:
         """The ids tied to `id`, whichever side of the link it stands on."""
         return tuple(self._neighbours.get(id, ()))
 
+    @checked
     def why_missing(self, name: str) -> str | None:
         """The reason why the part `name` was not captured, or None when it was."""
         lost = (row for row in self.capabilities if row.name == name and not row.available)
@@ -139,16 +143,19 @@ class Report(Tables):
         }
 
     @classmethod
+    @checked
     def from_json(cls, data: Mapping[str, Any]) -> Report:
         """Read what `to_json` wrote; raises `ArtifactError` for a newer schema."""
         return cls(**read_json(data))
 
+    @checked
     def save(self, path: str | PathLike[str]) -> None:
         """Write a `.wbr` file, atomically."""
         with saved_file(path) as file:  # a reader sees the old file or the new one
             file.write(self.to_bytes())
 
     @classmethod
+    @checked
     def load(cls, path: str | PathLike[str]) -> Report:
         """Open a `.wbr` file; big parts are read when first used.
 
@@ -165,10 +172,12 @@ class Report(Tables):
         return write_bytes(self.to_json())
 
     @classmethod
+    @checked
     def from_bytes(cls, content: bytes) -> Report:
         """Read what `to_bytes` wrote; raises `ArtifactError` when it cannot."""
         return cls(**read_bytes(content))
 
+    @checked
     def frame(self, name: str) -> pandas.DataFrame:
         """One table as a DataFrame: those of `TABLES`, and those that are derived from them.
 
@@ -180,6 +189,7 @@ class Report(Tables):
         """
         return presenter().frame(self, name)
 
+    @checked
     def kernel_script(self, kernel: str) -> str:
         """A Python script that runs one kernel alone, such as "k3", against eager, and times it.
 
@@ -193,10 +203,12 @@ class Report(Tables):
         """Winner and runner-up, with their code, of every operation that the autotuner tuned."""
         return rivals_of(self.autotune, self.texts)
 
+    @checked
     def plot(self, name: str) -> matplotlib.figure.Figure:
         """One chart as a matplotlib figure."""
         return presenter().plot(self, name)
 
+    @checked
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
         """A self-contained page, written to `path` when given.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from workbench.arguments import checked
+
 if TYPE_CHECKING:  # a package starts without the record of its compilation
     from workbench.report import Report
 
@@ -16,10 +18,12 @@ class ReportHolder:
 
     _listeners: tuple[Listener, ...] = ()
 
+    @checked
     def update(self, report: Report) -> None:
         """From now on this is the report."""
         raise NotImplementedError
 
+    @checked
     def listen(self, listener: Listener) -> None:
         """Call `listener` with the old and the new report when there is a new one.
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.arguments import checked
 from workbench.errors import BudgetError, UsageError
 from workbench.number_text import number_text
 from workbench.report.file_rows import (
@@ -86,6 +87,7 @@ class RoundTrip(Presented):
         ran = all(way.ran for way in self.ways if way.way == "ours")
         return ran and bool(self.leaves) and all(leaf.ok for leaf in self.leaves)
 
+    @checked
     def way(self, name: str) -> RoundTripWay:
         """One way; raises `UsageError` for one that was not asked for."""
         for way in self.ways:
@@ -96,6 +98,7 @@ class RoundTrip(Presented):
 
     table = FormerTable("ways")
 
+    @checked
     def frame(self, name: str = "phases") -> pandas.DataFrame:
         """The `ways`, their `phases` or the `leaves` of their outputs as a DataFrame.
 
@@ -105,6 +108,7 @@ class RoundTrip(Presented):
             raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(_TABLES)}.")
         return presenter().rows_frame(getattr(self, name), _TABLES[name])
 
+    @checked
     def seconds(self, name: str, way: str = "ours") -> float | None:
         """A time of a way, one of `FIGURES` or a phase; None for what the way does not do.
 
@@ -118,6 +122,7 @@ class RoundTrip(Presented):
             raise UsageError(f"There is no time {name!r}. Take one of: {known}.")
         return next((p.duration_s for p in self.phases if (p.way, p.phase) == (way, name)), None)
 
+    @checked
     def require(self, way: str = "ours", **budgets: str | float) -> RoundTrip:
         """Hold a way to budgets such as `first_call="100ms"`, `load=0.05`; returns itself.
 
@@ -165,6 +170,7 @@ class RoundTrip(Presented):
         return {"schema": SCHEMA, **plain, "notes": list(self.notes), **rows}
 
     @classmethod
+    @checked
     def from_json(cls, data: Mapping[str, Any]) -> RoundTrip:
         """Read what `to_json` wrote."""
         rows: dict[str, Any] = {

@@ -8,6 +8,7 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from workbench.arguments import checked
 from workbench.report.presenting import Presented, presenter
 from workbench.report.record import Report
 from workbench.report.rows import Kernel
@@ -140,6 +141,7 @@ class Diff(Presented):
         """What matters most, in plain words, the most important first; measured times included."""
         return presenter().sentences(self)
 
+    @checked
     def frame(self, part: str | None = None) -> pandas.DataFrame:
         """A row for each difference, of one part or of all.
 
@@ -148,6 +150,7 @@ class Diff(Presented):
         """
         return presenter().frame(self, part)
 
+    @checked
     def source(self, kernel: str) -> SourceDifference:
         """The source of a kernel of `a` (or, if it is new, of `b`) beside what it became.
 
@@ -158,6 +161,7 @@ class Diff(Presented):
 
         return source_of(self, kernel)
 
+    @checked
     def machine_code(self, kernel: str, stage: str | None = None) -> Difference:
         """The code of a kernel of `a` for its GPU beside that of the kernel that it became.
 
@@ -168,6 +172,7 @@ class Diff(Presented):
 
         return machine_code_of(self, kernel, stage)
 
+    @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """A self-contained page, which needs no network; written to `path` when given."""
         return presenter().page(self, path)

@@ -12,6 +12,7 @@ from workbench.analysis.expectations.quantities import (
     check_name,
     quantity,
 )
+from workbench.arguments import checked
 from workbench.errors import ExpectationError, UsageError
 from workbench.number_text import number_text
 from workbench.report import Report
@@ -35,30 +36,37 @@ class Expectation:
         """What it is of: a limit that does not hold has raised."""
         return f"Expectation({_name(self.record)}: what was stated holds)"
 
+    @checked
     def breaks(self, at_most: int | None = None, **more: int) -> Expectation:
         """Places at which a graph broke."""
         return self._stated("breaks", at_most, more)
 
+    @checked
     def recompiles(self, at_most: int | None = None, **more: int) -> Expectation:
         """Compiles of what had been compiled."""
         return self._stated("recompiles", at_most, more)
 
+    @checked
     def fallbacks(self, at_most: int | None = None, **more: int) -> Expectation:
         """Frames that run eagerly from then on; of sessions only."""
         return self._stated("fallbacks", at_most, more)
 
+    @checked
     def graphs(self, at_most: int | None = None, **more: int) -> Expectation:
         """Captured graphs."""
         return self._stated("graphs", at_most, more)
 
+    @checked
     def kernels(self, at_most: int | None = None, **more: int) -> Expectation:
         """Generated kernels and library calls."""
         return self._stated("kernels", at_most, more)
 
+    @checked
     def peak_bytes(self, at_most: float | str | None = None, **more: float | str) -> Expectation:
         """The most bytes that live at once, as `wb.memory` counts them; `"<= 1.5 GB"` too."""
         return self._stated("peak_bytes", at_most, more)
 
+    @checked
     def compile_s(self, at_most: float | str | None = None, **more: float | str) -> Expectation:
         """Seconds that compiling took, as measured where it was recorded."""
         return self._stated("compile_s", at_most, more)
@@ -72,6 +80,7 @@ class Expectation:
             "compiled again: call torch.compiler.reset() first."
         )
 
+    @checked
     def all(self, limits: Mapping[str, object]) -> Expectation:
         """Every limit by name; raises once, with all that does not hold."""
         read = read_limits(limits)

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from workbench.analysis.gpu_model.target_spread import METRICS as METRICS
+from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.report.machine_rows import CODE_STAGES, MatrixCell
 from workbench.report.presenting import Presented, by_former_name, presenter
@@ -31,6 +32,7 @@ class Matrix(Presented):
     report: Report
     targets: tuple[str, ...]
 
+    @checked
     def frame(self, metric: str | None = None, *, figure: str | None = None) -> pandas.DataFrame:
         """A row for each kernel and GPU; of one metric, kernels × GPUs, by its own differences.
 
@@ -39,6 +41,7 @@ class Matrix(Presented):
         """
         return presenter().frame(self, by_former_name("figure", "metric", figure, metric))
 
+    @checked
     def plot(
         self, metric: str = "registers", *, figure: str | None = None
     ) -> matplotlib.figure.Figure:
@@ -48,6 +51,7 @@ class Matrix(Presented):
         """
         return presenter().plot(self, by_former_name("figure", "metric", figure, metric))
 
+    @checked
     def diff(self, kernel: str, a: str, b: str, stage: str | None = None) -> Difference:
         """The code of a kernel on two GPUs, side by side.
 
@@ -70,6 +74,7 @@ class Matrix(Presented):
             raise UsageError(f"There is no {stage or 'code'} of {kernel} to compare: {there}{why}.")
         return Difference(kernel, chosen, a, b, left[chosen], right[chosen])
 
+    @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """A page with a table for each metric, which needs no network; written to `path`."""
         return presenter().page(self, path)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from workbench.arguments import checked
 from workbench.number_text import number_text, plural
 from workbench.report.machine_rows import RankedConfig
 from workbench.report.presenting import Presented, presenter
@@ -50,6 +51,7 @@ class RankedConfigs(Presented):
         """
         return presenter().plot(self)
 
+    @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """A page with the heat map and every row, which needs no network; written to `path`."""
         return presenter().page(self, path)

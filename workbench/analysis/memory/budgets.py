@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.gpu_model.roofline import peak_rate
 from workbench.analysis.memory.timeline import is_on_cpu
+from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
 from workbench.report import Report
@@ -63,6 +64,7 @@ class Budgets(Presented):
     recomputed: tuple[RecomputedNode, ...]
     roofline_of: str | None = None
 
+    @checked
     def at(self, budget: float) -> BudgetPoint:
         """One of them; raises `UsageError` for one that was not looked at."""
         for point in self.points:
@@ -105,6 +107,7 @@ class Budgets(Presented):
             f"{_sentence(best.checked)}{left_out}"
         )
 
+    @checked
     def frame(self, name: str = "budgets") -> pandas.DataFrame:
         """`"budgets"`, or `"recomputed"`: a row for each operator and budget."""
         if name == "budgets":

@@ -18,6 +18,7 @@ from workbench.analysis.memory.layers import (
 )
 from workbench.analysis.memory.memory import Memory, stacked
 from workbench.analysis.memory.rows import FitPart
+from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
 from workbench.report.presenting import Presented, presenter
@@ -305,6 +306,7 @@ class Fit(Presented):
             f"{number_text(self.capacity, 'bytes')} ({largest})."
         )
 
+    @checked
     def frame(self, name: str = "parts") -> pandas.DataFrame:
         """The `"parts"` of the peak as a DataFrame, or its `"modules"`; raises `UsageError`."""
         if name == "parts":
@@ -317,6 +319,7 @@ class Fit(Presented):
         """The parts of the peak on one bar, beside the capacity."""
         return presenter().plot(self)
 
+    @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """A page; without a path its text."""
         return presenter().page(self, path)

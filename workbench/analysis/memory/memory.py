@@ -26,6 +26,7 @@ from workbench.analysis.memory.rows import (
     SavedTensor,
 )
 from workbench.analysis.memory.timeline import Timeline, timeline
+from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import number_text
 from workbench.report import Report
@@ -171,6 +172,7 @@ class Memory(Presented):
         """Bytes that the forward keeps for the backward: each storage once, weights apart."""
         return sum({row.storage: row.bytes for row in self.saved}.values())
 
+    @checked
     def at_peak(self, by: By = "line") -> dict[str, int]:
         """Bytes that live at the peak by "line", "module", "kind" or "value", most first.
 
@@ -186,6 +188,7 @@ class Memory(Presented):
                 found[key] = found.get(key, 0) + row.bytes
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
+    @checked
     def without(self, buffer: str) -> int:
         """The peak in bytes if the storage of a buffer took none, by its name or its id.
 
@@ -241,6 +244,7 @@ class Memory(Presented):
             )
         return self.measurer(*args, **kwargs)
 
+    @checked
     def frame(self, table: str = "allocations") -> pandas.DataFrame:
         """A table: "allocations", "memory_steps", "memory_peaks" or "saved".
 
@@ -250,6 +254,7 @@ class Memory(Presented):
             raise UsageError(f"There is no table {table!r}: {', '.join(TABLES)}.")
         return presenter().rows_frame(self.rows(table), TABLES[table])
 
+    @checked
     def rows(self, table: str) -> tuple[Any, ...]:
         """The rows of a table by its name."""
         return {

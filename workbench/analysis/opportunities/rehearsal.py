@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from workbench.analysis.source.cures import CureKind
+from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.report import Break
 from workbench.report.presenting import Presented, presenter
@@ -66,6 +67,7 @@ class Rehearsal(Presented):
     chosen: tuple[str, ...]
     chosen_patch: str = field(repr=False)
 
+    @checked
     def patch(self, cure: str | None = None) -> str:
         """A unified diff of one cure, by its id, or of those that were tried together.
 
@@ -82,6 +84,7 @@ class Rehearsal(Presented):
             raise UsageError(f"The cure {cure} was refused: {found.checked} Take another one.")
         return found.patch
 
+    @checked
     def frame(self, name: str = "cures") -> pandas.DataFrame:
         """The `cures`, or the `breaks`, as a DataFrame; raises `UsageError` for another name."""
         if name == "cures":

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.report.presenting import Presented, by_former_name, presenter, sweep_files
 from workbench.report.record import Report
@@ -67,6 +68,7 @@ class Sweep(Presented):
         """A row for each setting: its axes, how it ended, and every figure with its unit."""
         return presenter().frame(self)
 
+    @checked
     def choices(self, rows: Sequence[int | Trial] | None = None) -> pandas.DataFrame:
         """Every choice inside of the kernels: a row for each that was timed, or ranked by a model.
 
@@ -76,10 +78,12 @@ class Sweep(Presented):
         """
         return presenter().frame(self, "choices", rows)
 
+    @checked
     def rivals(self, row: int | Trial) -> tuple[Rivals, ...]:
         """Winner and runner-up of every tuned operation of one row, with their code."""
         return self.report(row).rivals()
 
+    @checked
     def best(
         self,
         objective: str = "latency",
@@ -96,6 +100,7 @@ class Sweep(Presented):
 
         return recommend(self, objective=objective, constraint=constraint)
 
+    @checked
     def plot(self, chart: str = "pareto", **choice: Any) -> matplotlib.figure.Figure:
         """One of the charts `heat`, `parallel`, `pareto` and `distribution`.
 
@@ -109,10 +114,12 @@ class Sweep(Presented):
             choice["metric"] = metric
         return presenter().plot(self, chart, **choice)
 
+    @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """A page with the table and the charts, which needs no network; written to `path`."""
         return presenter().page(self, path)
 
+    @checked
     def export(self, path: str | PathLike[str]) -> None:
         """Write it for other programs: `.csv`, `.parquet`, or `.sqlite` with the records of rows.
 
@@ -124,6 +131,7 @@ class Sweep(Presented):
         sweep_files().export(self, path)
 
     @staticmethod
+    @checked
     def load(path: str | PathLike[str] | None = None, which: str | int | None = None) -> Sweep:
         """Open a store, also somebody else's, or what `export` wrote; nothing is written or run.
 
@@ -135,6 +143,7 @@ class Sweep(Presented):
         return found
 
     @staticmethod
+    @checked
     def stored(path: str | PathLike[str] | None = None) -> pandas.DataFrame:
         """The sweeps of a store, by default of this user: a row for each, the last one last.
 
@@ -142,6 +151,7 @@ class Sweep(Presented):
         """
         return sweep_files().stored(path)
 
+    @checked
     def report(self, row: int | Trial) -> Report:
         """The full record of one row, by its number or itself.
 
@@ -155,6 +165,7 @@ class Sweep(Presented):
             )
         return Report.from_bytes(content)
 
+    @checked
     def diff(self, a: int | Trial, b: int | Trial) -> Diff:
         """What differs between the records of two rows, by their numbers or themselves.
 

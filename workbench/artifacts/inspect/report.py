@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.arguments import checked
 from workbench.artifacts.inspect import rows
 from workbench.errors import ArtifactError, UsageError
 from workbench.report.presenting import Presented, presenter
@@ -101,6 +102,7 @@ class ArtifactReport(Presented):
             for text in self.texts
         )
 
+    @checked
     def source(self, name: str) -> str:
         """One text of `sources`, by its name or the only one that contains `name`.
 
@@ -119,6 +121,7 @@ class ArtifactReport(Presented):
             )
         return found[0].text
 
+    @checked
     def report(self, model: str | None = None) -> Report:
         """The record of the compilation that travels in the file, of one model if it has several.
 
@@ -134,6 +137,7 @@ class ArtifactReport(Presented):
             raise UsageError(f"There is no report of {model!r}. Take one of: {names}.")
         return Report.from_bytes(self.reports[model])
 
+    @checked
     def deployment(self, *, python: bool = True) -> Deployment:
         """The file's size and that of what has to be installed to run it, in bytes on this machine.
 
@@ -146,6 +150,7 @@ class ArtifactReport(Presented):
         counted = deployment_of if python else cpp_deployment_of
         return counted(Path(self.path).name, self.size, self.kind)
 
+    @checked
     def frame(self, name: str) -> pandas.DataFrame:
         """One table as a DataFrame; raises `UsageError` that lists the names for any other."""
         if name not in TABLES:

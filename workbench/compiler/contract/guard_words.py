@@ -34,25 +34,26 @@ def in_words(reasons: Iterable[str], bound: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: the object was given one of its own after it was compiled"
         elif same := _SAME.fullmatch(text):
             yield f"{_shown(same[1])} and {_shown(same[2])} have to be one tensor, as when compiled"
-        elif keys := _KEYS.fullmatch(text):
-            yield f"{_shown(keys[1])}: {_other_keys(keys[2], keys[3])}"
         elif kind := _TYPE.fullmatch(text):
             yield f"{_shown(kind[1])}: expected a {kind[2]}{_instead(kind[1], bound)}"
         else:
             yield text
 
 
-def _other_keys(expected: str, actual: str) -> str:
-    """What torch dispatches on for the one tensor and not for the other."""
-    was, found = set(expected.split(", ")), set(actual.split(", "))
+def other_kind(reason: str) -> str:
+    """A reason in words where it is that a tensor is of another kind inside torch."""
+    keys = _KEYS.fullmatch(reason)
+    if keys is None:
+        return reason
+    was, found = set(keys[2].split(", ")), set(keys[3].split(", "))
     parts = [
         f"{words} {', '.join(sorted(keys))}"
         for words, keys in (("has", found - was), ("lacks", was - found))
         if keys
     ]
     return (
-        f"it is of another kind inside torch than the example was ({' and '.join(parts)}): pass a "
-        "plain tensor, such as its .clone()"
+        f"{_shown(keys[1])}: it is of another kind inside torch than the example was "
+        f"({' and '.join(parts)}): pass a plain tensor, such as its .clone()"
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.compiler.contract.contract import Contract, listing
-from workbench.compiler.contract.guard_words import in_words
+from workbench.compiler.contract.guard_words import in_words, other_kind
 from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.inlined_places import called
 from workbench.compiler.contract.paths import Path, leaves
@@ -95,7 +95,7 @@ class CallPlan:
         problems = (
             self.mismatches(bound)
             or list(kind_problems(given))
-            or broken(list(in_words(guard_reasons, bound)), bound)
+            or broken([other_kind(one) for one in in_words(guard_reasons, bound)], bound)
         )
         raise ContractError(
             f"This call does not fit what {name} was compiled for:\n"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
+from workbench.arguments import checked
 from workbench.compiler.measuring.call_leaves import has_equality, leaves_of
 from workbench.errors import UsageError
 from workbench.number_text import plural
@@ -112,6 +113,7 @@ class Verification:
     table = FormerTable()
     kernel_table = FormerTable("kernels")
 
+    @checked
     def frame(self, name: str = "leaves") -> pandas.DataFrame:
         """The `leaves` or the `kernels` as a DataFrame, with errors and tolerances.
 

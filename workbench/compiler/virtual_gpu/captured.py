@@ -98,7 +98,8 @@ class GraphKeeper(Patches):
             return program
         try:
             return replace(program, graphs=pickle.dumps(tuple(self.graphs)))
-        except (pickle.PicklingError, TypeError, AttributeError) as error:
+        except (pickle.PicklingError, TypeError, AttributeError, RuntimeError) as error:
+            # pybind11 raises RuntimeError for what belongs to this process
             return replace(program, no_graphs=f"it cannot be sent: {error}")
 
     def _keep(self, nodes: Any) -> None:

@@ -21,7 +21,10 @@ class NodeRef:
 
 @dataclass(frozen=True)
 class OperatorRef:
-    """An operator of torch by its name, such as `aten.add.Tensor`."""
+    """An operator of torch by its name, such as `aten.add.Tensor`.
+
+    Without an overload, as in `aten.clone`, torch chooses one at the call.
+    """
 
     name: str
 
@@ -63,8 +66,8 @@ def described(value: Any) -> Any:
     if isinstance(value, torch.fx.Node):
         return NodeRef(value.name)
     operators = tp.OPS.get()
-    if isinstance(value, operators.OpOverload):
-        return OperatorRef(str(value))
+    if isinstance(value, operators.OpOverload | operators.OpOverloadPacket):
+        return OperatorRef(str(value))  # Inductor's own graphs of scatters have such without one
     if isinstance(value, operators.HigherOrderOperator):
         return HigherOrderRef(str(value))
     if isinstance(value, torch.device):

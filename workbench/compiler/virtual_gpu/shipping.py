@@ -143,6 +143,8 @@ class _Packer(AnewPickler):
             if getattr(sys.modules.get(module), name, None) is value:
                 self._named[module, name] = value
         if isinstance(value, FunctionType):
+            if (named := _chosen_by_flag(value)) is not None:
+                return getattr, named
             self.operators += used_operators(value)
         if type(value).__module__ == "triton.runtime.jit" and hasattr(value, "do_not_specialize"):
             options = {
@@ -207,6 +209,19 @@ def _described(value: torch.Tensor) -> TensorLike | Flattened:
             "plain tensor, or compile with target='host' on a machine with the GPU."
         )
     return TensorLike.of(value)
+
+
+def _chosen_by_flag(value: FunctionType) -> tuple[Any, str] | None:
+    """Where torch has one of its functions that a flag chooses between, such as F.max_pool2d.
+
+    They are made by torch._jit_internal.boolean_dispatch and so have no name of their own; Dynamo
+    knows each by its identity, and follows no copy.
+    """
+    module = sys.modules.get(value.__module__ or "")
+    is_of_torch = (value.__module__ or "").partition(".")[0] == "torch"
+    if not is_of_torch or getattr(module, value.__name__, None) is not value:
+        return None
+    return (module, value.__name__) if "<locals>" in value.__qualname__ else None
 
 
 def _jit(function: Any, options: dict[str, Any]) -> Any:

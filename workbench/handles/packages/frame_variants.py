@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
+from workbench.arguments import checked
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.inspect.report_in import session_in
 from workbench.compiler.aot_files.variant_calls import called
@@ -64,6 +65,7 @@ class Variants:
         """The function that was recorded."""
         return self._recorded.name
 
+    @checked
     def frame(self, name: str) -> Any:
         """A table as a pandas.DataFrame.
 
@@ -82,6 +84,7 @@ class Variants:
             return pd.DataFrame(list(self._recorded.frames), columns=columns)
         return pd.DataFrame(list(self._recorded.dropped), columns=["kind", "name", "why"])
 
+    @checked
     def save(self, path: str | PathLike[str]) -> str:
         """Write an `.aotv` file atomically and return its digest; weights stay with the module.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any, Literal, Self, TypeVar
 
+from workbench.arguments import checked
 from workbench.compiler.session.recording import SessionRecorder
 from workbench.errors import UsageError
 from workbench.report.record import Report
@@ -60,6 +61,7 @@ class LiveSession(Session):
             raise UsageError("step() ends a step of a session that records; this one does not.")
         self._recorder.steps.end()
 
+    @checked
     def steps(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items, such as the batches of a loader; each ends a step when the next is asked.
 
@@ -106,6 +108,7 @@ class LiveSession(Session):
             return Session(self.header, self.tables, self.reports)
         return Session(recorder.header(), recorder.so_far(), recorder.reports())
 
+    @checked
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
         """A page of what there is now, read once: every look at the tables makes them anew."""
         return Session(self.header, self.tables, self.reports).to_html(path, redact=redact)

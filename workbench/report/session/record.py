@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from workbench.arguments import checked
 from workbench.errors import ExpectationError, UsageError
 from workbench.number_text import plural
 from workbench.report.presenting import Presented, presenter
@@ -76,6 +77,7 @@ class Session(Presented):
         """
         return self
 
+    @checked
     def frame(self, name: str) -> pandas.DataFrame:
         """One table as a DataFrame; raises `UsageError` for another name."""
         return presenter().frame(self, name)
@@ -85,6 +87,7 @@ class Session(Presented):
         """What to change, in sentences, that with the greatest cost first."""
         return presenter().sentences(self)
 
+    @checked
     def report(self, which: int | str) -> Report:
         """The report of one compile: by its row in `compiles`, or by its id such as "0/1".
 
@@ -132,6 +135,7 @@ class Session(Presented):
             lines = [f"This session had {'; '.join(wrong)}.", *(f"  - {a}" for a in self.advice)]
             raise ExpectationError("\n".join(lines))
 
+    @checked
     def save(self, path: str | PathLike[str]) -> None:
         """Write a `.wbs` file, atomically, with the reports."""
         from workbench.report.session.file import write
@@ -139,6 +143,7 @@ class Session(Presented):
         write(self, path)
 
     @classmethod
+    @checked
     def load(cls, path: str | PathLike[str]) -> Session:
         """Open a `.wbs` file; reports are read when first asked for, nothing of it is run.
 
@@ -155,6 +160,7 @@ class Session(Presented):
         return to_bytes(self)
 
     @classmethod
+    @checked
     def from_bytes(cls, content: bytes, path: str | PathLike[str]) -> Session:
         """A session from what was written; `path` is named in errors, as `load` raises."""
         from workbench.report.session.file import parts_in
@@ -172,6 +178,7 @@ class Session(Presented):
         """What each step's time went into; raises `UsageError` where no step has ended."""
         return presenter().plot(self)
 
+    @checked
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
         """A self-contained page, written to `path` when given; `redact` drops sources."""
         return presenter().page(self, path, redact=redact)

@@ -34,6 +34,7 @@ def fake_cuda_api(gpu: Device, process_patches: ProcessPatches) -> None:
     _toolkit(gpu, process_patches)
     for name, answer in _queries(gpu).items():
         process_patches.attribute(torch.cuda, name, answer)
+    process_patches.attribute(torch.__config__, "show", _build_of(gpu, torch.__config__.show))
     process_patches.name(tp.CUDA_LAZY_INIT, _nothing)
     process_patches.name(tp.CUDA_DEVICE_GUARD, NoOpContext)
     for row in (*tp.CUDA_DEVICE_SWITCHES, *tp.CUDA_INDEX_CALLS):
@@ -53,6 +54,18 @@ def _toolkit(gpu: Device, process_patches: ProcessPatches) -> None:
         process_patches.attribute(torch.version, vendor, _TOOLKITS[vendor])
     if getattr(torch.version, other) is not None:
         process_patches.attribute(torch.version, other, None)
+
+
+def _build_of(gpu: Device, show: Callable[[], str]) -> Callable[[], str]:
+    """What `torch.__config__.show()` says; torch asks the library of CUDA, which is not there."""
+
+    def told() -> str:
+        try:
+            return show()
+        except RuntimeError:
+            return f"PyTorch built with:\n  - {gpu.name}, which is not here\n"
+
+    return told
 
 
 def _queries(gpu: Device) -> dict[str, Any]:

@@ -1,0 +1,179 @@
+"""Every public function and method called with one argument that is wrong, by its signature.
+
+Whatever comes is a WorkbenchError, Python's TypeError for a missing or unknown argument, or a
+result: a wrong value may be harmless.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+import workbench as wb
+
+X = torch.randn(4, 4)
+
+
+def scaled(x: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x + 1) * 2
+
+
+class Unhashable:
+    __hash__ = None  # type: ignore[assignment]
+
+
+WRONG: Mapping[str, Callable[[], Any]] = {
+    "None": lambda: None,
+    "negative": lambda: -1,
+    "zero": lambda: 0,
+    "huge": lambda: 10**30,
+    "number": lambda: 3,
+    "fraction": lambda: 0.5,
+    "NaN": lambda: float("nan"),
+    "infinite": lambda: float("inf"),
+    "text": lambda: "x",
+    "empty text": lambda: "",
+    "long text": lambda: "x" * 5000,
+    "surrogate": lambda: "\ud800",
+    "zero byte": lambda: "a\0b",
+    "bytes": lambda: b"x",
+    "bool": lambda: True,
+    "empty tuple": lambda: (),
+    "tuple of None": lambda: (None,),
+    "list": lambda: [3],
+    "dict": lambda: {"a": 3},
+    "dict by number": lambda: {1: 2},
+    "generator": lambda: (n for n in range(3)),
+    "set": lambda: {1, 2},
+    "object": object,
+    "unhashable": Unhashable,
+    "class": lambda: int,
+    "function": lambda: lambda: None,
+    "tensor": lambda: torch.ones(2),
+    "module": lambda: torch.nn.Linear(2, 2),
+    "file": lambda: io.BytesIO(b"nothing"),
+    "folder": lambda: Path(),
+}
+
+
+class Call(NamedTuple):
+    """A public function or method with arguments by name that are right."""
+
+    name: str
+    function: Callable[..., Any]
+    given: Mapping[str, Any]
+
+
+def calls(folder: Path) -> Iterator[Call]:
+    """The functions of the package and the methods of what they return."""
+    compiled = wb.aot_compile(scaled, (X,))
+    path = folder / "f.aot"
+    compiled.save(path)
+    package = wb.package(scaled, (X,), path=folder / "f.pt2")
+    with wb.session() as session:
+        torch.compile(scaled, backend="eager")(X)
+    values: Mapping[str, Any] = {
+        "x": compiled, "a": compiled, "b": compiled, "fn": scaled, "args": (X,), "path": path,
+        "over": {"mode": ["nowhere"]}, "targets": ["nowhere"], "calls": [(X,)], "gpu": "h100",
+    }  # fmt: skip
+    own: Mapping[str, Mapping[str, Any]] = {
+        "aot_compile": {"backend": "eager"},
+        "compile_async": {"target": "nowhere"},
+        "package": {"model": scaled, "args": (torch.ones(0),), "path": folder / "g.pt3"},
+        "fits": {"model": torch.nn.Linear(2, 2), "target": "nowhere"},
+        "roundtrip": {"ways": ()},
+        "recompile": {"path": folder / "missing.aot"},
+        "read_trace": {"path": folder / "missing"},
+        "sign": {"key": folder / "missing.pem"},
+        "trust_key": {"key": folder / "missing.pem"},
+        "launches": {"x": [1.0, 2.0]},
+        "variants": {"fn": 3},
+        "targets": {},
+        "machine": {},
+    }
+    for name in wb.__all__:
+        function = getattr(wb, name)
+        if inspect.isfunction(function) and name != "warm_up":
+            yield Call(name, function, _given(function, {**values, **own.get(name, {})}))
+    opened = wb.inspect(path)
+    holders = {
+        "Compiled": compiled, "Report": compiled.report, "ArtifactReport": opened,
+        "Package": package, "LiveSession": session, "Diff": wb.diff(compiled, compiled),
+        "Memory": wb.memory(compiled), "Check": wb.check(path),
+        "Explanation": wb.explain(scaled, (X,)), "Opportunities": wb.opportunities(compiled),
+        "Launches": wb.launches([1.0]), "Expectation": wb.expect(compiled),
+        "Verification": wb.verify(compiled, (X,)), "Profile": wb.profile(compiled, (X,)),
+    }  # fmt: skip
+    given = {
+        "path": folder / "out", "name": "kernels", "args": (X,), "part": "kernels", "key": 0,
+        "weights": {}, "folder": folder / "project", "limits": {}, "kernel": "k0",
+    }  # fmt: skip
+    for kind, holder in holders.items():
+        for name, _method in inspect.getmembers(type(holder), callable):
+            if not name.startswith("_") and name not in SKIPPED:
+                bound = getattr(holder, name)
+                yield Call(f"{kind}.{name}", bound, _given(bound, given))
+
+
+SKIPPED = {"close", "disable_guard_check", "mro", "start", "stop", "observe"}
+"""What ends the holder's life, or is no function of ours."""
+
+
+def _given(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        needed = parameter.default is parameter.empty and parameter.kind not in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+        )
+        if name in values and (needed or name in ("backend", "target", "ways", "targets")):
+            found[name] = values[name]
+        elif needed:
+            found[name] = None
+    return found
+
+
+def wrong_calls(call: Call) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Each way in which one argument of the call can be wrong, and the call itself."""
+    for name, parameter in inspect.signature(call.function).parameters.items():
+        for kind, make in WRONG.items():
+            yield f"{call.name}({name}={kind})", _ready(call, name, parameter.kind, make)
+
+
+def _ready(call: Call, name: str, kind: Any, make: Callable[[], Any]) -> Callable[[], Any]:
+    def run() -> Any:
+        value, given = make(), dict(call.given)
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            return call.function(value, **given)
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            return call.function(**given, anything=value)
+        if kind is inspect.Parameter.POSITIONAL_ONLY:
+            given.pop(name, None)
+            return call.function(value, **given)
+        return call.function(**{**given, name: value})
+
+    return run
+
+
+def outcome(run: Callable[[], Any]) -> str | None:
+    """What is wrong with how a call ended, or None."""
+    try:
+        run()
+    except wb.WorkbenchError as error:
+        text = str(error)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return "its message cannot be printed"
+        return None if text.strip() else "its message is empty"
+    except TypeError as error:
+        words = ("missing", "unexpected keyword", "positional argument", "multiple values")
+        return None if any(word in str(error) for word in words) else f"TypeError: {error}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None

@@ -1,0 +1,260 @@
+"""What a public function is given, compared with the types that its signature declares.
+
+One place for all of them: a value of another type, a number that is none (NaN) or negative, or a
+text that no file can hold is refused by the name of the argument before anything runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
+
+from workbench.errors import UsageError
+from workbench.file_path import file_path, why_no_path
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_LONGEST = 60  # characters of a value in a message
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """One type of a declaration: how people call it, and why a value is not of it (or None)."""
+
+    words: str
+    why_not: Callable[[Any], str | None]
+
+
+def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """The same function; a `UsageError` names an argument that is not as its signature declares.
+
+    What is declared as `Any`, or by a class that is known only to those who import it, is left to
+    the function. Numbers have to be at least 0.
+    """
+    signature = inspect.signature(function)
+    scope: Mapping[str, Any] = getattr(function, "__globals__", {})
+
+    @functools.cache
+    def kinds() -> Mapping[str, tuple[_Kind, ...]]:
+        declared = {n: _kinds(p.annotation, scope) for n, p in signature.parameters.items()}
+        single = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        return {
+            n: found
+            for n, found in declared.items()
+            if found and signature.parameters[n].kind not in single
+        }
+
+    @functools.wraps(function)
+    def called(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError:
+            return function(*args, **kwargs)  # Python says what is missing or unknown
+        known = kinds()
+        for name, value in given.items():
+            if name in known and value is not signature.parameters[name].default:
+                _check(name, value, known[name])
+        return function(*args, **kwargs)
+
+    return called
+
+
+def check_text(name: str, value: str) -> None:
+    """Raise `UsageError` for a text that neither a file nor a page can hold."""
+    if (why := _no_text(value)) is not None:
+        raise UsageError(f"{name} is {shown(value)}: {why}.")
+
+
+def shown(value: object) -> str:
+    """A value in a message: short, on one line, of characters that can be printed."""
+    try:
+        text = repr(value)
+    except Exception as error:  # of a class of the user
+        return f"a {type(value).__name__} whose repr fails ({type(error).__name__})"
+    text = " ".join(text.encode("utf-8", "backslashreplace").decode().split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _check(name: str, value: Any, kinds: Sequence[_Kind]) -> None:
+    reasons = [kind.why_not(value) for kind in kinds]
+    if None in reasons:
+        return
+    told = [reason for reason in reasons if reason]
+    if _NAMED["PathLike"] in kinds and not told:
+        file_path(value)  # raises, in the words of every place that takes a path
+    words = list(dict.fromkeys(kind.words for kind in kinds))
+    expected = f"expected {', '.join(words[:-1])} or {words[-1]}" if words[1:] else words[0]
+    expected = expected if words[1:] else f"expected {words[0]}"
+    raise UsageError(f"{name} is {shown(value)}: {told[0] if told else expected}.")
+
+
+# what a declaration allows; a reason of "" says no more than that the type is another one
+
+
+def _kinds(annotation: Any, scope: Mapping[str, Any]) -> tuple[_Kind, ...]:
+    """The types of a declaration as Python source; empty for one that allows anything."""
+    if not isinstance(annotation, str):
+        return ()
+    try:
+        found = _alternatives(ast.parse(annotation, mode="eval").body, scope)
+    except _Anything:
+        return ()
+    is_path = _NAMED["PathLike"] in found
+    return tuple(kind for kind in found if not (is_path and kind is _NAMED["str"]))
+
+
+class _Anything(Exception):
+    """A declaration that is not checked here."""
+
+
+def _alternatives(node: ast.expr, scope: Mapping[str, Any]) -> list[_Kind]:
+    if isinstance(node, ast.BinOp):
+        return [*_alternatives(node.left, scope), *_alternatives(node.right, scope)]
+    if isinstance(node, ast.Constant) and node.value is None:
+        return [_Kind("None", lambda value: None if value is None else "")]
+    if isinstance(node, ast.Name):
+        return [_named(node.id, scope)]
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        return [_generic(node.value.id, node.slice, scope)]
+    raise _Anything
+
+
+def _named(name: str, scope: Mapping[str, Any]) -> _Kind:
+    if get_origin(scope.get(name)) is Literal:
+        return _one_of(get_args(scope[name]))
+    if name not in _NAMED:
+        raise _Anything
+    return _NAMED[name]
+
+
+def _one_of(allowed: Sequence[Any]) -> _Kind:
+    words = " or ".join(repr(value) for value in allowed)
+    return _Kind(words, lambda value: None if isinstance(value, str) and value in allowed else "")
+
+
+def _generic(name: str, inner: ast.expr, scope: Mapping[str, Any]) -> _Kind:
+    parts = list(inner.elts) if isinstance(inner, ast.Tuple) else [inner]
+    if name == "PathLike":
+        return _NAMED["PathLike"]
+    if name == "Callable":
+        return _NAMED["Callable"]
+    if name == "Literal":
+        return _one_of([part.value for part in parts if isinstance(part, ast.Constant)])
+    if name in ("Mapping", "dict"):
+        return _mapping(_maybe(parts[0], scope), _maybe(parts[1], scope))
+    if name == "Iterable":
+        return _iterable(_maybe(parts[0], scope))
+    if name in ("Sequence", "list", "tuple"):
+        return _sequence(name, _maybe(parts[0], scope))
+    raise _Anything
+
+
+def _maybe(node: ast.expr, scope: Mapping[str, Any]) -> Sequence[_Kind]:
+    """The types of what a container holds; empty where it may hold anything."""
+    try:
+        return _alternatives(node, scope)
+    except _Anything:
+        return ()
+
+
+def _mapping(keys: Sequence[_Kind], values: Sequence[_Kind]) -> _Kind:
+    def why_not(given: Any) -> str | None:
+        if not isinstance(given, Mapping):
+            return ""
+        return _inside(given, keys, "key") or _inside(given.values(), values, "value")
+
+    return _Kind(f"a dict{_of(keys, ' with keys that are')}", why_not)
+
+
+def _sequence(name: str, items: Sequence[_Kind]) -> _Kind:
+    def why_not(given: Any) -> str | None:
+        is_one = isinstance(given, Sequence) and not isinstance(given, str | bytes | bytearray)
+        return _inside(given, items, "item") if is_one else ""
+
+    return _Kind(f"a {'tuple' if name == 'tuple' else 'list'}{_of(items, ' of')}", why_not)
+
+
+def _iterable(items: Sequence[_Kind]) -> _Kind:
+    def why_not(given: Any) -> str | None:
+        if isinstance(given, str | bytes | bytearray) or not hasattr(type(given), "__iter__"):
+            return ""
+        return _inside(given, items, "item") if isinstance(given, Sequence) else None
+
+    return _Kind(f"several{_of(items, ' of')}", why_not)
+
+
+def _of(kinds: Sequence[_Kind], words: str) -> str:
+    return f"{words} {' or '.join(kind.words for kind in kinds)}" if kinds else ""
+
+
+def _inside(given: Any, kinds: Sequence[_Kind], what: str) -> str | None:
+    for value in given if kinds else ():
+        reasons = [kind.why_not(value) for kind in kinds]
+        if None not in reasons:
+            words = " or ".join(kind.words for kind in kinds)
+            return f"its {what} {shown(value)} is not {words}"
+    return None
+
+
+def _no_text(value: Any) -> str | None:
+    if not isinstance(value, str):
+        return ""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "it has half of a character (a lone surrogate), which no file can hold"
+    return None
+
+
+def _no_integer(value: Any) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        return ""
+    if value < 0:
+        return "expected a whole number from 0"
+    return None if value <= _LARGEST else f"expected at most {_LARGEST}"
+
+
+def _no_number(value: Any) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return ""
+    if isinstance(value, numbers.Integral) and value > _LARGEST:
+        return f"expected at most {_LARGEST}"
+    number = float(value)
+    return "expected a number from 0" if math.isnan(number) or number < 0 else None
+
+
+def _no_boolean(value: Any) -> str | None:
+    is_one = isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")  # numpy's
+    return None if is_one else ""
+
+
+def _no_instance(name: str, value: Any) -> str | None:
+    """By the names of its classes: whoever declares a class for type checkers imports none."""
+    return None if name in [base.__name__ for base in type(value).__mro__] else ""
+
+
+_NAMED: Mapping[str, _Kind] = {
+    "str": _Kind("a text", _no_text),
+    "int": _Kind("a whole number", _no_integer),
+    "float": _Kind("a number", _no_number),
+    "bool": _Kind("True or False", _no_boolean),
+    "PathLike": _Kind("a str or a pathlib.Path", why_no_path),
+    "BinaryIO": _Kind("a binary file", lambda v: None if hasattr(v, "read") else ""),
+    "bytes": _Kind("bytes", lambda v: None if isinstance(v, bytes | bytearray) else ""),
+    "Callable": _Kind("a function", lambda v: None if callable(v) else ""),
+    "ProgressCallback": _Kind(
+        "a function of the name of a phase and the seconds",
+        lambda v: None if callable(v) else "",
+    ),
+    **{
+        name: _Kind(f"a {name}", functools.partial(_no_instance, name))
+        for name in ("Report", "Session", "Opportunity", "Trial")
+    },
+}
