@@ -260,4 +260,4 @@ def test_the_file_of_a_session_is_a_record(tmp_path: Path) -> None:
     compiles = Compiles()
     compiles(tmp_path / "run.wbs")
     assert isinstance(compiles.records[0], Session)
-    wb.expect(tmp_path / "run.wbs", breaks=0)
+    wb.expect(tmp_path / "run.wbs", graphs=0)

@@ -38,14 +38,16 @@ def session(
     LiveSession
         `frame(name)` is one of these tables. `compiles`: id, function, file, line, step, at_s,
         kind, thread, total_s, dynamo_s, backend_s, codegen_s, guards, ops, breaks, outcome, cache,
-        why, has_report, inputs. `recompiles`: compile_id, function, step, against, nearest, guard,
-        kind, source, expected, actual, variants, cost_s. `breaks`: file, line, function, text,
-        kind, reason, hints, count, compile_ids, first_step, cost_s. `fallbacks`: function, file,
-        line, compile_id, step, how, why, eager_calls. `regions`, for graphs of Inductor:
-        compile_id, function, is_backward, calls, total_ms, mean_us, first_us, inputs. `steps`:
-        step, at_s, wall_ms, compile_s, graph_calls, in_graphs_ms, outside_ms, events. `events`:
-        step, at_s, kind, compile_id, function, text, cost_s. `advice` are sentences, `report(3)`
-        or `report("0/1")` is one compile's report, its backward included.
+        why, has_report, inputs. `recompiles`: compile_id, function, step, against, nearest,
+        guard, kind, source, expected, actual, variants, cost_s, file, line, also,
+        is_last_batch, fixed_by, resumed_at. `breaks`: file, line, function, text, kind, reason,
+        hints, count, compile_ids, first_step, cost_s, within, ops_before, ops_after.
+        `fallbacks`: function, file, line, compile_id, step, how, why, eager_calls. `regions`,
+        for graphs of Inductor: compile_id, function, is_backward, calls, total_ms, mean_us,
+        first_us, inputs. `steps`: step, at_s, wall_ms, compile_s, graph_calls, in_graphs_ms,
+        outside_ms, events. `events`: step, at_s, kind, compile_id, function, text, cost_s.
+        `advice` are sentences, `report(3)` or `report("0/1")` is one compile's report, its
+        backward included.
 
     Raises
     ------

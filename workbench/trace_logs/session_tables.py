@@ -124,6 +124,8 @@ def _recompiles(
     content: LogContent, places: LogPlaces, compiles: Sequence[Compile]
 ) -> Iterator[SessionRecompile]:
     """A row for each variant that did not fit; a log does not say which came nearest: the first."""
+    names = {_prefix(content) + str(id): str(row.get("co_name")) for id, row in content.metrics}
+    breaks = {id: RESUMED.match(name) for id, name in names.items()}
     for piece in content.recompiles:
         id = _prefix(content) + str(piece.compile_id)
         own = [row for row in compiles if row.id == id]
@@ -142,6 +144,7 @@ def _recompiles(
                 actual=reason.actual,
                 variants=len(found),
                 cost_s=sum(row.total_s for row in own),
+                resumed_at=int(cut[2]) if (cut := breaks.get(id)) else 0,
             )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,7 +118,7 @@ def test_a_frame_whose_limit_is_hit_runs_eagerly_and_its_calls_are_counted() -> 
             compiled(torch.ones(3), factor)
             session.step()
     (row,) = session.frame("fallbacks").itertuples()
-    assert (row.function, row.how, row.step, row.eager_calls) == ("scaled", "new variants", 3, 2)
+    assert (row.function, row.how, row.step, row.eager_calls) == ("scaled", "new variants", 3, 3)
     assert "recompile limit" in row.why
     compiles = session.frame("compiles")
     assert list(compiles.outcome) == ["graph"] * 3 + ["limit"]
@@ -186,7 +188,9 @@ def test_an_optimizer_that_is_compiled_ends_steps_too() -> None:
     assert session.header.steps == 3
     # that the session's own hook is not compiled is no matter of the program's
     assert len(session.frame("fallbacks")) == 0
-    assert set(session.frame("breaks").text) == {"torch._dynamo.graph_break()"}  # torch's own
+    cut = session.frame("breaks")
+    assert set(cut.text) == {"update()"}  # the user's line that led to torch's own
+    assert cut.within.str.contains("site-packages/torch/optim/optimizer.py").all()
     assert session.advice == ()
 
 
@@ -511,3 +515,89 @@ def test_another_thread_may_look_while_a_program_runs() -> None:
     assert failed == []
     assert looked
     assert len(session.frame("steps")) == 24
+
+
+def test_eager_calls_of_two_functions_at_their_limit_are_told_apart() -> None:
+    @torch.compile(backend="eager")
+    def first(x: torch.Tensor, by: str) -> torch.Tensor:
+        return x * ord(by)
+
+    @torch.compile(backend="eager")
+    def second(x: torch.Tensor, by: str) -> torch.Tensor:
+        return x + ord(by)
+
+    def inner(x: torch.Tensor, by: str) -> torch.Tensor:
+        return x - ord(by)
+
+    @torch.compile(backend="eager")
+    def looped(x: torch.Tensor, by: str) -> torch.Tensor:
+        for _ in range(2):
+            print(end="")  # the frame runs eagerly, and calls what is compiled on its own
+            x = inner(x, by)
+        return x
+
+    with wb.session() as session, torch._dynamo.config.patch(recompile_limit=2):
+        for by in "abcda":
+            first(torch.ones(3), by)
+        for by in "abcdea":
+            second(torch.ones(3), by)
+            first(torch.ones(3), by)
+        for by in "abcda":
+            looped(torch.ones(3), by)
+    rows = session.frame("fallbacks").query("how == 'new variants'")
+    eager = {
+        name.rpartition(".")[2]: calls
+        for name, calls in zip(rows.function, rows.eager_calls, strict=True)
+    }
+    assert eager == {"first": 2 + 3, "second": 3, "inner": 4}
+
+
+def test_functions_of_one_name_in_two_files_are_two(tmp_path: Path) -> None:
+    text = "def scaled(x, by):\n    return x * 2 if by == 'a' else x\n"
+    with wb.session() as session:
+        for name in ("one", "other"):
+            path = tmp_path / f"{name}.py"
+            path.write_text(text)
+            held: dict[str, Any] = {}
+            exec(compile(text, str(path), "exec"), held)
+            compiled = torch.compile(held["scaled"], backend="eager")
+            for by in "ab":
+                compiled(torch.ones(3), by)
+    found = [one for one in session.advice if "was compiled" in one]
+    assert len(found) == 2
+    assert all("scaled was compiled 1 more time" in one for one in found)
+    assert sorted(re.findall(r"\((\w+\.py):1\)", " ".join(found))) == ["one.py", "other.py"]
+
+
+def test_what_a_wrapper_wraps_is_counted_and_not_the_wrapper() -> None:
+    def plus(x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+    def minus(x: torch.Tensor) -> torch.Tensor:
+        return x - 1
+
+    with wb.session() as session:
+        for function in (plus, minus):
+            torch.compile(decorated(function), backend="eager")(torch.ones(3))
+        for size in (4, 5, 6):  # one frame of torch's for all of them
+            model = nn.Sequential(nn.Linear(3, size))
+            torch.compile(model, backend="eager")(torch.ones(2, 3))
+    assert kinds(session) == ["first"] * 5
+    session.check(recompiles=0)
+    with wb.session() as session:
+        compiled = torch.compile(decorated(plus), backend="eager")
+        compiled(torch.ones(3).double())
+    assert kinds(session) == ["recompile"]
+    assert set(session.frame("recompiles").source) == {"x.dtype"}
+
+
+def test_places_are_lines_of_the_user() -> None:
+    model = nn.Sequential(nn.BatchNorm1d(3, momentum=None), nn.Linear(3, 3))
+    with wb.session() as session:
+        torch.compile(model, backend="eager")(torch.ones(2, 3))
+    for table in ("compiles", "breaks"):
+        rows = session.frame(table)
+        assert len(rows)
+        assert rows.file.str.endswith("test_recording.py").all()
+    assert session.frame("breaks").within.str.contains("batchnorm.py").all()
+    assert not any(".py:" in one and "torch/nn" in one for one in session.advice)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workbench.analysis.memory.memory import memory
+from workbench.analysis.session.nothing import nothing_compiled
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.session.record import Session
@@ -128,9 +129,9 @@ def _session_breaks(session: Session) -> Quantity:
 
 
 def _unseen(session: Session, table: str) -> str | None:
-    """Why a session could not see what a table would hold."""
+    """Why a session does not tell what a table would hold: where nothing ran, nothing is told."""
     missing = dict(session.header.missing)
-    return missing.get(table) or missing.get("compiles")
+    return missing.get(table) or missing.get("compiles") or nothing_compiled(session) or None
 
 
 def _session_recompiles(session: Session) -> Quantity:
@@ -150,7 +151,7 @@ def _session_graphs(session: Session) -> Quantity:
     compiles = session.tables["compiles"]
     rows = (row for row in compiles if row.outcome == "graph" and row.kind != "backward")
     texts = (f"{row.function} ({row.id})" for row in rows)
-    return _counted("graphs", texts, _unseen(session, "compiles"))
+    return _counted("graphs", texts, dict(session.header.missing).get("compiles"))
 
 
 def _session_kernels(session: Session) -> Quantity:

@@ -82,7 +82,8 @@ def _cure(item: Recompile) -> tuple[str, str] | None:
             "vary from the start, one code serves all of them.",
             f"torch.compile({item.function}, dynamic=True)",
         )
-    if reason.kind == "value" and _NAME.fullmatch(name):
+    is_number = reason.expected.lstrip("-").replace(".", "", 1).isdigit()
+    if reason.kind == "value" and is_number and _NAME.fullmatch(name):
         return (
             f"the number {name} had another value, and is a constant of the code. As a tensor it "
             "is an input.",

@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import PurePath
+from dataclasses import dataclass, replace
 from typing import Any
 
+from workbench.analysis.session.break_cures import cure, harm, is_no_matter
+from workbench.analysis.session.nothing import nothing_compiled
+from workbench.analysis.session.places import place
+from workbench.analysis.session.recompile_cures import cure_of
 from workbench.number_text import number_text, plural
-from workbench.report.session.record import Session
+from workbench.report.session.record import Session, failed_compiles
 from workbench.report.session.rows import Compile, Fallback, SessionBreak, SessionRecompile, Step
 
-_CURES: Mapping[str, str] = {
-    "size": "mark the dimension with torch._dynamo.mark_dynamic, compile with dynamic=True, or pad "
-    "to few sizes",
-    "length": "pass the same arguments and as many entries in every call, or compile a function "
-    "for each kind of call, such as prefill and decoding",
-    "value": "pass it as a tensor, or keep it out of the compiled function",
-    "type": "pass it with one type and one dtype in every call, or compile a function for each",
-    "grad mode": "call it in one grad mode and with inputs that all need gradients or none, or "
-    "compile a function for each",
-    "identity": "keep one object for all calls: what is defined anew, such as a function of a cell "
-    "that is run again, is compiled again",
-    "global state": "set it once, before the first call",
-    "other": "see the guard",
+_APART = {"value", "type", "length", "identity"}
+"""Kinds whose recompiles are of one cause only where they are of one source."""
+_AUTOCAST = re.compile(r"^autocast\((\w+)\)_(\w+)$")
+_STATES = {
+    "grad_mode": "the grad mode",
+    "default_dtype": "the default dtype",
+    "num_threads": "the number of threads",
 }
-
-
-_OWN_CALL = "Call to `torch._dynamo.graph_break()`"
+_CLASS = re.compile(r"<class '([^']+)'>")
+_COMPILER = re.compile(r"compiler='(\w+)'")
+_GLOBAL = re.compile(r"\bG\['(\w+)'\]")
 
 
 @dataclass(frozen=True)
 class Advice:
     """One thing to change: what happens where, its cost in seconds and steps, the cure.
 
-    `steps` are those that were slower for it.
+    `kind`: "nothing", "error", "fallback", "recompile" or "break". `steps` are those that were
+    slower for it. `code` are lines of the cure that stand before each call, in the names of the
+    function's arguments. `is_expected`: whether there is nothing to change.
     """
 
     kind: str
@@ -45,102 +45,169 @@ class Advice:
     steps: tuple[int, ...]
     text: str
     cure: str
+    code: tuple[str, ...] = ()
+    is_expected: bool = False
 
     @property
     def sentence(self) -> str:
         """Place, cost and cure in one line."""
+        if not self.cure:
+            return self.text
         where = f" ({place(self.file, self.line)})" if self.file else ""
         return f"{self.text}{where}: {self.cure}."
 
 
-def place(file: str, line: int) -> str:
-    """A line as `train.py:12`."""
-    return f"{PurePath(file).name}:{line}"
-
-
 def advice(session: Session) -> list[Advice]:
-    """Frames that run eagerly first, since they cost as long as the program runs; then by time."""
+    """That nothing was compiled first, then what runs eagerly as long as the program does.
+
+    The others by time; at the end what is as it has to be.
+    """
     tables = session.tables
     compiles: list[Compile] = list(tables["compiles"])
-    found = [
-        *_of_fallbacks(list(tables["fallbacks"])),
+    nothing = nothing_compiled(session)
+    return [
+        *([Advice("nothing", "", "", 0, 0.0, (), nothing, "")] if nothing else []),
+        *([] if nothing else _of_errors(tables)),
+        *_of_fallbacks(list(tables["fallbacks"]), list(tables["breaks"])),
         *sorted(
             [*_of_recompiles(compiles, tables), *_of_breaks(tables, compiles)],
-            key=lambda one: -one.cost_s,
+            key=lambda one: (one.is_expected, -one.cost_s),
         ),
     ]
-    return found
 
 
-def _of_fallbacks(rows: list[Fallback]) -> Iterator[Advice]:
+def _of_errors(tables: Mapping[str, Any]) -> Iterator[Advice]:
+    """Compiles that failed, where the program went on without."""
+    for row in failed_compiles(tables):
+        text = f"The compile of {row.function} failed in step {row.step}: {row.why.rstrip('.')}"
+        todo = "mend that, as the program went on without it"
+        yield Advice("error", row.function, row.file, row.line, 0.0, (row.step,), text, todo)
+
+
+def _of_fallbacks(rows: list[Fallback], breaks: list[SessionBreak]) -> Iterator[Advice]:
+    cut = {id: row for row in breaks for id in row.compile_ids}
     for row in rows:
         since = f"since step {row.step}"
         if row.how == "always":
             text = f"{row.function} runs eagerly {since}: {row.why.rstrip('.')}"
-            cure = "mend what ends its capture, and it is compiled again"
+            at = cut.get(row.compile_id) if row.compile_id else None
+            what = f" at {place(at.file, at.line)}" if at is not None else ""
+            todo = f"mend what ends its capture{what}, and it is compiled again"
         else:
             calls = (
                 "" if row.eager_calls is None else f", {plural(row.eager_calls, 'call')} until now"
             )
             text = f"{row.function} runs eagerly {since} where no variant fits{calls}: {row.why}"
-            cure = (
+            todo = (
                 "let it need fewer variants, or raise torch._dynamo.config.recompile_limit, which "
                 "costs a compile each"
             )
-        yield Advice("fallback", row.function, row.file, row.line, 0.0, (row.step,), text, cure)
+        yield Advice("fallback", row.function, row.file, row.line, 0.0, (row.step,), text, todo)
 
 
 def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterator[Advice]:
     """The recompiles of one function by one kind of guard together."""
-    nearest: dict[tuple[str, str], list[SessionRecompile]] = {}
+    own = {row.id: row for row in compiles}
+    nearest: dict[tuple[str, ...], list[SessionRecompile]] = {}
     for row in tables["recompiles"]:
-        if row.nearest:
-            nearest.setdefault((row.function, row.kind), []).append(row)
-    for (function, kind), rows in nearest.items():
-        own = next((one for one in compiles if one.id == rows[-1].compile_id), None)
+        if not row.nearest:
+            continue
+        at = own.get(row.compile_id)
+        if not row.file and at is not None:  # a record of before the rows had a place
+            row = replace(row, file=at.file, line=at.line)
+        what = row.source or row.guard if row.kind in _APART else ""
+        key = (row.function, row.file, str(row.line), row.kind, what)
+        nearest.setdefault(key, []).append(row)
+    for rows in nearest.values():
+        last, made = rows[-1], cure_of(rows)
         spent = sum(row.cost_s for row in rows)
         steps = tuple(dict.fromkeys(row.step for row in rows))
+        whole = f"The rest of {last.function} after its break" if last.resumed_at else last.function
         text = (
-            f"{function} was compiled {plural(len(rows), 'more time')}, "
-            f"{number_text(spent, 'seconds')} in {_steps(steps)}, last since {_since(rows[-1])}"
+            f"{whole} was compiled {plural(len(rows), 'more time')}, "
+            f"{number_text(spent, 'seconds')} in {_steps(steps)}, last since {_since(last)}"
         )
-        cure = _CURES.get(kind, _CURES["other"])
-        file, line = (own.file, own.line) if own else ("", 0)  # a file that was cut short
-        yield Advice("recompile", function, file, line, spent, steps, text, cure)
+        yield Advice(
+            "recompile", last.function, last.file, last.line, spent, steps, text, made.text,
+            made.code, made.is_expected,
+        )  # fmt: skip
 
 
 def _since(row: SessionRecompile) -> str:
     """The guard that failed, in words where its parts are known."""
-    if row.expected and row.actual:
-        return f"{row.source} was {row.actual}, not {row.expected}"
+    source = _GLOBAL.sub(r"the global \1", row.source)
+    if row.kind == "backend":
+        return _backends(row.expected, row.actual)
+    if row.kind == "aliasing" and row.expected:
+        return f"{source} and {row.expected} were not the same tensor"
+    if row.kind == "aliasing":
+        return f"{' and '.join(row.source.split(', '))} were the same tensor"
+    is_equal = " == " in row.guard or " is " in row.guard or row.guard.startswith(("tensor", "exp"))
+    if row.expected and row.actual and row.expected != row.actual and is_equal:
+        return f"{source} was {_plain(row.actual)}, not {_plain(row.expected)}"
+    if row.kind == "size" and row.source and row.actual:
+        return f"{source} was {row.actual} (`{row.guard}` did not hold)"
     if row.kind == "length" and row.source and row.expected:
-        return f"{row.source} was not {row.expected}"
+        return f"{source} was not {row.expected}"
     if row.kind == "identity" and row.source:
-        return f"{row.source} was another object"
+        return f"{source} was {row.actual or 'another object'}"
     if row.guard.startswith("GLOBAL_STATE"):
-        changed = row.guard.rpartition(": ")[2].removeprefix("GLOBAL_STATE ").replace("_", " ")
-        return f"the {changed} was another"
+        return _changed(row.guard.rpartition(": ")[2].removeprefix("GLOBAL_STATE ").split())
     return f"`{row.guard}` did not hold"
+
+
+def _changed(names: list[str]) -> str:
+    """What changed of torch's state: `the grad mode and autocast (cpu) were others`."""
+    words = [_word(name) for name in names]
+    shown = " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else "it"
+    return f"{shown} {'was another' if len(words) < 2 else 'were others'}"
+
+
+def _word(name: str) -> str:
+    if match := _AUTOCAST.match(name):
+        return f"autocast ({match[1]}{', its dtype' if match[2] == 'dtype' else ''})"
+    return _STATES.get(name, f"the setting {name}")
+
+
+def _plain(value: str) -> str:
+    """A value without what Python writes around the names of classes."""
+    return _CLASS.sub(r"\1", value).replace("<locals>.", "")
+
+
+def _backends(before: str, now: str) -> str:
+    known = [
+        found[1]
+        if (found := _COMPILER.search(each))
+        else "inductor"
+        if "Inductor" in each
+        else each
+        for each in (before, now)
+    ]
+    if known[0] == known[1]:
+        return f"it was asked for with other options of {known[0]}"
+    return f"it was asked for with the backend {known[1]}, not {known[0]}"
 
 
 def _of_breaks(tables: Mapping[str, Any], compiles: list[Compile]) -> Iterator[Advice]:
     given_up = {row.compile_id for row in tables["fallbacks"] if row.how == "always"}
+    compiled = {row.function for row in compiles if row.outcome == "graph"}
     rows: list[SessionBreak] = list(tables["breaks"])
     for row in rows:
-        if row.kind == _OWN_CALL and _is_of_torch(row.file):  # meant, as in torch.optim
+        if is_no_matter(row, compiled):
             continue
         own = [one.step for one in compiles if one.id in row.compile_ids]
         spent = f", {number_text(row.cost_s, 'seconds')} of compiling" if row.cost_s else ""
         at = f" at `{row.text}`" if row.text else ""  # of code without a file
-        cut = "not compiled" if given_up.intersection(row.compile_ids) else "cut in two"
-        text = f"{row.function} is {cut}{at}{spent}: {row.kind}"
-        hint = row.hints[0].rstrip(".") if row.hints else "see the break in its report"
+        is_whole = not given_up.intersection(row.compile_ids)
+        cut = "cut in two" if is_whole else "not compiled"
+        parted = harm(row) if is_whole else ""
+        kind = f"{row.kind}; {parted}" if parted else row.kind
+        text = f"{row.function} is {cut}{at}{spent}: {kind}"
         steps = tuple(dict.fromkeys(own))
-        yield Advice("break", row.function, row.file, row.line, row.cost_s, steps, text, hint)
-
-
-def _is_of_torch(file: str) -> bool:
-    return "site-packages/torch/" in file.replace("\\", "/")
+        yield Advice(
+            "break", row.function, row.file, row.line, row.cost_s, steps, text, cure(row),
+            is_expected=parted.startswith("harmless"),
+        )  # fmt: skip
 
 
 def _steps(steps: tuple[int, ...]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from workbench.analysis.session.advice import place
+from workbench.analysis.session.places import place
 from workbench.number_text import Quantity, number_text
 from workbench.report.presenting import Presented, presenter
 from workbench.report.session.record import Session, count_recompiles

@@ -7,26 +7,47 @@ from dataclasses import dataclass
 
 _AGAINST = re.compile(r"^(?P<against>!?[\d/]+): (?P<rest>.*)$", re.DOTALL)
 _COMMENT = re.compile(r"\s+#.*$", re.DOTALL)
+_ON_PARAMETER = re.compile(r"\.? Guard failed on a parameter, consider using .*$")
+PARAMETER = " (a parameter)"
 _MISMATCH = re.compile(
     r"^tensor '(?P<source>.+?)' (?P<what>[\w ]+?) mismatch"
-    r"(?: at index (?P<index>\d+))?\. expected (?P<expected>.+?), actual (?P<actual>.+)$"
+    r"(?: at index (?P<index>\d+))?\. expected (?P<expected>.+?), "
+    r"actual (?P<actual>.+?)(?: \(a parameter\))?$"
 )
 _NEEDS_GRADIENT = re.compile(
     r"^tensor '(?P<source>.+?)' requires_grad mismatch\. expected requires_grad=(?P<expected>[01])"
 )
-_OBJECT = re.compile(r"^___check_(?:obj|type)_id\((?P<source>.+?), \d+\)")
+_OBJECT = re.compile(
+    r"^___check_(?P<what>obj|type)_id\((?P<source>.+?), \d+\)(?:, type=<class '(?P<cls>[^']+)'>)?"
+)
 _CLASS = re.compile(
     r"^expected type of '(?P<source>.+?)' to be a tensor type, ' but found (?P<actual>.+)$"
 )
-_EQUAL = re.compile(r"^(?P<source>.+?) (?:==|is) (?P<expected>.+)$")
+_ALIASED = re.compile(r"^Duplicate tensors? found: \[(?P<names>.*)\]")
+_BACKEND = re.compile(
+    r"^BACKEND_MATCH failure.*?Cached backend: (?P<expected>.+?)\. "
+    r"New backend: (?P<actual>.+?)\. If "
+)
+_SIZE_1 = re.compile(r"^2 <= (?P<source>\S+\.size\(\)\[\d+\])(?: |$)")
+_SIZE = re.compile(r"(?P<source>[^\s(]+\.size\(\)\[\d+\])")
+_STRIDE = re.compile(r"^(?P<source>\S+)\.stride\(\)\[\d+\] == (?P<expected>.+)$")
+_CONTAINS = re.compile(r"^(?:not )?(?:set\.__contains__|___dict_contains)\((?P<source>.+?)[,)]")
+_EQUAL = re.compile(r"^(?P<source>.+?) (?P<is>==|is) (?P<expected>.+)$")
+_LENGTH = re.compile(
+    r"^(?:not )?(?P<source>len\(.+\)|\w+) (?:==|!=|>=|<=|<|>) |^not (?P<empty>\w+)$"
+)
 _KINDS = (
     ("grad mode", ("GRAD_MODE", "grad mode", "grad_mode")),
-    ("global state", ("GLOBAL_STATE", "___compile_config_hash", "torch_function", "deterministic")),
+    (
+        "global state",
+        ("GLOBAL_STATE", "___compile_config_hash", "torch_function", "deterministic",
+         "CURRENT_DEVICE", "___check_global_state", "saved_tensors_hooks"),
+    ),
     ("identity", ("MATCH", " is ")),
-    ("length", ("len(",)),
-    ("size", (".size()", "stride", "% ", "<=", ">=", " < ", " > ")),
+    ("length", ("len(", "dict.keys(")),
+    ("size", (".size()", "stride", "storage_offset")),
     ("type", ("dtype", "isinstance", "type(")),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -50,26 +71,72 @@ def reason_of(text: str) -> Reason:
     """Torch's sentence about one earlier variant, such as `0/0: x.size()[0] == 4  # …`."""
     found = _AGAINST.match(text.strip())
     against, rest = (found["against"], found["rest"]) if found else ("", text.strip())
-    guard = _COMMENT.sub("", rest.split("\n")[0]).strip()
-    if match := _MISMATCH.match(guard):
-        kind = "size" if match["what"] in ("size", "stride", "rank") else "type"
-        kind = "grad mode" if "requires_grad" in match["what"] else kind
-        at = "" if match["index"] is None else f".size()[{match['index']}]"
-        source = match["source"] + (at if match["what"] == "size" else f".{match['what']}")
-        dim = int(match["index"]) if kind == "size" and match["index"] is not None else None
-        name = "" if dim is None else match["source"]
-        return Reason(against, guard, kind, source, match["expected"], match["actual"], name, dim)
+    guard = _ON_PARAMETER.sub(PARAMETER, _COMMENT.sub("", rest.split("\n")[0]).strip())
+    return _of_tensor(against, guard) or _of_object(against, guard) or _of_value(against, guard)
+
+
+def _of_tensor(against: str, guard: str) -> Reason | None:
     if match := _NEEDS_GRADIENT.match(guard):
         wanted = match["expected"] == "1"
         source = f"{match['source']}.requires_grad"
         return Reason(against, guard, "grad mode", source, str(wanted), str(not wanted))
-    if match := _OBJECT.match(guard):  # an address says nothing, and differs from run to run
-        shown = f"{match['source']} is the same object"
-        return Reason(against, shown, "identity", match["source"])
+    if match := _MISMATCH.match(guard):
+        what = match["what"]
+        kind = what if what in ("size", "stride", "rank") else "type"
+        at = "" if match["index"] is None else f".size()[{match['index']}]"
+        source = match["source"] + (at if what == "size" else f".{what}")
+        dim = int(match["index"]) if kind == "size" and match["index"] is not None else None
+        name = "" if dim is None else match["source"]
+        return Reason(against, guard, kind, source, match["expected"], match["actual"], name, dim)
+    if match := _STRIDE.match(guard):
+        return Reason(against, guard, "stride", f"{match['source']}.stride", match["expected"])
+    if match := _SIZE_1.match(guard):
+        return Reason(against, guard, "size", match["source"])
     if match := _CLASS.match(guard):
         return Reason(against, guard, "type", match["source"], "a tensor", match["actual"])
+    if match := _ALIASED.match(guard):
+        return Reason(against, guard, "aliasing", match["names"].replace('"', ""))
+    return None
+
+
+def _of_object(against: str, guard: str) -> Reason | None:
+    if match := _BACKEND.match(guard):
+        shown = f"backend {_named(match['expected'])}"
+        return Reason(
+            against, shown, "backend", "backend", _named(match["expected"]), _named(match["actual"])
+        )
+    match = _OBJECT.match(guard)
+    if match is None:
+        return None
+    if match["what"] == "type":
+        expected = match["cls"] or ""
+        shown = f"type({match['source']}) is {expected or 'the same class'}"
+        return Reason(against, shown, "type", f"type({match['source']})", expected)
+    # an address says nothing, and differs from run to run
+    return Reason(against, f"{match['source']} is the same object", "identity", match["source"])
+
+
+def _named(backend: str) -> str:
+    """A backend without its address."""
+    return re.sub(r"\s*\(id=0x[0-9a-f]+\)", "", backend)
+
+
+def _of_value(against: str, guard: str) -> Reason:
+    if match := _CONTAINS.match(guard):
+        return Reason(against, guard, "value", match["source"])
     kind = next((kind for kind, words in _KINDS if any(word in guard for word in words)), "")
+    if kind == "size" and (match := _SIZE.search(guard)):
+        equal = _EQUAL.match(guard)
+        expected = equal["expected"] if equal and equal["source"] == match["source"] else ""
+        return Reason(against, guard, kind, match["source"], expected)
     if equal := _EQUAL.match(guard):
-        kind = "type" if equal["expected"] in ("None", "not None") else kind or "value"
-        return Reason(against, guard, kind, equal["source"].strip(), equal["expected"].strip())
-    return Reason(against, guard, kind or "other")
+        source, expected = equal["source"].strip(), equal["expected"].strip()
+        if equal["is"] == "is" and expected not in ("None", "not None"):
+            return Reason(against, guard, "aliasing", source, expected)
+        kind = "type" if expected in ("None", "not None") else kind or "value"
+        return Reason(against, guard, kind, source, expected)
+    if kind in ("", "length") and (match := _LENGTH.match(guard)):
+        source = match["source"] or f"len({match['empty']})"
+        return Reason(against, guard, kind or ("length" if match["empty"] else "value"), source)
+    is_sum = re.search(r" (?:<|>|<=|>=|==|!=) ", guard) is not None
+    return Reason(against, guard, kind or ("value" if is_sum else "other"))

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from types import CodeType
 from typing import Any
 
-from workbench.analysis.source.recompile_reasons import reason_of
+from workbench.analysis.source.recompile_reasons import Reason, reason_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle
 from workbench.compiler.internals.older_releases import backward_hook, variants
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.capture import Recorder
 from workbench.compiler.session.cache_counts import cache_answers, cache_counts
-from workbench.compiler.session.frames import Frame, frame_of
+from workbench.compiler.session.failed_guards import (
+    Scope,
+    actual,
+    failed_guards,
+    in_users_names,
+    is_fixed,
+    scope_of,
+)
+from workbench.compiler.session.frames import (
+    Frame,
+    calling_frame,
+    frame_of,
+    is_users,
+    locals_of_callers,
+)
+from workbench.compiler.session.last_batch import is_of_last_batch
 from workbench.compiler.session.open_compile import OpenCompile, request_of
 from workbench.compiler.session.steps import HOOK, Steps
 from workbench.compiler.sources.break_messages import RESUMED, plain_reason
@@ -73,6 +88,7 @@ class Compiles:
                 raise
             row.outcome = "graph" if row.ops else "no graph"
             self._patches.guarded(PANE, row.keep_bytecode, result)
+            self._patches.guarded(PANE, _tell_fixed, row, result)
             return result
 
         return compile_frame
@@ -86,8 +102,11 @@ class Compiles:
         frame = self._resumed(match, code) if match else frame_of(code, closure)
         if kind == "autograd":  # torch calls it "forward"
             frame = replace(frame, function="compiled autograd")
+        if not is_users(self.places, frame.file):
+            at = calling_frame(self.places)
+            frame = frame if at is None else replace(frame, file=at.file, line=at.line)
         row = self._open(id, frame, kind, request)
-        row.code_place = code.co_name, code.co_filename, code.co_firstlineno
+        row.code, row.around, row.arguments = code, frame.around, frame.arguments
         row.resumed_at = int(match[2]) if match else 0
         return row
 
@@ -97,10 +116,11 @@ class Compiles:
         A file may have several of one name: the line is in the one that begins last before it.
         """
         own = [
-            (row.code_place[2], row.function)
+            (row.code.co_firstlineno, row.function)
             for row in self.found
-            if row.code_place[:2] == (match[1], code.co_filename)
-            and row.code_place[2] <= int(match[2])
+            if row.code is not None
+            and (row.code.co_name, row.code.co_filename) == (match[1], code.co_filename)
+            and row.code.co_firstlineno <= int(match[2])
         ]
         name = max(own)[1] if own else match[1]
         return Frame(name, code.co_filename, code.co_firstlineno)
@@ -236,14 +256,54 @@ class Compiles:
         return reasons
 
     def _take_reasons(self, row: OpenCompile, texts: Any, entries: Any, frame: Any) -> None:
-        """The variant most of whose guards hold says why; the others stand behind it."""
-        row.kind = "recompile"
-        kept = variants(entries)
-        held = {str(entry.compile_id): _held(entry, frame) for entry in kept}
+        """The variant most of whose guards hold says why; the others stand behind it.
+
+        The code of a wrapper stands for all that it wraps: variants of another function are none of
+        this one, whose first compile torch counts as one more.
+        """
+        kept = {str(entry.compile_id): entry for entry in variants(entries)}
         found = [reason_of(plain_reason(text)) for text in texts]
+        if row.is_of_wrapper:
+            found = [reason for reason in found if not self._is_of_another(row, reason)]
+            kept = {reason.against: kept[reason.against] for reason in found}
+            if not kept:
+                return
+        row.kind = "recompile"
+        held = {id: _held(entry, frame) for id, entry in kept.items()}
         found.sort(key=lambda reason: -held.get(reason.against, 0))
-        row.reasons = [(reason, not rank, len(kept)) for rank, reason in enumerate(found)]
-        row.why = found[0].guard if found else "no guard of an earlier variant was found"
+        if found and found[0].against in kept:
+            scope = scope_of(kept[found[0].against], frame)
+            found[0] = _with_actual(found[0], scope)
+            self._patches.guarded(PANE, self._compare, row, found[0], scope, kept)
+        named = [_named(reason, row.arguments) for reason in found]
+        row.reasons = [(reason, not rank, len(kept)) for rank, reason in enumerate(named)]
+        row.why = named[0].guard if named else "no guard of an earlier variant was found"
+
+    def _is_of_another(self, row: OpenCompile, reason: Reason) -> bool:
+        """Whether a variant of a wrapper is of another function than a compile is.
+
+        Of one that was compiled before the session began, the guard on what it wraps tells.
+        """
+        known = [each for each in self.found if each.id == reason.against and each.code is row.code]
+        if known:
+            return not known[-1].is_same(row)
+        is_argument = reason.source.startswith(("args", "kwargs", "len("))
+        return reason.kind in ("identity", "type") and not is_argument
+
+    def _compare(
+        self, row: OpenCompile, reason: Reason, scope: Scope, kept: Mapping[str, Any]
+    ) -> None:
+        """What else differs from the nearest variant, and whether a loader explains a size."""
+        also = [reason_of(text).guard for text in failed_guards(kept[reason.against], scope)]
+        row.also = tuple(
+            in_users_names(guard, row.arguments)
+            for guard in dict.fromkeys(also)
+            if guard != reason.guard
+        )
+        row.is_automatic = bool(tp.DYNAMO_CONFIG.get().automatic_dynamic_shapes)
+        row.is_last_batch = reason.kind == "size" and is_of_last_batch(
+            reason.expected, reason.actual, locals_of_callers()
+        )
 
     def rows(self) -> list[Compile]:
         """A row for each compile."""
@@ -276,6 +336,12 @@ class Compiles:
                 actual=reason.actual,
                 variants=count,
                 cost_s=sum(each.total_s for each in self.found if each.id == row.id),
+                file=self.places.shown(row.file),
+                line=row.line,
+                also=row.also if nearest else (),
+                is_last_batch=row.is_last_batch and nearest,
+                fixed_by=row.fixed_by if nearest else "",
+                resumed_at=row.resumed_at,
             )
             for row in list(self.found)
             for reason, nearest, count in row.reasons
@@ -292,6 +358,30 @@ def _parts(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
     """The cells and the backend of a frame: the fourth and fifth argument after its code."""
     closure, backend = (*args[3:5], None, None)[:2]
     return closure if isinstance(closure, tuple) else (), backend
+
+
+def _tell_fixed(row: OpenCompile, result: Any) -> None:
+    """Whether the new variant is for one size or number only, as the one before it was."""
+    nearest = next((reason for reason, is_nearest, _ in row.reasons if is_nearest), None)
+    code = getattr(result, "guarded_code", None)
+    if nearest is None or code is None or nearest.kind not in ("size", "value"):
+        return
+    if is_fixed(code.guard_manager, nearest.source, row.arguments):
+        row.fixed_by = "the code" if row.is_automatic else "dynamic=False"
+
+
+def _with_actual(reason: Reason, scope: Scope) -> Reason:
+    return reason if reason.actual else replace(reason, actual=actual(reason.source, scope))
+
+
+def _named(reason: Reason, arguments: tuple[str, ...]) -> Reason:
+    """A reason in the names of what a wrapper wraps."""
+    return replace(
+        reason,
+        guard=in_users_names(reason.guard, arguments),
+        source=in_users_names(reason.source, arguments),
+        tensor=in_users_names(reason.tensor, arguments),
+    )
 
 
 def _held(entry: Any, frame: Any) -> int:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from types import CodeType
+from dataclasses import dataclass, replace
+from types import CodeType, FrameType
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.session.compiles import Compiles
-from workbench.compiler.session.frames import Frame, frame_of
+from workbench.compiler.session.frames import Frame, calling_frame, frame_of, is_users
+from workbench.compiler.session.lookups import LookUps
 from workbench.compiler.session.open_compile import OpenCompile
 from workbench.compiler.session.steps import Steps
 from workbench.report.session.rows import Fallback
 
 PANE = "fallbacks"
+_CALLS_MODULE, _CALLS_COMPILED = "_call_impl", "compile_wrapper"
+_SKIPPED = "skipfiles"
 _QUIET = ("skipfiles", "no tensor", "Dynamo-generated", "already started", "__", "namedtuple")
 
 
@@ -35,12 +39,13 @@ class Fallbacks:
     def __init__(self, patches: Patches, steps: Steps, compiles: Compiles):
         self._patches, self._steps, self._compiles = patches, steps, compiles
         self._fallen: dict[CodeType, _Fallen] = {}
-        self._misses = self._attempts = 0
-        self._is_counting = False
+        self.lookups = LookUps(patches)
+        self.left_alone: dict[str, None] = {}
 
     def install(self) -> None:
         """Watch attempts until the patches are undone."""
         self._compiles.on_failure = self.take
+        self.lookups.install()
         self._patches.wrap(tp.ATTEMPT_FRAME, self._attempted, PANE, is_everywhere=True)
 
     def take(self, code: CodeType, row: OpenCompile, text: str) -> None:
@@ -48,13 +53,13 @@ class Fallbacks:
         if row.outcome == "limit":
             last = f"{text.rstrip('.')}. Last: {row.why}" if row.why else text
             self._add(code, _frame_of(row), row.id, "new variants", last)
-            self._count()
+            self.lookups.limited(code)
         else:
             self._add(code, _frame_of(row), row.id, "always", text)
 
     def _attempted(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def attempt(wrapper: Any, frame: Any, *args: Any, **kwargs: Any) -> Any:
-            self._attempts += 1
+            self._patches.guarded(PANE, self.lookups.attempted, frame.f_code, sys._getframe(1))
             before = len(self._compiles.found)
             try:
                 result = inner(wrapper, frame, *args, **kwargs)
@@ -63,13 +68,32 @@ class Fallbacks:
                 raise
             why = getattr(result, "skip_reason", None)
             code = frame.f_code
+            if why and _SKIPPED in str(why):
+                self._patches.guarded(PANE, self._left, frame, sys._getframe(1))
             is_generator = code.co_flags & inspect.CO_GENERATOR  # sympy's come by dozens
             is_quiet = any(word in str(why) for word in _QUIET) or is_generator
             if why and len(self._compiles.found) == before and not is_quiet:
-                self._add(code, frame_of(code), "", "always", str(why))
+                self._add(code, self._placed(frame_of(code)), "", "always", str(why))
             return result
 
         return attempt
+
+    def _left(self, frame: Any, caller: FrameType) -> None:
+        """Torch compiles no frame of its own: `compile()` of a module of torch.nn asks for none."""
+        module = frame.f_locals.get("self")
+        is_asked = caller.f_code.co_name == _CALLS_COMPILED
+        if frame.f_code.co_name != _CALLS_MODULE or module is None or not is_asked:
+            return
+        forward = getattr(getattr(type(module), "forward", None), "__code__", None)
+        if forward is not None and not self._compiles.places.is_user(forward.co_filename):
+            self.left_alone[type(module).__name__] = None
+
+    def _placed(self, frame: Frame) -> Frame:
+        """A frame of torch's at the line of the user's that led there."""
+        if is_users(self._compiles.places, frame.file):
+            return frame
+        at = calling_frame(self._compiles.places)
+        return frame if at is None else replace(frame, file=at.file, line=at.line)
 
     def _raised(self, code: CodeType) -> None:
         """The program got the error of its compile: nothing runs eagerly for it."""
@@ -84,26 +108,8 @@ class Fallbacks:
             self._fallen[code] = _Fallen(frame, compile_id, self._steps.number, how, why)
             self._steps.event("fallback", compile_id, frame.function, f"{how}: {why}")
 
-    def _count(self) -> None:
-        """From now on count calls that find no variant; torch does not say of which frame."""
-        setter = tp.GUARD_COMPLETE_HOOK.find()
-        if setter is None or self._is_counting:
-            return
-        self._is_counting = True
-        self._attempts = 0
-
-        def looked(is_found: bool) -> bool:
-            self._misses += not is_found
-            return is_found if before is None else bool(before(is_found))
-
-        before = setter(looked)
-        self._patches.callback(setter, before)
-
     def rows(self) -> list[Fallback]:
         """A row for each frame, in the order in which they were given up."""
-        fallen = list(self._fallen.values())
-        limited = [one for one in fallen if one.how == "new variants"]
-        calls = max(0, self._misses - self._attempts) if len(limited) == 1 else None
         return [
             Fallback(
                 one.frame.function,
@@ -113,9 +119,9 @@ class Fallbacks:
                 one.step,
                 one.how,
                 one.why,
-                calls if self._is_counting and one in limited else None,
+                self.lookups.eager_calls(code) if one.how == "new variants" else None,
             )
-            for one in fallen
+            for code, one in list(self._fallen.items())
         ]
 
 

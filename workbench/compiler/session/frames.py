@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from types import CodeType, FunctionType, MethodType
+import inspect
+import sys
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any
+
+from workbench.compiler.sources.sources import Places
 
 _INLINED = "wrap_inline."  # torch's own around what has no frame of the user's
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame by the names of its user: those of what a wrapper wraps."""
+    """A frame by the names of its user: those of what a wrapper wraps.
+
+    `around` gives what a wrapper is around, while that lives; `arguments` are the names that the
+    `args` of a wrapper have there. Both are empty for what is no wrapper.
+    """
 
     function: str
     file: str
     line: int
+    arguments: tuple[str, ...] = ()
+    around: Callable[[], Any] | None = field(default=None, compare=False)
 
 
 def frame_of(code: CodeType, closure: tuple[Any, ...] = ()) -> Frame:
@@ -26,7 +38,10 @@ def frame_of(code: CodeType, closure: tuple[Any, ...] = ()) -> Frame:
         except ValueError:  # an empty cell
             continue
         if code.co_name == "wrapper" and isinstance(inner, FunctionType):
-            return frame_of(inner.__code__, inner.__closure__ or ())
+            own = frame_of(inner.__code__, inner.__closure__ or ())
+            names = own.arguments or _arguments(inner)[code.co_argcount :]
+            around = own.around or weakref.ref(inner)
+            return Frame(own.function, own.file, own.line, names, around)
         if code.co_qualname.startswith(_INLINED) and callable(inner):
             return _inlined(inner, code)
     return Frame(_plain(code.co_qualname), code.co_filename, code.co_firstlineno)
@@ -39,8 +54,55 @@ def _inlined(inner: Any, code: CodeType) -> Frame:
     called = inner if is_named else getattr(type(own), "forward", None)
     function = called.__func__ if isinstance(called, MethodType) else called
     at = function.__code__ if isinstance(function, FunctionType) else code
-    return Frame(_plain(name), at.co_filename, at.co_firstlineno)
+    arguments = _arguments(function)[0 if is_named else 1 :]
+    try:
+        around: Callable[[], Any] | None = weakref.ref(own)
+    except TypeError:  # a function of C cannot be referred to weakly, and lives anyway
+        around = None
+    return Frame(_plain(name), at.co_filename, at.co_firstlineno, arguments, around)
+
+
+def _arguments(function: Any) -> tuple[str, ...]:
+    """The names of the positional parameters of a function of Python."""
+    if not isinstance(function, FunctionType):
+        return ()
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount]
 
 
 def _plain(name: str) -> str:
     return name.replace(".<locals>", "")
+
+
+def is_users(places: Places, file: str) -> bool:
+    """Whether a file is the user's or a library's: neither torch's nor Python's own."""
+    return places.is_user(file) and not places.shown(file).startswith("python/")
+
+
+def calling_frame(places: Places) -> Frame | None:
+    """The innermost line of the user's on the stack of this thread, else of a library."""
+    of_library: FrameType | None = None
+    frame = inspect.currentframe()
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if places.is_own(file):
+            return _line_of(frame)
+        if of_library is None and is_users(places, file) and not places.is_compiler(file):
+            of_library = frame
+        frame = frame.f_back
+    return None if of_library is None else _line_of(of_library)
+
+
+def _line_of(frame: FrameType) -> Frame:
+    code = frame.f_code
+    return Frame(_plain(code.co_qualname), code.co_filename, frame.f_lineno)
+
+
+def locals_of_callers() -> list[dict[str, Any]]:
+    """What the functions on the stack of this thread hold in their names, the innermost first."""
+    found = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        found.append(frame.f_locals)
+        frame = frame.f_back
+    return found

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 from workbench.analysis.source.recompile_reasons import Reason
@@ -18,7 +20,8 @@ class OpenCompile:
     """A compile that goes on, or has ended: what its row is made from.
 
     `forward` of a backward is the compile whose recorder both share, `backward` of that the other.
-    `code_place` is the frame as Python knows it, where a wrapper is one: name, file, line.
+    `code` is the frame as Python knows it, of a wrapper the wrapper's; `around` gives what that
+    wraps, `arguments` the names of its `args`.
     """
 
     id: str
@@ -32,7 +35,9 @@ class OpenCompile:
     recorder: Recorder | None
     forward: OpenCompile | None = None
     backward: OpenCompile | None = None
-    code_place: tuple[str, str, int] = ("", "", 0)
+    code: CodeType | None = None
+    around: Callable[[], Any] | None = None
+    arguments: tuple[str, ...] = ()
     resumed_at: int = 0
     thread: str = field(default_factory=lambda: threading.current_thread().name)
     total_s: float = 0.0
@@ -47,6 +52,10 @@ class OpenCompile:
     why: str = ""
     inputs: str = ""
     reasons: list[tuple[Reason, bool, int]] = field(default_factory=list)
+    also: tuple[str, ...] = ()
+    is_last_batch: bool = False
+    fixed_by: str = ""
+    is_automatic: bool = True
     is_over: bool = False
     report: Report | None = None
 
@@ -66,6 +75,16 @@ class OpenCompile:
         own = self.first
         is_over = own.is_over and (own.backward is None or own.backward.is_over)
         return own.recorder is not None and is_over
+
+    @property
+    def is_of_wrapper(self) -> bool:
+        """Whether the frame is a wrapper's, whose code stands for several functions."""
+        return self.around is not None
+
+    def is_same(self, other: OpenCompile) -> bool:
+        """Whether another compile is of the same function or module."""
+        own, its = self.around and self.around(), other.around and other.around()
+        return self.code is other.code and own is its
 
     def recorded(self) -> Report:
         """A report of what was recorded; raises `KeyError` where that was let go."""

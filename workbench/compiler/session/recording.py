@@ -119,6 +119,8 @@ class SessionRecorder:
             threads=tuple(dict.fromkeys(row.thread for row in self.compiles.found))
             or (threading.current_thread().name,),
             missing=tuple(missing.items()),
+            ran_compiled=self.fallbacks.lookups.ran_graph,
+            left_alone=tuple(self.fallbacks.left_alone),
         )
 
     def _no_steps(self) -> str:

@@ -69,8 +69,13 @@ class Places:
 
     def is_own(self, file: str) -> bool:
         """Whether a file is the user's own: of no library, nor of Python, nor of this compiler."""
-        made_up = file.startswith(("<frozen", "<string", _COMPILER))
+        made_up = file.startswith(("<frozen", "<string")) or self.is_compiler(file)
         return self.is_user(file) and not made_up and self.kind(file) != "library"
+
+    @staticmethod
+    def is_compiler(file: str) -> bool:
+        """Whether a file belongs to this compiler."""
+        return file.startswith(_COMPILER)
 
     def innermost(self, stack_trace: str) -> Frame | None:
         """The innermost user frame of a stack trace as FX keeps it.

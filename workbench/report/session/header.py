@@ -12,7 +12,9 @@ class SessionHeader:
     """Where a session ran: seconds of the clock, numbers of steps and events, names of threads.
 
     `steps_ended` are those that the program ended, None where a record does not tell; without any
-    the whole is one step. `missing` names what could not be seen, with the reason.
+    the whole is one step. `missing` names what could not be seen, with the reason. `ran_compiled`:
+    whether a compiled graph was called, None where that could not be told. `left_alone` are modules
+    that were asked to be compiled, and of which torch compiles no frame.
     """
 
     environment: Environment = field(default_factory=Environment)
@@ -24,3 +26,5 @@ class SessionHeader:
     events: int = 0
     threads: tuple[str, ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
+    ran_compiled: bool | None = None
+    left_alone: tuple[str, ...] = ()

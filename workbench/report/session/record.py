@@ -117,6 +117,8 @@ class Session(Presented):
         """Raise `ExpectationError` with the sentences where there were more than so many.
 
         `recompiles` counts compiles of what had been compiled, `breaks` places, `fallbacks` frames.
+        Nothing passes where no graph was compiled and none was called, or where the compile of a
+        function failed and the program went on without.
         """
         found = {
             "recompile": (recompiles, count_recompiles(self.tables)),
@@ -131,6 +133,10 @@ class Session(Presented):
             for noun, (limit, count) in found.items()
             if limit is not None and count > limit
         ]
+        if ran_nothing(self):
+            wrong.insert(0, "no compiled graph, so that there is nothing to check")
+        elif failed := failed_compiles(self.tables):
+            wrong.insert(0, f"{plural(len(failed), 'compile')} that failed")
         if wrong:
             lines = [f"This session had {'; '.join(wrong)}.", *(f"  - {a}" for a in self.advice)]
             raise ExpectationError("\n".join(lines))
@@ -199,6 +205,22 @@ def _row_of(rows: Table[Compile], id: str) -> int:
 def count_recompiles(tables: Mapping[str, Table[Any]]) -> int:
     """How many compiles were of what had been compiled before."""
     return sum(kind == "recompile" for kind in tables["compiles"].columns.get("kind", ()))
+
+
+def ran_nothing(session: Session) -> bool:
+    """Whether no graph was compiled, and none that was compiled before is known to have run."""
+    tables = session.tables
+    has_graph = "graph" in tables["compiles"].columns.get("outcome", ())
+    is_called = len(tables["regions"]) > 0 or session.header.ran_compiled is True
+    return not (has_graph or is_called)
+
+
+def failed_compiles(tables: Mapping[str, Table[Any]]) -> list[Compile]:
+    """The last compile of each function whose error the program got, and that has no graph."""
+    rows: list[Compile] = list(tables["compiles"])
+    has_graph = {(row.function, row.file, row.line) for row in rows if row.outcome == "graph"}
+    failed = {(row.function, row.file, row.line): row for row in rows if row.outcome == "error"}
+    return [row for key, row in failed.items() if key not in has_graph]
 
 
 def empty_tables() -> dict[str, Table[Any]]:

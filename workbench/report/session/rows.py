@@ -47,10 +47,15 @@ class SessionRecompile:
     """One earlier variant that did not fit when a frame was compiled again.
 
     `nearest`: whether most of its guards held; that one says why. `kind`: "size", "value", "type",
-    "grad mode", "identity", "length" (of what holds arguments), "global state" or "other".
-    `source` is what the guard looks at, `expected` and `actual` what it wanted and found, where its
-    text says so. `variants` were there before. `cost_s` is the compile of the new one, its backward
-    included.
+    "grad mode", "identity", "length" (of what holds arguments, or its keys), "stride", "rank",
+    "aliasing" (of inputs), "backend", "global state" or "other".
+    `source` is what the guard looks at, `expected` and `actual` what it wanted and found, where
+    that is known. `variants` were there before. `cost_s` is the compile of the new one, its
+    backward included. `also` are further guards of the nearest variant that did not hold.
+    `is_last_batch`: whether the size is that of the last, incomplete batch of a loader of the
+    program. `fixed_by`: what made the new variant one for this size or number only, "the code" or
+    "dynamic=False"; empty where it is for others too, or that is not known. `resumed_at`: of the
+    rest of a function after a graph break the line of that, else 0.
     """
 
     compile_id: str
@@ -65,11 +70,22 @@ class SessionRecompile:
     actual: str
     variants: int
     cost_s: float = 0.0
+    file: str = ""
+    line: int = 0
+    also: tuple[str, ...] = ()
+    is_last_batch: bool = False
+    fixed_by: str = ""
+    resumed_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SessionBreak:
-    """One place where a graph broke, in all compiles; `cost_s` compiled what resumes after it."""
+    """One place where a graph broke, in all compiles; `cost_s` compiled what resumes after it.
+
+    Of a break in code of torch's or of Python's, the line is that of the user's which led there,
+    and `within` is the other. `ops_before` and `ops_after` are operators of the graphs that it
+    parts, None where torch did not tell.
+    """
 
     file: str
     line: int
@@ -82,6 +98,9 @@ class SessionBreak:
     compile_ids: tuple[str, ...]
     first_step: int
     cost_s: float = 0.0
+    within: str = ""
+    ops_before: int | None = None
+    ops_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +108,8 @@ class Fallback:
     """A frame that runs eagerly from now on.
 
     `how`: "always", or "new variants" where those compiled before are still used. `eager_calls`
-    counts calls that found no variant since, None where they cannot be told apart or counted.
+    counts the call that found no variant and was not compiled either, and those since; None where
+    they cannot be told apart or counted.
     """
 
     function: str

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.analysis.session.advice import place
+from workbench.analysis.session.places import place
 from workbench.report.session.record import Session
 from workbench.report.table import Table
 from workbench.views.static_html.grids import Column

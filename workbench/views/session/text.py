@@ -6,7 +6,7 @@ import pandas
 
 from workbench.analysis.session.advice import advice
 from workbench.errors import UsageError
-from workbench.report.session.record import Session, count_recompiles
+from workbench.report.session.record import Session, count_recompiles, ran_nothing
 from workbench.views.words.units import plural
 
 _COUNTS = ("guards", "ops", "eager_calls")
@@ -27,7 +27,10 @@ def counts(session: Session) -> str:
         "fallback": len(tables["fallbacks"]),
         "step": session.header.steps,
     }
-    return ", ".join(plural(count, noun) for noun, count in found.items())
+    words = [plural(count, noun) for noun, count in found.items()]
+    if not session.is_running and ran_nothing(session):
+        words.insert(0, "nothing compiled")
+    return ", ".join(words)
 
 
 def sentences(session: Session) -> tuple[str, ...]:

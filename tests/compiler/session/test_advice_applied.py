@@ -1,0 +1,605 @@
+"""Advice is run before it is given: what each sentence says takes its recompile or break away."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import linecache
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import workbench as wb
+from workbench.analysis.session.advice import Advice, advice
+
+Call = tuple[Any, ...]
+Calls = Callable[[], Sequence[Call]]
+ones = torch.ones
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def called(
+    function: Any, calls: Sequence[Call], code: Sequence[str] = (), **options: Any
+) -> wb.Session:
+    """A session of calls, each after the lines of a cure, in the function's own names."""
+    compiled = torch.compile(function, backend="eager", **options)
+    names = list(inspect.signature(getattr(function, "forward", function)).parameters)
+    with wb.session() as session:
+        for values in calls:
+            held = {"torch": torch, **dict(zip(names, values, strict=False))}
+            for line in code:
+                exec(line, held)
+            compiled(*(held[name] for name in names[: len(values)]))
+    return session
+
+
+def of(session: wb.Session, kind: str = "recompile") -> Advice:
+    """The first advice of a kind."""
+    return next(one for one in advice(session) if one.kind == kind)
+
+
+def again(session: wb.Session) -> int:
+    return int((session.frame("compiles").kind == "recompile").sum())
+
+
+def two(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return (a @ b.T).sum() + (a - b).sum()
+
+
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+def summed(xs: list[torch.Tensor]) -> torch.Tensor:
+    return torch.stack([x.sum() for x in xs]).sum()
+
+
+def added(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a + b
+
+
+def scaled(x: torch.Tensor, by: Any) -> torch.Tensor:
+    return x * by
+
+
+LINES: dict[str, tuple[Any, Calls]] = {
+    "a size that inputs share": (two, lambda: [(ones(n, 8), ones(n, 8)) for n in (4, 6, 9)]),
+    "two sizes": (doubled, lambda: [(ones(n, n + 1),) for n in (4, 6, 9)]),
+    "a size in a list": (summed, lambda: [([ones(n), ones(n)],) for n in (4, 6)]),
+    "size 1 at last": (doubled, lambda: [(ones(n, 3),) for n in (4, 6, 1)]),
+    "size 1 at first": (doubled, lambda: [(ones(n, 3),) for n in (1, 6)]),
+    "size 0": (doubled, lambda: [(ones(n, 3),) for n in (4, 6, 0)]),
+    "a size of 1 that inputs share": (
+        two,
+        lambda: [(ones(n, 8), ones(n, 8)) for n in (4, 6, 1)],
+    ),
+    "strides": (doubled, lambda: [(ones(4, 6),), (ones(6, 4).t(),)]),
+    "a slice": (doubled, lambda: [(ones(4, 6),), (ones(4, 12)[:, :6],)]),
+    "channels last": (
+        doubled,
+        lambda: [(ones(2, 3, 4, 4),), (ones(2, 3, 4, 4).to(memory_format=torch.channels_last),)],
+    ),
+    "strides of two": (
+        added,
+        lambda: [(ones(4, 6), ones(4, 6)), (ones(6, 4).t(), ones(6, 4).t())],
+    ),
+    "a dtype": (doubled, lambda: [(ones(4),), (ones(4).half(),)]),
+    "a gradient": (doubled, lambda: [(ones(4),), (ones(4, requires_grad=True),)]),
+    "no gradient": (doubled, lambda: [(ones(4, requires_grad=True),), (ones(4),)]),
+    "a number for a tensor": (scaled, lambda: [(ones(4), torch.tensor(2.0)), (ones(4), 3.0)]),
+    "one tensor for two": (added, lambda: [(ones(3), ones(3)), (x := ones(3), x)]),
+    "two tensors for one": (added, lambda: [(x := ones(3), x), (ones(3), ones(3))]),
+    "an input of a module of torch": (nn.Linear(3, 2), lambda: [(ones(n, 3),) for n in (4, 6)]),
+}  # fmt: skip
+"""Programs whose cure is lines before each call."""
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_lines_of_a_cure_before_each_call_take_the_recompile_away(name: str) -> None:
+    function, calls = LINES[name]
+    found = of(called(function, calls()))
+    assert found.code, found.sentence
+    assert all(f"`{line}`" in found.sentence for line in found.code)
+    torch._dynamo.reset()
+    assert again(called(function, calls(), found.code)) == 0
+
+
+def rooted(x: torch.Tensor, n: int) -> torch.Tensor:
+    return x[:n] * n
+
+
+def shaped(x: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
+    return x.reshape(shape) + 1
+
+
+DYNAMIC: dict[str, tuple[Any, Calls]] = {
+    "a float": (scaled, lambda: [(ones(4), by) for by in (0.3, 0.4, 0.5)]),
+    "an int": (scaled, lambda: [(ones(4), by) for by in (3, 4, 5)]),
+    "an int of a slice": (rooted, lambda: [(ones(9), n) for n in (3, 4, 5)]),
+    "ints of a shape": (shaped, lambda: [(ones(12), s) for s in ((3, 4), (4, 3), (2, 6))]),
+}
+
+
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_a_number_is_cured_by_dynamic(name: str) -> None:
+    function, calls = DYNAMIC[name]
+    found = of(called(function, calls()))
+    assert "compile with dynamic=True" in found.cure
+    torch._dynamo.reset()
+    assert again(called(function, calls(), dynamic=True)) == 0
+
+
+def test_a_number_that_is_computed_with_may_be_a_tensor() -> None:
+    numbers = (0.3, 0.4, 1.0)
+    found = of(called(scaled, [(ones(4), by) for by in numbers]))
+    assert "or pass `torch.tensor(by)` where the code only computes with it" in found.cure
+    torch._dynamo.reset()
+    assert again(called(scaled, [(ones(4), torch.tensor(by)) for by in numbers])) == 0
+
+
+def test_static_compilation_is_named_and_cured() -> None:
+    calls = [(ones(n),) for n in (4, 6)]
+    assert "compile it without dynamic=False" in of(called(doubled, calls, dynamic=False)).cure
+    torch._dynamo.reset()
+    marks = ("torch._dynamo.maybe_mark_dynamic(x, 0)",)
+    assert again(called(doubled, calls, marks)) == 0
+
+
+class Kind(enum.Enum):
+    """A choice."""
+
+    ONE = 1
+    OTHER = 2
+
+
+def chosen(x: torch.Tensor, by: Any) -> torch.Tensor:
+    return x * 2 if by in (True, "a", Kind.ONE, torch.float32) else x * 3
+
+
+@pytest.mark.parametrize(
+    "values",
+    [(True, False), ("a", "b"), (Kind.ONE, Kind.OTHER), (torch.float32, torch.int32)],
+    ids=str,
+)
+def test_what_is_no_number_is_never_to_be_passed_as_a_tensor(values: tuple[Any, ...]) -> None:
+    calls = [(ones(3), by) for by in values]
+    found = of(called(chosen, [*calls, *calls]))
+    assert found.is_expected
+    assert "as a tensor" not in found.sentence
+    assert "expected: each of its values is a program of its own, compiled once" in found.cure
+    assert str(values[1]) in found.text
+
+
+def test_training_and_evaluation_are_two_variants_and_no_more() -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Dropout())
+    compiled = torch.compile(model, backend="eager")
+    with wb.session() as session:
+        for is_training in (True, False, True, False):
+            model.train(is_training)
+            compiled(ones(2, 3))
+    found = of(session)
+    assert found.is_expected
+    assert "self[1].training was False, not True" in found.text
+    assert "a variant for training and one for evaluation" in found.cure
+    assert again(session) == 1
+    assert found.file.endswith("test_advice_applied.py")  # not torch's container.py
+    assert linecache.getline(__file__, found.line).strip() == "compiled(ones(2, 3))"
+
+
+def test_other_ranks_and_nothing_are_expected() -> None:
+    for calls, words in (
+        ([(ones(4),), (ones(4, 6),)], "each number of dimensions"),
+        ([(ones(4),), (None,)], "with it and without it are two programs"),
+    ):
+        torch._dynamo.reset()
+        found = of(called(lambda x: None if x is None else x * 2, [*calls, *calls]))
+        assert found.is_expected
+        assert words in found.cure
+        assert found.code == ()
+
+
+def test_autocast_is_named_with_the_grad_mode_and_both_are_cured() -> None:
+    model = nn.Linear(3, 3)
+
+    def run(contexts: Sequence[bool]) -> wb.Session:
+        torch._dynamo.reset()
+        compiled = torch.compile(model, backend="eager")
+        with wb.session() as session:
+            for is_on in contexts:
+                with torch.set_grad_enabled(not is_on), torch.autocast("cpu", enabled=is_on):
+                    compiled(ones(4, 3))
+        return session
+
+    found = of(run([False, True]))
+    assert "the grad mode and autocast (cpu) were others" in found.text
+    assert "call it in one grad mode and under one autocast" in found.cure
+    assert again(run([True, True])) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "restore", "name"),
+    [
+        (
+            lambda: torch.use_deterministic_algorithms(True),
+            lambda: torch.use_deterministic_algorithms(False),
+            "deterministic_algorithms",
+        ),
+        (
+            lambda: torch.set_default_dtype(torch.float64),
+            lambda: torch.set_default_dtype(torch.float32),
+            "the default dtype",
+        ),
+    ],
+)
+def test_a_setting_of_torch_is_named_and_set_before_the_first_call(
+    change: Callable[[], None], restore: Callable[[], None], name: str
+) -> None:
+    x = ones(4)
+
+    def run(*before_calls: Callable[[], None] | None) -> wb.Session:
+        torch._dynamo.reset()
+        compiled = torch.compile(doubled, backend="eager")
+        try:
+            with wb.session() as session:
+                for act in before_calls:
+                    if act is not None:
+                        act()
+                    compiled(x)
+        finally:
+            restore()
+        return session
+
+    found = of(run(None, change))
+    assert name in found.text
+    assert found.cure == "set it once, before the first call"
+    assert again(run(change, None)) == 0
+
+
+class Counting(nn.Module):
+    """Counts its calls in Python."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 5
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count += 1
+        return x * self.count
+
+
+class Buffered(nn.Module):
+    """Counts as the advice says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.tensor(5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count += 1
+        return x * self.count
+
+
+def test_a_counter_of_a_module_is_a_buffer() -> None:
+    session = called(Counting(), [(ones(3),)] * 4)
+    assert again(session) == 3
+    assert "`self.register_buffer('count', torch.tensor(" in of(session).cure
+    torch._dynamo.reset()
+    assert again(called(Buffered(), [(ones(3),)] * 4)) == 0
+
+
+def test_a_global_number_is_a_tensor() -> None:
+    module = ModuleType("settings")
+    exec("def by(x):\n    return x * FACTOR", module.__dict__)
+    assert again(session := _with_factors(module, [3, 4, 5])) == 2
+    assert "the global FACTOR was 5, not 4" in of(session).text
+    assert "`FACTOR = torch.tensor(5)`" in of(session).cure
+    torch._dynamo.reset()
+    assert again(_with_factors(module, [torch.tensor(n) for n in (3, 4, 5)])) == 0
+
+
+def _with_factors(module: ModuleType, factors: Sequence[Any]) -> wb.Session:
+    compiled = torch.compile(module.by, backend="eager")
+    with wb.session() as session:
+        for module.FACTOR in factors:  # type: ignore[attr-defined]
+            compiled(ones(3))
+    return session
+
+
+def test_a_number_that_a_loop_needs_is_not_to_be_a_tensor() -> None:
+    def looped(x: torch.Tensor, n: int) -> torch.Tensor:
+        for each in range(n):
+            x = x + each
+        return x
+
+    found = of(called(looped, [(ones(3), n) for n in (2, 3, 4)]))
+    assert "the code needs the number itself" in found.cure
+    assert "tensor" not in found.cure
+
+
+def test_a_size_that_the_code_fixes_is_not_to_be_marked() -> None:
+    def fixed(x: torch.Tensor) -> torch.Tensor:
+        return x * sum(range(int(x.shape[0])))
+
+    found = of(called(fixed, [(ones(n),) for n in (4, 6, 8)]))
+    assert "the code asks for this size" in found.cure
+    assert found.code == ()
+
+
+def test_an_answer_of_the_code_about_a_size_is_a_program_of_its_own() -> None:
+    def asking(x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if x.shape[0] > 5 else x * 3
+
+    found = of(called(asking, [(ones(n),) for n in (4, 6, 3, 9)], dynamic=True))
+    assert found.is_expected
+    assert "the code asks for the size" in found.cure
+
+
+def test_keys_are_passed_in_one_order() -> None:
+    def of_all(d: dict[str, torch.Tensor]) -> torch.Tensor:
+        return torch.stack([d[key] for key in d]).sum(0)
+
+    calls = [({"a": ones(3), "b": ones(3)},), ({"b": ones(3), "a": ones(3)},)]
+    assert of(called(of_all, calls)).cure == "pass the same keys in the same order in every call"
+    torch._dynamo.reset()
+    assert again(called(of_all, [(dict(sorted(call[0].items())),) for call in calls])) == 0
+
+
+def test_the_last_incomplete_batch_is_named_and_dropped() -> None:
+    def run(**options: Any) -> wb.Session:
+        torch._dynamo.reset()
+        model = torch.compile(nn.Linear(3, 1), backend="eager")
+        data = torch.utils.data.TensorDataset(torch.randn(21, 3))
+        loader = torch.utils.data.DataLoader(data, batch_size=8, **options)
+        with wb.session() as session:
+            for (x,) in loader:
+                model(x)
+        return session
+
+    found = of(run())
+    assert found.cure.startswith(
+        "the last, incomplete batch of the DataLoader did it (5 of 8): pass drop_last=True to it"
+    )
+    assert again(run(drop_last=True)) == 0
+
+
+def test_a_smaller_batch_without_a_loader_may_have_been_the_last() -> None:
+    found = of(called(doubled, [(ones(n, 3),) for n in (8, 8, 5)]))
+    assert "drop_last=True in the DataLoader where that was the last batch" in found.cure
+
+
+def stepped(made: Callable[[Any], Any], schedule: Callable[[Any], Any] | None) -> wb.Session:
+    """Steps of a compiled optimizer."""
+    torch._dynamo.reset()
+    model = nn.Linear(3, 3)
+    optimizer = made(model.parameters())
+    scheduler = None if schedule is None else schedule(optimizer)
+    step = torch.compile(optimizer.step, backend="eager")
+    with wb.session() as session:
+        for _ in range(5):
+            model(ones(2, 3)).sum().backward()
+            step()
+            if scheduler is not None:
+                scheduler.step()
+    return session
+
+
+def cycle(**options: Any) -> Callable[[Any], Any]:
+    return lambda optimizer: torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, 0.1, total_steps=9, **options
+    )
+
+
+def test_a_rate_is_a_tensor_and_a_cycle_leaves_betas_alone() -> None:
+    session = stepped(lambda parameters: torch.optim.AdamW(parameters, 0.1), cycle())
+    found = of(session)
+    assert "`lr=torch.tensor(…)`" in found.cure
+    assert "`cycle_momentum=False`" in found.cure
+    # a step that is compiled on its own is not to be avoided
+    assert not any("Avoid" in sentence or "cut in two" in sentence for sentence in session.advice)
+    rate = torch.tensor(0.1)
+    cured = stepped(
+        lambda parameters: torch.optim.AdamW(parameters, rate), cycle(cycle_momentum=False)
+    )
+    assert again(cured) == 0
+    assert cured.advice == ()
+
+
+def test_a_model_that_is_cast_is_expected_to_be_compiled_once_more() -> None:
+    model = nn.Linear(3, 3)
+    compiled = torch.compile(model, backend="eager")
+    with wb.session() as session:
+        compiled(ones(2, 3))
+        model.half()
+        compiled(ones(2, 3).half())
+    assert "expected once, where a model is cast" in of(session).cure
+
+
+def test_another_backend_is_named_and_one_that_is_kept_is_none() -> None:
+    with wb.session() as session:
+        for backend in ("eager", "aot_eager"):
+            torch.compile(doubled, backend=backend)(ones(3))
+    assert "it was asked for with the backend aot_eager, not eager" in of(session).text
+    torch._dynamo.reset()
+    with wb.session() as session:
+        compiled = torch.compile(doubled, backend="aot_eager")
+        for _ in range(2):
+            compiled(ones(3))
+    assert again(session) == 0
+
+
+def test_a_function_that_is_defined_once_is_compiled_once() -> None:
+    def applied(x: torch.Tensor, function: Any) -> torch.Tensor:
+        return function(x)
+
+    found = of(called(applied, [(ones(3), lambda x: x * 2), (ones(3), lambda x: x * 2)]))
+    assert found.cure.startswith("keep one object for all calls")
+    torch._dynamo.reset()
+    assert again(called(applied, [(ones(3), doubled), (ones(3), doubled)])) == 0
+
+
+def test_gradients_that_are_set_to_none_keep_one_program() -> None:
+    def run(*, clears: bool) -> wb.Session:
+        torch._dynamo.reset()
+        model = nn.Linear(3, 3)
+
+        def loss(x: torch.Tensor) -> torch.Tensor:
+            grad = model.weight.grad
+            return model(x).sum() if grad is None else model(x).sum() + grad.sum()
+
+        compiled = torch.compile(loss, backend="eager")
+        with wb.session() as session:
+            for _ in range(3):
+                if clears:
+                    model.zero_grad(set_to_none=True)
+                compiled(ones(2, 3)).backward()
+        return session
+
+    found = of(run(clears=False))
+    assert found.is_expected
+    assert "zero_grad(set_to_none=True)" in found.cure
+    assert again(run(clears=True)) == 0
+
+
+def test_a_device_context_is_entered_around_all_calls() -> None:
+    def run(contexts: Sequence[bool]) -> wb.Session:
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda x: x + ones(3), backend="eager")
+        with wb.session() as session:
+            for is_in in contexts:
+                if is_in:
+                    with torch.device("cpu"):
+                        compiled(ones(3))
+                else:
+                    compiled(ones(3))
+        return session
+
+    assert "`with torch.device(…)`" in of(run([False, True])).cure
+    assert again(run([True, True])) == 0
+
+
+def test_a_parameter_of_another_size_needs_the_option_that_is_named() -> None:
+    class Weighted(nn.Module):
+        """A weight that is replaced."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(ones(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.sum() * self.weight
+
+    def run() -> wb.Session:
+        torch._dynamo.reset()
+        model = Weighted()
+        compiled = torch.compile(model, backend="eager")
+        with wb.session() as session:
+            for size in (3, 5, 7):
+                model.weight = nn.Parameter(ones(size))
+                compiled(ones(2))
+        return session
+
+    before = run()
+    assert "torch._dynamo.config.force_parameter_static_shapes = False" in of(before).cure
+    with torch._dynamo.config.patch(force_parameter_static_shapes=False):
+        assert again(run()) < again(before)
+
+
+def test_an_array_of_numpy_is_compiled_dynamically() -> None:
+    calls = [(ones(n).numpy(),) for n in (3, 4, 5)]
+    found = of(called(doubled, calls))
+    assert found.cure == "compile with dynamic=True, or pad to few sizes"
+    torch._dynamo.reset()
+    assert again(called(doubled, calls, dynamic=True)) == 0
+
+
+def test_the_rest_of_a_function_after_a_break_is_told_apart_and_cured() -> None:
+    def printing(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        print(end="")
+        return y + 1
+
+    calls = [(ones(n),) for n in (4, 6)]
+    session = called(printing, calls)
+    first, rest = (one for one in advice(session) if one.kind == "recompile")
+    if first.text.startswith("The rest"):
+        first, rest = rest, first
+    assert "printing was compiled 1 more time" in first.text
+    assert "The rest of" in rest.text
+    assert rest.cure.startswith("compile with dynamic=True")
+    torch._dynamo.reset()
+    assert again(called(printing, calls, dynamic=True)) == 0
+
+
+def test_a_break_that_parts_operators_says_so_and_is_cured() -> None:
+    def printing(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2 + 1
+        print(end="")
+        return y + 1
+
+    def quiet(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2 + 1
+        if not torch.compiler.is_compiling():
+            print(end="")
+        return y + 1
+
+    found = of(called(printing, [(ones(3),)]), "break")
+    assert "2 operators before it and 1 after it are not fused with each other" in found.text
+    assert "write it under `if not torch.compiler.is_compiling():`" in found.cure
+    torch._dynamo.reset()
+    assert len(called(quiet, [(ones(3),)]).frame("breaks")) == 0
+
+
+def test_a_break_with_nothing_after_it_is_harmless() -> None:
+    def printing(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2 + 1
+        print(end="")
+        return y
+
+    found = of(called(printing, [(ones(3),)]), "break")
+    assert "harmless, as no operator stands after it" in found.text
+    assert found.is_expected
+
+
+def test_an_option_that_a_break_needs_takes_it_away() -> None:
+    def scaled_by_item(x: torch.Tensor) -> torch.Tensor:
+        return x * x.sum().item() + 1
+
+    found = of(called(scaled_by_item, [(ones(3),)]), "break")
+    assert "torch._dynamo.config.capture_scalar_outputs = True" in found.cure
+    torch._dynamo.reset()
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        assert len(called(scaled_by_item, [(ones(3),)]).frame("breaks")) == 0
+
+
+def test_a_raised_limit_compiles_what_ran_eagerly() -> None:
+    calls = [(ones(3), by) for by in ("a", "b", "c")]
+    with torch._dynamo.config.patch(recompile_limit=2):
+        found = of(called(chosen, calls), "fallback")
+    assert "raise torch._dynamo.config.recompile_limit" in found.cure
+    torch._dynamo.reset()
+    with torch._dynamo.config.patch(recompile_limit=3):
+        assert len(called(chosen, calls).frame("fallbacks")) == 0
+
+
+def test_a_size_that_is_marked_and_fixed_may_be_marked_weakly() -> None:
+    def fixed(x: torch.Tensor) -> torch.Tensor:
+        return x.view(2, 4) * 2
+
+    x = ones(8)
+    torch._dynamo.mark_dynamic(x, 0)
+    with wb.session() as session, pytest.raises(Exception, match="Constraints violated"):
+        torch.compile(fixed, backend="eager")(x)
+    assert "torch._dynamo.maybe_mark_dynamic" in session.advice[0]
+    torch._dynamo.reset()
+    marked = called(fixed, [(ones(8),)], ("torch._dynamo.maybe_mark_dynamic(x, 0)",))
+    marked.check(recompiles=0)

@@ -1,0 +1,60 @@
+"""What a session says first when nothing of its program was compiled."""
+
+from __future__ import annotations
+
+from workbench.analysis.session.break_cures import cure
+from workbench.analysis.session.places import place
+from workbench.report.session.record import Session, ran_nothing
+from workbench.report.session.rows import Compile
+
+_NEVER = (
+    "no function that torch.compile returned was called: call what it returns, which is another "
+    "function than the one that it is given; `compile()` of nn.Sequential and of other modules of "
+    "torch.nn compiles nothing, `model = torch.compile(model)` does; look also for "
+    "TORCH_COMPILE_DISABLE and torch.compiler.set_stance"
+)
+_MARKED = "Constraints violated"
+_DDP = "_inside_ddp_forward"
+
+
+def nothing_compiled(session: Session) -> str:
+    """Why no graph ran, in a sentence with what to do; empty where one did, or may come yet."""
+    if session.is_running or not ran_nothing(session):
+        return ""
+    return f"Nothing was compiled, and no compiled graph was called: {_why(session)}."
+
+
+def _why(session: Session) -> str:
+    rows: list[Compile] = list(session.tables["compiles"])
+    failed = next((row for row in rows if row.outcome in ("error", "skipped", "interrupted")), None)
+    if failed is not None:
+        how = "the program went on without" if failed.outcome != "skipped" else "it runs eagerly"
+        why = failed.why.rstrip(".") or failed.outcome
+        if _MARKED in why:
+            return (
+                f"the compile of {failed.function} failed, as its code fixes a size that is marked "
+                "as dynamic: mark it with torch._dynamo.maybe_mark_dynamic, which allows that"
+            )
+        return f"the compile of {failed.function} failed ({why}), and {how}: mend that"
+    breaks = session.tables["breaks"]
+    if any(_DDP in hint for hints in breaks.columns["hints"] for hint in hints):
+        return (
+            "torch compiles nothing of DistributedDataParallel around a module of torch.nn: "
+            "compile the module first, `DistributedDataParallel(torch.compile(model))`"
+        )
+    if left := session.header.left_alone:
+        return (
+            f"compile() of {' and '.join(left)} asks torch to compile its own frames, which it "
+            "leaves out: write `model = torch.compile(model)`, before DistributedDataParallel "
+            "where there is one"
+        )
+    if len(breaks):
+        row = breaks[0]
+        return (
+            f"{row.function} breaks before its first operator ({place(row.file, row.line)}: "
+            f"{row.kind}): {cure(row)}"
+        )
+    if rows:
+        names = ", ".join(dict.fromkeys(row.function for row in rows))
+        return f"what was compiled holds no operator on tensors ({names}): compile what does"
+    return _NEVER

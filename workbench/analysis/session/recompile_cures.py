@@ -1,0 +1,401 @@
+"""What to change so that a function is not compiled again, by what its earlier variant wanted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.analysis.source.recompile_reasons import PARAMETER, Reason, reason_of
+from workbench.report.session.rows import SessionRecompile
+
+_DTYPES = {
+    "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16",
+    "Int": "int32", "Long": "int64", "Short": "int16", "Char": "int8", "Byte": "uint8",
+    "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128",
+}  # fmt: skip
+"""Names of dtypes in torch's guards."""
+_SIZE = re.compile(r"^(?P<tensor>.+)\.size\(\)\[(?P<dim>\d+)\]$")
+_IS_SIZE_1 = re.compile(r"^2 <= \S+$")
+_STRIDE = re.compile(r"\.stride(?:\(\)\[\d+\])?$")
+_GROUP = re.compile(r"param_groups\[\d+\]\['(?P<name>\w+)'\]")
+_GLOBAL = re.compile(r"^G\['(?P<name>\w+)'\](?P<rest>.*)$")
+_CACHE = re.compile(
+    r"past_key_values?\b|\b(?:key|value)_cache\b|\.layers\[\d+\]\.(?:keys|values)\b"
+)
+_MARK = "torch._dynamo.maybe_mark_dynamic({}, {})"
+_UNBACKED = "torch._dynamo.decorators.mark_unbacked({}, {})"
+_MOST = 4
+"""Lines that a sentence shows: more are like them."""
+
+
+@dataclass(frozen=True)
+class Cure:
+    """What to do, in words that a sentence ends with.
+
+    `code` are the lines of it that stand before each call, in the names of the function's
+    arguments. `is_expected`: whether nothing is wrong with the recompile.
+    """
+
+    text: str
+    code: tuple[str, ...] = ()
+    is_expected: bool = False
+
+
+def cure_of(rows: Sequence[SessionRecompile]) -> Cure:
+    """The cure of the recompiles of one function by one kind of guard, the nearest variants' rows.
+
+    A guard that was not the first to fail is cured too, so that following this is enough.
+    """
+    reasons = list(_reasons(rows))
+    first, *others = [_of_kind(reason, reasons, rows) for reason in _one_of_each_kind(reasons)]
+    found = [first, *(cure for cure in others if not cure.is_expected)]
+    texts = list(dict.fromkeys(cure.text for cure in found))
+    code = tuple(dict.fromkeys(line for cure in found for line in cure.code))
+    return Cure("; and ".join(texts), code, all(cure.is_expected for cure in found))
+
+
+def _reasons(rows: Sequence[SessionRecompile]) -> Iterator[Reason]:
+    """What every row says, then what else did not hold; the last row's own first."""
+    for row in reversed(rows):
+        yield Reason(row.against, row.guard, row.kind, row.source, row.expected, row.actual)
+    for row in rows:
+        yield from (reason_of(guard) for guard in row.also)
+
+
+def _one_of_each_kind(reasons: Iterable[Reason]) -> list[Reason]:
+    """The reasons whose cures differ; what is only another object is told by what it holds.
+
+    A call with other arguments, as of decoding after the prefill, has other sizes too.
+    """
+    found: dict[object, Reason] = {}
+    for reason in reasons:
+        first = next(iter(found.values()), reason)
+        is_of_cache = reason.kind == "value" and _CACHE.search(reason.source)
+        is_follower = reason.kind in ("identity", "global state", "other") or (
+            first.kind == "length" and reason.kind == "size"
+        )
+        if found and (is_follower or is_of_cache):
+            continue
+        key = (reason.kind, reason.source) if reason.kind in ("value", "type") else reason.kind
+        found.setdefault(key, reason)
+    return list(found.values())[:_MOST]
+
+
+def _of_kind(first: Reason, reasons: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Cure:
+    kind = first.kind
+    own = [first, *(each for each in reasons if each.kind == kind and each is not first)]
+    fixed_by = next((row.fixed_by for row in rows if row.fixed_by and _fixes(row, first)), "")
+    if kind in _OF_ALL:
+        return _OF_ALL[kind]
+    if kind in _OF_FIRST:
+        return _OF_FIRST[kind](first)
+    if kind in _OF_OWN:
+        return _OF_OWN[kind](own)
+    if kind == "size":
+        return _of_sizes(own, rows, fixed_by)
+    if kind == "value":
+        return _of_value(first, fixed_by)
+    return Cure("make what it looks at the same in every call")
+
+
+def _fixes(row: SessionRecompile, reason: Reason) -> bool:
+    """Whether that a variant is fixed says something of a reason: 0 and 1 are always apart."""
+    is_own = row.kind == reason.kind and (row.kind == "size" or row.source == reason.source)
+    return is_own and (row.fixed_by != "the code" or row.actual not in ("0", "1"))
+
+
+def _of_sizes(own: Sequence[Reason], rows: Sequence[SessionRecompile], fixed_by: str) -> Cure:
+    sizes = [(match["tensor"], int(match["dim"]), reason) for reason in own
+             if (match := _SIZE.match(reason.source)) is not None]  # fmt: skip
+    if any(PARAMETER in reason.guard for reason in own):
+        return Cure("set torch._dynamo.config.force_parameter_static_shapes = False")
+    if any("(" in tensor for tensor, _, _ in sizes):  # an array of numpy, that no mark holds on to
+        return Cure("compile with dynamic=True, or pad to few sizes")
+    if any(_CACHE.search(tensor) for tensor, _, _ in sizes):
+        return Cure(
+            "give the static cache one length for all calls: "
+            "past_key_values=transformers.StaticCache(config=model.config, max_cache_len=…), as "
+            "long as the longest call needs, reset() before each"
+        )
+    if fixed_by == "dynamic=False":
+        return Cure("compile it without dynamic=False, or pad to few sizes")
+    if any(row.resumed_at for row in rows):  # what is marked is an input of the whole function
+        return Cure("compile with dynamic=True, or take the graph break before it away")
+    last = next((row for row in rows if row.is_last_batch), None)
+    if last is not None:
+        usual = f"{last.actual} of {last.expected}"
+        return Cure(
+            f"the last, incomplete batch of the DataLoader did it ({usual}): pass drop_last=True "
+            f"to it, or {_marked(sizes)[0]}",
+            _marked(sizes)[1],
+        )
+    if fixed_by:
+        return Cure(
+            "the code asks for this size, as a loop over it or int() of it does, so each is a "
+            "program of its own: pad to few sizes"
+        )
+    branches = [reason for _, _, reason in sizes if _is_branch(reason)]
+    if branches and len(branches) == len(sizes):
+        return Cure(
+            "expected: the code asks for the size, and each answer is a program of its own, "
+            "compiled once",
+            (),
+            True,
+        )
+    text, code = _marked([each for each in sizes if not _is_branch(each[2])])
+    smaller = [row for row in rows if _is_less(row.actual, row.expected)]
+    if len(rows) == len(smaller) == 1 and rows[0].source.endswith(".size()[0]"):
+        text += ", or drop_last=True in the DataLoader where that was the last batch of an epoch"
+    return Cure(text, code)
+
+
+def _is_branch(reason: Reason) -> bool:
+    """Whether a guard on a size is an answer that the code asked for, not the size itself."""
+    is_size_1 = _IS_SIZE_1.match(reason.guard) is not None or reason.actual in ("0", "1")
+    return not (is_size_1 or reason.guard.startswith("tensor '"))
+
+
+def _is_less(a: str, b: str) -> bool:
+    return a.isdigit() and b.isdigit() and int(a) < int(b)
+
+
+def _marked(sizes: Sequence[tuple[str, int, Reason]]) -> tuple[str, tuple[str, ...]]:
+    """The marks of every size that changed, in words and as code.
+
+    Marked alone, one of several inputs that share a size is fixed by the others. 0 and 1 are
+    compiled apart whatever is marked as dynamic; what is unbacked may be these too.
+    """
+    is_unbacked = any(
+        _IS_SIZE_1.match(each.guard) or {each.expected, each.actual} & {"0", "1"}
+        for _, _, each in sizes
+    )
+    mark = _UNBACKED if is_unbacked else _MARK
+    code = tuple(dict.fromkeys(mark.format(tensor, dim) for tensor, dim, _ in sizes))
+    each = "mark every size that changes, before each call"
+    if is_unbacked:
+        return f"{each}, which then may be 0 and 1 too: {_shown(code)}", code
+    return f"{each}: {_shown(code)}, or pad to few sizes", code
+
+
+def _shown(code: Sequence[str]) -> str:
+    more = len(code) - _MOST
+    shown = ", ".join(f"`{line}`" for line in code[:_MOST])
+    return f"{shown} and so for {more} more" if more > 0 else shown
+
+
+def _of_value(reason: Reason, fixed_by: str) -> Cure:
+    source, expected = reason.source, reason.expected
+    if source.endswith(".training") or source == "training":
+        return Cure(
+            "expected: a variant for training and one for evaluation, each compiled once", (), True
+        )
+    if match := _GROUP.search(source):
+        return _of_optimizer(match["name"])
+    if not _is_number(expected):
+        return Cure(
+            "expected: each of its values is a program of its own, compiled once; where it has "
+            "many, keep it out of the compiled function",
+            (),
+            True,
+        )
+    if not re.fullmatch(r"[\w.\[\]']+", source):  # arithmetic
+        return Cure(
+            "expected: the code asks this of the number, and each answer is a program of its own, "
+            "compiled once",
+            (),
+            True,
+        )
+    if match := _GLOBAL.match(source):
+        name = match["name"] + match["rest"]
+        return Cure(f"keep it as a tensor: `{name} = torch.tensor({_now(reason)})`")
+    if fixed_by == "dynamic=False":
+        return Cure("compile it without dynamic=False")
+    if re.fullmatch(r"[\w.]+\.\w+", source):
+        return _of_attribute(source, _now(reason))
+    if fixed_by:
+        return Cure(
+            "the code needs the number itself, as a loop over it does, so each is a program of its "
+            "own: keep to few"
+        )
+    also = f", or pass `torch.tensor({source})` where the code only computes with it"
+    return Cure(
+        "compile with dynamic=True, as any value fits from now on"
+        + (also if source.isidentifier() else "")
+    )
+
+
+def _of_attribute(source: str, now: str) -> Cure:
+    """A number that an object holds, which torch takes as a constant of the code."""
+    holder, _, name = source.rpartition(".")
+    return Cure(
+        "where the code only computes with it, keep it as a tensor, "
+        f"`{source} = torch.tensor({now})`, in a module as a buffer, "
+        f"`{holder}.register_buffer({name!r}, torch.tensor({now}))` in the place of the number; "
+        "where a loop or a size needs it, each number is a program of its own"
+    )
+
+
+def _now(reason: Reason) -> str:
+    return reason.actual or reason.expected
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?", text) is not None
+
+
+def _of_optimizer(name: str) -> Cure:
+    if name == "lr":
+        return Cure("give the optimizer its rate as a tensor, `lr=torch.tensor(…)`")
+    if name in ("betas", "momentum"):
+        return Cure(
+            f"keep the optimizer's {name} as it was: a scheduler that changes it, OneCycleLR or "
+            "CyclicLR, takes `cycle_momentum=False`"
+        )
+    return Cure(f"keep the optimizer's {name} as it is from the first step on")
+
+
+def _of_strides(own: Sequence[Reason]) -> Cure:
+    names = dict.fromkeys(_STRIDE.sub("", reason.source) for reason in own)
+    code = tuple(f"{name} = {name}.contiguous()" for name in names)
+    return Cure(f"pass it in one layout: {_shown(code)}", code)
+
+
+def _of_aliasing(reason: Reason) -> Cure:
+    other = (reason.expected or reason.source.rpartition(", ")[2]).strip("'\"")
+    code = (f"{other} = {other}.clone()",)
+    return Cure(f"pass tensors that are not one and the same: {_shown(code)}", code)
+
+
+def _of_type(own: Sequence[Reason]) -> Cure:
+    """What differs first; that a parameter has another dtype says that the model was cast."""
+    source, expected, actual = own[0].source, own[0].expected, own[0].actual
+    if source.endswith(".grad"):
+        return Cure(
+            "expected once, as there is no gradient in the first step; "
+            "`zero_grad(set_to_none=True)` before each call keeps it so",
+            (),
+            True,
+        )
+    if source.endswith(".dtype"):
+        name, wanted = source.removesuffix(".dtype"), _DTYPES.get(expected, expected)
+        if any("." in each.source.removesuffix(".dtype") for each in own):
+            return Cure(
+                "expected once, where a model is cast: cast it before its first call", (), True
+            )
+        code = (f"{name} = {name}.to(torch.{wanted})",)
+        return Cure(f"pass it with one dtype: {_shown(code)}", code)
+    if expected == "a tensor" and re.search(r"'(?:int|float|bool)'", actual):
+        code = (f"{source} = torch.as_tensor({source})",)
+        return Cure(f"pass a tensor in every call: {_shown(code)}", code)
+    if source.endswith("dispatch key set"):
+        return Cure(
+            "expected: under vmap and its like, or with another layout, it is a program of its own",
+            (),
+            True,
+        )
+    if "None" in (expected, "not None") or "NoneType" in actual:
+        return Cure(
+            "expected: with it and without it are two programs, each compiled once", (), True
+        )
+    if source.endswith(".device"):
+        return Cure("pass it on one device, or expect a compile for each")
+    return Cure("expected: each class is a program of its own, compiled once", (), True)
+
+
+def _of_grad_mode(own: Sequence[Reason]) -> Cure:
+    inputs = {
+        reason.source.removesuffix(".requires_grad"): reason.expected
+        for reason in own
+        if reason.source.endswith(".requires_grad")
+    }
+    if inputs and not any("GLOBAL_STATE" in reason.guard for reason in own):
+        if all("." in name for name in inputs):
+            return Cure(
+                "expected once, where parameters are frozen or thawed: do it before the first call",
+                (),
+                True,
+            )
+        code = tuple(
+            f"{name} = {name}.requires_grad_()"
+            if expected == "True"
+            else f"{name} = {name}.detach()"
+            for name, expected in inputs.items()
+            if "." not in name
+        )
+        return Cure(
+            "call it with inputs that all need gradients or none, where that is meant: "
+            + _shown(code),
+            code,
+        )
+    both = "one grad mode"
+    if any("autocast" in reason.guard for reason in own):
+        both += " and under one autocast"
+    return Cure(
+        "expected where one is training and the other evaluation: a variant for each, compiled "
+        f"once; for only one call it in {both}",
+        (),
+        True,
+    )
+
+
+def _of_identity(reason: Reason) -> Cure:
+    if reason.actual:
+        return Cure("expected: each of its values is a program of its own, compiled once", (), True)
+    return Cure(
+        "keep one object for all calls: what is defined anew, such as a function of a cell that is "
+        "run again, is compiled again"
+    )
+
+
+def _of_length(reason: Reason) -> Cure:
+    if "self.state" in reason.source or "self.state" in reason.guard:
+        return Cure(
+            "expected once: the first step of an optimizer makes its state, which the others find",
+            (),
+            True,
+        )
+    if "dict.keys(" in reason.guard:
+        return Cure("pass the same keys in the same order in every call")
+    return Cure(
+        "pass the same arguments and as many entries in every call, or compile a function for each "
+        "kind of call, such as prefill and decoding"
+    )
+
+
+def _of_global_state(reason: Reason) -> Cure:
+    guard = reason.guard
+    if "autocast" in guard:
+        return Cure(
+            "call it under one autocast, or expect a variant for each, compiled once", (), True
+        )
+    if "mode_stack" in guard or "CURRENT_DEVICE" in guard or "torch_function" in guard:
+        return Cure(
+            "enter `with torch.device(…)`, and any other mode of torch, around all calls or none"
+        )
+    return Cure("set it once, before the first call")
+
+
+_OF_ALL: Mapping[str, Cure] = {
+    "rank": Cure(
+        "expected: each number of dimensions is a program of its own, compiled once", (), True
+    ),
+    "backend": Cure(
+        "keep what torch.compile returned and call that; another backend, mode or set of options "
+        "is a program of its own, and compiled once"
+    ),
+}
+"""Cures by kind of guard, whatever it looks at."""
+_OF_FIRST: Mapping[str, Callable[[Reason], Cure]] = {
+    "aliasing": _of_aliasing,
+    "identity": _of_identity,
+    "length": _of_length,
+    "global state": _of_global_state,
+}
+"""By kind, of the guard that failed first."""
+_OF_OWN: Mapping[str, Callable[[Sequence[Reason]], Cure]] = {
+    "stride": _of_strides,
+    "type": _of_type,
+    "grad mode": _of_grad_mode,
+}
+"""By kind, of all guards of the kind that failed."""
