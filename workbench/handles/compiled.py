@@ -170,6 +170,7 @@ class Compiled(OtherTargets):
                 else ()
             ),
             refuse=self._refuse,
+            apart=plan.apart,
             quick=self._quick() if self._checked else None,
             grad_switch=(torch.is_grad_enabled, tp.SET_GRAD_ENABLED.get()) if no_grad else None,
         )
@@ -219,17 +220,23 @@ class Compiled(OtherTargets):
         self._call = self._build_call()
 
     def check_globals(self) -> dict[str, str]:
-        """Each specialized global and inlined function: "ok", "changed: …" or "not reachable …".
+        """What is no input: "ok", "changed: …", "not compared: …" or "not reachable …" by its name.
 
-        A changed one is also refused by every call.
+        These are globals, what was inlined, what torch's guards look at, and states of torch, such
+        as the grad mode, where they are others now. What changed is also refused by every call.
         """
         specialized = self._plan.specialized
         inlined = self._plan.inlined
-        verdicts = {one.name: "ok" for one in inlined.parts}
+        verdicts = {} if self._plan.live is None else self._plan.live.verdicts()
+        verdicts |= {one.name: "ok" for one in inlined.parts}
         verdicts |= {name: f"changed: {how}" for name, how in inlined.changed()}
         verdicts |= {value.name: "ok" for value in specialized.values if value.owner is not None}
         found = (m.partition(": ") for m in specialized.mismatches({}, arguments=False))
         verdicts |= {name: f"changed: {how}" for name, _, how in found if name in verdicts}
+        grad = torch.is_grad_enabled() and not self.enters_no_grad
+        with torch.set_grad_enabled(grad):
+            state = () if self._plan.state is None else self._plan.state.mismatches()
+        verdicts |= {name: f"changed: {how}" for name, _, how in (s.partition(": ") for s in state)}
         lost = (name for name in self._plan.unreachable() if name in verdicts)
         return verdicts | dict.fromkeys(lost, "not reachable in this process")
 

@@ -154,6 +154,13 @@ def _serializer(
     def serialize_guards(
         self: Any, builder: Any, sorted_guards: list[Any], output_graph: Any
     ) -> bytes:
+        decisions.apart, decisions.is_apart = _apart(self, builder, decisions, output_graph)
+        kept = [
+            e.orig_guard for e, keep in zip(decisions.entries, decisions.kept, strict=True) if keep
+        ]
+        if len(kept) < len(sorted_guards):
+            builder = _rebuilt(self, builder, kept, output_graph, save=True)[0]
+
         def serialize(guards: list[Any]) -> bytes:
             with _needed_key_orders(output_graph, guards):
                 return inner(self, builder, guards, output_graph)
@@ -162,15 +169,51 @@ def _serializer(
         guarded = [v for v in guarded if isinstance(v, torch.Tensor | torch.nn.Module)]
         with _without_gradients([*_tensors(dict(bound)), *_tensors(guarded)]):
             try:
-                return serialize(sorted_guards)
+                return serialize(kept)
             except Exception:
-                lost = _lost_roots(serialize, sorted_guards)
+                lost = _lost_roots(serialize, kept)
                 if not lost:
                     raise
                 _note(decisions, lost)
-                return serialize([g for g in sorted_guards if _root(g.name) not in lost])
+                return serialize([g for g in kept if _root(g.name) not in lost])
 
     return serialize_guards
+
+
+_NOTED = ("used_builtin_vars", "additional_used_local_vars", "additional_used_global_vars")
+"""What torch notes down of the guards that it builds for a file, besides the guards themselves."""
+
+
+def _rebuilt(
+    manager: Any, builder: Any, guards: Sequence[Any], output_graph: Any, *, save: bool
+) -> tuple[Any, Any]:
+    """A builder and a tree of these guards alone, beside those that torch checks here."""
+    for name in _NOTED:
+        noted = getattr(manager, name, None)
+        if save and noted is not None:
+            setattr(manager, name, type(noted)())
+    build = tp.BUILD_GUARDS.get()
+    modes = manager.torch_function_mode_stack
+    # torch forgets them once its own tree is made, and fails without them
+    manager.torch_function_mode_stack = output_graph.torch_function_mode_stack
+    try:
+        with torch._C.DisableTorchFunction():
+            rebuilt, tree = build(manager, guards, set(), builder.f_code, output_graph, save)
+    finally:
+        manager.torch_function_mode_stack = modes
+    return rebuilt, tree
+
+
+def _apart(manager: Any, builder: Any, decisions: Decisions, output_graph: Any) -> tuple[Any, bool]:
+    """The tree of the live guards that look at no input, None without any; whether it has all.
+
+    Guards on tensors also compare these with the inputs, which is not in the tree.
+    """
+    rest = [entry for entry in decisions.checked if not decisions.of_inputs(entry)]
+    alone = [e.orig_guard for e in rest if e.name and e.guard_type != "DUPLICATE_INPUT"]
+    tree = _rebuilt(manager, builder, alone, output_graph, save=False)[1].root if alone else None
+    is_whole = not any(entry.guard_type == "TENSOR_MATCH" for entry in rest)
+    return tree, is_whole and len(alone) == len(rest)
 
 
 @contextlib.contextmanager

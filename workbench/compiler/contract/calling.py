@@ -57,6 +57,7 @@ def caller(
     before: Callable[[], None] | None = None,
     state: tuple[Callable[[], bool], Callable[[], bool]] | None = None,
     same_code: Callable[[], bool] | None = None,
+    apart: Check | None = None,
     checks: Sequence[Check] = (),
     refuse: Callable[[dict[str, Any]], None] | None = None,
     quick: FastCheck | None = None,
@@ -67,7 +68,8 @@ def caller(
     `state` are a quick and a thorough check of the global state, the second for when the first
     says no; `same_code` compares the code that was compiled in. Each of `checks` gets the
     arguments by name; when one says no, `refuse` is called with them. Where `quick` is true of the
-    parameters, no other check is made but the quick one of the state and that of the code.
+    parameters, no other check is made but the quick one of the state, that of the code and
+    `apart`, which is asked about what is no input.
     `grad_switch` (read, set) keeps gradients off meanwhile.
     """
     parameters = list(signature.parameters.values())
@@ -90,6 +92,8 @@ def caller(
     if quick is not None and state is not None:
         scope.update(quick.scope)
         is_same = "same_state()" if same_code is None else "same_state() and same_code()"
+        scope.update(apart=apart, nothing={})
+        is_same += "" if apart is None else " and apart(nothing)"
         whole = FastCheck(f"{quick.expression} and {is_same}", {}, quick.tensors)
         lines += whole.lines(f"return run({', '.join(passed)})")
     if checks:

@@ -1,9 +1,12 @@
-"""Which guards a compiled function keeps, what replaces the others, a fast check before them."""
+"""Which guards a call meets here, which a file keeps, what replaces the others; a fast check."""
 
 from __future__ import annotations
 
+import collections
 import inspect
 import math
+import sys
+import sysconfig
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,10 +18,13 @@ from torch.nn.utils.parametrize import is_parametrized
 from workbench.compiler.contract.callables import closure_of
 from workbench.compiler.contract.calling import FastCheck
 from workbench.compiler.contract.contract import CONSTANTS, Contract, Leaf
-from workbench.compiler.contract.paths import Path, parse
+from workbench.compiler.contract.inlined_places import compared_by_code
+from workbench.compiler.contract.paths import Path, parse, parse_state
 from workbench.compiler.contract.specialized_values import (
+    SAME,
     SpecializedValue,
     globals_module,
+    observe,
     specialize,
 )
 from workbench.compiler.internals import torch_private as tp
@@ -26,11 +32,21 @@ from workbench.errors import CaptureError
 from workbench.number_text import plural
 
 CODE_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
+_OURS = ("GLOBAL_STATE", "EMPTY_NN_MODULE_HOOKS_DICT")  # torch's own also compares threads
+_LIBRARIES = tuple({*sysconfig.get_paths().values()} - {sysconfig.get_path("data")})
+_NO_BACKWARD = "there is no backward, so nothing is saved for it"
 # dropped without losing a check
 _REPLACED = ("GLOBAL_STATE", "AUTOGRAD_SAVED_TENSORS_HOOKS", "EMPTY_NN_MODULE_HOOKS_DICT")
 _LENGTHS = ("SEQUENCE_LENGTH", "DICT_KEYS", "DICT_LENGTH")
 _CONSTANTS = ("CONSTANT_MATCH", "EQUALS_MATCH", "BOOL_MATCH", "NONE_MATCH", "ID_MATCH")
-_CONTAINERS = (list, tuple, dict, set, frozenset)  # a registry class grows with every import
+_CONTAINERS = (
+    list,
+    tuple,
+    dict,
+    set,
+    frozenset,
+    collections.deque,
+)  # a registry class grows with every import
 _IDENTITIES = ("ID_MATCH", "FUNCTION_MATCH", "CLASS_MATCH", "CLOSURE_MATCH")
 _NOT_OF_INPUTS = (
     *("GRAD_MODE", "DETERMINISTIC_ALGORITHMS", "TORCH_FUNCTION_STATE", "DEFAULT_DEVICE"),
@@ -45,19 +61,30 @@ _BIGGEST = 1 << 26  # bytes; the check is built from a tensor of each size
 class Decisions:
     """What happened to each guard of one compilation, filled while the guards are built.
 
-    `codes` are those of every function that was traced.
+    `reasons` say why a file does not keep a guard; `live` are those that torch checks in this
+    process all the same. `codes` are those of every function that was traced. `apart` is torch's
+    tree of the live guards on what is no input, `is_apart` says whether it has all of them.
     """
 
     entries: list[Any] = field(default_factory=list)
     reasons: list[str | None] = field(default_factory=list)
     specialized: dict[tuple[str | None, Path, str], SpecializedValue] = field(default_factory=dict)
     codes: list[types.CodeType] = field(default_factory=list)
+    live: list[bool] = field(default_factory=list)
+    apart: Any = None
+    is_apart: bool = False
 
     @property
     def guarded(self) -> frozenset[str]:
         """The local names that kept guards read."""
         places = [parse(e.name) for e, kept in zip(self.entries, self.kept, strict=True) if kept]
         return frozenset(p[1].root for p in places if p is not None and p[0] == "L")
+
+    @property
+    def guarded_globals(self) -> set[str]:
+        """The global names that kept guards read."""
+        places = [parse(e.name) for e, kept in zip(self.entries, self.kept, strict=True) if kept]
+        return {p[1].root for p in places if p is not None and p[0] == "G"}
 
     @property
     def dropped(self) -> list[Any]:
@@ -69,6 +96,15 @@ class Decisions:
         """Whether each entry is kept, in the order of `entries`."""
         return [reason is None for reason in self.reasons]
 
+    @property
+    def checked(self) -> list[Any]:
+        """The entries that torch checks in this process."""
+        return [e for e, live in zip(self.entries, self.live, strict=True) if live]
+
+    def of_inputs(self, entry: Any) -> bool:
+        """Whether a guard is one on arguments, or on what the expression of a fast check asks."""
+        return entry.guard_type in _NOT_OF_INPUTS or "L[" in entry.orig_guard.name
+
 
 def guard_filter(
     policy: str | Callable[[Sequence[Any]], Sequence[bool]],
@@ -76,6 +112,9 @@ def guard_filter(
     decisions: Decisions,
 ) -> Callable[[Sequence[Any]], list[bool]]:
     """The filter handed to Dynamo; it fills `decisions` each time guards are built.
+
+    Torch builds the guards that are checked in this process; which of them a file keeps is in
+    `decisions`.
 
     A policy of "strict" raises `CaptureError` naming every guard that a file cannot hold.
     """
@@ -90,6 +129,11 @@ def guard_filter(
         unsupported = frozenset(tp.UNSERIALISABLE_GUARDS.get())
         decisions.reasons[:] = [_why_not(e, unsupported, anchored, code) for e in entries]
         _drop_saved_tensor_hooks(decisions)
+        by_code = compared_by_code(entries, function)
+        decisions.live[:] = [
+            not (i in by_code or entry.guard_type in _OURS or reason == _NO_BACKWARD)
+            for i, (entry, reason) in enumerate(zip(entries, decisions.reasons, strict=True))
+        ]
         for entry, reason in zip(entries, decisions.reasons, strict=True):
             if reason is not None:
                 _stand_in(entry, function, decisions)
@@ -97,9 +141,10 @@ def guard_filter(
             _refuse(entries, decisions)
         elif callable(policy):
             for i, keep in enumerate(policy(entries)):
+                decisions.live[i] &= bool(keep)
                 if not keep and decisions.reasons[i] is None:
                     decisions.reasons[i] = "dropped by the guard filter that was passed"
-        return decisions.kept
+        return decisions.live.copy()
 
     return decide
 
@@ -111,7 +156,7 @@ def _drop_saved_tensor_hooks(decisions: Decisions) -> None:
         return
     for i, entry in enumerate(decisions.entries):
         if entry.guard_type == "AUTOGRAD_SAVED_TENSORS_HOOKS":
-            decisions.reasons[i] = "there is no backward, so nothing is saved for it"
+            decisions.reasons[i] = _NO_BACKWARD
 
 
 def _why_not(
@@ -148,7 +193,7 @@ def _is_of_parametrization(entry: Any) -> bool:
 
 def _stand_in(entry: Any, function: types.FunctionType, decisions: Decisions) -> None:
     """Bake the value of a dropped guard when it is a constant."""
-    place = parse(entry.name)
+    place = parse_state(entry.orig_guard.name)
     if place is None or not entry.has_value:
         return
     scope, path = place
@@ -159,10 +204,20 @@ def _stand_in(entry: Any, function: types.FunctionType, decisions: Decisions) ->
         if located is None:
             return
         owner, path = located
-    if kinds & set(_LENGTHS) and type(entry.value) in _CONTAINERS:
+    if entry.guard_type == "DUPLICATE_INPUT":
+        specialized = _same_object(entry, path, owner, function)
+    elif kinds & set(_LENGTHS) and (
+        type(entry.value) in _CONTAINERS or (owner is not None and _is_users(owner))
+    ):
         specialized = specialize(path, entry.value, owner, length=True)
+        if owner is not None and entry.guard_type == "DICT_KEYS_MATCH" and _is_users(owner):
+            specialized = observe(path, entry.value, owner, entry.guard_type, None) or specialized
     elif kinds & {*_CONSTANTS, *_IDENTITIES}:
         specialized = specialize(path, entry.value, owner)
+    elif owner is not None and _is_users(owner):
+        asked = getattr(entry.orig_guard.create_fn, "keywords", {})
+        asked = asked.get("attr", asked.get("key"))
+        specialized = observe(path, entry.value, owner, entry.guard_type, asked)
     else:
         return
     if specialized is not None:
@@ -179,9 +234,32 @@ def _owner(path: Path, function: types.FunctionType) -> tuple[str, Path] | None:
             return None
         owner, scope = module.__name__, module.__dict__
         path = Path(str(name), path.steps[1:])
+        if (owner, path.root) == ("torch", "backends"):  # flags, of modules with properties
+            return owner, path
     if owner.partition(".")[0] in ("torch", "builtins", "workbench"):
         return None
     return owner, path
+
+
+def _same_object(
+    entry: Any, path: Path, owner: str | None, function: types.FunctionType
+) -> SpecializedValue | None:
+    """Two places of one module of the user that held one object."""
+    other = getattr(entry.orig_guard.create_fn, "keywords", {}).get("source_b")
+    name = "" if other is None else other.name() if callable(other.name) else other.name
+    there = parse_state(str(name)) if name else None
+    if owner is None or not _is_users(owner) or there is None or there[0] != "G":
+        return None
+    located = _owner(there[1], function)
+    if located is None or located[0] != owner:
+        return None
+    return SpecializedValue(path, located[1], SAME, owner)
+
+
+def _is_users(owner: str) -> bool:
+    """Whether a module is the user's own: those of libraries note things down as they run."""
+    file = getattr(sys.modules.get(owner), "__file__", None)
+    return file is None or not file.startswith(_LIBRARIES)
 
 
 def _refuse(entries: Sequence[Any], decisions: Decisions) -> None:
@@ -211,13 +289,15 @@ def dropped_rows(decisions: Decisions) -> list[Mapping[str, str]]:
 
 
 def is_plain(decisions: Decisions, bound: Mapping[str, Any]) -> bool:
-    """Whether tensors and constants, passed as they are, are all that the kept guards look at."""
+    """Whether tensors and constants, passed as they are, are all that guards on inputs look at."""
     if tp.FUNCTION_MODES.get()() or tp.DEVICE_MODULE.get().CURRENT_DEVICE is not None:
         return False
     if not all(isinstance(v, torch.Tensor | bool | int | str | None) for v in bound.values()):
         return False
-    for entry, kept in zip(decisions.entries, decisions.kept, strict=True):
-        if not kept or entry.guard_type in _NOT_OF_INPUTS:
+    for entry, kept, live in zip(decisions.entries, decisions.kept, decisions.live, strict=True):
+        if not (kept or live) or entry.guard_type in _NOT_OF_INPUTS:
+            continue
+        if not kept and not decisions.of_inputs(entry) and decisions.is_apart:
             continue
         scope, path = parse(entry.name) or ("", None)
         own = scope == "L" and path is not None and path.root in bound and not path.steps

@@ -20,22 +20,52 @@ _KEYS = re.compile(
     r"tensor '(L\[.*)' dispatch key set mismatch\. expected DispatchKeySet\((.*)\), "
     r"actual DispatchKeySet\((.*)\)"
 )
+_GLOBAL = re.compile(r"\bG\['(\w+)'\]")
+_BUILTIN = re.compile(r"__builtins_dict__\w*\['(\w+)'\]")
+_OF_CLASS = re.compile(r"dict\((.+?)\.__dict__\)\['(\w+)'\]")
+_REST: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"len\((?P<at>.+)\) == (?P<was>\d+)", "it had {was} parts when it was compiled in"),
+        (r"list\(dict\.keys\((?P<at>.+)\)\) == (?P<was>.+)", "it had the keys {was}"),
+        (r"not hasattr\((?P<at>.+), '(?P<was>\w+)'\)", "it had no attribute {was}"),
+        (r"hasattr\((?P<at>.+), '(?P<was>\w+)'\)", "it had an attribute {was}"),
+        (r"not ___dict_contains\((?P<was>.+?), (?P<at>[GLd].+)\)", "it had no key {was}"),
+        (r"___dict_contains\((?P<was>.+?), (?P<at>[GLd].+)\)", "it had the key {was}"),
+        (r"not set\.__contains__\((?P<at>.+), (?P<was>.+)\)", "it did not have {was}"),
+        (r"set\.__contains__\((?P<at>.+), (?P<was>.+)\)", "it had {was}"),
+        (r"___check_obj_id\((?P<at>.+), \d+\), type=(?P<was>.+)", "it is another object now"),
+        (r"___check_type_id\((?P<at>.+), \d+\), type=<class '(?P<was>.+)'>", "it was a {was}"),
+        (r"(?P<at>.+) is (?P<was>None|not None)", "compiled with a value that is {was}"),
+        (r"(?P<at>[GLd].+) == (?P<was>.+)", "compiled with {was}"),
+        (r"not (?P<at>[GL]\[.+)", "it was empty when it was compiled in"),
+    )
+)
+"""What a guard says of a place, and what that was when it was compiled in."""
+_LONGEST = 80  # of a value in a sentence
 _TWICE = "Duplicate tensor found where not expected!"
 
 
-def in_words(reasons: Iterable[str], bound: Mapping[str, Any]) -> Iterator[str]:
-    """Each reason without its place in torch, in words where there are better ones."""
+def in_words(
+    reasons: Iterable[str], bound: Mapping[str, Any], scope: Mapping[str, Any] | None = None
+) -> Iterator[str]:
+    """Each reason without its place in torch, in words where there are better ones.
+
+    `scope` are the globals, where what is there now can be looked up.
+    """
     for reason in reasons:
         text = reason.split("  # ")[0].strip()
         if text == _TWICE:
             yield from _same_tensors(bound) or [text]
         elif own := _OWN_ATTRIBUTE.fullmatch(text):
-            name = f"{_shown(own[2])}.{own[1]}"
+            name = f"{shown(own[2])}.{own[1]}"
             yield f"{name}: the object was given one of its own after it was compiled"
         elif same := _SAME.fullmatch(text):
-            yield f"{_shown(same[1])} and {_shown(same[2])} have to be one tensor, as when compiled"
+            yield f"{shown(same[1])} and {shown(same[2])} have to be one tensor, as when compiled"
         elif kind := _TYPE.fullmatch(text):
-            yield f"{_shown(kind[1])}: expected a {kind[2]}{_instead(kind[1], bound)}"
+            yield f"{shown(kind[1])}: expected a {kind[2]}{_instead(kind[1], bound)}"
+        elif "G[" in text and scope is not None:
+            yield _of_state(text, {"L": bound, "G": scope})
         else:
             yield text
 
@@ -52,9 +82,26 @@ def other_kind(reason: str) -> str:
         if keys
     ]
     return (
-        f"{_shown(keys[1])}: it is of another kind inside torch than the example was "
+        f"{shown(keys[1])}: it is of another kind inside torch than the example was "
         f"({' and '.join(parts)}): pass a plain tensor, such as its .clone()"
     )
+
+
+def _of_state(text: str, scopes: Mapping[str, Any]) -> str:
+    """What a guard on a global says: the place, what was there, what is there now."""
+    for pattern, words in _REST:
+        if found := pattern.fullmatch(text):
+            was = words.format(was=found["was"] if "was" in pattern.groupindex else "")
+            return f"{shown(found['at'])}: {was}, {_now(found['at'], scopes)}"
+    return shown(text)
+
+
+def _now(place: str, scopes: Mapping[str, Any]) -> str:
+    try:
+        value = repr(eval(place, dict(scopes)))  # as torch itself looks it up
+    except Exception:  # whatever the user's own code raises
+        return "and cannot be reached now"
+    return f"now {value if len(value) <= _LONGEST else value[:_LONGEST] + '…'}"
 
 
 def _instead(place: str, bound: Mapping[str, Any]) -> str:
@@ -82,6 +129,7 @@ def _same_tensors(bound: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _shown(place: str) -> str:
+def shown(place: str) -> str:
     """`self.inner` for `L['self']._modules['inner']`."""
-    return _ARGUMENT.sub(r"\1", _MODULE.sub(r".\1", place))
+    text = _BUILTIN.sub(r"\1", _GLOBAL.sub(r"\1", _ARGUMENT.sub(r"\1", place)))
+    return _OF_CLASS.sub(r"\1.\2", _MODULE.sub(r".\1", text))

@@ -20,6 +20,7 @@ from workbench.compiler.contract.specialized_values import importable_name, reso
 from workbench.errors import ArtifactError
 
 CODE, OBJECT, CLASS, NO_ATTRIBUTE = "code", "object", "class", "no attribute"
+DEFAULTS = "defaults"
 _TESTS = {
     CODE: "{}.__code__ is {}",
     OBJECT: "{} is {}",
@@ -28,6 +29,7 @@ _TESTS = {
 }
 _CHANGED = {
     CODE: "its code was compiled in and is another one now",
+    DEFAULTS: "its defaults were compiled in and are others now",
     OBJECT: "it was compiled in and is another object now",
     CLASS: "it was compiled in as an object of another class",
     NO_ATTRIBUTE: "the object was given one of its own after it was compiled",
@@ -48,7 +50,7 @@ class Inlined:
     there: by `kind` the code of a function, the object itself, its class, or the name of an
     attribute that the object did not have. `place` is `module:path` where another process finds
     it too, `source` that of a function's own definition. A function that is defined again with the
-    same code and `defaults` is the same.
+    same code and `defaults` is the same. `is_guarded` says that a guard of torch compares it.
     """
 
     name: str
@@ -59,18 +61,30 @@ class Inlined:
     place: str | None = None
     defaults: Any = None
     source: str | None = None
+    is_guarded: bool = False
 
     def found(self) -> Any:
         """What is there now; raises what a lookup raises."""
         return eval(f"holder{self.lookup}", {"holder": self.holder})
 
+    def same_defaults(self) -> Iterator[tuple[str, Any]]:
+        """What else of a function has to be the same object, as source behind it."""
+        if self.kind == CODE and self.defaults is not None:
+            positional, named = self.defaults
+            yield ".__defaults__", positional
+            yield from ((f".__kwdefaults__[{n!r}]", value) for n, value in (named or {}).items())
+
+    def has_its_code(self) -> bool:
+        """Whether it is a function with the code that was compiled in."""
+        return self.kind == CODE and digest(self.found().__code__) == digest(self.expected)
+
     def is_same(self) -> bool:
         """Whether it is what was compiled in; raises what a lookup raises."""
         now = self.found()
         if self.kind == CODE:
-            if now.__code__ is self.expected:
-                return True
-            is_equal = digest(now.__code__) == digest(self.expected)  # `==` compares lines, too
+            code = now.__code__
+            # `==` compares lines, too
+            is_equal = code is self.expected or digest(code) == digest(self.expected)
             return is_equal and _same(_defaults(now), self.defaults)
         if self.kind == NO_ATTRIBUTE:
             return self.expected not in vars(now)
@@ -102,11 +116,11 @@ class InlinedCode:
     hooks: tuple[tuple[str, Mapping[Any, Any]], ...] = field(default=(), compare=False)
 
     def checker(self) -> Callable[[], bool] | None:
-        """One fast function that compares them all, or None when there is nothing to compare."""
+        """One fast function that compares all that torch's guards do not, or None without any."""
         own = self._most_named()
         scope: dict[str, Any] = {"_wb_failures": (NameError, *_FAILURES)}
         tests = []
-        for i, one in enumerate(self.parts):
+        for i, one in enumerate(one for one in self.parts if not one.is_guarded):
             holder, expected = f"_wb_h{i}", f"_wb_c{i}"
             named = _as_global(one.lookup) if one.holder is own else None
             found = f"{named[1]}{named[2]}" if named else f"{holder}{one.lookup}"
@@ -114,6 +128,9 @@ class InlinedCode:
             if not named:
                 scope[holder] = one.holder
             tests.append(_TESTS[one.kind].format(found, expected))
+            for tail, value in one.same_defaults():
+                scope[f"{expected}_{len(scope)}"] = value
+                tests.append(f"{found}{tail} is {expected}_{len(scope) - 1}")
         for i, (_, hooks) in enumerate(self.hooks):
             scope[f"_wb_d{i}"] = hooks
             tests.append(f"not _wb_d{i}")
@@ -139,7 +156,7 @@ class InlinedCode:
         for one in self.parts:
             try:
                 if not one.is_same():
-                    yield one.name, _CHANGED[one.kind]
+                    yield one.name, _CHANGED[DEFAULTS if one.has_its_code() else one.kind]
             except _FAILURES:
                 yield one.name, _GONE
         for name, hooks in self.hooks:
@@ -175,7 +192,8 @@ class InlinedCode:
                 if code.co_filename not in files:
                     files[code.co_filename] = file_hash(code.co_filename)
                 row = {"name": one.place, "function": code.co_qualname, "digest": digest(code)}
-                rows.append({**row, "source": one.source, "file": files[code.co_filename]})
+                row |= {"source": one.source, "file": files[code.co_filename]}
+                rows.append({**row, "defaults": _written(one.defaults)})
         return rows
 
     @classmethod
@@ -221,6 +239,8 @@ def _here(row: Mapping[str, Any], scope: Mapping[str, Any], name: str) -> Inline
     steps, function = to_function(value, lambda f: f.__code__.co_qualname == row["function"])
     if function is None or digest(function.__code__) != row["digest"]:
         return None
+    if row.get("defaults") not in (None, _written(_defaults(function))):
+        return None
     return of_function(name, scope, lookup + steps, function, row["name"])
 
 
@@ -248,7 +268,15 @@ def _inner(value: Any) -> str | None:
 
 
 def _defaults(function: Any) -> Any:
-    return function.__defaults__, function.__kwdefaults__
+    named = function.__kwdefaults__  # which may be changed in place
+    return function.__defaults__, None if named is None else dict(named)
+
+
+def _written(defaults: Any) -> str | None:
+    """Defaults as text that another process can compare; None where they are no plain values."""
+    positional, named = defaults
+    values = (*(positional or ()), *(named or {}).values())
+    return repr(defaults) if all(type(value) in _PLAIN for value in values) else None
 
 
 def _same(a: Any, b: Any) -> bool:

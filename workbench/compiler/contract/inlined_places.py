@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path as File
 from typing import Any
@@ -22,7 +22,7 @@ from workbench.compiler.contract.inlined_code import (
     to_function,
 )
 from workbench.compiler.contract.paths import Path, parse
-from workbench.compiler.contract.specialized_values import globals_module
+from workbench.compiler.contract.specialized_values import globals_module, importable_name
 
 _TORCH = str(File(torch.__file__).parent) + "/"
 _IDENTITIES = ("CLOSURE_MATCH", "FUNCTION_MATCH", "BUILTIN_MATCH", "CLASS_MATCH")
@@ -37,18 +37,20 @@ def inlined(
     receiver: Any | None,
     dropped: Sequence[Any],
     guarded: Iterable[Any],
+    live: Set[int] = frozenset(),
 ) -> InlinedCode:
     """Everything that a capture which traced `codes` depends on.
 
     `dropped` are the guards that a file cannot hold: what they look at is compared in this
-    process. `guarded` are the values of all guards, whose classes have methods that were traced.
+    process, those whose identity is in `live` by torch. `guarded` are the values of all guards,
+    whose classes have methods that were traced.
     """
     users = {code for code in codes if not _is_torch(code)}
     users -= {inner for code in users for inner in code.co_consts if inner in users}
     classes = {type(value) for value in (*guarded, *_parts(receiver))}
     found = [
         *called(receiver, function),
-        *_by_guards(dropped, function, frozenset(users)),
+        *_by_guards(dropped, live, function, frozenset(users)),
         *_in_classes(classes, frozenset(users)),
     ]
     rest = users - {one.expected for one in found if one.kind == inlined_code.CODE}
@@ -85,30 +87,66 @@ def _parts(receiver: Any | None) -> Iterable[Any]:
 
 
 def _by_guards(
-    dropped: Sequence[Any], function: types.FunctionType, users: Codes
+    dropped: Sequence[Any],
+    live: Set[int],
+    function: types.FunctionType,
+    users: Codes,
 ) -> Iterator[Inlined]:
     """Functions, classes and objects that torch's own guards name, where they are looked up."""
-    modules = {e.name: e.value for e in dropped if isinstance(e.value, types.ModuleType)}
-    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    modules, cells = _modules(dropped), _cells(function)
     for entry in dropped:
         place = parse(entry.name)
-        if place is None or not entry.has_value:
+        spot = None if place is None else _spot(entry, place, function, modules, cells)
+        if spot is None or place is None:
             continue
-        scope, path = place
-        if scope == "L" and path.root in cells:
-            spot = Inlined(str(path), cells[path.root], f".cell_contents{path.tail}", OBJECT, None)
-        elif scope == "G":
-            located = _of_global(path, function, modules)
-            if located is None:
-                continue
-            spot = located
-        else:
-            continue
+        spot = replace(spot, is_guarded=id(entry) in live)
         if entry.guard_type in _IDENTITIES:
             yield _compared(spot, entry.value)
-        elif entry.guard_type == "TYPE_MATCH" and scope == "G":
+        elif entry.guard_type == "TYPE_MATCH" and place[0] == "G":
             yield replace(spot, kind=CLASS, expected=type(entry.value))
             yield from _without_own_methods(spot, entry.value, users)
+
+
+def _spot(
+    entry: Any,
+    place: tuple[str, Path],
+    function: types.FunctionType,
+    modules: Mapping[str, Any],
+    cells: Mapping[str, Any],
+) -> Inlined | None:
+    """Where a guard looks, if that is in a closure or in a global."""
+    scope, path = place
+    if not entry.has_value:
+        return None
+    if scope == "L" and path.root in cells:
+        return Inlined(str(path), cells[path.root], f".cell_contents{path.tail}", OBJECT, None)
+    return _of_global(path, function, modules) if scope == "G" else None
+
+
+def compared_by_code(entries: Sequence[Any], function: types.FunctionType) -> set[int]:
+    """The places of guards on functions of the user that are compared by their code instead.
+
+    Torch compares the code object itself, so that a cell which is run again would be refused.
+    """
+    modules = _modules(entries)
+    cells = _cells(function)
+    found = set()
+    for i, entry in enumerate(entries):
+        is_user = isinstance(entry.value, types.FunctionType) and not _is_torch(
+            entry.value.__code__
+        )
+        place = parse(entry.name) if entry.guard_type in _IDENTITIES and is_user else None
+        if place is not None and _spot(entry, place, function, modules, cells) is not None:
+            found.add(i)
+    return found
+
+
+def _modules(entries: Sequence[Any]) -> dict[str, Any]:
+    return {e.name: e.value for e in entries if isinstance(e.value, types.ModuleType)}
+
+
+def _cells(function: types.FunctionType) -> dict[str, Any]:
+    return dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
 
 
 def _of_global(
@@ -150,7 +188,12 @@ def _without_own_methods(spot: Inlined, value: Any, users: Codes) -> Iterator[In
             name = one.lookup.split(".")[1]
             if name not in vars(value):
                 yield replace(
-                    spot, name=f"{spot.name}.{name}", kind=NO_ATTRIBUTE, expected=name, place=None
+                    spot,
+                    name=f"{spot.name}.{name}",
+                    kind=NO_ATTRIBUTE,
+                    expected=name,
+                    place=None,
+                    is_guarded=False,
                 )
 
 
@@ -168,7 +211,8 @@ def _in_classes(classes: Iterable[type], users: Codes) -> Iterator[Inlined]:
                     if found is not None:
                         shown = f"{holder.__qualname__}.{name}"
                         one = of_function(shown, holder, f".{name}{steps}", found)
-                        yield replace(one, place=one.source)
+                        place = importable_name(holder)
+                        yield replace(one, place=one.source if place is None else f"{place}.{name}")
 
 
 def _user_function(value: Any, users: Codes) -> tuple[str, types.FunctionType | None]:

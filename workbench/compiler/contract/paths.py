@@ -14,10 +14,15 @@ from typing import Any
 from workbench.errors import ArtifactError
 
 Key = str | int
-Step = tuple[str, Key]  # ("item", key) or ("attr", name)
+Step = tuple[str, Key]  # ("item", key) or ("attr", name), of state also one of _AROUND
 _PLAIN_STEP = r"\.([A-Za-z_]\w*)|\['([^'\\]*)'\]|\[(\d{1,9})\]"
 _PLAIN = re.compile(rf"([A-Za-z_]\w*)((?:{_PLAIN_STEP})*)", re.ASCII)
 _STEPS = re.compile(_PLAIN_STEP, re.ASCII)
+
+
+_AROUND = {"type": "type({})", "vars": "vars({})", "call": "{}()"}
+"""Steps that state needs besides: the class of an object, its own table, what a weak one holds."""
+_CALLS = ("list.__getitem__", "dict.__getitem__", "object.__getattribute__", "getattr")
 
 
 @dataclass(frozen=True)
@@ -41,13 +46,29 @@ class Path:
         return "".join(f"[{k!r}]" if kind == "item" else f".{k}" for kind, k in self.steps)
 
     def __str__(self) -> str:
-        return f"{self.root}{self.tail}"
+        return self.source(self.root)
+
+    def source(self, root: str) -> str:
+        """The place as Python source, behind the source of its root."""
+        for kind, key in self.steps:
+            if kind in _AROUND:
+                root = _AROUND[kind].format(root)
+            elif kind == "bytes":
+                root = f"{root}[{str(key).encode()!r}]"
+            else:
+                root += f"[{key!r}]" if kind == "item" else f".{key}"
+        return root
 
     def get(self, scope: Mapping[str, Any]) -> Any:
         """The value in a scope; raises KeyError, IndexError, TypeError or AttributeError."""
         value = scope[self.root]
         for kind, key in self.steps:
-            value = value[key] if kind == "item" else getattr(value, str(key))
+            if kind == "item":
+                value = value[key]
+            elif kind == "attr":
+                value = getattr(value, str(key))
+            else:
+                value = _stepped(value, kind, str(key))
         return value
 
     def holds(self, other: Path) -> bool:
@@ -65,7 +86,8 @@ class Path:
         path = cls(root, tuple((kind, key) for kind, key in steps))
         names = [root, *[key for kind, key in path.steps if kind == "attr"]]
         if not all(isinstance(name, str) and name.isidentifier() for name in names) or not all(
-            kind in ("item", "attr") and isinstance(key, str | int) for kind, key in path.steps
+            kind in ("item", "attr", "bytes", *_AROUND) and isinstance(key, str | int)
+            for kind, key in path.steps
         ):
             raise ArtifactError(
                 f"The manifest holds {data!r}, which is no path. Do not use the file."
@@ -97,6 +119,58 @@ def parse(expression: str) -> tuple[str, Path] | None:
             return None
     steps.reverse()
     return _rooted(node.id, tuple(steps))
+
+
+def _stepped(value: Any, kind: str, key: str) -> Any:
+    if kind == "bytes":
+        return value[key.encode()]
+    if kind == "call":
+        return value()
+    return type(value) if kind == "type" else vars(value)
+
+
+@lru_cache(maxsize=4096)
+def parse_state(expression: str) -> tuple[str, Path] | None:
+    """As `parse`, also through the class of an object, its table, a weak reference."""
+    try:
+        node: ast.expr = ast.parse(expression, mode="eval").body
+    except SyntaxError:
+        return None
+    steps: list[Step] = []
+    while not isinstance(node, ast.Name):
+        found = _taken_off(node)
+        if found is None:
+            return None
+        step, node = found
+        steps += [step] if step is not None else []
+    steps.reverse()
+    return _rooted(node.id, tuple(steps))
+
+
+def _taken_off(node: ast.expr) -> tuple[Step | None, ast.expr] | None:
+    """The last step of an expression and the rest, None where it is none of those known."""
+    if isinstance(node, ast.Attribute):
+        is_table = node.attr == "__dict__"
+        return (("vars", "") if is_table else ("attr", node.attr)), node.value
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return _item(node.slice.value, node.value)
+    if not isinstance(node, ast.Call) or node.keywords:
+        return None
+    called, given = ast.unparse(node.func), node.args
+    if not given:
+        return ("call", ""), node.func
+    if len(given) == 1 and called in ("type", "dict"):  # torch copies the table of a class
+        return (("type", "") if called == "type" else None), given[0]
+    if len(given) == 2 and called in _CALLS and isinstance(given[1], ast.Constant):
+        key = given[1].value
+        return _item(key, given[0]) if "getitem" in called else (("attr", str(key)), given[0])
+    return None
+
+
+def _item(key: Any, base: ast.expr) -> tuple[Step, ast.expr] | None:
+    if isinstance(key, bytes):
+        return ("bytes", key.decode(errors="replace")), base
+    return (("item", key), base) if isinstance(key, str | int) else None
 
 
 def _step(attribute: str, key: str, index: str) -> Step:

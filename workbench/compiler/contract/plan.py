@@ -14,6 +14,7 @@ from workbench.compiler.contract.contract import Contract, listing
 from workbench.compiler.contract.guard_words import in_words, other_kind
 from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.inlined_places import called
+from workbench.compiler.contract.live_guards import LiveGuards
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.request import GUARD_POLICIES
 from workbench.compiler.contract.shared_memory import SharedMemory
@@ -35,7 +36,8 @@ class CallPlan:
     `enters_no_grad` says that it was compiled with grad=False; `live_globals` maps each global
     that the compiled code reads to the scope that holds its current value. `plain` says that
     a fast guard may run before torch's guards. `closure` are the names that a call has besides
-    its arguments. `memory` is there for code that writes into its arguments.
+    its arguments. `memory` is there for code that writes into its arguments. `live` is there in the
+    process that compiled, where torch's guards compare the specialized values, too.
     """
 
     contract: Contract
@@ -53,11 +55,20 @@ class CallPlan:
     closure: frozenset[str] = frozenset()
     inlined: InlinedCode = field(default_factory=InlinedCode)
     memory: SharedMemory | None = None
+    live: LiveGuards | None = None
 
     def checks(self) -> tuple[Callable[[Mapping[str, Any]], bool], ...]:
         """The fast checks that torch's guards do not make."""
-        found = (self.contract.relations(), self.specialized.checker(), self._memory_checker())
-        return tuple(check for check in found if check is not None)
+        specialized = self.specialized.checker() if self.live is None else None
+        found = (self.contract.relations(), specialized, self._memory_checker())
+        own = () if self.live is None else self.live.checks()
+        return (*(check for check in found if check is not None), *own)
+
+    @property
+    def apart(self) -> Callable[[Mapping[str, Any]], bool] | None:
+        """Torch's check of what is no input, where there is any."""
+        tree = self.live.apart if self.live is not None else None
+        return tree.check if tree is not None else None
 
     def _memory_checker(self) -> Callable[[Mapping[str, Any]], bool] | None:
         if self.memory is None:
@@ -80,6 +91,7 @@ class CallPlan:
         )
         found = [
             *self.inlined.mismatches(),
+            *(self.live.mismatches() if self.live is not None else ()),
             *(self.state.mismatches() if self.state is not None else ()),
             *specialized,
             *[problem for problem in inputs if problem.partition(":")[0] not in named],
@@ -92,10 +104,11 @@ class CallPlan:
         around = list(surroundings(name, (value for _, value in given)))
         if around:  # whatever else differs is a matter of it
             raise ContractError("\n".join(f"{one}." for one in around))
+        scope = self.live.scope if self.live is not None else {}
         problems = (
             self.mismatches(bound)
             or list(kind_problems(given))
-            or broken([other_kind(one) for one in in_words(guard_reasons, bound)], bound)
+            or broken([other_kind(one) for one in in_words(guard_reasons, bound, scope)], bound)
         )
         raise ContractError(
             f"This call does not fit what {name} was compiled for:\n"

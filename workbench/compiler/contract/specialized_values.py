@@ -21,12 +21,41 @@ _OBJECTS = (types.FunctionType, types.BuiltinFunctionType, type)
 _FAILURES = (KeyError, IndexError, AttributeError, TypeError)
 
 
+SAME = "same"  # the object at another place of the same module
+_CHECKS = {
+    "equals": "(w := {at}) == {c} and type(w) is {t}",
+    "nan": "(w := {at}) != w and type(w) is {t}",  # it is not equal to itself
+    "based": "{t}({at}) == {c}",  # of a class that is made from a constant's
+    "is": "{at} is {c}",
+    "length": "len({at}) == {c}",
+    "class": "type({at}) is {c}",
+    "attribute": "hasattr({at}, {c})",
+    "no attribute": "not hasattr({at}, {c})",
+    "no own": "{c} not in vars({at})",
+    "key": "{c} in {at}",
+    "no key": "{c} not in {at}",
+    "keys": "tuple({at}) == {c}",
+    "alive": "{at} is not None",
+}
+"""What is asked of a place, as Python source."""
+_SAID = {
+    "class": "compiled in as an object of {}, it is one of another class",
+    "attribute": "compiled with an attribute {}, it is gone",
+    "no attribute": "compiled without an attribute {}, it has one now",
+    "no own": "compiled without an attribute {} of its own, it has one now",
+    "key": "compiled with {} in it, it is gone",
+    "no key": "compiled without {}, which is in it now",
+    "keys": "compiled with the keys {}, it has others now",
+    "alive": "compiled with an object that is gone",
+}
+
+
 @dataclass(frozen=True)
 class SpecializedValue:
     """One value that the compiled code assumes.
 
     `owner` is the module whose global it is reached through, or None for an argument; `check` is
-    "equals", "is" or "length". `known` is False when the value exists only in the process that
+    one of `_CHECKS`. `known` is False when the value exists only in the process that
     compiled (a lambda, a local class): it is compared there, not after loading.
     """
 
@@ -45,9 +74,19 @@ class SpecializedValue:
         """Whether a value found at run time is the one that was compiled in."""
         if self.check == "length":
             return hasattr(value, "__len__") and len(value) == self.value
-        if self.check == "is":
-            return value is self.value
-        return type(value) is type(self.value) and bool(value == self.value)
+        try:
+            scope = {"v": value, "c": self.value, "t": type(self.value)}
+            return bool(eval(_CHECKS[self.check].format(at="v", c="c", t="t"), scope))
+        except _FAILURES:
+            return False
+
+    def said(self, value: Any) -> str:
+        """What was compiled in and what there is now."""
+        if self.check == "length":
+            return f"compiled with length {self.value!r}, now {len(value)}"
+        if self.check in _SAID:
+            return _SAID[self.check].format(_shown(self.value))
+        return f"compiled with {_shown(self.value)}, now {_shown(value)}"
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data for the manifest."""
@@ -67,6 +106,8 @@ def specialize(
         return SpecializedValue(path, len(value), "length", owner)
     if value is None or isinstance(value, bool | enum.Enum):
         return SpecializedValue(path, value, "is", owner, _importable(value))
+    if isinstance(value, float | complex) and value != value:
+        return SpecializedValue(path, value, "nan", owner)
     if isinstance(value, _LITERALS) and _is_literal(value):
         return SpecializedValue(path, value, "equals", owner)
     if isinstance(value, torch.dtype | torch.device):
@@ -74,6 +115,42 @@ def specialize(
     if owner is None and isinstance(value, _OBJECTS):
         return SpecializedValue(path, value, "is", owner, _importable(value))
     return None
+
+
+def observe(
+    path: Path, value: Any, owner: str | None, kind: str, asked: Any
+) -> SpecializedValue | None:
+    """The check that replaces a dropped guard on what a value has; `asked` is the name or key.
+
+    None for a kind of guard that says something else, or a key that no file can hold.
+    """
+    if kind == "TYPE_MATCH":
+        known = _importable(type(value)) and not isinstance(value, _LITERALS)
+        return SpecializedValue(path, type(value), "class", owner, known)
+    if kind == "CONSTANT_SUBCLASS_MATCH":
+        base = next((b for b in (int, float, str, bytes) if isinstance(value, b)), None)
+        return None if base is None else SpecializedValue(path, base(value), "based", owner)
+    if kind == "WEAKREF_ALIVE":
+        return SpecializedValue(path, None, "alive", owner)
+    if kind == "DICT_KEYS_MATCH":
+        keys = tuple(value)
+        return SpecializedValue(path, keys, "keys", owner) if _is_literal(keys) else None
+    if asked is None or not (isinstance(asked, bool) or _is_literal(asked)):
+        return None
+    if kind == "HASATTR":
+        has = hasattr(value, asked)
+        return SpecializedValue(path, asked, "attribute" if has else "no attribute", owner)
+    check = _OBSERVED.get(kind)
+    return None if check is None else SpecializedValue(path, asked, check, owner)
+
+
+_OBSERVED = {
+    "NOT_PRESENT_IN_GENERIC_DICT": "no own",
+    "DICT_CONTAINS": "key",
+    "DICT_NOT_CONTAINS": "no key",
+    "SET_CONTAINS": "key",
+    "SET_NOT_CONTAINS": "no key",
+}
 
 
 def _is_literal(value: Any) -> bool:
@@ -128,6 +205,8 @@ def _importable(value: Any) -> bool:
 
 
 def _encode(value: Any) -> dict[str, Any]:
+    if isinstance(value, Path):
+        return {"path": value.to_json()}
     if isinstance(value, torch.dtype):
         return {"dtype": str(value).removeprefix("torch.")}
     if isinstance(value, torch.device):
@@ -136,6 +215,8 @@ def _encode(value: Any) -> dict[str, Any]:
         return {"object": _object_name(value)}
     if isinstance(value, float):
         return {"float": value.hex()}
+    if isinstance(value, complex):
+        return {"complex": [value.real.hex(), value.imag.hex()]}
     if isinstance(value, frozenset):
         return {"frozenset": repr(tuple(value))}
     return {"literal": repr(value)}
@@ -151,6 +232,10 @@ def _decode(data: Mapping[str, Any]) -> Any:
         return resolve(text)
     if kind == "float":
         return float.fromhex(text)
+    if kind == "complex":
+        return complex(*map(float.fromhex, text))
+    if kind == "path":
+        return Path.from_json(text)
     value = ast.literal_eval(text)
     return frozenset(value) if kind == "frozenset" else value
 
@@ -206,15 +291,15 @@ class SpecializedValues:
             scope = bound if one.owner is None else self.scopes[one.owner]
             try:
                 value = one.path.get(scope)
+                other = one.value.get(scope) if one.check == SAME else None
             except _FAILURES:
-                problems.append(f"{one.name}: compiled with {one.value!r}, it is gone")
+                problems.append(f"{one.name}: compiled with {one.value!s}, it is gone")
                 continue
-            if not one.holds(value):
-                found = len(value) if one.check == "length" else value
-                what = "length " if one.check == "length" else ""
-                problems.append(
-                    f"{one.name}: compiled with {what}{_shown(one.value)}, now {_shown(found)}"
-                )
+            if one.check == SAME:
+                if value is not other:
+                    problems.append(f"{one.name}: compiled as the same object as {one.value}")
+            elif not one.holds(value):
+                problems.append(f"{one.name}: {one.said(value)}")
         return problems
 
     def checker(self) -> Callable[[Mapping[str, Any]], bool] | None:
@@ -229,13 +314,11 @@ class SpecializedValues:
             source = "L" if one.owner is None else f"G{i}"
             if one.owner is not None:
                 scope[source] = self.scopes[one.owner]
-            place = f"{source}[{one.path.root!r}]{one.path.tail}"
-            if one.check == "length":
-                tests.append(f"len({place}) == c{i}")
-            elif one.check == "is":
-                tests.append(f"{place} is c{i}")
-            else:
-                tests.append(f"(v := {place}) == c{i} and type(v) is t{i}")
+            place = one.path.source(f"{source}[{one.path.root!r}]")
+            if one.check == SAME:
+                tests.append(f"{place} is {one.value.source(f'{source}[{one.value.root!r}]')}")
+                continue
+            tests.append(_CHECKS[one.check].format(at=place, c=f"c{i}", t=f"t{i}"))
         lines = ["def check(L):", "    try:", f"        return {' and '.join(tests)}"]
         exec("\n".join([*lines, "    except failures:", "        return False"]), scope)
         check: Callable[[Mapping[str, Any]], bool] = scope["check"]

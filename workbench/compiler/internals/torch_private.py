@@ -186,6 +186,9 @@ UNSERIALISABLE_GUARDS = _guards(
 SERIALIZE_GUARDS = _guards(
     "CheckFunctionManager.serialize_guards", "dropping guards whose values cannot be pickled"
 )
+BUILD_GUARDS = _guards(
+    "CheckFunctionManager.build_guards", "guards of a file beside those of this process"
+)
 GUARDS_REDUCER = _guards("GuardsStatePickler.reducer_override", "guards of code for another GPU")
 UNPICKLE_GUARDED_TENSOR = _guards(
     "GuardsStatePickler._unpickle_tensor", "guards of code for another GPU"

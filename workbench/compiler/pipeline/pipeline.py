@@ -22,6 +22,7 @@ from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.guard_policy import Decisions, dropped_rows, guard_filter, is_plain
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.inlined_places import inlined
+from workbench.compiler.contract.live_guards import LiveGuards
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.request import CompileOptions, check_args
@@ -293,7 +294,8 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
             "compiled code does not keep up. Return the value, or keep it in a buffer or an "
             "attribute of a module, or in a dict that is changed in place."
         )
-    live = {name for name in loaded if name in env.used_globals and name in function.__globals__}
+    live = {name for name in loaded if name in env.used_globals} | run.decisions.guarded_globals
+    live = {name for name in live if name in function.__globals__}
     contract = Contract.of(run.bound, run.dynamic, run.receiver)
     arguments = contract.arguments()
     return CallPlan(
@@ -318,7 +320,9 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
             run.callee.receiver[0] if run.callee.receiver else None,
             run.decisions.dropped,
             [entry.value for entry in run.decisions.entries if entry.has_value],
+            frozenset(map(id, run.decisions.checked)),
         ),
+        live=LiveGuards.of(run.decisions, function.__globals__),
     )
 
 
