@@ -1,31 +1,33 @@
-"""Comparing what was compiled with the original: same inputs, same random state."""
+"""Comparing what was compiled with the original: same inputs, same random state, every effect."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.export import ExportedProgram
 
 from workbench.compiler.contract.specialized_values import resolve
-from workbench.compiler.measuring.call_leaves import (
-    copies,
-    held_inputs,
-    leaves_of,
-    restored,
-    wrote,
+from workbench.compiler.measuring.chance import DRAWN, compare_runs
+from workbench.compiler.measuring.double_precision import DoublePrecision, settled
+from workbench.compiler.measuring.effects import Effects, RowMaker, Subject, pairs, subject_of
+from workbench.compiler.measuring.output_comparison import (
+    Comparison,
+    compare_objects,
+    compare_tensors,
 )
-from workbench.compiler.measuring.chance import compare_runs
-from workbench.compiler.measuring.output_comparison import Comparison, compare
 from workbench.compiler.measuring.output_comparison import Verification as Verification
+from workbench.compiler.measuring.reachable import Root
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
     from workbench.handles.package import Package
+
+_OUTSIDE = "the package has no such value: nobody outside can write or read it"
 
 
 def verify(
@@ -37,49 +39,158 @@ def verify(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> Verification:
-    """Run the original and the compiled code on copies of the inputs and compare.
+    """Run the original and the compiled code on copies of the inputs and compare every effect.
 
-    The reference is the live function or module, else the importable one that the file names,
-    else `reference=`; without any `UsageError` is raised. Buffers of a module and the random state
-    are restored afterwards. A leaf that differs is not checked where another seed changes it too.
+    These are outputs, inputs after the call, parameters, buffers and other values that the call
+    changes, gradients where it was compiled with them, and the random state. The reference is the
+    live function or module, else the importable one that the file names, else `reference=`;
+    without any `UsageError` is raised. Everything is put back afterwards. A leaf that differs is
+    not checked where another seed changes it too.
     """
     original, name = _reference(compiled, reference)
-    module = compiled.module
     no_grad = torch.no_grad if compiled.enters_no_grad else nullcontext
-    held = held_inputs(compiled.original, args, kwargs)
-
-    def run(function: Callable[..., Any], seed: int | None) -> _Outcome:
-        with restored(module, held=held):
-            if seed is not None:
-                torch.manual_seed(seed)
-            call = copies(args, kwargs, held)
-            output = function(*call[0], **call[1])
-            if held:  # what is put back afterwards
-                output, call = copies((output, call), {})[0]
-            return _Outcome(leaves_of(output), call)
-
-    def of_compiled(seed: int | None = None) -> _Outcome:
-        return run(compiled, seed)
-
-    def of_original(seed: int | None = None) -> _Outcome:
-        with no_grad():
-            return run(original, seed)
-
-    compared = _compared(args, kwargs, rtol, atol)
-    return Verification(tuple(compare_runs(of_compiled, of_original, compared)), name)
+    own = subject_of(
+        compiled.original, args, kwargs, list(roots_of(compiled)), gradients=not
+        compiled.enters_no_grad,
+    )  # fmt: skip
+    other = subject_of(
+        original, args, kwargs, [("", original)], own.reached.places, around=no_grad,
+        gradients=not compiled.enters_no_grad,
+    )  # fmt: skip
+    other = replace(other, held=own.held)
+    comparing = _Comparing(compiled, original, own, other, RowMaker(
+        lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
+        compare_objects,
+        DRAWN if _draws_otherwise(compiled) else "",
+    ))  # fmt: skip
+    rows = comparing.rows()
+    return Verification(tuple(rows), name, cause=_cause(compiled, rows, comparing, reference))
 
 
-def _compared(
-    args: Any, kwargs: Any, rtol: float | None, atol: float | None
-) -> Callable[[_Outcome, _Outcome], list[Comparison]]:
-    """Compares the outputs of two runs, and the inputs where they were written to."""
+def _cause(compiled: Compiled, rows: list[Comparison], comparing: _Comparing, given: Any) -> str:
+    """Which stage made a difference, in two sentences; "" where there is none."""
+    wrong = {row.leaf for row in rows if row.verdict == "failed"}
+    if not wrong:
+        return ""
 
-    def rows(left: _Outcome, right: _Outcome) -> list[Comparison]:
-        pairs = [("output", left.output, right.output)]
-        pairs += [("input", left.inputs, right.inputs)] if wrote(args, kwargs, left.inputs) else []
-        return [row for pair in pairs for row in compare(*pair, rtol, atol)]
+    def differs(function: Callable[..., Any]) -> bool:
+        return bool(wrong & comparing.wrong_in(function))
 
-    return rows
+    recipe = compiled.recipe
+    if recipe is None or compiled.original is None:
+        return (
+            "Which stage is wrong was not judged: it was loaded from a file, without the function "
+            "that was compiled."
+        )
+    if given is not None and differs(compiled.original):
+        return (
+            "The original itself differs from the reference: no stage of the compilation is at "
+            "fault for that. Verify without reference= to judge the compiled code."
+        )
+    from workbench.compiler.interpreter.stages import wrong_stage
+
+    options = recipe.options(compiled.target)
+    return recipe.called(
+        lambda args, kwargs: wrong_stage(recipe.target, args, kwargs, options, differs)
+    )
+
+
+def roots_of(compiled: Compiled) -> Iterator[Root]:
+    """What the compiled code can write to: its module, what the original reads, its own cells."""
+    if compiled.module is not None:
+        yield "", compiled.module
+    yield from (("", owner) for owner in compiled.plan.receiver)
+    if compiled.original is not None:
+        yield "", compiled.original
+        return
+    env = compiled.aot_fn._artifacts.runtime_env
+    cells = zip(env.bytecode.co_freevars, env.closure or (), strict=False)
+    yield from ((name, cell.cell_contents) for name, cell in cells if _is_filled(cell))
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def _draws_otherwise(compiled: Compiled) -> bool:
+    """Whether the generated code draws other random numbers than torch from the same state."""
+    request = compiled.report.request
+    options = {name.replace("-", "_"): value for name, value in request.options}
+    return request.backend == "inductor" and options.get("fallback_random") != "True"
+
+
+class _Comparing:
+    """Two ways to run a call, compared; the original again in float64 where a leaf differs."""
+
+    def __init__(
+        self,
+        compiled: Callable[..., Any],
+        original: Callable[..., Any],
+        own: Subject,
+        other: Subject,
+        maker: RowMaker,
+    ):
+        self._compiled = compiled
+        self._original = original
+        self._own = own
+        self._other = other
+        self._maker = maker
+
+    def rows(self) -> list[Comparison]:
+        return compare_runs(self._of_compiled, self._of_original, self._compared, self._settled)
+
+    def wrong_in(self, function: Callable[..., Any]) -> set[str]:
+        """The leaves in which a function, in place of the compiled code, differs."""
+        expected, actual = self._of_original(), self._own.run(function)
+        rows = self._compared(expected, actual)
+        if any(row.verdict == "failed" for row in rows):
+            rows = self._settled(rows, expected, actual)
+        return {row.leaf for row in rows if row.verdict == "failed"}
+
+    def _of_compiled(self, seed: int | None = None) -> Effects:
+        return self._own.run(self._compiled, seed)
+
+    def _of_original(self, seed: int | None = None) -> Effects:
+        return self._other.run(self._original, seed)
+
+    def _compared(self, expected: Effects, actual: Effects) -> list[Comparison]:
+        return self._maker.rows([*pairs(self._other, expected, actual)])
+
+    def _settled(
+        self, rows: list[Comparison], expected: Effects, actual: Effects
+    ) -> list[Comparison]:
+        """The rows with the second opinion of the original in double precision."""
+        sides = {pair.name: pair for pair in pairs(self._other, expected, actual)}
+        exact = in_double(self._original, self._other, actual)
+        return [
+            settled(row, (row.leaf, pair.expected, pair.actual), exact.get(row.leaf))
+            if row.verdict == "failed" and (pair := sides.get(row.leaf)) is not None
+            else row
+            for row in rows
+        ]
+
+
+def in_double(
+    original: Callable[..., Any], subject: Subject, actual: Effects
+) -> dict[str, torch.Tensor | None]:
+    """The values of the original in double precision by the names of leaves, where it has them."""
+    mode = DoublePrecision()
+
+    def both() -> AbstractContextManager[Any]:
+        stack = ExitStack()
+        stack.enter_context(subject.around())
+        stack.enter_context(mode)
+        return stack
+
+    try:
+        wide = replace(subject, around=both).run(original)
+    except (RuntimeError, TypeError, NotImplementedError):
+        return {}  # code that looks at what tensors are may refuse the mode
+    return {pair.name: mode.exact(pair.expected) for pair in pairs(subject, wide, actual)}
 
 
 def verify_package(
@@ -105,23 +216,17 @@ def verify_package(
             "comparison would move them on: wb.roundtrip(package, args) compares in processes of "
             "their own."
         )
-    module = original if isinstance(original, torch.nn.Module) else None
-
-    def run(function: Callable[..., Any], seed: int | None) -> _Outcome:
-        with restored(module), torch.no_grad():
-            if seed is not None:
-                torch.manual_seed(seed)
-            call = copies(args, kwargs)
-            return _Outcome(leaves_of(function(*call[0], **call[1])), call)
-
-    def of_package(seed: int | None = None) -> _Outcome:
-        return run(package, seed)
-
-    def of_original(seed: int | None = None) -> _Outcome:
-        return run(original, seed)
-
-    compared = _compared(args, kwargs, rtol, atol)
-    return Verification(tuple(compare_runs(of_package, of_original, compared)), name)
+    own = subject_of(None, args, kwargs, [], around=torch.no_grad, gradients=False)
+    other = subject_of(
+        original, args, kwargs, [("", original)], around=torch.no_grad, gradients=False
+    )
+    maker = RowMaker(
+        lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
+        compare_objects,
+        DRAWN,
+    )
+    rows = _Comparing(package, original, own, replace(other, held=()), maker).rows()
+    return Verification(tuple(rows), name)
 
 
 def _packaged_reference(
@@ -149,14 +254,6 @@ def _packaged_reference(
         f"There is nothing to compare {models[0].name} with: the original is not alive and has no "
         "importable name. Pass it: verify(package, args, reference=function)."
     )
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    """What a call gave and left of its inputs, with the random state of the caller or of a seed."""
-
-    output: Any
-    inputs: Any
 
 
 def refuse_for_host(**wanted: bool) -> None:

@@ -32,6 +32,7 @@ from workbench.roundtrips.subject import (
     expected_of,
     original_of,
     require_same,
+    takes_grad,
 )
 
 _LATER = "later"
@@ -109,6 +110,7 @@ def _of_compiled(
         "inputs": inputs,
         "original": shipment.original(call, plan.receiver, needing),
         "no_grad": compiled.enters_no_grad,
+        "grad": takes_grad(compiled.enters_no_grad),
         "has_receiver": bool(plan.receiver),
         "torch_file": _torch_file(compiled, folder / "torch.bin", ways, shipment.reasons),
         "aliases": dict(manifest.aliases),

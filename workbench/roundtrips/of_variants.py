@@ -24,6 +24,7 @@ from workbench.roundtrips.subject import (
     TripPlan,
     expected_of,
     require_same,
+    takes_grad,
 )
 
 _NO_LOADER = "torch has no loader of its own for a function with its breaks"
@@ -67,6 +68,7 @@ def plan_of_variants(
         # what a library noted down when the module was made; there it is only unpickled
         "function": shipment.original(fn, (), ("ours",), noted=read_entries(registries)),
         "no_grad": False,
+        "grad": takes_grad(no_grad=False),
     }
     owner = fn if isinstance(fn, torch.nn.Module) else None
     return TripPlan(

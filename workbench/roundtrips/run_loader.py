@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import builtins
 import linecache
+import random
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from workbench.compiler.aot_files.load_steps import Stopwatch
 from workbench.compiler.measuring.process_memory import peak_rss_bytes
+from workbench.compiler.measuring.reachable import Change, Marks, Reached, Root, reached_by
 
 SEED = 0
 REPEATS = 1000  # the ten slowest are beyond the 99th percentile
@@ -36,22 +39,48 @@ def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dic
     """
     _import(order["way"], order["kind"], watch)
     watch.begin("inputs")
-    parcel = _parcel(order["inputs"])
+    parcel = {"outside": {}, "receiver": [], **_parcel(order["inputs"])}
     linecache.cache.update(parcel["lines"])
     with _as_in_parent(parcel["state"], order):
         call = _WAYS[order["way"]](order, parcel, watch)
+        watch.begin("inputs")  # not a part of loading
+        before = Marks.of(reached_by(_roots(call, order, parcel)))
         seed()
         watch.begin("first_call")
         found = call(*parcel["args"], **parcel["kwargs"])
         wait()
         stretches = watch.intervals()
-        torch.save(plain_leaves(found, (parcel["args"], parcel["kwargs"])), outputs)
+        inputs = parcel["args"], parcel["kwargs"]
+        leaves = plain_leaves(found, inputs) | state_leaves(before.changes(), before.names)
+        peak = peak_rss_bytes()
+        if order.get("grad"):
+            leaves |= gradient_leaves(found, inputs, before.reached)
+        torch.save(leaves, outputs)
+        del found, leaves
         calls_s = _calls_s(call, order)
-    return {"stretches": stretches, "calls_s": calls_s, "peak_rss_bytes": peak_rss_bytes()}
+    peak = peak if order.get("grad") else peak_rss_bytes()  # without what the gradients took
+    return {"stretches": stretches, "calls_s": calls_s, "peak_rss_bytes": peak}
+
+
+def _roots(call: Loaded, order: Mapping[str, Any], parcel: Mapping[str, Any]) -> list[Root]:
+    """What a way can write to: that of a package stays inside of its library."""
+    way = order["way"]
+    if order["kind"] == "package":
+        return [("", call)] if way == "eager" else []
+    if way == "ours" and order["kind"] == "function":
+        from workbench.handles.verify import roots_of
+
+        return [*roots_of(call), *parcel["outside"].items()]  # type: ignore[arg-type]
+    if way == "torch":
+        return [*parcel["receiver"], *parcel["outside"].items()]
+    original = getattr(call, "_torchdynamo_orig_callable", call)
+    return [("", getattr(original, "_orig_mod", original))]
 
 
 def seed() -> None:
     """The same random numbers in every process; `torch.manual_seed` itself imports a compiler."""
+    random.seed(SEED)
+    np.random.seed(SEED)
     torch.default_generator.manual_seed(SEED)
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.manual_seed_all(SEED)
@@ -72,6 +101,44 @@ def plain_leaves(outputs: Any, inputs: Any) -> dict[str, list[tuple[str, Any]]]:
         where: [(name, leaf if isinstance(leaf, _PLAIN) else Opaque(leaf)) for name, leaf in leaves]
         for where, leaves in made.items()
     }
+
+
+def state_leaves(changes: Mapping[str, Change], names: Collection[str]) -> dict[str, Any]:
+    """What a call has changed besides its inputs, and the names of everything that it reaches."""
+    from workbench.compiler.measuring.call_leaves import leaves_of
+
+    found = [
+        (name.replace("out", "", 1) if not place else f"{place}{name.removeprefix('out')}", leaf)
+        for place, change in changes.items()
+        for name, leaf in leaves_of(change.value)
+    ]
+    plain = [(name, leaf if isinstance(leaf, _PLAIN) else Opaque(leaf)) for name, leaf in found]
+    return {"state": plain, "reached": [(name, True) for name in names]}
+
+
+def gradient_leaves(output: Any, inputs: Any, reached: Reached) -> dict[str, list[tuple[str, Any]]]:
+    """The gradients of inputs and of what is reached; zeros where there is none."""
+    from workbench.compiler.contract.paths import Path as Place
+    from workbench.compiler.contract.paths import leaves
+    from workbench.compiler.measuring.call_leaves import leaves_of
+    from workbench.compiler.measuring.effects import gradients_of
+
+    learned = {
+        str(path): leaf
+        for path, leaf in leaves(inputs, Place("call"))
+        if isinstance(leaf, torch.Tensor) and leaf.requires_grad and leaf.is_leaf
+    } | reached.learned
+    try:
+        found = gradients_of(output, learned)
+    except RuntimeError as error:  # what autograd raises, for a value that was overwritten
+        return {"gradients": [], "backward": [(str(error).partition("\n")[0], True)]}
+    made = {n: torch.zeros_like(learned[n]) if g is None else g for n, g in found.items()}
+    rows = [
+        (f"gradient of {name}{place.removeprefix('out')}", leaf)
+        for name, gradient in made.items()
+        for place, leaf in leaves_of(gradient)
+    ]
+    return {"gradients": rows}
 
 
 class Opaque:
@@ -154,6 +221,7 @@ def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch
     if order["has_receiver"]:
         watch.begin("model")
         receiver = _parcel(order["original"])["receiver"]
+        parcel["receiver"].extend(("", owner) for owner in receiver)
     watch.begin("load")
     vars(sys.modules["__main__"]).update(parcel["missing"])  # torch's unpickler asks there
     places = {name: resolve(place) for name, place in order["aliases"].items()}

@@ -14,12 +14,19 @@ import torch
 
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals.torch_state import TorchState
-from workbench.compiler.measuring.call_leaves import copies, restored
+from workbench.compiler.measuring.call_leaves import copies
+from workbench.compiler.measuring.effects import random_state, subject_of
+from workbench.compiler.measuring.reachable import Marks, Snapshot
 from workbench.errors import ArtifactError, UsageError
 from workbench.processes.caller_context import lines_of_no_file
 from workbench.processes.shipping import pack
 from workbench.report import Report
-from workbench.roundtrips.run_loader import plain_leaves, seed
+from workbench.roundtrips.run_loader import (
+    gradient_leaves,
+    plain_leaves,
+    seed,
+    state_leaves,
+)
 
 Leaves = dict[str, list[tuple[str, Any]]]
 NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
@@ -118,14 +125,26 @@ def expected_of(
     module: torch.nn.Module | None,
     no_grad: bool,
 ) -> Leaves | None:
-    """What the original gives in this process, on copies of the inputs."""
+    """What the original gives and changes in this process, on copies of the inputs."""
     if original is None:
         return None
-    given, named = copies(args, kwargs)
-    owner = module if module is not None else original
-    with (
-        restored(owner if isinstance(owner, torch.nn.Module) else None),
-        torch.set_grad_enabled(torch.is_grad_enabled() and not no_grad),
-    ):
-        seed()
-        return plain_leaves(original(*given, **named), (given, named))
+    roots = [("", part) for part in (module, original) if part is not None]
+    subject = subject_of(original, args, kwargs, roots)
+    given = copies(args, kwargs, subject.held)
+    before = Snapshot.of(subject.reached)
+    with random_state(), torch.set_grad_enabled(torch.is_grad_enabled() and not no_grad):
+        try:
+            seed()
+            found = original(*given[0], **given[1])
+            marks = Marks(subject.reached, {}, before.entries)
+            names = [*subject.reached.tensors, *marks.names]
+            leaves = plain_leaves(found, given) | state_leaves(before.changes(), names)
+            leaves |= gradient_leaves(found, given, subject.reached) if takes_grad(no_grad) else {}
+            return copies((leaves,), {})[0][0]  # type: ignore[no-any-return]
+        finally:
+            before.restore()
+
+
+def takes_grad(no_grad: bool) -> bool:
+    """Whether gradients are compared: the code was compiled with them, and they are on."""
+    return torch.is_grad_enabled() and not no_grad

@@ -15,7 +15,9 @@ from typing import Any
 import torch
 
 from workbench.compiler.contract.request import check_args
-from workbench.compiler.measuring.output_comparison import compare
+from workbench.compiler.measuring.double_precision import ROUNDINGS
+from workbench.compiler.measuring.effects import LeafPair, gradient_scale
+from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
 from workbench.errors import UsageError, WorkbenchError
 from workbench.processes.child import Child
 from workbench.processes.messages import ProgressCallback
@@ -114,6 +116,7 @@ class _Trip:
                 ways.append(RoundTripWay(way, ran=False, note=str(answer["error"])))
                 continue
             own = tuple(_leaf_rows(way, expected, outputs[way])) if expected else ()
+            notes += list(_not_checked(way, expected, outputs[way])) if expected else []
             steps = tuple(_phases(way, answer["stretches"]))
             ways.append(way_of(way, steps, own, answer["calls_s"], answer["peak_rss_bytes"]))
             phases += steps
@@ -186,20 +189,76 @@ def _phases(way: str, stretches: Sequence[Sequence[Any]]) -> Iterator[RoundTripP
 
 
 def _leaf_rows(way: str, expected: Leaves, found: Leaves) -> Iterator[RoundTripLeaf]:
-    for where in ("output", "inputs"):
-        left, right = _comparable(expected[where]), _comparable(found[where])
+    for where in ("output", "inputs", "state", "gradients"):
+        left, right = _comparable(expected.get(where, [])), _comparable(found.get(where, []))
         if way == "torch":
             right = _as_data_classes(left, right)
+        if where in ("state", "gradients"):
+            left, right = _both(where, (expected, left), (found, right))
         pairs = zip_longest(left, right, fillvalue=("", None))
         if where == "inputs" and all(n == m and _same_bytes(a, b) for (n, a), (m, b) in pairs):
             continue
         exact = {name: _same_bytes(a, b) for (name, a), (_, b) in zip(left, right, strict=False)}
         names = [name for name, _ in left]
-        rows = list(compare(where, left, right, None, None))
+        if where == "gradients":
+            rows = _gradient_rows(left, right)
+        else:
+            rows = list(compare(where, left, right, None, None))
         for row, name in zip_longest(rows, names[: len(rows)]):  # one row where the leaves differ
             figures = {k: v for k, v in vars(row).items() if k not in ("verdict", "reason")}
             is_exact = row.ok and exact.get(name, False)
             yield RoundTripLeaf(way=way, bit_exact=is_exact, ok=row.ok, note=row.reason, **figures)
+
+
+def _gradient_rows(left: list[tuple[str, Any]], right: list[tuple[str, Any]]) -> list[Comparison]:
+    """Gradients with a tolerance by the largest of them; there is no float64 to ask."""
+    found = [LeafPair(n, one, other) for (n, one), (_, other) in zip(left, right, strict=True)]
+    scale = ROUNDINGS * gradient_scale(found)
+    return [compare_tensors(p.name, p.expected, p.actual, None, None, scale) for p in found]
+
+
+Side = tuple[Leaves, list[tuple[str, Any]]]
+"""Everything of a run, and those leaves of it that are compared."""
+
+
+def _both(
+    where: str, one: Side, other: Side
+) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
+    """The state or gradients of two runs under the same names, as far as both reach them.
+
+    What only one of them changed is left alone by the other, which is a difference.
+    """
+    (expected, left), (found, right) = one, other
+    known = dict(left) | dict(right)
+    lost = {name for name, _ in _unreached(where, expected, found)}
+    names = [name for name in known if name not in lost]
+    sides = [{**dict.fromkeys(names, _UNCHANGED), **dict(side)} for side in (left, right)]
+    return [(n, sides[0][n]) for n in names], [(n, sides[1][n]) for n in names]
+
+
+_UNCHANGED = "left as it was"
+
+
+def _unreached(where: str, expected: Leaves, found: Leaves) -> Iterator[tuple[str, str]]:
+    """The state or gradients that one of two runs does not reach, and why that is so."""
+    both = [dict(side.get(where, [])) for side in (expected, found)]
+    reached = [{name for name, _ in side.get("reached", [])} for side in (expected, found)]
+    for name in {**both[0], **both[1]}:
+        for values, names in zip(both, reached, strict=True):
+            is_new = not any(name in known for known in reached)
+            if name in values or (where == "state" and (name in names or is_new)):
+                continue
+            yield name, "one of the two does not reach it"
+
+
+def _not_checked(way: str, expected: Leaves, found: Leaves) -> Iterator[str]:
+    """A sentence for what a way and eager have no common ground for."""
+    for where in ("state", "gradients"):
+        for name, why in _unreached(where, expected, found):
+            yield f"not checked: {name} of {way}, {why}"
+    for side, whose in ((expected, "eager"), (found, way)):
+        for why, _ in side.get("backward", []):
+            yield f"not checked: the gradients of {way}, the backward pass of {whose} raises: {why}"
 
 
 def _as_data_classes(

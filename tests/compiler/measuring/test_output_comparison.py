@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from workbench.compiler.interpreter.checking import settled
 from workbench.compiler.measuring.call_leaves import leaves_of
+from workbench.compiler.measuring.double_precision import settled
 from workbench.compiler.measuring.output_comparison import (
     Comparison,
     KernelComparison,

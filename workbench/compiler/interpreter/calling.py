@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import functools
+import dis
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
 from workbench.compiler.aot_files.deserialize import Libraries, deserialize
 from workbench.compiler.aot_files.payload import Serialized, classes_in_main
+from workbench.compiler.aot_files.program import Program
 from workbench.compiler.contract.callables import Callee
+from workbench.compiler.contract.contract import listing
+from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Overlay, Patches
+from workbench.compiler.internals.patches import Overlay, ProcessPatches
 from workbench.errors import ContractError, UsageError
 
 GraphCall = Callable[[list[Any]], Any]
@@ -86,7 +90,29 @@ def callable_here(
         )
     callee.share_closure(loaded)
     _without_streams(loaded.fn.__globals__)
-    return functools.partial(loaded.fn, *callee.receiver)
+    return writing_back(loaded, callee)
+
+
+def writing_back(loaded: Any, callee: Callee) -> Callable[..., Any]:
+    """The loaded function, which leaves in the user's globals and cells what it sets.
+
+    It has namespaces of its own, since torch puts names into them.
+    """
+    function, env = callee.function, loaded._artifacts.runtime_env
+    stored = [i.argval for i in dis.get_instructions(env.bytecode) if i.opname == "STORE_GLOBAL"]
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    own = dict(zip(env.bytecode.co_freevars, env.closure or (), strict=False))
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        output = loaded.fn(*callee.receiver, *args, **kwargs)
+        for name in stored:
+            function.__globals__[name] = loaded.fn.__globals__[name]
+        for name, cell in own.items():
+            if name in cells and cells[name].cell_contents is not cell.cell_contents:
+                cells[name].cell_contents = cell.cell_contents
+        return output
+
+    return call
 
 
 def refuse_misfit(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -98,6 +124,37 @@ def refuse_misfit(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, An
         raise ContractError(
             f"{callee.name}() {error}. The signature is {callee.name}{signature}."
         ) from None
+
+
+def refuse_unfit(
+    program: Program, callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> None:
+    """Raise `ContractError` for a call that the program was not compiled for.
+
+    Inputs, specialized values, inlined code and the state of torch are compared as those of a call
+    on the host are, but for the device: what is computed here is on the CPU.
+    """
+    data = dict(program.contract)
+    leaves = [{**leaf, "device": "cpu"} for leaf in data["inputs"]["leaves"]]
+    data["inputs"] = {**data["inputs"], "leaves": leaves}
+    function = callee.function
+    plan = CallPlan.from_json(
+        data, program.specialized, receiver=callee.receiver[0] if callee.receiver else None,
+        f_globals=function.__globals__,
+    )  # fmt: skip
+    signature = inspect.signature(function, follow_wrapped=False)
+    bound = signature.bind(*callee.receiver, *args, **kwargs)
+    bound.apply_defaults()
+    names = frozenset(callee.closure)
+    plan = replace(plan, closure=names)
+    with grad_mode(program.contract):
+        problems = plan.mismatches({**bound.arguments, **callee.closure})
+    if problems:
+        raise ContractError(
+            f"This call does not fit what {callee.name} was compiled for:\n"
+            + listing(problems)
+            + "\nPass inputs that fit, or compile again for these."
+        )
 
 
 class _NoStream:
@@ -123,22 +180,42 @@ def grad_mode(contract: Mapping[str, Any]) -> contextlib.AbstractContextManager[
     return torch.no_grad() if contract.get("enters_no_grad") else contextlib.nullcontext()
 
 
+@dataclass
+class Regions:
+    """The devices of the autocast around a function and in it, as they are met; its dtype."""
+
+    devices: list[str] = field(default_factory=list)
+    dtype: torch.dtype | None = None
+
+    def _meet(self, device: str, dtype: torch.dtype | None) -> None:
+        if device not in self.devices:
+            self.devices.append(device)
+        self.dtype = self.dtype or dtype
+
+
 @contextlib.contextmanager
-def autocast_regions(contract: Mapping[str, Any]) -> Iterator[list[str]]:
-    """The devices of the autocast around a function and in it, as they are met.
+def autocast_of_device(regions: Regions) -> Iterator[None]:
+    """Autocast as the GPU has it, as near as the CPU can: that of the GPU becomes that of the CPU.
 
-    On the CPU torch turns that of a GPU off, and that of the CPU would do nothing on the GPU.
+    torch turns that of a GPU off where there is none; that of the CPU does nothing on a GPU.
     """
-    compiled_for = (contract.get("state") or {}).get("autocast_state", {}).get("enabled", ())
-    found = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
-    if any(compiled_for) and not found:
-        found.append("the compilation")
+    own = torch.autocast.__init__
 
-    def entered(_: object, region: Any) -> None:
-        is_on = region.device != "cpu" or torch.is_autocast_enabled("cpu")
-        if is_on and region.device not in found:
-            found.append(region.device)
+    def made(
+        self: Any, device_type: str, dtype: torch.dtype | None = None, enabled: bool = True,
+        cache_enabled: bool | None = None,
+    ) -> None:  # fmt: skip
+        is_gpu = device_type == "cuda"
+        chosen = dtype or torch.get_autocast_dtype(device_type)
+        if enabled:
+            regions._meet(device_type, chosen if is_gpu else None)
+        own(self, "cpu", chosen, enabled and is_gpu, cache_enabled)
 
-    with Patches() as patches:
-        patches.observe(tp.AUTOCAST_ENTER, "autocast", after=entered)
-        yield found
+    outside = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+    if torch.is_autocast_enabled("cpu"):
+        regions._meet("cpu", None)
+    if outside[0]:
+        regions._meet("cuda", outside[1])
+    with ProcessPatches() as patches, torch.autocast("cpu", outside[1], enabled=outside[0]):
+        patches.attribute(torch.autocast, "__init__", made)
+        yield

@@ -13,17 +13,13 @@ import torch
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.drawing import ONE_EACH, Drawing
 from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
+from workbench.compiler.measuring.double_precision import settled
 from workbench.compiler.measuring.output_comparison import (
     TOLERANCES,
-    Comparison,
     KernelComparison,
     compare_tensors,
 )
 from workbench.compiler.virtual_gpu.captured import CapturedGraph, Write
-from workbench.number_text import number_text
-
-ROUNDINGS = 4.0
-"""How many times further than what was expected a value may be from double precision."""
 
 
 @dataclass(frozen=True)
@@ -193,35 +189,6 @@ def failed(kernel: str, reason: str) -> KernelComparison:
     return KernelComparison(
         kernel, "", "", "", (), inf, inf, 0.0, 0.0, "failed", reason=reason
     )  # fmt: skip
-
-
-def settled(row: Comparison, pair: tuple[str, Any, Any], wide: Any) -> Comparison:
-    """A second opinion on a value that differs: the same in double precision.
-
-    Where what was expected is itself off by as much, as a sum is whose terms cancel, the
-    difference is one of rounding.
-    """
-    _, left, right = pair
-    tensors = (left, right, wide)
-    if not all(isinstance(part, torch.Tensor) and part.is_floating_point() for part in tensors):
-        return row
-    if (left.shape, left.dtype) != (right.shape, right.dtype) or left.shape != wide.shape:
-        return row
-    left, right, wide = (part.double() for part in tensors)
-    finite = left.isfinite() & wide.isfinite()
-    if not finite.any():
-        return row
-    if not torch.allclose(left[~finite], right[~finite], 0.0, 0.0, equal_nan=True):
-        return row  # an infinity or a NaN is no rounding
-    own = float((left - wide)[finite].abs().max())
-    its = float((right - wide)[finite].abs().max())
-    if not its <= ROUNDINGS * own:  # NaN is no rounding either
-        return row
-    reason = (
-        f"within rounding: from double precision {number_text(own, 'difference')} was expected, "
-        f"this is off by {number_text(its, 'difference')}"
-    )
-    return replace(row, verdict="passed", reason=reason)
 
 
 def _final_nodes(graph: CapturedGraph) -> dict[str, str]:

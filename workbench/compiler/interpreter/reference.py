@@ -22,6 +22,9 @@ from workbench.compiler.virtual_gpu.captured_nodes import (
 
 _HALVES = (torch.float32, torch.float16, torch.bfloat16)
 
+OnDraw = Callable[[CapturedGraph, CapturedNode, Any, Any], None]
+"""Told of every node with its arguments and value, which may be random numbers."""
+
 UsersLaunch = Callable[[CapturedGraph, Mapping[str, Any]], None]
 """Launches a Triton kernel of the user; the mapping are the arguments of its node."""
 
@@ -38,7 +41,9 @@ class GraphRunner:
         float64: bool = False,
         launch: UsersLaunch | None = None,
         drawing: Drawing = ONE_EACH,
+        on_draw: OnDraw | None = None,
     ):
+        self._on_draw = on_draw
         self._float64 = float64
         self._launch = launch
         self._drawing = drawing
@@ -84,7 +89,10 @@ class GraphRunner:
         function = _function(node.target)
         if function is random and node.name in self._drawing.four:
             kwargs["each"] = 4
-        return function(*args, **kwargs)
+        value = function(*args, **kwargs)
+        if self._on_draw is not None:
+            self._on_draw(graph, node, args, value)
+        return value
 
     def _users_kernel(
         self, graph: CapturedGraph, target: HigherOrderRef, kwargs: dict[str, Any]

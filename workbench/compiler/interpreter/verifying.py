@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    closing,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -14,9 +21,17 @@ from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.interpreter import calling, checking, outcomes
-from workbench.compiler.interpreter.device_operators import RANDOM
 from workbench.compiler.interpreter.drawing import drawing_of
+from workbench.compiler.interpreter.draws import (
+    AsDrawn,
+    Draw,
+    Draws,
+    DrawsDifferError,
+    Replay,
+    draws_of,
+)
 from workbench.compiler.interpreter.exchange import Arena
+from workbench.compiler.interpreter.original import users_kernels
 from workbench.compiler.interpreter.program import kernel_sources, on_cpu
 from workbench.compiler.interpreter.reference import GraphRunner
 from workbench.compiler.interpreter.session import (
@@ -27,14 +42,28 @@ from workbench.compiler.interpreter.session import (
     Session,
     warm_interpreter,
 )
+from workbench.compiler.measuring.double_precision import DoublePrecision, settled
+from workbench.compiler.measuring.effects import (
+    TORCH_RANDOM,
+    Effects,
+    RowMaker,
+    Subject,
+    failed_row,
+    pairs,
+    subject_of,
+)
 from workbench.compiler.measuring.output_comparison import (
     Comparison,
     KernelComparison,
     Verification,
+    compare_objects,
+    not_checked,
 )
 from workbench.compiler.virtual_gpu.captured import CapturedGraph
 from workbench.errors import UsageError, WorkbenchError
 
+_OTHER_SEED = 20
+_NOTHING: AbstractContextManager[None] = nullcontext()
 NOT_MODELLED = (
     "Races between programs, the rounding of TF32, TMA, warps and the limits of shared memory are "
     "not modelled."
@@ -62,9 +91,10 @@ def verify_program(
 ) -> Verification:
     """Run the whole program through Triton's interpreter and compare what it gives.
 
-    The reference is the original, run eagerly on the CPU; the captured graph instead where the
-    program draws random numbers or launches Triton kernels of the user (both with the same seeds),
-    and in double precision with `float64`. Raises `UsageError` when the program cannot be run,
+    The reference is the original, run now, eagerly, on the CPU: with the random numbers that the
+    program draws, with Triton kernels of the user interpreted, in double precision with `float64`.
+    A leaf that differs is held to the original in double precision; the captured graph only says
+    where a difference comes from. Raises `UsageError` when the program cannot be run,
     `ContractError` when the call does not fit.
     """
     if isinstance(program, NoProgram):
@@ -72,6 +102,7 @@ def verify_program(
     callee = resolve(original)
     calling.refuse_misfit(callee, question.args, question.kwargs)
     _refuse_meta(callee, question)
+    calling.refuse_unfit(program, callee, question.args, question.kwargs)
     interpreter = interpreter or warm_interpreter()
     interpreter.begin()  # it imports torch while the reference runs
     with Arena() as arena, closing(Session(interpreter, arena, question.edit)) as session:
@@ -91,15 +122,25 @@ def _refuse_meta(callee: Callee, question: Question) -> None:
 
 
 _NO_GRAPH = (
-    "The captured graph was not kept ({}): random numbers are not drawn from the same seeds as the "
-    "reference's, and a difference has no second opinion in double precision."
+    "The captured graph was not kept ({}): random numbers are not those of the program, and it is "
+    "not known which stage a difference comes from."
 )
 _OTHER_REFERENCE = "Pass what to compare with: verify(x, args, reference=function)."
-_NO_GRAPH_RUN = f"Leave out float64. {_OTHER_REFERENCE}"
+_NO_GRAPH_RUN = f"Leave out per_kernel. {_OTHER_REFERENCE}"
 _ON_A_GPU = "Where it calls what only a GPU has, compare on one, or compile for 'host'."
-_AUTOCAST = (
-    "Autocast for {} is of one device: on the CPU the original does not compute what it computes "
-    "on the GPU."
+_AUTOCAST = {
+    "cuda": "Autocast for cuda is of one device: the original was run under that of the CPU, whose "
+    "lists of operators are others, and everything is held to the tolerance of {}.",
+    "cpu": "Autocast for cpu is of one device: it does nothing on a GPU, and was left out of the "
+    "original.",
+}
+_BY_CHANCE = (
+    "it depends on random numbers, and those that the program draws could not be given to the "
+    "original ({}); the program agrees with its captured graph"
+)
+_NO_FLOAT64 = (
+    "The original of {} has no value in double precision for {}. Leave out float64: differences "
+    "are judged by it wherever it can be computed."
 )
 
 
@@ -114,99 +155,217 @@ class _Verifier:
         self._graphs: tuple[CapturedGraph, ...] = (
             pickle.loads(program.graphs) if program.graphs else ()
         )
-        self._inputs = outcomes.Inputs(
-            question.args, question.kwargs, callee.module, program.contract
-        )
+        self._subject = self._reached(callee.entry, [*callee.receiver, callee.entry])
+        self._original: Callable[..., Any] = question.reference or self._eager
+        self._judged = self._subject
+        if question.reference is not None:
+            places = self._subject.reached.places
+            judged = self._reached(question.reference, [question.reference], places)
+            self._judged = replace(judged, held=self._subject.held)
+        self._draws = Draws()
+        self._regions = calling.Regions()
+        self._sources: dict[str, str] = {}
+        self._no_replay = ""
+        self._of_graph: Effects | None = None
         self._checkers: list[checking.Checker] = []
-        self._notes: tuple[str, ...] = ()
+
+    def _reached(
+        self, function: Any, roots: Sequence[Any], places: Mapping[int, Any] | None = None
+    ) -> Subject:
+        question = self._question
+        named = [("", root) for root in roots]
+        return subject_of(
+            function, question.args, question.kwargs, named, places,
+            around=lambda: calling.grad_mode(self._program.contract),
+        )  # fmt: skip
 
     def verified(self) -> Verification:
-        name, reference = self._reference()
-        regions_of = calling.autocast_regions(self._program.contract)
-        with _said(name, _OTHER_REFERENCE), regions_of as regions:
-            expected = outcomes.run(reference, self._inputs)
-        self._notes = tuple(_AUTOCAST.format(kind) for kind in regions)
-        if reference == self._eager and regions:
-            name, reference = self._graph_as_reference(f"autocast for {' and '.join(regions)}")
-            expected = self._run_without_autocast(reference)
         try:
             with _said(f"The generated program of {self._callee.name}", _ON_A_GPU):
-                actual = self._run_without_autocast(self._callable(self._start))
+                program = self._callable(self._start)
+            if draws_of(self._graphs):
+                self._graph_run()
+            expected, exact = self._expected()
+            with _said(f"The generated program of {self._callee.name}", _ON_A_GPU):
+                as_drawn = AsDrawn(self._draws) if self._draws.by_library else _NOTHING
+                actual = self._run_without_autocast(program, as_drawn)
         except KernelFailed as failure:
-            return self._verification(name, (), [checking.failed(failure.kernel, str(failure))])
-        rows = self._rows(expected, actual, is_original=reference == self._eager)
-        return self._verification(name, rows)
+            return self._verification((), [checking.failed(failure.kernel, str(failure))])
+        rows = self._rows(expected, actual, exact)
+        return self._verification(rows, cause=self._cause(rows, expected))
 
-    def _run_without_autocast(self, function: Callable[..., Any]) -> outcomes.Outcome:
+    def _expected(self) -> tuple[Effects, Mapping[str, torch.Tensor | None]]:
+        """What the original does; with `float64` its values in double precision, too."""
+        with _said(self._name(), _OTHER_REFERENCE):
+            if self._question.float64:
+                wide, exact = self._run_in_double()
+                if wide is None:
+                    raise UsageError(_NO_FLOAT64.format(self._callee.name, "its outputs"))
+                return wide, exact
+            try:
+                expected, is_whole = self._run_original(), True
+            except DrawsDifferError as error:
+                self._no_replay, is_whole = str(error), False
+            if not is_whole:
+                expected = self._run_original()
+            return expected, {}
+
+    def _run_original(
+        self, *modes: AbstractContextManager[Any], seed: int | None = None
+    ) -> Effects:
+        """The original as on the GPU: its Triton kernels interpreted, with its random numbers."""
+        replay = None
+        if self._draws.forward and not self._no_replay and seed is None:
+            replay = Replay(self._draws.forward)
+
+        @contextmanager
+        def around() -> Iterator[None]:
+            with ExitStack() as stack:
+                stack.enter_context(calling.grad_mode(self._program.contract))
+                stack.enter_context(calling.autocast_of_device(self._regions))
+                users = users_kernels(self._graphs, self._sources, self._session)
+                stack.enter_context(users)
+                for mode in modes:
+                    stack.enter_context(mode)
+                if replay is not None:
+                    stack.enter_context(replay)
+                yield
+
+        found = replace(self._judged, around=around).run(self._original, seed)
+        if replay is not None and not replay.is_whole:
+            raise DrawsDifferError("it draws fewer than the graph does")
+        return found
+
+    def _run_in_double(self) -> tuple[Effects | None, dict[str, torch.Tensor | None]]:
+        """The original once more, and its values in double precision where it has them."""
+        mode = DoublePrecision()
+        try:
+            wide = self._run_original(mode)
+        except (RuntimeError, TypeError, NotImplementedError, DrawsDifferError):
+            return None, {}  # code that looks at what tensors are may refuse the mode
+        return wide, {p.name: mode.exact(p.expected) for p in pairs(self._judged, wide, wide, True)}
+
+    def _run_without_autocast(
+        self, function: Callable[..., Any], mode: AbstractContextManager[Any] = _NOTHING
+    ) -> Effects:
         """Graphs have their casts already, those of the device."""
-        with torch.autocast("cpu", enabled=False):
-            return outcomes.run(function, self._inputs)
+        with torch.autocast("cpu", enabled=False), mode:
+            return self._subject.run(function)
+
+    def _graph_run(self) -> Effects | None:
+        """What the captured graph gives, once; None where it cannot be run here."""
+        if self._of_graph is None and self._graphs:
+            with suppress(UsageError):
+                self._of_graph = self._run_without_autocast(self._captured())
+        return self._of_graph
 
     def _rows(
-        self, expected: outcomes.Outcome, actual: outcomes.Outcome, *, is_original: bool
+        self, expected: Effects, actual: Effects, exact: Mapping[str, torch.Tensor | None]
     ) -> tuple[Comparison, ...]:
+        rows = self._compared(expected, actual, exact)
+        rows += [_masks_differ(*two) for two in self._draws.differing()]
+        if self._no_replay and any(row.verdict == "failed" for row in rows):
+            rows = self._without_chance(rows, expected, actual)
+        return tuple(rows)
+
+    def _compared(
+        self, expected: Effects, actual: Effects, exact: Mapping[str, torch.Tensor | None]
+    ) -> list[Comparison]:
+        """The leaves of two runs, those that differ with the opinion of double precision."""
         question = self._question
-        sides = list(outcomes.pairs(self._inputs, expected, actual))
-        rows = [
-            outcomes.compared(pair, question.tolerance, float64=question.float64) for pair in sides
+        as_dtype = self._regions.dtype
+        rounded = outcomes.Rounded(question.tolerance, question.float64, as_dtype)
+        maker = RowMaker(rounded, compare_objects)
+        sides = [
+            pair if exact.get(pair.name) is None else replace(pair, expected=exact[pair.name])
+            for pair in pairs(self._judged, expected, actual)
+            if pair.name != TORCH_RANDOM  # a GPU has another generator
         ]
-        if all(row.ok for row in rows) or not is_original or not self._graphs:
-            return tuple(rows)
-        try:
-            wide = self._run_without_autocast(self._captured(float64=True))
-        except UsageError:  # there is no second opinion
-            return tuple(rows)
-        exact = {name: value for name, _, value in outcomes.pairs(self._inputs, expected, wide)}
-        return tuple(
-            row if row.ok else checking.settled(row, pair, exact.get(pair[0]))
+        rows = maker.rows(sides)
+        if question.float64 or all(row.verdict != "failed" for row in rows):
+            return rows
+        _, wide = self._run_in_double()
+        return [
+            settled(row, (row.leaf, _as(pair.expected, pair.actual), pair.actual),
+                    wide.get(row.leaf))
+            if row.verdict == "failed" else row
             for row, pair in zip(rows, sides, strict=True)
-        )
+        ]  # fmt: skip
+
+    def _without_chance(
+        self, rows: list[Comparison], expected: Effects, actual: Effects
+    ) -> list[Comparison]:
+        """What another seed changes in the original is compared with the captured graph alone."""
+        other = self._compared(expected, self._run_original(seed=_OTHER_SEED), {})
+        by_chance = {row.leaf for row in other if row.verdict == "failed"}
+        graph = self._graph_run()
+        if graph is None:
+            wrong = set()
+        else:
+            wrong = {r.leaf for r in self._compared(graph, actual, {}) if r.verdict == "failed"}
+        why = _BY_CHANCE.format(self._no_replay)
+        return [
+            not_checked(row.leaf, why)
+            if row.verdict == "failed" and row.leaf in by_chance and row.leaf not in wrong
+            else row
+            for row in rows
+        ]
+
+    def _cause(self, rows: Sequence[Comparison], expected: Effects) -> str:
+        """Where a difference comes from, in two sentences: the captured graph is asked."""
+        wrong = {row.leaf for row in rows if row.verdict == "failed"}
+        if not wrong:
+            return ""
+        if any(self._draws.differing()):
+            return (
+                "Kernels of the forward and of the backward program draw other random numbers for "
+                "one operator of the graph: the code generation is wrong. "
+                "options={'fallback_random': True} draws them once."
+            )
+        graph = self._graph_run()
+        if graph is None:
+            return "Which stage is wrong was not judged: the captured graph cannot be run here."
+        found = {r.leaf for r in self._compared(expected, graph, {}) if r.verdict == "failed"}
+        return stage_of(self._name(), wrong, found, [r for c in self._checkers for r in c.rows])
 
     def _verification(
-        self, name: str, rows: tuple[Comparison, ...], stopped: Sequence[KernelComparison] = ()
+        self,
+        rows: tuple[Comparison, ...],
+        stopped: Sequence[KernelComparison] = (),
+        cause: str = "",
     ) -> Verification:
         kernels = [row for checker in self._checkers for row in checker.rows]
         configs = ", ".join(f"{k} ({v})" for k, v in self._session.configs.items() if v)
         ran = (f"One configuration of each kernel was run: {configs}.",) if configs else ()
         lost = () if self._graphs else (_NO_GRAPH.format(self._program.no_graphs),)
-        return Verification(
-            rows, name, (*kernels, *stopped), (NOT_MODELLED, *self._notes, *ran, *lost)
-        )
+        dtype = str(self._regions.dtype).removeprefix("torch.")
+        casts = tuple(_AUTOCAST[kind].format(dtype) for kind in self._regions.devices)
+        notes = (NOT_MODELLED, *casts, *ran, *lost)
+        return Verification(rows, self._name(), (*kernels, *stopped), notes, cause)
 
-    def _reference(self) -> tuple[str, Callable[..., Any]]:
-        """A name for the reference, and what is called."""
-        question, callee = self._question, self._callee
-        if question.reference is not None:
-            found = question.reference
-            return getattr(found, "__name__", type(found).__name__), found
-        targets = set().union(*(graph.targets for graph in self._graphs))
-        why = (
-            "float64" if question.float64
-            else "the same seeds" if targets & set(RANDOM)
-            else "its Triton kernels interpreted" if any(g.kernels for g in self._graphs)
-            else None
-        )  # fmt: skip
-        return (callee.name, self._eager) if why is None else self._graph_as_reference(why)
-
-    def _graph_as_reference(self, why: str) -> tuple[str, Callable[..., Any]]:
+    def _name(self) -> str:
+        """The reference, and what was done to it."""
+        given = self._question.reference
         name = self._callee.name
-        if not self._graphs:
-            raise UsageError(
-                f"{name} has to be compared with its captured graph ({why}), which was not kept "
-                f"({self._program.no_graphs}). Pass another: verify(x, args, reference=function)."
-            )
-        return f"the captured graph of {name} ({why})", self._captured(
-            float64=self._question.float64
-        )
+        if given is not None:
+            name = getattr(given, "__name__", type(given).__name__)
+        regions = " and ".join(self._regions.devices)
+        how = [
+            "float64" if self._question.float64 else "",
+            "the same seeds" if self._draws.forward and not self._no_replay else "",
+            f"autocast for {regions}" if regions else "",
+        ]
+        said = ", ".join(filter(None, how))
+        return f"{name} ({said})" if said else name
 
-    def _captured(self, *, float64: bool) -> Callable[..., Any]:
+    def _captured(self) -> Callable[..., Any]:
         """The function with its captured graphs in place of the generated programs."""
 
         def start(compiled: Any, is_backward: bool) -> calling.GraphCall:
             graph = self._graph(is_backward)
             if graph is None:
                 raise UsageError("The captured graph of the program was not kept.")
-            runner = self._runner(compiled, float64=float64)
+            runner = self._runner(compiled, float64=False, draws=self._draws)
 
             def call(inputs: list[Any]) -> Any:
                 given = list(inputs)
@@ -218,7 +377,7 @@ class _Verifier:
 
         return self._callable(start)
 
-    def _runner(self, compiled: Any, *, float64: bool) -> GraphRunner:
+    def _runner(self, compiled: Any, *, float64: bool, draws: Draws | None = None) -> GraphRunner:
         sources = kernel_sources(compiled.source_code)
 
         def launch(graph: CapturedGraph, kwargs: Mapping[str, Any]) -> None:
@@ -227,7 +386,10 @@ class _Verifier:
             x, y, z, *_ = (*map(int, kwargs["grid"][0]), 1, 1)
             made.run_on((x, y, z), {**kernel.constants, **kwargs["kwargs"]})
 
-        return GraphRunner(float64=float64, launch=launch, drawing=drawing_of(compiled.source_code))
+        return GraphRunner(
+            float64=float64, launch=launch, drawing=drawing_of(compiled.source_code),
+            on_draw=None if draws is None else draws.note,
+        )  # fmt: skip
 
     def _eager(self, *args: Any, **kwargs: Any) -> Any:
         return self._callee.entry(*args, **kwargs)
@@ -238,6 +400,7 @@ class _Verifier:
 
     def _start(self, graph: Any, is_backward: bool) -> calling.GraphCall:
         source, edit = graph.source_code, self._question.edit
+        self._sources.update(kernel_sources(source))
         if edit is not None:
             source = edit(PROGRAMS[is_backward], source)
         module = on_cpu(source, graph.cache_key, self._session, calling.constants_of(graph))
@@ -291,12 +454,61 @@ class _Verifier:
         )
 
 
+def stage_of(
+    name: str,
+    wrong: Collection[str],
+    of_graph: Collection[str],
+    kernels: Sequence[KernelComparison],
+) -> str:
+    """Two sentences: which stage made a difference, and what was not judged.
+
+    `of_graph` are the leaves in which the captured graph differs from the original.
+    """
+    shared = [leaf for leaf in wrong if leaf in of_graph]
+    if shared:
+        compared = (
+            "The kernels were compared with that graph only, not with the original."
+            if kernels
+            else "The kernels were not compared one by one."
+        )
+        return (
+            f"The captured graph differs from {name} as well (in {', '.join(sorted(shared))}): the "
+            "capture, a pass over the graph, or a value that was compiled in and has changed since "
+            f"is wrong, not the code generation. {compared}"
+        )
+    failed = next((row.kernel for row in kernels if row.verdict == "failed"), None)
+    where = (
+        f"The first wrong kernel is {failed}." if failed
+        else "Every kernel that was compared agrees with it, so what is around them is wrong."
+        if kernels
+        else "Verify with per_kernel=True to have the first wrong kernel named."
+    )  # fmt: skip
+    return f"The captured graph agrees with {name}, so the code generation is wrong. {where}"
+
+
+def _masks_differ(once: Draw, again: Draw) -> Comparison:
+    share = float((once.value.reshape(-1) != again.value.reshape(-1)).double().mean())
+    return failed_row(
+        f"random numbers of {again.node}",
+        "the backward program draws others from the same seed than the forward program "
+        f"({share:.0%} of them differ): the gradients belong to another mask",
+    )
+
+
+def _as(expected: Any, actual: Any) -> Any:
+    """What was expected, in the dtype of what came."""
+    both = (expected, actual)
+    if all(isinstance(part, torch.Tensor) and part.is_floating_point() for part in both):
+        return expected.to(actual.dtype)
+    return expected
+
+
 @contextmanager
 def _said(what: str, cure: str) -> Iterator[None]:
     """Raise `UsageError` for what a library, or the user's code, raises on the CPU."""
     try:
         yield
-    except (WorkbenchError, KernelFailed):
+    except (WorkbenchError, KernelFailed, DrawsDifferError):
         raise
     except Exception as error:
         words = str(error).strip().partition("\n")[0].partition(". ")[0] or type(error).__name__

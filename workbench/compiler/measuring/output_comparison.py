@@ -87,18 +87,35 @@ class Verification:
     """Whether the compiled code and the original agree, leaf by leaf.
 
     `kernels` are compared when it was asked for; `notes` say what a run on the CPU cannot show.
+    `cause` says of a difference which stage made it, and what was not judged.
     """
 
     rows: tuple[Comparison, ...]
     reference: str
     kernels: tuple[KernelComparison, ...] = ()
     notes: tuple[str, ...] = ()
+    cause: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The word "failed" where a leaf or kernel differs, "passed" where every leaf was compared.
+
+        "not checked" is what there was nothing to compare with, or not for every leaf.
+        """
+        rows = {row.verdict for row in self.rows}
+        kernels = {row.verdict for row in self.kernels}
+        if "failed" in rows | kernels:
+            return "failed"
+        is_compared = rows == {"passed"} and (not kernels or "passed" in kernels)
+        return "passed" if is_compared else "not checked"
 
     @property
     def ok(self) -> bool:
-        """Whether leaves were compared (and kernels, where it was asked for) and none differs."""
-        parts = (self.rows, self.kernels) if self.kernels else (self.rows,)
-        return all(_agrees(rows) for rows in parts)
+        """Whether every leaf was compared (and kernels, where it was asked for) and none differs.
+
+        What was not checked is never ok: `unchecked` lists it.
+        """
+        return self.verdict == "passed"
 
     @property
     def wrong_kernel(self) -> str | None:
@@ -107,7 +124,12 @@ class Verification:
 
     @property
     def unchecked(self) -> Mapping[str, str]:
-        """The kernels and library calls with a value that was not checked, and why."""
+        """The leaves, kernels and library calls with a value that was not checked, and why."""
+        leaves = {row.leaf: row.reason for row in self.rows if row.verdict == "not checked"}
+        return leaves | self._unchecked_kernels
+
+    @property
+    def _unchecked_kernels(self) -> dict[str, str]:
         return {row.kernel: row.reason for row in self.kernels if row.verdict == "not checked"}
 
     table = FormerTable()
@@ -117,9 +139,10 @@ class Verification:
     def frame(self, name: str = "leaves") -> pandas.DataFrame:
         """The `leaves` or the `kernels` as a DataFrame, with errors and tolerances.
 
-        A row of `leaves` is an output (or an input that was written to), one of `kernels` a value
-        that a kernel or library call gave, in the order of the program. The `verdict` is "passed",
-        "failed" or "not checked", with the `reason`. Raises `UsageError` for another name.
+        A row of `leaves` is an output, or an input, a value of a module or a gradient that the call
+        changed, one of `kernels` a value that a kernel or library call gave, in the order of the
+        program. The `verdict` is "passed", "failed" or "not checked", with the `reason`. Raises
+        `UsageError` for another name.
         """
         if name == "leaves":
             found = presenter().rows_frame(self.rows, Comparison)
@@ -130,29 +153,58 @@ class Verification:
         # "note" is what version 0.1.0 calls the reason
         return found.assign(ok=found["verdict"] == "passed", note=found["reason"])
 
+    @property
+    def sentence(self) -> str:
+        """The verdict, what was not checked, and the cause of a difference."""
+        by_reason: dict[str, list[str]] = {}
+        for name, why in self.unchecked.items():
+            by_reason.setdefault(why, []).append(name)
+        lost = "; ".join(f"{', '.join(names)}: {why}" for why, names in by_reason.items())
+        parts = [f"{self._summary}.", f"Not checked: {lost}." if lost else "", self.cause]
+        return " ".join(filter(None, parts))
+
     def __repr__(self) -> str:
         """A short stable summary."""
+        return f"Verification({self._summary})"
+
+    @property
+    def _summary(self) -> str:
         wrong = [row.leaf for row in self.rows if row.verdict == "failed"]
         if self.wrong_kernel is not None:
             wrong.insert(0, f"kernel {self.wrong_kernel}")
-        verdict = (
-            "ok" if self.ok
-            else f"differs in {', '.join(wrong)}" if wrong
-            else "nothing was checked"
-        )  # fmt: skip
         known = sum(row.verdict != "not checked" for row in self.rows)
+        verdict = (
+            f"differs in {', '.join(wrong)}" if wrong
+            else "ok" if self.ok
+            else "nothing was checked" if not known or not self.rows or not self._has_kernels
+            else "not all was checked"
+        )  # fmt: skip
         count = "1 leaf" if len(self.rows) == 1 else f"{len(self.rows) or 'no'} leaves"
         leaves_checked = count if known == len(self.rows) else f"{known} of {count} checked"
-        names = {row.kernel for row in self.kernels}
-        done = f"{len(names) - len(self.unchecked)} of {plural(len(names), 'kernel')} checked"
         notes = f", {plural(len(self.notes), 'note')}" if self.notes else ""
-        parts = f"{verdict}, {leaves_checked}{f', {done}' if names else ''}"
-        return f"Verification({parts} against {self.reference}{notes})"
+        parts = f"{verdict}, {leaves_checked}{self._kernels_said(wrong)}"
+        return f"{parts} against {self.reference}{notes}"
+
+    @property
+    def _has_kernels(self) -> bool:
+        return not self.kernels or any(row.verdict == "passed" for row in self.kernels)
+
+    def _kernels_said(self, wrong: Sequence[str]) -> str:
+        """How many kernels were compared; with the graph, whose own faults they share."""
+        names = {row.kernel for row in self.kernels}
+        if not names:
+            return ""
+        done = len(names) - len(self._unchecked_kernels)
+        count = f"{done} of {plural(len(names), 'kernel')}"
+        if wrong and self.wrong_kernel is None:
+            agree = "agrees" if len(names) == 1 else "agree"
+            return f", {count} {agree} with the captured graph, which was not judged by it,"
+        return f", {count} checked"
 
 
-def _agrees(rows: Sequence[Comparison] | Sequence[KernelComparison]) -> bool:
-    verdicts = {row.verdict for row in rows}
-    return "passed" in verdicts and "failed" not in verdicts
+def not_checked(leaf: str, reason: str) -> Comparison:
+    """A leaf that there is nothing to compare with, and why."""
+    return Comparison(leaf, "", (), nan, nan, nan, nan, "not checked", reason)
 
 
 def largest_error(rows: Sequence[Comparison]) -> float | None:
@@ -177,10 +229,10 @@ def compare(
         if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
             yield compare_tensors(shown, left, right, rtol, atol)
         else:
-            yield _compare_objects(shown, left, right)
+            yield compare_objects(shown, left, right)
 
 
-def _compare_objects(name: str, left: Any, right: Any) -> Comparison:
+def compare_objects(name: str, left: Any, right: Any) -> Comparison:
     """Compare what is no tensor by its own ==; a NaN agrees with a NaN."""
     kind = type(left)
     if kind is type(right) and not has_equality(left) and left is not right:
@@ -194,12 +246,20 @@ def _compare_objects(name: str, left: Any, right: Any) -> Comparison:
 
 
 def compare_tensors(
-    name: str, left: torch.Tensor, right: torch.Tensor, rtol: float | None, atol: float | None
+    name: str,
+    left: torch.Tensor,
+    right: torch.Tensor,
+    rtol: float | None,
+    atol: float | None,
+    scale: float = 1.0,
 ) -> Comparison:
-    """Compare two tensors; the tolerance is that of the first one's dtype unless it is given."""
+    """Compare two tensors; the tolerance is that of the first one's dtype unless it is given.
+
+    An atol that is not given is that of the dtype times `scale`.
+    """
     dtype, shape = str(left.dtype).removeprefix("torch."), tuple(left.shape)
     default = TOLERANCES.get(left.dtype, (0.0, 0.0))
-    limits = (default[0] if rtol is None else rtol, default[1] if atol is None else atol)
+    limits = (default[0] if rtol is None else rtol, default[1] * scale if atol is None else atol)
     if _kind(left) != _kind(right):
         reason = f"expected {_words(left)}, got {_words(right)}"
         return Comparison(name, dtype, shape, inf, inf, *limits, "failed", reason)
@@ -212,12 +272,26 @@ def compare_tensors(
         same = left == right
         error = error.clamp_min(1.0)
     error = error.masked_fill(same, 0.0)
-    relative = error / a.abs().clamp_min(torch.finfo(torch.float64).tiny)
     worst = float(error.max()) if error.numel() else 0.0
-    worst_relative = float(relative.max()) if error.numel() else 0.0
+    worst_relative = _largest_relative(error, a.abs(), left.dtype)
     ok = bool((error <= limits[1] + limits[0] * a.abs().nan_to_num()).all())
     verdict: Verdict = "passed" if ok else "failed"
     return Comparison(name, dtype, shape, worst, worst_relative, *limits, verdict)
+
+
+def _largest_relative(error: torch.Tensor, size: torch.Tensor, dtype: torch.dtype) -> float:
+    """The largest error beside what was expected there; NaN where that is zero, as next to it.
+
+    A value below the last digit of the largest one is a zero that was rounded.
+    """
+    if not bool((error != 0).any()):
+        return 0.0
+    finite = size[size.isfinite()]
+    is_float = dtype.is_floating_point or dtype.is_complex
+    digit = torch.finfo(dtype).eps if is_float else 0.0
+    least = digit * float(finite.max()) if finite.numel() else 0.0
+    known = (size > least) & (error != 0)
+    return float((error / size)[known].max()) if bool(known.any()) else nan
 
 
 def _kind(tensor: torch.Tensor) -> tuple[object, ...]:

@@ -1,0 +1,130 @@
+"""A program for a virtual GPU is held to its original, run now; the graph only says where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+import workbench as wb
+from tests.compiler.interpreter.programs import compiled_case, verified
+from workbench.compiler.interpreter.session import Interpreter
+from workbench.compiler.virtual_gpu.client import CrossCompiler
+
+X = torch.randn(8, 16)
+
+
+class Settings:
+    factor = 2.0
+
+
+def scaled(x: Tensor) -> Tensor:
+    return x * Settings.factor
+
+
+def noisy(x: Tensor) -> Tensor:
+    return F.dropout(x * Settings.factor, 0.3, True)
+
+
+@pytest.fixture
+def factor(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    return lambda value: monkeypatch.setattr(Settings, "factor", value)
+
+
+@pytest.mark.parametrize("function", [scaled, noisy])
+@pytest.mark.parametrize("per_kernel", [False, True])
+def test_a_value_that_changed_is_refused_or_found(
+    function: Callable[[Tensor], Tensor], per_kernel: bool, factor: Callable[[float], None]
+) -> None:
+    compiled = wb.aot_compile(function, (X,), target="h100")
+    assert wb.verify(compiled, (X,), per_kernel=per_kernel).ok
+    factor(5.0)
+    with pytest.raises(wb.ContractError, match=r"compiled with 2\.0, now 5\.0"):
+        wb.verify(compiled, (X,), per_kernel=per_kernel)
+
+
+def test_a_graph_that_is_wrong_is_found_and_named() -> None:
+    """What the graph was made from has changed, in a way that no guard sees."""
+    table = {"factor": [2.0]}
+
+    def fn(x: Tensor) -> Tensor:
+        return x * table["factor"][0]
+
+    x = X.clone().requires_grad_()
+    compiled = wb.aot_compile(fn, (x,), target="h100")
+    found = wb.verify(compiled, (x,), reference=lambda x: x * 5.0, per_kernel=True)
+    assert [row.verdict for row in found.rows] == ["failed", "failed"]
+    assert found.wrong_kernel is None
+    assert "not the code generation" in found.cause
+    assert "compared with that graph only" in found.cause
+    assert "agrees with the captured graph, which was not judged" in repr(found)
+
+
+def test_a_wrong_kernel_is_the_code_generation(
+    worker: CrossCompiler, interpreter: Interpreter
+) -> None:
+    compiled, args = compiled_case("layer_norm", worker)
+
+    def edit(name: str, source: str) -> str:
+        return source.replace("1e-05", "1e-01")
+
+    found = verified(compiled, args, interpreter, edit=edit)
+    assert not found.ok
+    assert "so the code generation is wrong" in found.cause
+
+
+def test_another_call_is_refused_as_on_the_host() -> None:
+    compiled = wb.aot_compile(scaled, (X,), target="h100")
+    for x in (X[:4], X.double(), X.t().contiguous().t()):
+        with pytest.raises(wb.ContractError, match="does not fit what scaled was compiled for"):
+            compiled.verify(x)
+    module = nn.BatchNorm1d(16).train()
+    compiled = wb.aot_compile(module, (X,), target="h100")
+    assert compiled.verify(X).ok
+    module.eval()
+    with pytest.raises(wb.ContractError, match="eval mode"):
+        compiled.verify(X)
+
+
+def again(x: Tensor) -> Tensor:
+    return F.dropout(x.transpose(1, 2).contiguous(), 0.5, True).transpose(1, 2)
+
+
+def test_masks_of_forward_and_backward_are_compared() -> None:
+    x = torch.randn(4, 8, 6, requires_grad=True)
+    compiled = wb.aot_compile(
+        lambda x: checkpoint(again, x, use_reentrant=False), (x,), target="h100"
+    )
+    found = compiled.verify(x)
+    wrong = {row.leaf: row.reason for row in found.rows if row.verdict == "failed"}
+    if wrong:  # of torch 2.13: the forward kernel takes all four numbers of a draw
+        assert list(wrong) == [
+            "gradient of call[0][0]", "random numbers of inductor_random_default",
+        ]  # fmt: skip
+        assert "the gradients belong to another mask" in wrong[list(wrong)[1]]
+        assert "draw other random numbers" in found.cause
+    same = wb.aot_compile(
+        lambda x: checkpoint(lambda x: F.dropout(x, 0.5, True), x, use_reentrant=False),
+        (x,),
+        target="h100",
+    )
+    assert same.verify(x).ok
+
+
+def test_the_original_gets_the_random_numbers_of_the_program() -> None:
+    def draws(x: Tensor) -> Tensor:
+        kept = F.dropout(x, 0.1, True)
+        some = torch.bernoulli(torch.sigmoid(kept)) + torch.rand_like(kept)
+        more = torch.empty_like(x).uniform_(-1, 1) + torch.empty_like(x).normal_(1, 2)
+        return kept * some + more * torch.randint(0, 5, (16,), device=x.device)
+
+    x = X.clone().requires_grad_()
+    compiled = wb.aot_compile(draws, (x,), target="h100")
+    found = compiled.verify(x)
+    assert found.ok
+    assert found.reference.endswith("draws (the same seeds)")
+    assert not wb.verify(compiled, (x,), reference=lambda x: draws(x) * 1.1).ok

@@ -1,0 +1,250 @@
+"""The random numbers of a program, and the original run with them in place of its own.
+
+A GPU draws other numbers from a seed than the CPU. The captured graph says which the program
+draws; the original, whose own operators are called as well, gets them in the same order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.interpreter.device_operators import RANDOM
+from workbench.compiler.virtual_gpu.captured import CapturedGraph
+from workbench.compiler.virtual_gpu.captured_nodes import CapturedNode, NodeRef, OperatorRef
+
+_OPERATOR: Any = tp.OPS.get().OpOverload
+_PREFIX = "prims.inductor_"
+_SEEDS = frozenset({"seed", "seeds", "lookup_seed"})
+_SEED_NODES = ("prims.inductor_seeds.default", "prims.inductor_seed.default")
+_CASTS = ("prims.convert_element_type.default", "aten._to_copy.default")
+_COMPARED = {"aten.gt.Scalar": "gt", "aten.lt.Scalar": "lt"}
+
+
+class DrawsDifferError(Exception):
+    """The original draws other random numbers than its graph, and which."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Numbers that one node of a graph draws.
+
+    `kind` is "rand", "randn", "randint" or the name of an operator; `seed` that of a node which has
+    one. `keeps` says how a mask is made of them: ("gt" or "lt", the number, the dtype).
+    """
+
+    node: str
+    kind: str
+    value: torch.Tensor
+    seed: int | None = None
+    keeps: tuple[str, float, torch.dtype] | None = None
+
+
+@dataclass
+class Draws:
+    """Those of the forward graph in order, and those of the backward graph."""
+
+    forward: list[Draw] = field(default_factory=list)
+    backward: list[Draw] = field(default_factory=list)
+    seeds: list[torch.Tensor] = field(default_factory=list)
+
+    def note(self, graph: CapturedGraph, node: CapturedNode, args: Any, value: Any) -> None:
+        """Keep what a node has drawn; what is no random number is passed over."""
+        if not isinstance(value, torch.Tensor):
+            return
+        if isinstance(node.target, OperatorRef) and node.target.name in _SEED_NODES:
+            self.seeds.append(value.clone().reshape(-1))
+        kind = kind_of(node, args)
+        if kind is None:
+            return
+        given = [int(a) for a in args if isinstance(a, torch.Tensor) and a.dtype == torch.int64]
+        seed = given[0] if given and node.target.name.startswith(_PREFIX) else None
+        made = Draw(node.name, kind, value.clone(), seed, _use_of(graph, node.name))
+        (self.backward if graph.is_backward else self.forward).append(made)
+
+    @property
+    def by_library(self) -> list[Draw]:
+        """What operators of a library draw, which have no seed of the program."""
+        return [draw for draw in (*self.forward, *self.backward) if draw.seed is None]
+
+    def differing(self) -> Iterator[tuple[Draw, Draw]]:
+        """What is drawn again in the backward program from a seed of the forward, and differs."""
+        first = {(d.seed, d.kind): d for d in self.forward if d.seed is not None}
+        for again in self.backward:
+            once = first.get((again.seed, again.kind)) if again.seed is not None else None
+            if once is not None and _are_other(once.value, again.value):
+                yield once, again
+
+
+def _are_other(one: torch.Tensor, other: torch.Tensor) -> bool:
+    is_as_long = one.numel() == other.numel()
+    return is_as_long and not torch.equal(one.reshape(-1), other.reshape(-1))
+
+
+def kind_of(node: CapturedNode, args: Any = ()) -> str | None:
+    """What a node draws, or None."""
+    if node.op != "call_function" or not isinstance(node.target, OperatorRef):
+        return None
+    name = node.target.name
+    if name in RANDOM:
+        own = name.removeprefix(_PREFIX).partition(".")[0]
+        if own in _SEEDS:
+            return None
+        return str(args[2]) if own == "random" and len(args) > 2 else own
+    parts = name.split(".")
+    found: Any = torch.ops
+    for part in parts:
+        found = getattr(found, part, None)
+    tags = getattr(found, "tags", ())
+    return _base(parts[1]) if torch.Tag.nondeterministic_seeded in tags else None
+
+
+def draws_of(graphs: tuple[CapturedGraph, ...]) -> bool:
+    """Whether graphs draw random numbers."""
+    return any(
+        kind_of(node, node.args) is not None for graph in graphs for node in graph.nodes
+    ) or any(draws_of(tuple(graph.parts.values())) for graph in graphs if graph.parts)
+
+
+def _base(name: str) -> str:
+    return name.removesuffix("_").removesuffix("_functional").removesuffix("_like")
+
+
+def _use_of(graph: CapturedGraph, name: str) -> tuple[str, float, torch.dtype] | None:
+    """How the numbers of a node become a mask."""
+    dtype = torch.float32
+    for node in graph.nodes:
+        if (
+            not isinstance(node.target, OperatorRef)
+            or not node.args
+            or not isinstance(node.args, tuple)
+        ):
+            continue
+        if node.args[0] != NodeRef(name):
+            continue
+        if node.target.name in _CASTS:
+            name, dtype = node.name, node.kwargs.get("dtype") or node.args[1]
+        elif node.target.name in _COMPARED and isinstance(node.args[1], int | float):
+            return _COMPARED[node.target.name], float(node.args[1]), dtype
+    return None
+
+
+class Replay(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
+    """Gives every random operator the numbers that the program draws.
+
+    The state of the generator tells the draws apart: what is computed once more from the same
+    state, as in a checkpoint, gets the same numbers. Raises `DrawsDifferError` for an operator
+    whose numbers are not there.
+    """
+
+    def __init__(self, draws: list[Draw]):
+        super().__init__()
+        self._draws = draws
+        self._numbers: dict[str, int] = {}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every draw was asked for."""
+        return len(self._numbers) == len(self._draws)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if not isinstance(func, _OPERATOR) or not _draws(func, kwargs):
+            return func(*args, **kwargs)
+        state = hashlib.sha256(torch.random.get_rng_state().numpy().tobytes()).hexdigest()
+        found = func(*args, **kwargs)  # moves the generator on
+        if hashlib.sha256(torch.random.get_rng_state().numpy().tobytes()).hexdigest() == state:
+            return found  # nothing was drawn
+        number = self._numbers.setdefault(state, len(self._numbers))
+        if number >= len(self._draws):
+            raise DrawsDifferError(f"{func} draws, and the graph has no more numbers")
+        return _with(self._draws[number], func, args, kwargs, found)
+
+
+class AsDrawn(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
+    """Gives the random operators of a library in a program what they drew in its graph.
+
+    A program calls them in an order of its own, on the CPU from one generator with the seeds.
+    """
+
+    def __init__(self, draws: Draws):
+        super().__init__()
+        self._left = list(draws.by_library)
+        self._seeds = list(draws.seeds)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        found = func(*args, **kwargs)
+        if not isinstance(func, _OPERATOR) or not _draws(func, kwargs):
+            return found
+        base = _base(func._schema.name.partition("::")[2])
+        whole = found[0] if isinstance(found, tuple) else found
+        if not isinstance(whole, torch.Tensor):
+            return found
+        if base == "randint" and args[0] == torch.iinfo(torch.int64).min and self._seeds:
+            whole.copy_(self._seeds.pop(0).reshape(whole.shape))
+            return found
+        for draw in self._left:
+            if (draw.kind, draw.value.shape) == (base, whole.shape):
+                self._left = [one for one in self._left if one is not draw]
+                whole.copy_(draw.value)
+                break
+        return found
+
+
+def _draws(func: Any, kwargs: Mapping[str, Any]) -> bool:
+    return torch.Tag.nondeterministic_seeded in func.tags and kwargs.get("generator") is None
+
+
+def _with(draw: Draw, func: Any, args: Any, kwargs: Mapping[str, Any], found: Any) -> Any:
+    """The result of an operator with the numbers of a draw."""
+    base = _base(func._schema.name.partition("::")[2])
+    whole = found[0] if isinstance(found, tuple) else found
+    if not isinstance(whole, torch.Tensor) or whole.numel() != draw.value.numel():
+        raise DrawsDifferError(f"{func} draws as many numbers as {draw.node} does not")
+    given = draw.value.reshape(whole.shape)
+    if base == "native_dropout" and draw.kind == "rand":
+        keep, scale = _kept(draw, given, 1 - float(args[1])), 1 / (1 - float(args[1]))
+        return (args[0] * keep) * scale, keep
+    numbers = _numbers(draw, func, given, args, kwargs)
+    if func._schema.is_mutable:
+        return found.copy_(numbers.to(found.dtype))
+    return numbers.to(whole.dtype)
+
+
+def _numbers(draw: Draw, func: Any, given: torch.Tensor, args: Any, named: Any) -> torch.Tensor:
+    base = _base(func._schema.name.partition("::")[2])
+    if base == "bernoulli" and draw.kind == "rand":
+        default = 0.5 if func._schema.is_mutable else args[0]  # bernoulli(x) has its chances in x
+        chance = args[1] if len(args) > 1 else named.get("p", default)
+        return _kept(draw, given, chance)
+    if base == draw.kind or (base, draw.kind) == ("random", "randint"):
+        return given
+    if base == "uniform" and draw.kind == "rand":
+        low, high = (*args[1:], *(0.0, 1.0)[len(args[1:]) :])[:2]
+        scaled: torch.Tensor = given * (high - low) + low
+        return scaled
+    if base == "normal" and draw.kind == "randn":
+        mean, deviation = (*args[1:], *(0.0, 1.0)[len(args[1:]) :])[:2]
+        shifted: torch.Tensor = given * deviation + mean
+        return shifted
+    raise DrawsDifferError(f"{base} is drawn where the graph draws {draw.kind}")
+
+
+def _kept(draw: Draw, given: torch.Tensor, chance: Any) -> torch.Tensor:
+    """The mask of what is kept with a chance: of two that are the same, the one of the graph."""
+    if draw.keeps is not None and not isinstance(chance, torch.Tensor):
+        how, limit, dtype = draw.keeps
+        if how == "gt" and abs(1 - limit - float(chance)) < 1e-6:
+            return given.to(dtype) > limit
+    mask: torch.Tensor = given < chance
+    return mask

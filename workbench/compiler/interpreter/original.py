@@ -1,0 +1,91 @@
+"""The original, run on the CPU as on the GPU: Triton kernels of the user by the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from workbench.compiler.internals.patches import ProcessPatches
+from workbench.compiler.interpreter.session import Session
+from workbench.compiler.virtual_gpu.captured import CapturedGraph, UsersKernel
+from workbench.errors import ContractError, UsageError
+
+
+@contextmanager
+def users_kernels(
+    graphs: Sequence[CapturedGraph], sources: Mapping[str, str], session: Session
+) -> Iterator[None]:
+    """Launches of Triton kernels go to the interpreter, as long as this is entered."""
+    known: dict[str, list[UsersKernel]] = {}
+    for graph in graphs:
+        for one in graph.kernels.values():
+            known.setdefault(one.name, []).append(one)
+    if not known:
+        yield
+        return
+    from triton.runtime.jit import KernelInterface
+
+    def at_grid(kernel: Any, grid: Any) -> Any:
+        def launch(*args: Any, **named: Any) -> None:
+            _launch(kernel, grid, args, named, known, sources, session)
+
+        return launch
+
+    with ProcessPatches() as patches:
+        patches.attribute(KernelInterface, "__getitem__", at_grid)
+        yield
+
+
+def _launch(
+    kernel: Any,
+    grid: Any,
+    args: tuple[Any, ...],
+    named: Mapping[str, Any],
+    known: Mapping[str, Sequence[UsersKernel]],
+    sources: Mapping[str, str],
+    session: Session,
+) -> None:
+    function = kernel
+    tuned: dict[str, Any] = {}
+    heuristics: dict[str, Any] = {}
+    while hasattr(function, "configs") or hasattr(function, "values"):
+        if hasattr(function, "configs"):  # of a tuner the first one is run, as in the program
+            tuned = {**function.configs[0].kwargs, **tuned}
+        else:
+            heuristics = {**function.values, **heuristics}
+        function = function.fn
+    name = function.__name__
+    if name not in known or name not in sources:
+        raise UsageError(
+            f"The Triton kernel {name} is not in the program, so it cannot be interpreted here. "
+            "Compile the call again."
+        )
+    _refuse_changed(name, function, sources[name])
+    given = {**dict(zip(function.arg_names, args, strict=False)), **named}
+    given = {arg: value for arg, value in given.items() if arg in function.arg_names}
+    chosen = _constants(known[name], given)
+    meta = {**tuned, **chosen, **given}
+    meta |= {arg: made(meta) for arg, made in heuristics.items()}
+    asked = tuple(grid(meta) if callable(grid) else grid)
+    x, y, z = (int(size) for size in (*asked, 1, 1)[:3])
+    session.unedited(name, sources[name], name).run_on((x, y, z), meta)
+
+
+def _constants(kernels: Sequence[UsersKernel], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the program chose for a kernel, as a tuner does, where the call does not say it."""
+    for kernel in kernels:
+        same = all(given[name] == v for name, v in kernel.constants.items() if name in given)
+        if same:
+            return dict(kernel.constants)
+    return dict(kernels[0].constants)
+
+
+def _refuse_changed(name: str, function: Any, source: str) -> None:
+    """Raise `ContractError` where the kernel is another one than that which was compiled."""
+    now = "".join(str(getattr(function, "src", "")).split())
+    if now and now not in "".join(source.split()):
+        raise ContractError(
+            f"The Triton kernel {name} is not the one that was compiled: its source has changed. "
+            "Compile the call again."
+        )

@@ -1,0 +1,378 @@
+"""Everything that a call gives and changes: outputs, inputs, state, gradients, random numbers.
+
+Two such runs are compared leaf by leaf; what there is nothing to compare with is a row of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.internals.tensor_subclass import mapped
+from workbench.compiler.measuring.call_leaves import copies, held_inputs, leaves_of
+from workbench.compiler.measuring.output_comparison import Comparison, not_checked
+from workbench.compiler.measuring.reachable import (
+    GONE,
+    MOST,
+    UNKNOWN,
+    Change,
+    Place,
+    Reached,
+    Root,
+    Snapshot,
+    reached_by,
+    same_tensor,
+)
+
+_SEED = 20
+TORCH_RANDOM = "random state of torch"
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a run gave, by the names of leaves; `state` are the values that it changed.
+
+    `gradients` is None where none were asked for; None for a tensor means that it has none.
+    `backward` says why the backward pass could not be run, `before` what the state was.
+    """
+
+    output: Any
+    inputs: Any
+    state: Mapping[str, Change]
+    before: Snapshot
+    random: Mapping[str, Any]
+    gradients: Mapping[str, torch.Tensor | None] | None = None
+    backward: str = ""
+
+
+@dataclass(frozen=True)
+class LeafPair:
+    """One leaf of two runs: what was expected and what came, or why they are not compared."""
+
+    name: str
+    expected: Any
+    actual: Any
+    not_checked: str = ""
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is run: a call, on copies of these inputs, and everything that it can write to.
+
+    `held` are the inputs that it reads otherwise, too, and of which it accepts no copy.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    reached: Reached
+    held: tuple[torch.Tensor, ...] = ()
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext
+    gradients: bool = True
+
+    def run(self, function: Callable[..., Any], seed: int | None = None) -> Effects:
+        """Call it on copies; what it changed, and the random state, is put back afterwards."""
+        before = Snapshot.of(self.reached)
+        with random_state():
+            try:
+                return self._effects(function, before, seed)
+            finally:
+                before.restore()
+
+    def _effects(self, function: Callable[..., Any], before: Snapshot, seed: int | None) -> Effects:
+        if seed is not None:
+            _seeded(seed)
+        args, kwargs = copies(self.args, self.kwargs, self.held)
+        with self.around():
+            at_first = _random_now()
+            output = function(*args, **kwargs)
+            drawn = _moved(at_first, _random_now())
+            inputs = _copied_leaves((args, kwargs))
+            state = before.changes()
+            given = _copied_leaves(output)
+            gradients, backward = self._gradients(output, (args, kwargs))
+        return Effects(given, inputs, state, before, drawn, gradients, backward)
+
+    def _gradients(
+        self, output: Any, inputs: Any
+    ) -> tuple[dict[str, torch.Tensor | None] | None, str]:
+        if not (self.gradients and torch.is_grad_enabled()):
+            return None, ""
+        learned = {
+            **{
+                str(path): leaf
+                for path, leaf in leaves(inputs, Path("call"))
+                if isinstance(leaf, torch.Tensor) and leaf.requires_grad and leaf.is_leaf
+            },
+            **self.reached.learned,
+        }
+        try:
+            return gradients_of(output, learned), ""
+        except RuntimeError as error:  # what autograd raises, for a value that was overwritten
+            return None, str(error).partition("\n")[0]
+
+
+def subject_of(
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None,
+    roots: Sequence[Root],
+    places: Mapping[int, Place] | None = None,
+    *,
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    gradients: bool = True,
+) -> Subject:
+    """A call of a function that reaches the roots and the modules among its inputs.
+
+    `places` are those that another subject gave to objects which both reach.
+    """
+    named = dict(kwargs or {})
+    held = held_inputs(function, args, named)
+    among = [
+        (str(path), leaf)
+        for path, leaf in leaves((args, named), Path("call"))
+        if isinstance(leaf, torch.nn.Module)
+    ]
+    reached = reached_by([*roots, *among], places)
+    return Subject(args, named, reached, held, around, gradients)
+
+
+def gradients_of(
+    output: Any, learned: Mapping[str, torch.Tensor]
+) -> dict[str, torch.Tensor | None]:
+    """Gradients of `learned` for an output whose leaves are weighed at random, by their names."""
+    named = [(str(path), leaf) for path, leaf in leaves(output, Path("out"))]
+    dice = torch.Generator().manual_seed(_SEED)
+    results, weights = [], []
+    for _, leaf in named:
+        if not isinstance(leaf, torch.Tensor) or not _is_differentiable(leaf):
+            continue
+        weight = mapped(leaf.detach(), lambda part: _weights(part, dice))
+        if leaf.requires_grad:  # the others draw as well, so that both sides weigh alike
+            results.append(leaf)
+            weights.append(weight)
+    if not results or not learned:
+        return dict.fromkeys(learned)
+    found = torch.autograd.grad(results, list(learned.values()), weights, allow_unused=True)
+    return {n: None if g is None else g.detach() for n, g in zip(learned, found, strict=True)}
+
+
+def _is_differentiable(leaf: torch.Tensor) -> bool:
+    return leaf.is_floating_point() or leaf.is_complex()
+
+
+def _weights(part: torch.Tensor, dice: torch.Generator) -> torch.Tensor:
+    if not _is_differentiable(part):
+        return torch.ones_like(part)
+    return torch.randn(part.shape, generator=dice).to(part.dtype).to(part.device)
+
+
+def pairs(
+    subject: Subject, expected: Effects, actual: Effects, all_inputs: bool = False
+) -> Iterator[LeafPair]:
+    """The leaves of two runs side by side: of inputs and state those that one of them changed.
+
+    With `all_inputs` those that neither changed, too.
+    """
+    yield from _leaf_pairs("output", expected.output, actual.output)
+    given = dict(_renamed("input", leaves_of((subject.args, dict(subject.kwargs)))))
+    for pair in _leaf_pairs("input", expected.inputs, actual.inputs):
+        before = given.get(pair.name)
+        if all_inputs or not (_left(before, pair.expected) and _left(before, pair.actual)):
+            yield pair
+    yield from _state_pairs(expected, actual)
+    yield from _gradient_pairs(expected, actual)
+    yield from _random_pairs(expected, actual)
+    if not (expected.before.reached.is_whole and actual.before.reached.is_whole):
+        why = f"more than {MOST:,} objects are reached: those beyond are not compared"
+        yield LeafPair("state", None, None, not_checked=why)
+
+
+def _state_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
+    for name, change in {**actual.state, **expected.state}.items():
+        left, right = (
+            side.state[name].value if name in side.state else side.before.before(name, change.place)
+            for side in (expected, actual)
+        )
+        if left is UNKNOWN or right is UNKNOWN:
+            whose = "the compiled code" if right is UNKNOWN else "the reference"
+            yield LeafPair(name, left, right, not_checked=f"{whose} does not reach it")
+        elif (left is GONE) != (right is GONE):
+            words = ["removed" if side is GONE else "set" for side in (left, right)]
+            why = f"it is {words[0]} by the original and {words[1]} by the compiled code"
+            yield LeafPair(name, left, right, failure=why)
+        else:
+            yield from _leaf_pairs(name, leaves_of(left), leaves_of(right))
+
+
+def _gradient_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
+    if expected.gradients is None or actual.gradients is None:
+        if expected.backward or actual.backward:
+            yield _without_backward(expected, actual)
+        return
+    for name in {**expected.gradients, **actual.gradients}:
+        shown = f"{GRADIENT}{name}"
+        left, right = expected.gradients.get(name), actual.gradients.get(name)
+        if left is None and right is None:
+            continue
+        if name not in expected.gradients:
+            why = "the reference does not reach it: it has no gradient to compare with"
+            yield LeafPair(shown, left, right, not_checked=why)
+            continue
+        some = left if left is not None else right
+        assert some is not None
+        left, right = (torch.zeros_like(some) if g is None else g for g in (left, right))
+        for (place, one), (_, other) in zip(leaves_of(left), leaves_of(right), strict=True):
+            yield LeafPair(f"{shown}{place.removeprefix('out')}", one, other)
+
+
+def _without_backward(expected: Effects, actual: Effects) -> LeafPair:
+    if expected.backward:
+        why = f"the backward pass of the reference raises: {expected.backward}"
+        return LeafPair("gradients", None, None, not_checked=why)
+    why = f"only the backward pass of the compiled code raises: {actual.backward}"
+    return LeafPair("gradients", None, None, failure=why)
+
+
+def _random_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
+    for name in {**expected.random, **actual.random}:
+        left, right = expected.random.get(name), actual.random.get(name)
+        if left is None or right is None or not np.array_equal(left, right):
+            yield LeafPair(name, left, right)
+
+
+def _leaf_pairs(where: str, expected: Any, actual: Any) -> Iterator[LeafPair]:
+    names = [[name for name, _ in side] for side in (expected, actual)]
+    if names[0] != names[1]:
+        why = f"expected leaves {names[0]}, got {names[1]}"
+        yield LeafPair(where, names[0], names[1], failure=why)
+        return
+    for (name, left), (_, right) in zip(expected, actual, strict=True):
+        yield LeafPair(name.replace("out", where, 1), left, right)
+
+
+def _renamed(where: str, found: Any) -> Iterator[tuple[str, Any]]:
+    for name, leaf in found:
+        yield name.replace("out", where, 1), leaf
+
+
+def _copied_leaves(value: Any) -> Any:
+    """The leaves as they are now: what is put back afterwards may be among them."""
+    return [
+        (name, leaf.clone() if isinstance(leaf, torch.Tensor) else leaf)
+        for name, leaf in leaves_of(value)
+    ]
+
+
+def _left(before: Any, after: Any) -> bool:
+    """Whether an input was left as it was."""
+    if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
+        return same_tensor(before, after)
+    return type(before) is type(after)
+
+
+@contextlib.contextmanager
+def random_state() -> Iterator[None]:
+    """Put the random state of torch, Python and numpy back."""
+    own, of_numpy = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng():
+        try:
+            yield
+        finally:
+            random.setstate(own)
+            np.random.set_state(of_numpy)
+
+
+def _seeded(seed: int) -> None:
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)
+
+
+def _random_now() -> dict[str, Any]:
+    python = random.getstate()
+    numpy: Any = np.random.get_state(legacy=False)
+    return {
+        TORCH_RANDOM: torch.random.get_rng_state().numpy().copy(),
+        "random state of Python": np.array(python[1], dtype=np.uint64),
+        "random state of numpy": np.append(numpy["state"]["key"], numpy["state"]["pos"]),
+    }
+
+
+def _moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The states that a call has moved on."""
+    return {n: state for n, state in after.items() if not np.array_equal(before[n], state)}
+
+
+GRADIENT = "gradient of "
+"""How the names of gradients begin."""
+
+
+def gradient_scale(found: Iterable[LeafPair]) -> float:
+    """The largest root mean square of the gradients that are expected, 1 where they are smaller.
+
+    A gradient that vanishes, as that of a bias before a normalisation, is a sum of terms as large
+    as the other gradients: it is off by their last digits.
+    """
+    sizes = [1.0]
+    for pair in found:
+        value = pair.expected
+        if pair.name.startswith(GRADIENT) and isinstance(value, torch.Tensor) and value.numel():
+            size = float(value.detach().abs().double().square().mean().sqrt())
+            sizes += [size] if math.isfinite(size) else []
+    return max(sizes)
+
+
+@dataclass(frozen=True)
+class RowMaker:
+    """Makes the rows of a comparison.
+
+    `tensors` compares two tensors by their tolerance, the absolute part of which grows with the
+    number that it is given; `random_reason` says why the state of torch's generator cannot be
+    compared.
+    """
+
+    tensors: Callable[[str, torch.Tensor, torch.Tensor, float], Comparison]
+    objects: Callable[[str, Any, Any], Comparison]
+    random_reason: str = ""
+
+    def rows(self, found: Sequence[LeafPair]) -> list[Comparison]:
+        """A row for each pair."""
+        scale = gradient_scale(found)
+        return [self._row(p, scale if p.name.startswith(GRADIENT) else 1.0) for p in found]
+
+    def _row(self, pair: LeafPair, scale: float) -> Comparison:
+        if pair.not_checked:
+            return not_checked(pair.name, pair.not_checked)
+        if pair.failure:
+            return failed_row(pair.name, pair.failure)
+        if pair.name.startswith("random state of"):
+            return self._random(pair)
+        if isinstance(pair.expected, torch.Tensor) and isinstance(pair.actual, torch.Tensor):
+            return self.tensors(pair.name, pair.expected, pair.actual, scale)
+        return self.objects(pair.name, pair.expected, pair.actual)
+
+    def _random(self, pair: LeafPair) -> Comparison:
+        if pair.name == TORCH_RANDOM and self.random_reason:
+            return not_checked(pair.name, self.random_reason)
+        words = (
+            "only the original draws random numbers" if pair.actual is None
+            else "only the compiled code draws random numbers" if pair.expected is None
+            else "the call leaves another random state than the original"
+        )  # fmt: skip
+        return failed_row(pair.name, words)
+
+
+def failed_row(name: str, reason: str) -> Comparison:
+    """A row that differs in another way than by its numbers."""
+    inf = float("inf")
+    return Comparison(name, "", (), inf, inf, 0.0, 0.0, "failed", reason)
