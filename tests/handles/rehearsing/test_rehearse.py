@@ -27,7 +27,7 @@ def test_each_cure_is_captured_again_and_compared(capsys: pytest.CaptureFixture[
     found = wb.rehearse(printing, (torch.ones(3),))
     assert [(cure.kind, cure.verdict) for cure in found.cures] == [
         ("rewrite", "cures"),
-        ("move", "cures"),
+        ("move", "helps"),
         ("explicit", "explicit"),
     ]
     assert [(cure.graphs_before, cure.graphs_after) for cure in found.cures] == [
@@ -38,7 +38,7 @@ def test_each_cure_is_captured_again_and_compared(capsys: pytest.CaptureFixture[
     assert [cure.breaks_after for cure in found.cures] == [0, 1, 1]
     assert (found.graphs_before, found.graphs_after, found.chosen) == (2, 1, ("c0",))
     assert capsys.readouterr().out == ""
-    assert list(found.frame()["verdict"]) == ["cures", "cures", "explicit"]
+    assert list(found.frame()["verdict"]) == ["cures", "helps", "explicit"]
     assert found.frame("breaks")["text"][0] == 'print("in between", y.shape)'
 
 
@@ -139,13 +139,21 @@ def test_a_wrong_rewrite_is_refused(function: Any, old: str, new: str, why: str)
     assert result.checked.startswith(why)
 
 
-@pytest.mark.parametrize("function", [truncated, scaled])
-def test_what_is_offered_for_a_number_agrees(function: Any) -> None:
-    found = wb.rehearse(function, (torch.tensor([0.5, 0.7, 1.1], requires_grad=True),))
+def test_what_is_offered_for_a_number_agrees() -> None:
+    found = wb.rehearse(scaled, (torch.tensor([0.5, 0.7, 1.1], requires_grad=True),))
     assert [(cure.kind, cure.verdict) for cure in found.cures] == [
         ("rewrite", "cures"),
         ("option", "cures"),
     ]
+
+
+def test_an_option_whose_backward_does_not_compile_is_refused() -> None:
+    found = wb.rehearse(truncated, (torch.tensor([0.5, 0.7, 1.1], requires_grad=True),))
+    rewrite, option = found.cures
+    assert rewrite.verdict == "cures"
+    # torch 2.13: Inductor's backward reads a symbol that its forward did not save (zuf0)
+    assert option.verdict in ("refused", "cures")
+    assert option.verdict == "cures" or "NameError" in option.checked
 
 
 def test_for_a_size_only_the_option_is_offered() -> None:
@@ -172,8 +180,10 @@ def drawing(x: torch.Tensor) -> torch.Tensor:
     return x * torch.rand(3) * random.random() * float(numpy_random.rand())
 
 
-def test_a_break_without_a_cure_can_only_be_made_explicit() -> None:
-    (cure,) = wb.rehearse(timed, (torch.ones(3),)).cures
+def test_a_clock_is_read_outside() -> None:
+    rewrite, cure = wb.rehearse(timed, (torch.ones(3),)).cures
+    assert rewrite.verdict == "cures"
+    assert rewrite.code == "    start = 0.0 if torch.compiler.is_compiling() else time.time()"
     assert (cure.kind, cure.verdict) == ("explicit", "explicit")
     assert cure.code.startswith("time_time_outside = torch.compiler.disable(time.time)")
 

@@ -15,11 +15,12 @@ from workbench.report.presenting import Presented, presenter
 if TYPE_CHECKING:
     import pandas
 
-Verdict = Literal["cures", "explicit", "no help", "refused", "not checked"]
+Verdict = Literal["cures", "helps", "explicit", "no help", "refused", "not checked"]
 
 VERDICTS: Mapping[Verdict, str] = {
-    "cures": "The results are the same, with fewer graphs or fewer breaks.",
-    "explicit": "The results are the same; the break stays, and the code says so.",
+    "cures": "Compiled in one graph (fullgraph=True) and run: the results are the same.",
+    "helps": "Compiled and run: the same results with fewer graphs or breaks, but breaks stay.",
+    "explicit": "Compiled and run: the results are the same; the break stays, as the code says.",
     "no help": "The results are the same, and so is the number of graphs and of breaks.",
     "refused": "The results differ, or the changed code raises: it is not offered.",
     "not checked": "It could not be applied to a copy, or a result cannot be compared.",
@@ -40,7 +41,7 @@ class RehearsedCure:
     line: int  # the first line that changes, or that of the break
     kind: CureKind  # "rewrite", "move", "option" or "explicit"
     text: str  # what the cure does
-    verdict: Verdict  # "cures", "explicit", "no help", "refused" or "not checked"
+    verdict: Verdict  # one of `VERDICTS`
     checked: str  # what was compared with which tolerance, or why not
     graphs_before: int
     graphs_after: int | None

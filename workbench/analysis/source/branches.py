@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from workbench.analysis.source.broken_statement import Change, change_of, replaced
 
 _BOTH = "Both sides are worked out, and the condition picks: right where both are safe to compute."
 _CLAMP = "A bound is an operation of its own: it needs no branch, and stays in the graph."
@@ -14,17 +15,6 @@ _COND = (
     "tensors of the same shapes and dtypes."
 )
 _FLIPPED = {ast.Gt: "max", ast.GtE: "max", ast.Lt: "min", ast.LtE: "min"}
-
-
-@dataclass(frozen=True)
-class Change:
-    """Lines `first` to `last` (from 1) of a source become `code`, without indentation."""
-
-    title: str
-    why: str
-    first: int
-    last: int
-    code: tuple[str, ...]
 
 
 def branch_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
@@ -55,44 +45,89 @@ def where(test: ast.expr, a: ast.expr, b: ast.expr) -> ast.expr:
 
 
 def as_tensor(test: ast.expr) -> ast.expr:
-    """A condition without what turns it into a Python value: `bool(…)`, `.item()`, `not`, `and`."""
+    """A condition as a tensor: without `bool(…)`, `.item()`, `not`, `and`, `or` and the like."""
     match test:
         case ast.Call(ast.Name("bool"), [value], []) | ast.Call(
             ast.Attribute(value, "item"), [], []
         ):
             return as_tensor(value)
-        case ast.Compare(left, ops, others):
-            return ast.Compare(as_tensor(left), ops, [as_tensor(part) for part in others])
+        case ast.Compare(left, [ast.In() as sign], [held]):
+            return _method(ast.Compare(held, [ast.Eq()], [left]), "any")
+        case ast.Compare(left, [sign], [right]):
+            return ast.Compare(as_tensor(left), [sign], [as_tensor(right)])
+        case ast.Compare(left, signs, others):
+            pairs = zip([left, *others], signs, others, strict=False)
+            parts = [as_tensor(ast.Compare(a, [sign], [b])) for a, sign, b in pairs]
+            return _joined(ast.BitAnd(), parts)
         case ast.UnaryOp(ast.Not(), operand):
-            return _call("logical_not", [as_tensor(operand)])
+            value = as_tensor(operand)
+            is_truth = _is_truth(value)
+            return ast.UnaryOp(ast.Invert(), value) if is_truth else _call("logical_not", [value])
+        case ast.BoolOp(sign, values):
+            bits = ast.BitAnd() if isinstance(sign, ast.And) else ast.BitOr()
+            return _joined(bits, [_truth(as_tensor(value)) for value in values])
+        case ast.Call(ast.Attribute(ast.Name("torch"), "equal"), [left, right], []):
+            return _method(ast.Compare(left, [ast.Eq()], [right]), "all")
+        case ast.Call(ast.Attribute(ast.Name("torch") as owner, "allclose"), args, keywords):
+            close = ast.Call(ast.Attribute(owner, "isclose", ast.Load()), args, keywords)
+            return _method(close, "all")
+        case ast.Call(
+            ast.Name("any" | "all" as name),
+            [ast.GeneratorExp(value, [ast.comprehension(ast.Name(item), whole, [], 0)])],
+            [],
+        ):
+            return _method(_with_name(value, item, whole), name)
     return test
 
 
-def replaced(statement: ast.stmt, old: ast.AST, new: ast.AST) -> ast.stmt:
-    """A statement with one node of it replaced; the statement itself is left as it is."""
+def negated(test: ast.expr) -> ast.expr:
+    """The opposite of a condition."""
+    match test:
+        case ast.UnaryOp(ast.Not(), operand):
+            return operand
+    return ast.UnaryOp(ast.Not(), test)
+
+
+def _joined(sign: ast.operator, parts: Sequence[ast.expr]) -> ast.expr:
+    found = parts[0]
+    for part in parts[1:]:
+        found = ast.BinOp(found, sign, part)
+    return found
+
+
+def _is_truth(value: ast.expr) -> bool:
+    """Whether a condition is a tensor of booleans, by its look."""
+    match value:
+        case ast.Compare() | ast.UnaryOp(ast.Invert()) | ast.BinOp(_, ast.BitAnd() | ast.BitOr()):
+            return True
+        case ast.Call(ast.Attribute(_, name)):
+            return name in ("any", "all") or name.startswith(("is", "logical_"))
+    return False
+
+
+def _truth(value: ast.expr) -> ast.expr:
+    return value if _is_truth(value) else ast.Compare(value, [ast.NotEq()], [ast.Constant(0)])
+
+
+def _with_name(value: ast.expr, name: str, new: ast.expr) -> ast.expr:
+    """An expression with another one in place of a name."""
 
     class Swap(ast.NodeTransformer):
-        def visit(self, node: ast.AST) -> ast.AST:
-            return new if node is old else self.generic_visit(node)
+        def visit_Name(self, node: ast.Name) -> ast.AST:
+            return new if node.id == name else node
 
-    memory = {id(old): old}  # the copy keeps the node that is looked for
-    swapped = Swap().visit(copy.deepcopy(statement, memory))
-    assert isinstance(swapped, ast.stmt)
-    return ast.fix_missing_locations(swapped)
+    made = Swap().visit(copy.deepcopy(value))
+    assert isinstance(made, ast.expr)
+    return made
+
+
+def _method(value: ast.expr, name: str) -> ast.expr:
+    return ast.Call(ast.Attribute(value, name, ast.Load()), [], [])
 
 
 def _call(name: str, args: list[ast.expr], **keywords: ast.expr) -> ast.expr:
     function = ast.Attribute(ast.Name("torch", ast.Load()), name, ast.Load())
     return ast.Call(function, args, [ast.keyword(k, v) for k, v in keywords.items()])
-
-
-def change_of(
-    title: str, why: str, first: ast.stmt, *code: str, last: ast.stmt | None = None
-) -> Change:
-    """The change of a statement, or of those from `first` to `last`, to pieces of code."""
-    end = last or first
-    lines = tuple(line for part in code for line in part.split("\n"))
-    return Change(title, why, first.lineno, end.end_lineno or end.lineno, lines)
 
 
 def _clamped(statement: ast.If) -> Change | None:

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from workbench.analysis.source.branches import replaced
-from workbench.analysis.source.rewrites import (
+from workbench.analysis.source.broken_statement import (
     BrokenStatement,
     broken_statements,
-    is_message,
-    rewrite_of,
+    replaced,
 )
+from workbench.analysis.source.host_calls import dotted, is_message
+from workbench.analysis.source.rewrites import rewrites_of
 from workbench.report import Break, Report
 
 CureKind = Literal["rewrite", "move", "option", "explicit"]
 
 _SET = "torch._dynamo.config.{} = {!r}"
+_ADD = "torch._dynamo.config.{} |= {{{}}}"
 _SCALARS = "capture_scalar_outputs"
 _SHAPES = "capture_dynamic_output_shape_ops"
+_GRADIENTS = "trace_autograd_ops"
+_BACKWARD = "Capture the backward that the function itself runs, as part of its graph."
+_NUMBERS = "Capture numbers that are taken out of tensors, as symbols."
 _OPTIONS: Mapping[str, tuple[str, str]] = {
-    "Unsupported Tensor.item() call": (
-        _SCALARS,
-        "Capture numbers that are taken out of tensors, as symbols.",
-    ),
-    "Data dependent operator": (
-        _SCALARS,
-        "Capture numbers that are taken out of tensors, as symbols.",
-    ),
+    "Unsupported Tensor.item() call": (_SCALARS, _NUMBERS),
+    "Data dependent operator": (_SCALARS, _NUMBERS),
     "Dynamic shape operator": (
         _SHAPES,
         "Capture operators whose output has a size that depends on the data, as a symbol.",
@@ -39,7 +38,15 @@ _OPTIONS: Mapping[str, tuple[str, str]] = {
         "allow_rnn",
         "Let RNN, GRU and LSTM be captured, step by step: long sequences make long graphs.",
     ),
+    "Unsupported Tensor.backward() call": (_GRADIENTS, _BACKWARD),
+    "using `torch.autograd.grad` with": (_GRADIENTS, _BACKWARD),
 }
+_LOGGED = (
+    "Have Dynamo leave the calls of this method out: of every logger, in all code that is compiled."
+)
+_LOGGER = re.compile(r"logging\.Logger method not supported")
+_HINTED = re.compile(r"torch\._dynamo\.config\.(\w+)`? ?(?:=|to|set to) ?`?True")
+_ASKED_FOR = "Set the option of Dynamo that its own hint names."
 _EXPLICIT = (
     "Say that the call stays outside of the graph: the break stays and costs what it did, but "
     "stands in the code, and no option of Dynamo changes it."
@@ -58,9 +65,9 @@ _GRAPH_BREAK = "Call to `torch._dynamo.graph_break()`"
 class Cure:
     """One change that may take a break away: lines of its file, or options of Dynamo.
 
-    `before` are the lines from `line` of `file`, and `after` stand in their place. `outside` is a
-    function that they call by another name: `above` the definition says which. `settings` are names
-    and values of options.
+    `before` are the lines from `line` of `file`, and `after` stand in their place, `over` above
+    their definition. `outside` is a function that they call by another name. `settings` are names
+    and values of options; `ignored` is an option that holds functions, and one of them by its name.
     """
 
     kind: CureKind
@@ -71,38 +78,76 @@ class Cure:
     after: tuple[str, ...] = ()
     outside: str | None = None
     settings: tuple[tuple[str, Any], ...] = ()
+    over: tuple[str, ...] = ()
+    ignored: tuple[str, str] | None = None
 
     @property
     def above(self) -> tuple[str, ...]:
         """What stands above the definition that holds the lines."""
         if self.outside is None:
-            return ()
+            return self.over
         return (f"{_outside(self.outside)} = torch.compiler.disable({self.outside})",)
 
     @property
     def code(self) -> str:
         """What is written: the new lines, or the options as they are set before compiling."""
         options = [_SET.format(name, value) for name, value in self.settings]
+        if self.ignored is not None:
+            option, function = self.ignored
+            module = function.partition(".")[0]
+            options += [
+                f"import {module}",
+                _ADD.format(option, function),
+            ]
         return "\n".join((*self.above, *self.after, *options))
 
 
 def cures_of(report: Report, item: Break) -> Iterator[Cure]:
     """The cures of a break, what keeps most of the graph first; none where none is known."""
-    change = rewrite_of(report, item)
-    if change is not None:
-        text = f"{change.title}. {change.why}"
-        yield Cure("rewrite", text, item.file, change.first_line, change.before, change.after)
+    for change in rewrites_of(report, item):
+        yield Cure(
+            "rewrite",
+            f"{change.title}. {change.why}",
+            item.file,
+            change.first_line,
+            change.before,
+            change.after,
+            settings=tuple((name, True) for name in change.options),
+            over=change.above,
+        )
     broken = next(broken_statements(report, item), None)
     if broken is not None:
         for made in (_left_out(item, broken), _moved(item, broken)):
             if made is not None:
                 yield made
-    for kind, (name, text) in _OPTIONS.items():
-        if item.kind.startswith(kind):
-            yield Cure("option", text, item.file, item.line, settings=((name, True),))
+    yield from _options(report, item, broken)
     explicit = None if broken is None else _explicit(item, broken)
     if explicit is not None:
         yield explicit
+
+
+def _options(report: Report, item: Break, broken: BrokenStatement | None) -> Iterator[Cure]:
+    """The options of Dynamo that lift a break: those that are known, and that its hints name."""
+    found = {name: text for kind, (name, text) in _OPTIONS.items() if item.kind.startswith(kind)}
+    for hint in item.hints:
+        for name in _HINTED.findall(hint):
+            found.setdefault(name, _ASKED_FOR)
+    for name, text in found.items():
+        yield Cure("option", text, item.file, item.line, settings=((name, True),))
+    method = _logged(broken) if _LOGGER.match(item.kind) and broken is not None else None
+    if method is not None:
+        is_older = report.environment.torch.startswith(("2.11", "2.12"))
+        option = "ignore_logger_methods" if is_older else "ignore_logging_functions"
+        ignored = option, f"logging.Logger.{method}"
+        yield Cure("option", _LOGGED, item.file, item.line, ignored=ignored)
+
+
+def _logged(broken: BrokenStatement) -> str | None:
+    """The method of a logger that a statement calls."""
+    match broken.statement:
+        case ast.Expr(ast.Call(ast.Attribute(_, method))):
+            return method
+    return None
 
 
 def _cure(
@@ -179,7 +224,7 @@ def _explicit(item: Break, broken: BrokenStatement) -> Cure | None:
             pass
         case _:
             return None
-    name = _dotted(call.func)
+    name = dotted(call.func)
     if name is None or name.startswith("torch.") or not item.kind.startswith(_CALLS):
         return None
     if name.partition(".")[0] in _own_names(broken.tree):
@@ -191,16 +236,6 @@ def _explicit(item: Break, broken: BrokenStatement) -> Cure | None:
 
 def _outside(name: str) -> str:
     return f"{name.replace('.', '_')}_outside"
-
-
-def _dotted(function: ast.expr) -> str | None:
-    match function:
-        case ast.Name(name):
-            return name
-        case ast.Attribute(value, name):
-            outer = _dotted(value)
-            return None if outer is None else f"{outer}.{name}"
-    return None
 
 
 def _own_names(tree: ast.Module) -> set[str]:

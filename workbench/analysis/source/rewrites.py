@@ -7,32 +7,39 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from workbench.analysis.source.branches import (
+from workbench.analysis.source.assertions import check_changes
+from workbench.analysis.source.branches import branch_change, expression_change, where
+from workbench.analysis.source.broken_statement import (
+    BrokenStatement,
     Change,
-    branch_change,
+    broken_statements,
     change_of,
-    expression_change,
+    parsed,
     replaced,
-    where,
+)
+from workbench.analysis.source.counts import list_changes
+from workbench.analysis.source.host_calls import (
+    clock_changes,
+    message_changes,
+    progress_changes,
+    random_changes,
 )
 from workbench.analysis.source.numbers import number_change
 from workbench.report import Break, Report
 
-_VALUE = ("Data-dependent branching", "Unsupported Tensor.item() call")
-_SHAPE = ("Dynamic shape operator",)
-_Rule = Callable[[ast.stmt, Sequence[ast.stmt], ast.AST], Change | None]
-
-
-_MESSAGE = "The message is left out of the compiled code; without compiling it still appears."
+_VALUE = ("Data-dependent branching", "Unsupported Tensor.item() call", "Data dependent operator")
+_SHAPE = ("Dynamic shape operator", "Tensor.tolist()")
 _MASKED = "Zeros do not change the sum, and the shape no longer depends on the data."
-_LOGGING = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log"}
+_Rule = Callable[[BrokenStatement], Iterator[Change]]
+_Change = Callable[[ast.stmt, Sequence[ast.stmt], ast.AST], Change | None]
 
 
 @dataclass(frozen=True)
 class Rewrite:
     """A change of a few lines: what it does in a sentence, the lines before and after.
 
-    `before` are the lines from `first_line` of the break's file; `after` stand in their place.
+    `before` are the lines from `first_line` of the break's file; `after` stand in their place, and
+    `above` over the definition. `options` of Dynamo have to be on with it.
     """
 
     title: str
@@ -40,84 +47,57 @@ class Rewrite:
     first_line: int
     before: tuple[str, ...]
     after: tuple[str, ...]
+    above: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
 
 
 def rewrite_of(report: Report, item: Break) -> Rewrite | None:
-    """A change that takes this break away, or None where none is known to be right."""
+    """The first change that may take this break away, or None where none is known."""
+    return next(rewrites_of(report, item), None)
+
+
+def rewrites_of(report: Report, item: Break) -> Iterator[Rewrite]:
+    """The changes of lines that may take this break away, each by another way."""
     for broken in broken_statements(report, item):
-        for rule in _rules(item):
-            if change := rule(broken.statement, broken.rest, broken.tree):
-                return _rewritten(change, broken.lines, broken.first_line)
-    return None
+        found = [
+            made
+            for rule in _rules(item)
+            for change in rule(broken)
+            if (made := _rewritten(change, broken.lines, broken.first_line)) is not None
+        ]
+        if found:
+            yield from {(each.after, each.options): each for each in found}.values()
+            return
 
 
-@dataclass(frozen=True)
-class BrokenStatement:
-    """The statement at a break, what follows it in its block, and the source that holds it.
+def _only(change: _Change) -> _Rule:
+    """A rule of at most one change."""
 
-    Lines of the tree count from 1; line 1 is line `first_line` of the file.
-    """
+    def rule(broken: BrokenStatement) -> Iterator[Change]:
+        made = change(broken.statement, broken.rest, broken.tree)
+        if made is not None:
+            yield made
 
-    statement: ast.stmt
-    rest: Sequence[ast.stmt]
-    tree: ast.Module
-    lines: Sequence[str]
-    first_line: int
-
-
-def broken_statements(report: Report, item: Break) -> Iterator[BrokenStatement]:
-    """The innermost statement at a break, in each source of the report that has its line."""
-    for source in report.sources:
-        text = report.texts.get(source.text or "")
-        if source.file != item.file or text is None:
-            continue
-        lines = text.split("\n")
-        at = item.line - source.first_line + 1
-        tree = _parsed(text) if 1 <= at <= len(lines) else None
-        found = None if tree is None else _statement(tree, at)
-        if tree is not None and found is not None and _is_alone(found[0], text):
-            yield BrokenStatement(*found, tree, lines, source.first_line)
-
-
-def _is_alone(statement: ast.stmt, text: str) -> bool:
-    """Whether its lines hold nothing else, so that others can stand in their place."""
-    lines = textwrap.dedent(text).split("\n")
-    end = (statement.end_lineno or statement.lineno) - 1
-    head = lines[statement.lineno - 1].encode()[: statement.col_offset]
-    tail = lines[end].encode()[statement.end_col_offset :].strip()
-    is_elif = lines[statement.lineno - 1].lstrip().startswith("elif ")
-    return not head.strip() and not is_elif and (not tail or tail.startswith(b"#"))
-
-
-def _parsed(text: str) -> ast.Module | None:
-    try:
-        return ast.parse(textwrap.dedent(text))
-    except SyntaxError:  # such as the end of an expression
-        return None
+    return rule
 
 
 def _rules(item: Break) -> list[_Rule]:
     if item.kind.startswith(_VALUE):
-        return [branch_change, expression_change, number_change]
+        first = _only(_first_of(branch_change, expression_change, number_change))
+        return [first, check_changes, message_changes, list_changes, random_changes]
     if item.kind.startswith(_SHAPE):
-        return [masked_sum_change]
-    return [message_change]
+        return [_only(masked_sum_change), list_changes]
+    return [message_changes, clock_changes, progress_changes, random_changes]
 
 
-def _statement(tree: ast.AST, at: int) -> tuple[ast.stmt, Sequence[ast.stmt]] | None:
-    """The innermost statement on a line, with the statements that follow it in its block."""
-    best: tuple[ast.stmt, Sequence[ast.stmt]] | None = None
-    for node in ast.walk(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if not isinstance(block, list):
-                continue
-            for index, inner in enumerate(block):
-                last = inner.end_lineno or inner.lineno
-                is_inside = best is None or inner.lineno >= best[0].lineno
-                if inner.lineno <= at <= last and is_inside:
-                    best = inner, block[index + 1 :]
-    return best
+def _first_of(*changes: _Change) -> _Change:
+    """The first of several changes that there is."""
+
+    def first(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
+        made = (change(statement, rest, tree) for change in changes)
+        return next((each for each in made if each is not None), None)
+
+    return first
 
 
 def _rewritten(change: Change, lines: Sequence[str], first: int) -> Rewrite | None:
@@ -125,32 +105,19 @@ def _rewritten(change: Change, lines: Sequence[str], first: int) -> Rewrite | No
     head = before[0]
     indent = head[: len(head) - len(head.lstrip())]
     after = textwrap.indent("\n".join(change.code), indent).split("\n")
-    if _parsed("\n".join(["def f():", *(f"    {line}" for line in change.code)])) is None:
+    inside = "\n".join(["def f():", *(f"    {line}" for line in change.code)])
+    if parsed(inside) is None and parsed(f"{inside}\n        pass") is None:  # a head
         return None
-    return Rewrite(change.title, change.why, change.first + first - 1, tuple(before), tuple(after))
-
-
-def message_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
-    """Print and log only where nothing is compiled."""
-    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
-        return None
-    if not is_message(statement.value.func):
-        return None
-    code = (
-        f"if not torch.compiler.is_compiling():\n{textwrap.indent(ast.unparse(statement), '    ')}"
+    start = change.first + first - 1
+    return Rewrite(
+        change.title,
+        change.why,
+        start,
+        tuple(before),
+        tuple(after),
+        change.above,
+        change.options,
     )
-    return change_of("Keep the message out of the compiled code", _MESSAGE, statement, code)
-
-
-def is_message(function: ast.expr) -> bool:
-    """Whether a function prints or logs, by its name."""
-    match function:
-        case ast.Name(name):
-            return name in ("print", "breakpoint")
-        case ast.Attribute(value, name) if name in _LOGGING:
-            owner = ast.unparse(value).lower()
-            return "log" in owner or owner == "warnings"
-    return False
 
 
 def masked_sum_change(

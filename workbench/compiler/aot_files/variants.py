@@ -43,6 +43,10 @@ _BY_IDENTITY = frozenset(
 """Guards that torch leaves out of what it writes, or does not write at all."""
 
 
+class NothingCompiled(ArtifactError):
+    """torch.compile left a function to Python, so that there is nothing to save."""
+
+
 @dataclass(frozen=True)
 class Recorded:
     """What was compiled for a function: torch's bytes, the built kernels, a row for each frame.
@@ -115,6 +119,8 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
             for call in calls:
                 compiled(*call) if isinstance(call, tuple) else call(compiled)
         entries, _ = tp.PRECOMPILE_CONTEXT.get().create_cache_entries()
+        if not entries:
+            raise NothingCompiled(f"torch.compile compiled no part of {name}.")
         if len(entries) != 1:
             raise ArtifactError(
                 f"{len(entries)} functions were compiled on their own, not {name} alone. "
@@ -161,7 +167,7 @@ def _taken(
         )
     _name_modules(name, entry.dynamo.codes)
     if not entry.backends:
-        raise ArtifactError(f"Nothing of {name} was compiled: there is no graph to save.")
+        raise NothingCompiled(f"Nothing of {name} was compiled: there is no graph to save.")
     graphs = [artifact.content for artifact in entry.backends.values()]
     programs = [program for graph in graphs for program in programs_in(graph)]
     kernels = built_kernels(programs, {})

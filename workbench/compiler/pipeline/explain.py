@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from workbench.analysis.source.caught_errors import caught_errors
 from workbench.compiler.contract.callables import resolve, uncompiled
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
@@ -79,6 +80,8 @@ class Explanation:
             lines.append(f"  {b.kind}{f' [{b.gb_id}]' if b.gb_id else ''}")
             lines += [f"  {b.explanation}"] if b.explanation else []
             lines += [f"  - {hint}" for hint in b.hints]
+        for note in self.report.request.notes:
+            lines += ["", f"note: {note}"]
         return "\n".join(lines)
 
 
@@ -136,6 +139,8 @@ def explain(
         recorder.request = replace(recorder.request, notes=notes)
     recorder.guards.note(entries, [True] * len(entries), [None] * len(entries))
     report = recorder.report(Outcome())
+    notes += caught_errors(report)
+    report = replace(report, request=replace(report.request, notes=notes))
     if met and _ENDED not in notes:
         report = _marked(report, met, target, args, kwargs or {})
     return Explanation(tuple(report.breaks), count.graphs, count.ops, tuple(report.guards), report)

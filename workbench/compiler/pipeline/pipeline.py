@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from workbench.analysis.source.caught_errors import caught_errors
 from workbench.compiler.aot_files.payload import writes_arguments
 from workbench.compiler.aot_files.serializability import compiling_for_serialization
 from workbench.compiler.cold_start.compile_cache import fast_start, partial_pch
@@ -158,10 +159,16 @@ def _recording(
     _note_guards(recorder, run)
     frozen = frozen_reads(run.decisions.entries, recorder.places)
     recorder.request = replace(request, notes=(*request.notes, *frozen))
-    report = recorder.report(outcome=Outcome())
+    report = _with_caught_errors(recorder.report(outcome=Outcome()))
     report = run.eager.added(report) if options.counts_eager else report
     example = Example(run.bound, run.receiver)
     return CompiledCode(aot_fn, plan, report, run.callee.entry, example)
+
+
+def _with_caught_errors(report: Report) -> Report:
+    """The report, which notes the errors of operators that only eager code catches."""
+    notes = (*report.request.notes, *caught_errors(report))
+    return replace(report, request=replace(report.request, notes=notes))
 
 
 def _prepare(

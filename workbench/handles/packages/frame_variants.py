@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -13,7 +14,7 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.inspect.report_in import session_in
 from workbench.compiler.aot_files.variant_calls import called
 from workbench.compiler.aot_files.variant_files import Installed, install_variants, write_variants
-from workbench.compiler.aot_files.variants import Call, Recorded, record, target_of
+from workbench.compiler.aot_files.variants import Call, NothingCompiled, Recorded, record, target_of
 from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.session.recording import is_recording
@@ -31,8 +32,25 @@ def record_variants(fn: Callable[..., Any], calls: Sequence[Call]) -> Variants:
     if is_recording():
         return Variants(fn, record(fn, calls), None)
     with LiveSession() as session:
-        recorded = record(fn, calls)
+        try:
+            recorded = record(fn, calls)
+        except NothingCompiled as error:
+            raise ArtifactError(f"{error} {_why_nothing(fn, session.so_far())}") from error
     return Variants(fn, recorded, Session(session.header, session.tables, session.reports))
+
+
+def _why_nothing(fn: Callable[..., Any], session: Session) -> str:
+    """The break that made torch.compile give a function up, with what to do."""
+    row = next(iter(session.tables["breaks"]), None)
+    if row is not None:
+        return (
+            f'The graph breaks at {row.file}:{row.line} in {row.function}: "{row.text.strip()}" '
+            f"({row.kind}). In a loop, a `try` or a `with`, torch.compile then runs the whole "
+            "function without compiling it. Mend that line: wb.rehearse(fn, args) tries cures."
+        )
+    if inspect.isgeneratorfunction(getattr(fn, "forward", fn)):
+        return "It is a generator, which torch.compile runs as it is: compile what it calls."
+    return "No call of it computed with tensors in code that torch.compile looks at."
 
 
 def _check_calls(calls: Sequence[Call]) -> None:

@@ -6,21 +6,28 @@ import contextlib
 import copy
 import functools
 import random
+import re
 import sys
 import types
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from math import inf
 from typing import Any
 
 import torch
 
+from workbench.compiler.cold_start.compile_cache import fast_start
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.internals.dynamo_state import preserved
+from workbench.compiler.internals.patches import without_torch_warnings
 from workbench.compiler.measuring.call_leaves import copies, leaves_of, read_tensors, restored
 from workbench.compiler.measuring.output_comparison import compare
 from workbench.compiler.measuring.silence import silent
 
+_NUMBERS = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?")
 _PRINTED = "what is printed"
 _SHARED = "what shares memory"
 Leaves = list[tuple[str, Any]]
@@ -52,7 +59,7 @@ def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None)
     args, kwargs = copies(inputs.args, inputs.kwargs)
     with unchanged(target):
         with silent() as printed:
-            result = (call or target)(*args, **kwargs)
+            result = (target if call is None else call)(*args, **kwargs)
         found: Leaves = list(leaves_of(result))
         given = list(leaves_of((args, kwargs)))
         shared = _shared(found, given)
@@ -64,26 +71,69 @@ def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None)
     return found if call is not None else [*found, (_PRINTED, printed.getvalue())]
 
 
-def difference(expected: Leaves, again: Leaves, actual: Leaves) -> tuple[bool | None, str]:
+def compiled_outcome(target: Any, inputs: Inputs, *, fullgraph: bool) -> Leaves:
+    """What a callable gives when torch.compile makes it with Inductor, as `outcome` has it.
+
+    Random numbers are drawn as eager draws them. What Dynamo had compiled before stays. Raises
+    what compiling or running it raises.
+    """
+    options: dict[str, Any] = {"fallback_random": True}
+    with preserved(), fast_start(), without_torch_warnings(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"torch(\.|$)")
+        compiled = torch.compile(target, fullgraph=fullgraph, options=options)
+        return outcome(target, inputs, compiled)
+
+
+def difference(
+    expected: Leaves, again: Leaves, actual: Leaves, rounded: Leaves | None = None
+) -> tuple[bool | None, str]:
     """Whether what came out is what was expected, and a sentence of what was compared.
 
-    A leaf that differs between two runs of the original, `expected` and `again`, is not checked.
+    A leaf that differs between two runs of the original, `expected` and `again`, is not checked. Of
+    what is printed, numbers are left out then. `rounded` is what the original gives when it is
+    compiled: what differs there as much is no matter of the change.
     """
+    rows = [side for side in (expected, again, actual)]
+    notes = ""
+    texts = [dict(side).get(_PRINTED) for side in rows]
+    if None not in texts and texts[0] != texts[1]:
+        rows = [[(name, _words(name, leaf)) for name, leaf in side] for side in rows]
+        notes = " Numbers in what is printed change by themselves and were left out."
+    expected, again, actual = rows
     names = {name for name, _ in actual}
-    expected = [row for row in expected if row[0] in names or row[0] != _PRINTED]
-    again = [row for row in again if row[0] in names or row[0] != _PRINTED]
-    rows = list(compare("out", expected, actual, None, None))
+    expected, again = (
+        [row for row in side if row[0] in names or row[0] != _PRINTED] for side in (expected, again)
+    )
+    found = list(compare("out", expected, actual, None, None))
     moving = {row.leaf for row in compare("out", expected, again, None, None) if not row.ok}
-    limits = {(row.rtol, row.atol) for row in rows if row.verdict != "not checked"}
+    limits = {(row.rtol, row.atol) for row in found if row.verdict != "not checked"}
     tolerance = "rtol {:.2g}, atol {:.2g}".format(*max(limits, default=(0.0, 0.0)))
-    wrong = [row for row in rows if row.verdict == "failed" and row.leaf not in moving]
+    own = {} if rounded is None else _errors(expected, rounded)
+    allowed = {row.leaf for row in found if row.max_abs_error <= 2 * own.get(row.leaf, -1.0)}
+    wrong = [
+        row for row in found if row.verdict == "failed" and row.leaf not in {*moving, *allowed}
+    ]
     if wrong:
         why = f": {wrong[0].reason}" if wrong[0].reason else ""
         return False, f"Differs in {', '.join(row.leaf for row in wrong)} ({tolerance}){why}."
-    unknown = [row.leaf for row in rows if not row.ok]
+    unknown = [row.leaf for row in found if not row.ok and row.leaf not in allowed - moving]
     if unknown:
-        return None, f"Not comparable: {', '.join(unknown)}; the rest agrees ({tolerance})."
-    return True, f"Outputs, gradients, inputs and buffers after the call agree ({tolerance})."
+        return None, f"Not comparable: {', '.join(unknown)}; the rest agrees ({tolerance}).{notes}"
+    if any(row.leaf in allowed and not row.ok for row in found):
+        notes += " Rounding is that of the original, compiled with its breaks."
+    text = f"Outputs, gradients, inputs and buffers after the call agree ({tolerance}).{notes}"
+    return True, text
+
+
+def _words(name: str, leaf: Any) -> Any:
+    """What is printed without its numbers; other leaves as they are."""
+    return _NUMBERS.sub("#", leaf) if name == _PRINTED else leaf
+
+
+def _errors(expected: Leaves, rounded: Leaves) -> dict[str, float]:
+    """By leaf that is a number or a tensor of them: how much it differs when it is compiled."""
+    rows = compare("out", expected, rounded, None, None)
+    return {row.leaf: row.max_abs_error for row in rows if row.max_abs_error < inf}
 
 
 @contextlib.contextmanager

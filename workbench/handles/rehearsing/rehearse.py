@@ -5,10 +5,12 @@ from __future__ import annotations
 import builtins
 import contextlib
 import difflib
+import importlib
 import linecache
+import operator
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +25,7 @@ from workbench.errors import UsageError
 from workbench.handles.rehearsing.outcomes import (
     Inputs,
     Leaves,
+    compiled_outcome,
     difference,
     outcome,
     private,
@@ -30,6 +33,10 @@ from workbench.handles.rehearsing.outcomes import (
 )
 from workbench.handles.rewriting import changed_lines, holder, rewritten
 from workbench.report import Break
+
+_COMPILED = ("cures", "helps", "explicit")
+"""What is said only of a copy that was compiled and run."""
+_NOT_COMPILED = "Not compiled: torch.compile with Inductor fails on the original, too"
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,7 @@ class BrokenCall:
             fn = inner
         self._target = private(fn)
         self._inputs = inputs
+        self._results: dict[tuple[Cure, ...], _Result] = {}
 
     @cached_property
     def explained(self) -> Explanation:
@@ -107,27 +115,66 @@ class BrokenCall:
         return outcome(self._target, self._inputs), outcome(self._target, self._inputs)
 
     def tried(self, cures: Sequence[Cure]) -> _Result:
-        """Apply cures to a copy, capture and run it, and compare with the original."""
-        settings = {name: value for cure in cures for name, value in cure.settings}
+        """Apply cures to a copy, capture, compile and run it, and compare with the original."""
+        key = tuple(replace(cure, text="") for cure in cures)  # two breaks of a line have the same
+        if key not in self._results:
+            self._results[key] = self._tried(cures)
+        return self._results[key]
+
+    def _tried(self, cures: Sequence[Cure]) -> _Result:
         changes = [cure for cure in cures if cure.before]
         above = list(dict.fromkeys(line for cure in cures for line in cure.above))
         try:
             self._refuse_classes(cures)
+            settings = _settings(cures)
             made = rewritten(self._target, *changes, above=above) if changes else self._target
         except (UsageError, SyntaxError, NameError, AttributeError) as error:
             return _Result("not checked", f"Not applied: {error}")
         expected = self._expected
         try:
             with tp.DYNAMO_CONFIG.get().patch(settings):
-                plain = difference(*expected, outcome(made, self._inputs))
-                seen, captured = self._captured(made)
-                compiled = difference(*expected, captured)
-                breaks = len(self._explain(made).breaks if seen.gave_up else seen.breaks)
+                result = self._seen(made, cures, expected)
         except Exception as error:  # the cure is wrong here: it is refused
-            return _Result("refused", f"It raises {type(error).__name__}: {_first_line(error)}.")
-        agrees, checked = min(plain, compiled, key=lambda each: (each[0] is not False, each[0]))
+            return _refused(error)
+        return self._compiled(made, result, settings) if result.verdict in _COMPILED else result
+
+    def _seen(self, made: Any, cures: Sequence[Cure], expected: tuple[Leaves, Leaves]) -> _Result:
+        """What a copy gives by itself, and captured with each graph run as it is."""
+        plain = difference(*expected, outcome(made, self._inputs))
+        seen, captured = self._captured(made)
+        agrees, checked = min(plain, difference(*expected, captured), key=_worst)
+        breaks = len(self._explain(made).breaks if seen.gave_up else seen.breaks)
         verdict = self._verdict(cures, agrees, seen.graphs, breaks)
         return _Result(verdict, checked, seen.graphs, breaks)
+
+    def _compiled(self, made: Any, seen: _Result, settings: dict[str, Any]) -> _Result:
+        """What becomes of a copy that Inductor compiles: in one graph where no break was seen."""
+        try:
+            with tp.DYNAMO_CONFIG.get().patch(settings):
+                compiled = compiled_outcome(made, self._inputs, fullgraph=seen.breaks == 0)
+        except Exception as error:
+            if self._expected_compiled is None:
+                why = f"{_NOT_COMPILED} ({type(error).__name__}: {_first_line(error)})."
+                return replace(seen, verdict="not checked", checked=why)
+            return _refused(error)
+        agrees, checked = difference(*self._expected, compiled)
+        if agrees is False and (rounded := self._expected_compiled) is not None:
+            agrees, checked = difference(*self._expected, compiled, rounded)
+        verdict: Verdict = (
+            seen.verdict if agrees else "not checked" if agrees is None else "refused"
+        )
+        if verdict == "cures" and not seen.graphs:
+            return replace(seen, verdict="no help", checked="Nothing of it is compiled.")
+        checked = f"Compiled by Inductor: {checked[:1].lower()}{checked[1:]}"
+        return replace(seen, verdict=verdict, checked=checked)
+
+    @cached_property
+    def _expected_compiled(self) -> Leaves | None:
+        """What the original gives when it is compiled, breaks and all; None where it raises."""
+        try:
+            return compiled_outcome(self._target, self._inputs, fullgraph=False)
+        except Exception:  # then a difference is that of the cure
+            return None
 
     def _refuse_classes(self, cures: Sequence[Cure]) -> None:
         """Raise `UsageError` for a class, which torch.compiler.disable would change itself."""
@@ -167,6 +214,7 @@ class BrokenCall:
     def _verdict(
         self, cures: Sequence[Cure], agrees: bool | None, graphs: int, breaks: int
     ) -> Verdict:
+        """What a cure is worth whose results agree; to be compiled and run where it is praised."""
         if agrees is None:
             return "not checked"
         if not agrees:
@@ -176,28 +224,63 @@ class BrokenCall:
             return "explicit"
         is_worse = breaks > before[1] or (graphs > before[0] and breaks == before[1])
         is_better = graphs < before[0] or breaks < before[1]
-        return "cures" if is_better and not is_worse else "no help"
+        if is_worse or not is_better:
+            return "no help"
+        return "helps" if breaks else "cures"
+
+
+def _refused(error: Exception) -> _Result:
+    return _Result("refused", f"It raises {type(error).__name__}: {_first_line(error)}.")
+
+
+def _worst(result: tuple[bool | None, str]) -> int:
+    """The order of what agrees: what differs before what is not known."""
+    return (False, None, True).index(result[0])
+
+
+def _settings(cures: Sequence[Cure]) -> dict[str, Any]:
+    """The options of Dynamo that cures set, with their values."""
+    settings = {name: value for cure in cures for name, value in cure.settings}
+    config = tp.DYNAMO_CONFIG.get()
+    for option, function in (cure.ignored for cure in cures if cure.ignored is not None):
+        module, _, path = function.partition(".")
+        found = operator.attrgetter(path)(importlib.import_module(module))
+        settings[option] = {*settings.get(option, getattr(config, option)), found}
+    return settings
 
 
 def _together(
     call: BrokenCall, tried: Sequence[tuple[RehearsedCure, Cure]]
 ) -> tuple[list[tuple[RehearsedCure, Cure]], _Result]:
-    """The first cure that helps of each break, as long as all of them together help too."""
+    """The first cure that helps of each break, as long as all of them together help more.
+
+    Of a break those come first that take it away, then those that only leave fewer graphs.
+    """
     chosen: list[tuple[RehearsedCure, Cure]] = []
     best = _Result("no help", "")
-    for row, cure in tried:
-        if row.verdict != "cures" or any(row.break_id == each.break_id for each, _ in chosen):
+    helping = [each for each in tried if each[0].verdict in ("cures", "helps")]
+    for row, cure in sorted(
+        helping, key=lambda each: each[0].breaks_after == each[0].breaks_before
+    ):
+        if any(row.break_id == each.break_id for each, _ in chosen):
             continue
-        if any(_overlap(cure, other) for _, other in chosen):
+        if any(_overlap(cure, other) for _, other in chosen) or best.verdict == "cures":
             continue
         if not chosen:
             result = _Result(row.verdict, row.checked, row.graphs_after, row.breaks_after)
         else:
             result = call.tried([*(other for _, other in chosen), cure])
-        if result.verdict == "cures":
+        if result.verdict in ("cures", "helps") and _is_less(result, best):
             chosen.append((row, cure))
             best = result
     return chosen, best
+
+
+def _is_less(result: _Result, best: _Result) -> bool:
+    """Whether fewer breaks are left, or as many with fewer graphs."""
+    if best.breaks is None or result.breaks is None:
+        return True
+    return (result.breaks, result.graphs or 0) < (best.breaks, best.graphs or 0)
 
 
 def _overlap(a: Cure, b: Cure) -> bool:

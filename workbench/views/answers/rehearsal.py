@@ -12,6 +12,7 @@ _WIDTH = 80
 _LINES = 25
 _VERDICTS: Mapping[Verdict, str] = {
     "cures": "It helps.",
+    "helps": "It helps, but a break stays.",
     "explicit": "The break stays, and the code says so.",
     "no help": "It does not help.",
     "refused": "Not offered.",

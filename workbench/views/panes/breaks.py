@@ -21,6 +21,7 @@ _DTYPES = (
 )
 _TONES: Mapping[Verdict, wire.Tone] = {
     "cures": "captured",
+    "helps": "captured",
     "explicit": "plain",
     "no help": "plain",
     "refused": "break",

@@ -1,0 +1,132 @@
+"""A cure that is praised compiles, pasted as it is given, in one graph with the same results."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import broken_programs
+import numpy as np
+import pytest
+import torch
+
+import workbench as wb
+from workbench.analysis.opportunities.rehearsal import RehearsedCure
+
+Function = Callable[[torch.Tensor], torch.Tensor]
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? ")
+QUICK = (broken_programs.counted, broken_programs.logged)
+
+
+def patched(source: str, patch: str) -> str:
+    """A text with a unified diff applied, each of its lines compared."""
+    lines, at = source.split("\n"), 0
+    made: list[str] = []
+    for row in patch.split("\n"):
+        if row.startswith(("---", "+++")) or not row:
+            continue
+        if (hunk := _HUNK.match(row)) is not None:
+            start = int(hunk[1]) - 1
+            made += lines[at:start]
+            at = start
+        elif row[0] == "+":
+            made.append(row[1:])
+        else:
+            assert lines[at] == row[1:]
+            made += [row[1:]] if row[0] == " " else []
+            at += 1
+    return "\n".join([*made, *lines[at:]])
+
+
+def pasted(cure: RehearsedCure, name: str, folder: Path) -> Function:
+    """The function of a copy of the file, with the patch in it."""
+    file = folder / f"pasted_{cure.id}.py"
+    source = Path(broken_programs.__file__).read_text()
+    file.write_text(patched(source, cure.patch))
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made: Function = getattr(module, name)
+    return made
+
+
+def run(function: Function, x: torch.Tensor) -> torch.Tensor:
+    """One call, from the same random states."""
+    random.seed(3)
+    np.random.seed(3)
+    torch.manual_seed(3)
+    broken_programs.numbers = itertools.count()
+    return function(x)
+
+
+def check_every_cure(function: Function, folder: Path) -> list[RehearsedCure]:
+    """Paste each cure that is praised; the cures, after it."""
+    x = torch.linspace(-1, 2, 8)
+    found = wb.rehearse(function, (x.clone(),))
+    config: Any = torch._dynamo.config
+    for cure in found.cures:
+        if cure.verdict != "cures":
+            continue
+        made = pasted(cure, function.__name__, folder)
+        options = [row for row in cure.code.split("\n") if row.startswith(("torch._", "import"))]
+        exec("\n".join(options), {"torch": torch})
+        try:
+            actual = run(torch.compile(made, fullgraph=True), x.clone())
+        finally:
+            config.capture_scalar_outputs = config.trace_autograd_ops = False
+            config.capture_dynamic_output_shape_ops = config.allow_rnn = False
+            config.ignore_logging_functions = set()
+            torch._dynamo.reset()
+        torch.testing.assert_close(actual, run(function, x.clone()))
+    return list(found.cures)
+
+
+@pytest.mark.parametrize("function", QUICK, ids=lambda function: function.__name__)
+def test_a_praised_cure_compiles_as_it_is_given(function: Function, tmp_path: Path) -> None:
+    cures = check_every_cure(function, tmp_path)
+    assert any(cure.verdict == "cures" for cure in cures)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:a warning")
+@pytest.mark.parametrize(
+    "function",
+    [each for each in broken_programs.PROGRAMS if each not in QUICK],
+    ids=lambda function: function.__name__,
+)
+def test_every_praised_cure_compiles_as_it_is_given(function: Function, tmp_path: Path) -> None:
+    cures = check_every_cure(function, tmp_path)
+    assert any(cure.verdict == "cures" for cure in cures)
+
+
+def test_what_only_captures_is_not_praised() -> None:
+    found = wb.rehearse(broken_programs.counted, (torch.linspace(-1, 2, 8),))
+    verdicts = {cure.code: cure.verdict for cure in found.cures}
+    assert verdicts["torch._dynamo.config.capture_dynamic_output_shape_ops = True"] == "refused"
+    assert found.chosen == ("c0",)
+    assert (found.graphs_after, found.breaks_after) == (1, 0)
+    assert "one_hot(x.gt(0).long(), 2).sum(0)" in found.patch()
+
+
+def test_numbers_that_are_printed_may_change_by_themselves() -> None:
+    found = wb.rehearse(broken_programs.printed_next, (torch.ones(3),))
+    assert found.cures[0].verdict == "cures"
+    kept = {cure.kind: cure.verdict for cure in found.cures}
+    assert kept == {"rewrite": "cures", "move": "helps", "explicit": "explicit"}
+
+
+def test_numbers_that_are_drawn_are_the_same_numbers(tmp_path: Path) -> None:
+    found = wb.rehearse(broken_programs.drawn, (torch.ones(3),))
+    (cure, explicit) = found.cures
+    assert (cure.verdict, explicit.verdict) == ("cures", "explicit")
+    assert "def random_random_drawn():" in cure.patch
+    made = pasted(cure, "drawn", tmp_path)
+    x = torch.ones(3)
+    torch.testing.assert_close(run(made, x), run(broken_programs.drawn, x))

@@ -1,0 +1,154 @@
+"""The statement at a graph break, with the source that holds it, and changes of its lines."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from workbench.report import Break, Report
+
+
+@dataclass(frozen=True)
+class Change:
+    """Lines `first` to `last` (from 1) of a source become `code`, without indentation.
+
+    `above` stands over the definition that holds them. `options` are those of Dynamo that the
+    change needs too.
+    """
+
+    title: str
+    why: str
+    first: int
+    last: int
+    code: tuple[str, ...]
+    above: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BrokenStatement:
+    """The statement at a break, what follows it in its block, and the source that holds it.
+
+    Lines of the tree count from 1; line 1 is line `first_line` of the file.
+    """
+
+    statement: ast.stmt
+    rest: Sequence[ast.stmt]
+    tree: ast.Module
+    lines: Sequence[str]
+    first_line: int
+
+
+def broken_statements(report: Report, item: Break) -> Iterator[BrokenStatement]:
+    """The innermost statement at a break, in each source of the report that has its line."""
+    for source in report.sources:
+        text = report.texts.get(source.text or "")
+        if source.file != item.file or text is None:
+            continue
+        lines = text.split("\n")
+        at = item.line - source.first_line + 1
+        tree = parsed(text) if 1 <= at <= len(lines) else None
+        found = None if tree is None else _statement(tree, at)
+        if tree is not None and found is not None and _is_alone(found[0], text):
+            yield BrokenStatement(*found, tree, lines, source.first_line)
+
+
+def parsed(text: str) -> ast.Module | None:
+    """The tree of a piece of code; None for what is no whole statement."""
+    try:
+        return ast.parse(textwrap.dedent(text))
+    except SyntaxError:  # such as the end of an expression
+        return None
+
+
+def _is_alone(statement: ast.stmt, text: str) -> bool:
+    """Whether its lines hold nothing else, so that others can stand in their place."""
+    lines = textwrap.dedent(text).split("\n")
+    end = (statement.end_lineno or statement.lineno) - 1
+    head = lines[statement.lineno - 1].encode()[: statement.col_offset]
+    tail = lines[end].encode()[statement.end_col_offset :].strip()
+    is_elif = lines[statement.lineno - 1].lstrip().startswith("elif ")
+    return not head.strip() and not is_elif and (not tail or tail.startswith(b"#"))
+
+
+def _statement(tree: ast.AST, at: int) -> tuple[ast.stmt, Sequence[ast.stmt]] | None:
+    """The innermost statement on a line, with the statements that follow it in its block."""
+    best: tuple[ast.stmt, Sequence[ast.stmt]] | None = None
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if not isinstance(block, list):
+                continue
+            for index, inner in enumerate(block):
+                last = inner.end_lineno or inner.lineno
+                is_inside = best is None or inner.lineno >= best[0].lineno
+                if inner.lineno <= at <= last and is_inside:
+                    best = inner, block[index + 1 :]
+    return best
+
+
+def replaced(statement: ast.stmt, old: ast.AST, new: ast.AST) -> ast.stmt:
+    """A statement with one node of it replaced; the statement itself is left as it is."""
+
+    class Swap(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> ast.AST:
+            return new if node is old else self.generic_visit(node)
+
+    memory = {id(old): old}  # the copy keeps the node that is looked for
+    swapped = Swap().visit(copy.deepcopy(statement, memory))
+    assert isinstance(swapped, ast.stmt)
+    return ast.fix_missing_locations(swapped)
+
+
+def change_of(
+    title: str,
+    why: str,
+    first: ast.stmt,
+    *code: str,
+    last: ast.stmt | None = None,
+    above: Sequence[str] = (),
+    options: Sequence[str] = (),
+) -> Change:
+    """The change of a statement, or of those from `first` to `last`, to pieces of code."""
+    end = last or first
+    lines = tuple(line for part in code for line in part.split("\n"))
+    stop = end.end_lineno or end.lineno
+    return Change(title, why, first.lineno, stop, lines, tuple(above), tuple(options))
+
+
+def replace_expression(
+    title: str,
+    why: str,
+    statement: ast.stmt,
+    old: ast.expr,
+    new: ast.expr,
+    above: Sequence[str] = (),
+) -> Change | None:
+    """One expression of a statement becomes another: in its whole text, or that of its head.
+
+    The body of a loop or an `if` keeps its lines. None for a head that its body shares a line with.
+    """
+    made = replaced(statement, old, new)
+    head = {ast.For: "iter", ast.If: "test", ast.While: "test"}.get(type(statement))
+    if head is None:
+        code = ast.unparse(made)
+        return (
+            None if hasattr(made, "body") else change_of(title, why, statement, code, above=above)
+        )
+    part: ast.expr = getattr(statement, head)
+    last = part.end_lineno or part.lineno
+    body: list[ast.stmt] = getattr(made, "body")  # noqa: B009 - a union of three kinds
+    if body[0].lineno <= last or old not in set(ast.walk(part)):
+        return None
+    body[:] = [ast.Pass()]
+    getattr(made, "orelse").clear()  # noqa: B009
+    lines = ast.unparse(made).split("\n")[:-1]
+    return Change(title, why, statement.lineno, last, tuple(lines), tuple(above))
+
+
+def expression_of(text: str) -> ast.expr:
+    """The tree of one expression."""
+    return ast.parse(text, mode="eval").body
