@@ -172,8 +172,18 @@ def _changed(pair: GraphPair, i: int, j: int) -> Iterator[Change]:
     if is_known and sorted(map(str, feeding)) != sorted(map(str, b.feeding[j])):
         yield row("inputs", _fed(a, i), _fed(b, j))
     called = a.arguments.get(a.names[i]), b.arguments.get(b.names[j])
-    if None not in called and called[0] != called[1] and was == now and has_same_shape:
+    is_asked = has_same_shape or _is_fed_alike(pair, i, j)
+    if None not in called and called[0] != called[1] and was == now and is_asked:
         yield row("arguments", *called)
+
+
+def _is_fed_alike(pair: GraphPair, i: int, j: int) -> bool:
+    """Whether two nodes take values of the same shapes, so that their own call changed theirs."""
+    a, b = pair.a, pair.b
+    fed = a.feeding[i], b.feeding[j]
+    return len(fed[0]) == len(fed[1]) > 0 and all(
+        _same(pair, a.shapes[p], b.shapes[q]) for p, q in zip(*fed, strict=True)
+    )
 
 
 Sizes = Sequence[int | str] | None

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
+from workbench.analysis.diff.graphs import match_graphs, node_changes
+from workbench.analysis.diff.graphview import CAPTURED
 from workbench.analysis.session.places import place
 from workbench.number_text import Quantity, number_text
+from workbench.report import Report
 from workbench.report.presenting import Presented, presenter
 from workbench.report.session.record import Session, count_recompiles
+from workbench.report.session.rows import Compile
 
 if TYPE_CHECKING:
     import pandas
+
+
+_COMPARED = 16
+"""Compiles whose captured graphs are compared, of those that both sessions have a report of."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,8 @@ class SessionChange:
 class PlaceChange:
     """A break, a cause of recompiles or a frame that runs eagerly, which one session lacks.
 
-    `kind`: "break", "recompile" or "fallback"; `is_gone` when only the first session has it.
+    `kind`: "break", "recompile", "fallback" or "graph": an operator of a captured graph that came,
+    went or is called with other constants. `is_gone` when only the first session has it.
     """
 
     kind: str
@@ -94,7 +104,38 @@ def compare_sessions(a: Session, b: Session, names: tuple[str, str] = ("a", "b")
     changes = tuple(
         SessionChange(what, first, second, unit) for (what, first, unit), (_, second, _) in pairs
     )
-    return SessionDiff(names, changes, tuple(_places(a, b)))
+    return SessionDiff(names, changes, (*_places(a, b), *_graph_changes(a, b)))
+
+
+def _graph_changes(a: Session, b: Session) -> Iterator[PlaceChange]:
+    """What changed in the captured graphs of compiles that both have a report of."""
+    left, right = _reported(a), _reported(b)
+    for key in list(left)[:_COMPARED]:
+        if key not in right:
+            continue
+        function, where = key[0], place(left[key][0].file, left[key][0].line)
+        for pair in match_graphs(left[key][1], right[key][1]).pairs:
+            if pair.a.graph.stage != CAPTURED:
+                continue
+            for row in node_changes(pair):
+                if row.change == "arguments":
+                    text = f"{row.item}: {row.a} → {row.b}".replace("%", "…")
+                    yield PlaceChange("graph", function, where, text, is_gone=False)
+                elif row.change in ("added", "removed"):
+                    what = row.note or row.item
+                    yield PlaceChange("graph", function, where, what, row.change == "removed")
+
+
+def _reported(session: Session) -> dict[tuple[str, str, int], tuple[Compile, Report]]:
+    """The compiles with a report, by function, kind and which of them it is."""
+    found: dict[tuple[str, str, int], tuple[Compile, Report]] = {}
+    seen: Counter[tuple[str, str]] = Counter()
+    for number, row in enumerate(session.tables["compiles"]):
+        report = session.reports.get(number)
+        if report is not None:
+            found[row.function, row.kind, seen[row.function, row.kind]] = row, report
+            seen[row.function, row.kind] += 1
+    return found
 
 
 def _quantities(session: Session) -> Iterator[tuple[str, float | None, str]]:
@@ -102,6 +143,9 @@ def _quantities(session: Session) -> Iterator[tuple[str, float | None, str]]:
     yield "compiles", len(tables["compiles"]), "count"
     yield "recompiles", count_recompiles(tables), "count"
     yield "breaks", len(tables["breaks"]), "count"
+    answers = [row.cache for row in tables["compiles"]]
+    is_asked = any(answers)
+    yield "graphs from a cache", sum(map(_is_hit, answers)) if is_asked else None, "count"
     yield "frames that run eagerly", len(tables["fallbacks"]), "count"
     steps = list(tables["steps"])
     is_told = bool(steps) or "steps" not in dict(session.header.missing)
@@ -111,6 +155,11 @@ def _quantities(session: Session) -> Iterator[tuple[str, float | None, str]]:
     yield "the median step", _median_s([step.wall_ms for step in steps]), "s"
     yield "of it in compiled graphs", _median_s([step.in_graphs_ms for step in steps]), "s"
     yield "of it outside of graphs", _median_s([step.outside_ms for step in steps]), "s"
+
+
+def _is_hit(answers: str) -> bool:
+    """Whether one of torch's caches had the code of a compile."""
+    return any(answer.endswith(" hit") for answer in answers.split(", "))
 
 
 def _median_s(milliseconds: list[float]) -> float | None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from workbench.analysis.diff.difference import MEASURED, Change, Diff, KernelMatch
 from workbench.analysis.diff.figures import ALL, EAGER, UNFUSED, WHOLE
 from workbench.analysis.diff.kernels import label_of
+from workbench.report import Report
 from workbench.views.diff.words import difference_text, joined, value_text
 from workbench.views.words.places import short
 from workbench.views.words.units import plural
@@ -178,12 +179,47 @@ def _nodes(diff: Diff) -> Iterator[Sentence]:
         words = [f"{counts[name]} {said}" for name, said in _NODES.items() if counts[name]]
         if words:
             total = sum(graph.node_count for graph in diff.a.graphs if graph.id in ids)
-            example = next((r for r in rows if r.change in ("symbolic", "fixed", "changed")), None)
-            such = f", such as {example.item}: {difference_text(example)}" if example else ""
+            named = "; ".join(_named_nodes(rows))
+            such = f", such as {named}" if named else ""
             yield Sentence(
                 f"The {stage} graph, {plural(total, 'node')} in a: {joined(words, 9)}{such}.",
                 "nodes",
             )
+
+
+def _named_nodes(rows: list[Change]) -> Iterator[str]:
+    """What changed in a few nodes of each kind: constants, sizes and types, what came or went."""
+    for row in [row for row in rows if row.change == "arguments"][:_SHOWN]:
+        yield f"{row.item}: {_call(row.a)} → {_call(row.b)}"
+    example = next((r for r in rows if r.change in ("symbolic", "fixed", "changed")), None)
+    if example is not None:
+        yield f"{example.item}: {difference_text(example)}"
+    for change, word in (("added", "new"), ("removed", "gone")):
+        own = [row for row in rows if row.change == change]
+        shown = [_operator(row, row.b if change == "added" else row.a) for row in own[:_SHOWN]]
+        if shown:
+            yield f"{word}: {joined(shown, _SHOWN)}"
+
+
+def _call(text: object) -> str:
+    """What a node is called with; other nodes, which have no names here, are dots."""
+    return _short(str(text).replace("%", "…"))
+
+
+def _operator(row: Change, looks: object) -> str:
+    """An operator that came or went; of a conversion the type that it makes."""
+    name = row.note.rpartition(".")[2] if not row.note.startswith(("input", "output")) else row.item
+    dtype = str(looks).partition(" ")[0]
+    is_conversion = (
+        name in _CONVERSIONS or "convert_element_type" in row.note or ("_to_copy" in row.note)
+    )
+    return f"{name} (to {dtype})" if is_conversion and dtype else name
+
+
+_CONVERSIONS = {
+    *("to", "type", "half", "bfloat16", "float", "double", "int", "long", "short", "bool", "byte"),
+    *("type_as", "char", "cfloat", "cdouble"),
+}
 
 
 _NODES = {
@@ -264,3 +300,26 @@ def _times(diff: Diff) -> Iterator[Sentence]:
             is_seen = value_text(change, change.a) != value_text(change, change.b)
             if change.item == item and is_seen:
                 yield Sentence(f"{what} {difference_text(change)}.", part)
+    caches = _caches(diff)
+    if caches and _of(diff, "phases"):
+        yield Sentence(f"Torch's caches answered differently: {caches}.", "phases")
+
+
+def _caches(diff: Diff) -> str:
+    """What torch's caches answered, where it is not the same in both."""
+    before, after = (_answers(report) for report in (diff.a, diff.b))
+    return joined(
+        [
+            f"{name} {before.get(name, 'not asked')} → {after.get(name, 'not asked')}"
+            for name in dict.fromkeys([*before, *after])
+            if before.get(name) != after.get(name)
+        ]
+    )
+
+
+def _answers(report: Report) -> dict[str, str]:
+    """What each cache answered, in the order of the questions."""
+    found: dict[str, list[str]] = {}
+    for row in report.cache:
+        found.setdefault(row.cache, []).append(row.outcome)
+    return {name: joined(outcomes) for name, outcomes in found.items()}

@@ -1,0 +1,87 @@
+"""A difference names what changed: constants, conversions, sizes, what a cache answered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import workbench as wb
+from tests.report.session.sample import session
+from workbench.report import Table
+from workbench.report.rows import CacheEvent
+from workbench.report.session.record import Session
+
+
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return (x * 2).relu() + 1
+
+
+def thrice(x: torch.Tensor) -> torch.Tensor:
+    return (x * 3).relu() + 1
+
+
+def halved(x: torch.Tensor) -> torch.Tensor:
+    return (x * 2).half().float().relu() + 1
+
+
+def clamped(x: torch.Tensor) -> torch.Tensor:
+    return torch.clamp(x, min=0.5)[:, :4]
+
+
+def clamped_higher(x: torch.Tensor) -> torch.Tensor:
+    return torch.clamp(x, min=0.7)[:, :5]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "named"),
+    [
+        (twice, thrice, ["mul: … * 2 → … * 3"]),
+        (twice, halved, ["new: half (to float16) and float (to float32)"]),
+        (halved, twice, ["gone: half (to float16) and float (to float32)"]),
+        (
+            clamped,
+            clamped_higher,
+            ["min = 0.5) → torch.clamp(…, min = 0.7)", "slice(None, 5, None)"],
+        ),
+    ],
+    ids=["a constant", "conversions", "conversions gone", "an argument and a size"],
+)
+def test_what_changed_in_the_captured_graph_is_named(
+    before: object, after: object, named: list[str]
+) -> None:
+    x = torch.ones(8, 8)
+    reports = [wb.explain(function, (x,)).report for function in (before, after)]  # type: ignore[arg-type]
+    said = " ".join(wb.diff(*reports).sentences)
+    assert all(words in said for words in named), said
+
+
+def test_caches_that_answered_differently_are_named() -> None:
+    made = wb.explain(twice, (torch.ones(3),)).report
+    asked = [
+        replace(made, tables={**made.tables, "cache": Table.of(CacheEvent, [event])})
+        for event in (CacheEvent("FX graph cache", "miss"), CacheEvent("FX graph cache", "hit"))
+    ]
+    said = " ".join(wb.diff(*asked).sentences)
+    assert "Torch's caches answered differently: FX graph cache miss → hit" in said
+
+
+def test_a_session_that_found_its_graphs_in_a_cache_says_so() -> None:
+    before = session()
+    rows = [replace(row, cache="FX graph miss") for row in before.tables["compiles"]]
+    found = [replace(row, cache="FX graph hit, AOTAutograd hit") for row in rows]
+    kind = type(rows[0])
+    pair = [
+        Session(before.header, {**before.tables, "compiles": Table.of(kind, each)}, {})
+        for each in (rows, found)
+    ]
+    assert f"graphs from a cache: 0 → {len(rows)}" in wb.diff(*pair).sentences
+
+
+def test_a_constant_that_changed_between_sessions_is_named() -> None:
+    reports = [wb.explain(function, (torch.ones(3),)).report for function in (twice, thrice)]
+    before = session()
+    pair = [Session(before.header, before.tables, {0: report}) for report in reports]
+    (change,) = wb.diff(*pair).places
+    assert (change.kind, change.text, change.is_gone) == ("graph", "mul: … * 2 → … * 3", False)
