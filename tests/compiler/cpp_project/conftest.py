@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +43,49 @@ class Project:
 def project(package, tmp_path_factory) -> Project:
     folder = package.cpp_project(tmp_path_factory.mktemp("project") / "many", many_inputs())
     return Project(folder, package.path, built(folder))
+
+
+@dataclass(frozen=True)
+class Service:
+    """A served model; `model` is the process."""
+
+    url: str
+    model: subprocess.Popen[str]
+
+    @property
+    def port(self) -> int:
+        return int(self.url.split(":")[2].partition("/")[0])
+
+    def memory(self, name: str = "VmRSS") -> int:
+        """Bytes of the process, by a name of /proc/PID/status."""
+        text = Path(f"/proc/{self.model.pid}/status").read_text()
+        (line,) = (line for line in text.splitlines() if line.startswith(f"{name}:"))
+        return int(line.split()[1]) << 10
+
+
+@pytest.fixture(scope="session")
+def service(package: Package, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    has = ["pkg-config", "--exists", "nlohmann_json"]
+    if shutil.which(has[0]) is None or subprocess.run(has, check=False).returncode:
+        pytest.skip("no nlohmann_json")
+    folder = package.cpp_project(tmp_path_factory.mktemp("service") / "many")
+    log = built(folder, "-DSERVICE=ON", target="server")
+    assert f"{folder}/service" not in "".join(line for line in log.split("\n") if "warning" in line)
+    command = [str(folder / "build/service/server"), package.path, "--port", "0"]
+    with served(command, folder) as made:
+        yield made
+
+
+@contextmanager
+def served(command: Sequence[str], folder: Path) -> Iterator[Service]:
+    """Start a server, and see that it ends well."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as server:
+        try:
+            assert server.stdout is not None
+            yield Service(server.stdout.readline().strip(), server)
+        finally:
+            server.send_signal(signal.SIGTERM)
+        assert server.wait(timeout=20) == 0
 
 
 def built(folder: Path, *options: str, target: str = "all") -> str:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import signal
-import subprocess
-from collections.abc import Iterator
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -16,30 +12,17 @@ import torch
 from sample_packages import many_inputs
 
 import workbench as wb
-from tests.compiler.cpp_project.conftest import built
+from tests.compiler.cpp_project.conftest import Service
 from workbench.handles.package import Package
 
 pytestmark = pytest.mark.slow  # building takes a minute
 DATATYPES = {torch.float32: "FP32", torch.int64: "INT64", torch.float64: "FP64"}
 
 
-@pytest.fixture(scope="module")
-def url(package: Package, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@pytest.fixture(scope="session")
+def url(service: Service) -> str:
     """Where the model is served."""
-    has = ["pkg-config", "--exists", "cpp-httplib", "nlohmann_json"]
-    if shutil.which(has[0]) is None or subprocess.run(has, check=False).returncode:
-        pytest.skip("no cpp-httplib or no nlohmann_json")
-    folder = package.cpp_project(tmp_path_factory.mktemp("service") / "many")
-    log = built(folder, "-DSERVICE=ON", target="server")
-    assert f"{folder}/service" not in "".join(line for line in log.split("\n") if "warning" in line)
-    command = [str(folder / "build/service/server"), package.path, "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as server:
-        try:
-            assert server.stdout is not None
-            yield server.stdout.readline().strip()
-        finally:
-            server.send_signal(signal.SIGTERM)
-        assert server.wait(timeout=20) == 0
+    return service.url
 
 
 def call(url: str, data: bytes | None = None) -> tuple[int, Any]:

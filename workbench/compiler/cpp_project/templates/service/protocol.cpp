@@ -36,7 +36,11 @@ constexpr std::array<Name, 12> kNames = {{
     {at::kDouble, "FP64"},
     {at::kBFloat16, "BF16"},
 }};
-constexpr std::size_t kDeepest = 64;  // lists within lists
+constexpr std::size_t kDeepest = 64;  // lists within lists of data
+constexpr std::size_t kDeepestForm = kDeepest + 8;
+constexpr std::size_t kMostLists = 2'000'000;    // each takes about 80 bytes
+constexpr std::size_t kMostValues = 16'000'000;  // each takes about 24 bytes until it is a tensor
+constexpr std::size_t kShown = 80;               // characters of a text that an error quotes
 
 struct OutputSpec {
   at::ScalarType dtype;  // Undefined for None
@@ -60,7 +64,7 @@ at::ScalarType dtype_of(const std::string& datatype) {
   const auto* name = std::find_if(kNames.begin(), kNames.end(),
                                   [&](const Name& one) { return one.datatype == datatype; });
   if (name == kNames.end()) {
-    throw BadRequest("the datatype " + datatype + " is not known");
+    throw BadRequest("the datatype " + datatype.substr(0, kShown) + " is not known");
   }
   return name->dtype;
 }
@@ -114,7 +118,11 @@ at::Tensor filled(const json& data, at::ScalarType dtype, const std::string& wha
 
 std::vector<std::int64_t> shape_of(const json& input, const std::string& what) {
   std::vector<std::int64_t> shape;
-  for (const auto& size : member(input, "shape", what)) {
+  const auto& given = member(input, "shape", what);
+  if (!given.is_array() || given.size() > kDeepest) {
+    throw BadRequest(what + ": its shape is no list of sizes");
+  }
+  for (const auto& size : given) {
     if (!fits(size, at::kLong) || size.get<std::int64_t>() < 0) {
       throw BadRequest(what + ": its shape is no list of sizes");
     }
@@ -123,17 +131,19 @@ std::vector<std::int64_t> shape_of(const json& input, const std::string& what) {
   return shape;
 }
 
-// The number of elements; -1 where it is beyond what a request can hold.
+// The number of elements; -1 where it is beyond what a request can hold, also for a shape that has
+// none because of one size.
 std::int64_t count_of(const std::vector<std::int64_t>& shape) {
-  constexpr std::int64_t most = std::int64_t{1} << 32;
+  constexpr std::int64_t most = std::int64_t{1} << 31;
   std::int64_t count = 1;
+  bool is_empty = false;
   for (const auto size : shape) {
-    if (size > most || count > most) {
+    if (size > most || (count *= std::max<std::int64_t>(size, 1)) > most) {
       return -1;
     }
-    count *= size;
+    is_empty |= size == 0;
   }
-  return count;
+  return is_empty ? 0 : count;
 }
 
 // The same values in memory as the model wants them; what has another shape is refused later.
@@ -189,6 +199,45 @@ json numbers_of(const at::Tensor& tensor) {
 
 }  // namespace
 
+void check_form(std::string_view text) {
+  std::size_t depth = 0;
+  std::size_t lists = 0;
+  std::size_t values = 0;
+  bool is_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char sign = text[i];
+    if (is_text) {
+      i += sign == '\\' ? 1 : 0;
+      is_text = sign != '"';
+      continue;
+    }
+    is_text = sign == '"';
+    values += sign == ',' || sign == ':' ? 1 : 0;
+    if (sign == '[' || sign == '{') {
+      ++lists;
+      if (++depth > kDeepestForm) {
+        throw BadRequest(c10::str("it nests more than ", kDeepestForm, " lists in each other"));
+      }
+    } else if (sign == ']' || sign == '}') {
+      depth -= depth > 0 ? 1 : 0;
+    }
+  }
+  if (lists > kMostLists || values > kMostValues) {
+    throw BadRequest(c10::str("it has ", lists, " lists and ", values, " values, at most ",
+                              kMostLists, " and ", kMostValues, " are read: send data as flat lists"));
+  }
+}
+
+void check_id(const json& request) {
+  if (!request.is_object()) {
+    throw BadRequest("the request is no object");
+  }
+  const auto id = request.find("id");
+  if (id != request.end() && !id->is_string() && !id->is_number()) {
+    throw BadRequest("its id is neither text nor a number");
+  }
+}
+
 json metadata() {
   json inputs = json::array();
   for (const auto& spec : kInputs) {
@@ -213,6 +262,9 @@ json metadata() {
 
 std::vector<at::Tensor> inputs_of(const json& request) {
   const auto& given = member(request, "inputs", "the request");
+  if (!given.is_array()) {
+    throw BadRequest("the inputs of the request are no list");
+  }
   std::vector<at::Tensor> found;
   for (const auto& spec : kInputs) {
     const auto input = std::find_if(given.begin(), given.end(), [&](const json& one) {

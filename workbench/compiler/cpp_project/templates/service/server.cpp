@@ -1,14 +1,18 @@
 // Serves the model over HTTP by the Open Inference Protocol.
-#include <httplib.h>
+#include <c10/util/Exception.h>
 #include <signal.h>
 
-#include <chrono>
+#include <condition_variable>
 #include <iostream>
 #include <map>
+#include <memory>
+#include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "client.hpp"
 #include "contract.hpp"
+#include "http.hpp"
 #include "protocol.hpp"
 #include "tensors.hpp"
 
@@ -22,7 +26,28 @@ constexpr auto kUsage =
     "  --port     0 takes a free one\n"
     "  --runners  calls that run at the same time\n"
     "  --weights  a dict of tensors by torch.save (those in the package)\n";
-constexpr std::size_t kLargestRequest = std::size_t{64} << 20;  // bytes
+constexpr std::size_t kLongestWords = 4000;  // of an error: a request may be quoted in it
+
+// Lets so many threads hold it as there are runners.
+class Slots {
+ public:
+  explicit Slots(std::size_t count) : free_(count) {}
+  void lock() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return free_ > 0; });
+    --free_;
+  }
+  void unlock() {
+    const std::lock_guard lock(mutex_);
+    ++free_;
+    changed_.notify_one();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t free_;
+};
 
 using Words = std::map<std::string, std::string>;
 
@@ -47,62 +72,81 @@ int number(const std::string& text) try {
   throw Error(kUsage);
 }
 
-void send(httplib::Response& response, int status, const json& content) {
-  response.status = status;
+HttpResponse answer(int status, const json& content) {
   // text that is no UTF-8 comes back with a sign in its place
-  response.set_content(content.dump(-1, ' ', false, json::error_handler_t::replace),
-                       "application/json");
+  return {status, content.dump(-1, ' ', false, json::error_handler_t::replace)};
 }
 
-void infer(const Client& client, const httplib::Request& request, httplib::Response& response) {
+std::string refusal(const std::string& why) {
+  return answer(0, {{"error", why.substr(0, kLongestWords)}}).body;
+}
+
+HttpResponse refused(int status, const std::string& why) { return {status, refusal(why)}; }
+
+HttpResponse infer(const Client& client, Slots& slots, const std::string& body) {
   try {
-    const auto asked = json::parse(request.body);
-    send(response, 200, answer_of(asked, client.run(inputs_of(asked))));
+    check_form(body);
+    const std::lock_guard turn(slots);  // what is parsed takes ten times the memory of its text
+    const auto asked = json::parse(body);
+    check_id(asked);
+    return answer(200, answer_of(asked, client.run(inputs_of(asked))));
   } catch (const json::exception& error) {
-    send(response, 400, {{"error", std::string("The request is no JSON: ") + error.what()}});
+    return refused(400, std::string("The request is no JSON: ") + error.what());
   } catch (const BadRequest& error) {
-    send(response, 400, {{"error", std::string("Bad request: ") + error.what()}});
+    return refused(400, std::string("Bad request: ") + error.what());
   } catch (const ContractError& error) {
-    send(response, 400, {{"error", error.what()}});
+    return refused(400, error.what());
+  } catch (const c10::Error& error) {
+    return refused(500, error.what_without_backtrace());
+  } catch (const std::bad_alloc&) {
+    return refused(503, "There is no memory for the request");
   } catch (const std::exception& error) {
-    send(response, 500, {{"error", error.what()}});
+    return refused(500, error.what());
   }
 }
 
-void add_answers(httplib::Server& server, const Client& client) {
-  const auto about = metadata();
-  const auto model = std::string(R"(/v2/models/([^/]+))");
-  const auto is_known = [](const httplib::Request& request, httplib::Response& response) {
-    if (request.matches[1] == kModel) {
-      return true;
-    }
-    send(response, 404, {{"error", std::string("There is no such model; it is ") + kModel}});
-    return false;
-  };
-  for (const auto* path : {"/v2/health/live", "/v2/health/ready"}) {
-    server.Get(path, [](const auto&, auto& response) { send(response, 200, json::object()); });
+// The name and what follows it of /v2/models/NAME…; nothing for other paths.
+std::pair<std::string, std::string> model_in(const std::string& path) {
+  constexpr std::string_view before = "/v2/models/";
+  constexpr std::string_view infer = "/infer";
+  if (!path.starts_with(before)) {
+    return {};
   }
-  server.Get(model, [=](const auto& request, auto& response) {
-    if (is_known(request, response)) {
-      send(response, 200, about);
+  const auto rest = path.substr(before.size());
+  const auto name = std::string(kModel);
+  const bool has_infer = rest != name && rest.ends_with(infer);
+  return has_infer ? std::pair(rest.substr(0, rest.size() - infer.size()), std::string(infer))
+                   : std::pair(rest, std::string());
+}
+
+HttpServer::Handler answers(const Client& client, std::size_t runners) {
+  auto slots = std::make_shared<Slots>(runners);
+  return [&client, slots, about = answer(200, metadata())](const HttpRequest& request) {
+    const bool is_get = request.method == "GET" || request.method == "HEAD";
+    if (request.path == "/v2/health/live" || request.path == "/v2/health/ready") {
+      return is_get ? answer(200, json::object()) : refused(405, "This is asked for with GET");
     }
-  });
-  server.Post(model + "/infer", [=, &client](const auto& request, auto& response) {
-    if (is_known(request, response)) {
-      infer(client, request, response);
+    const auto [name, rest] = model_in(request.path);
+    if (name.empty()) {
+      return refused(404, "There is no such path; the model is at /v2/models/" +
+                              std::string(kModel));
     }
-  });
-  server.set_payload_max_length(kLargestRequest);
+    if (name != kModel) {
+      return refused(404, std::string("There is no such model; it is ") + std::string(kModel));
+    }
+    if (rest.empty()) {
+      return is_get ? about : refused(405, "A model is described with GET, asked with POST …/infer");
+    }
+    return request.method == "POST" ? infer(client, *slots, request.body)
+                                    : refused(405, "A model is asked with POST");
+  };
 }
 
 // Ends the server at SIGINT or SIGTERM, after the requests that run.
-void stop_at_signals(httplib::Server& server, sigset_t signals) {
+void stop_at_signals(HttpServer& server, sigset_t signals) {
   std::thread([&server, signals] {
     int signal = 0;
     sigwait(&signals, &signal);
-    while (!server.is_running()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
     server.stop();
   }).detach();
 }
@@ -125,21 +169,20 @@ int main(int argc, char** argv) try {
   if (!given.at("--weights").empty()) {
     client.update_weights(read_weights(given.at("--weights")));
   }
-  static httplib::Server server;  // lives as long as the thread that ends it
-  add_answers(server, client);
+  // lives as long as the thread that ends it
+  static HttpServer server(answers(client, static_cast<std::size_t>(runners)), refusal);
   const auto host = given.at("--host");
   int port = number(given.at("--port"));
-  if (port == 0) {
-    port = server.bind_to_any_port(host);
-  } else if (!server.bind_to_port(host, port)) {
-    port = -1;
-  }
-  if (port < 0) {
-    throw Error("cannot listen on " + host + ":" + given.at("--port"));
+  try {
+    port = server.bind(host, port);
+  } catch (const std::system_error& error) {
+    throw Error("cannot listen on " + host + ":" + given.at("--port") + ": " +
+                error.code().message());
   }
   stop_at_signals(server, signals);
   std::cout << "http://" << host << ':' << port << "/v2/models/" << kModel << std::endl;
-  return server.listen_after_bind() ? 0 : 1;
+  server.serve();
+  return 0;
 } catch (const std::exception& error) {
   std::cerr << "error: " << error.what() << '\n';
   return 1;
