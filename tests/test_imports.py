@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[1] / "workbench"
 
 FLOORS = """
 0 errors · ports · number_text
-0 file_path
-0 arguments
+0 file_path · temporary
+0 plain_data · arguments
 0 settings · specs · specs.opcodes · report
 0 compiler.internals
 1 compiler.sources · artifacts.manifest · analysis.fusion
@@ -54,6 +54,8 @@ OUTSIDE = {  # what a room may import besides the standard library; others may i
     "errors": set(),
     "arguments": set(),
     "number_text": set(),
+    "plain_data": set(),
+    "temporary": set(),
     "settings": set(),
     "specs": set(),
     "report": set(),

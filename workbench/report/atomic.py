@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
 from workbench.errors import ArtifactError
-from workbench.file_path import file_path, open_flags
+from workbench.file_path import file_path
+from workbench.temporary import collect_parts, hold, temporary_folder
 
 
 @contextmanager
@@ -22,6 +24,30 @@ def saved_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
             yield file
     except OSError as error:
         raise cannot_write(path, error) from error
+
+
+@contextmanager
+def saved_folder(target: Path) -> Iterator[Path]:
+    """A folder to be filled, whose files appear in `target` when the block ends without an error.
+
+    Files of other names there stay. Raises `ArtifactError` when something cannot be written; then
+    nothing half-written is left.
+    """
+    is_new = not target.exists()
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(".workbench-", target) as made:
+            yield made
+            for file in [found for found in sorted(made.rglob("*")) if not found.is_dir()]:
+                place = target / file.relative_to(made)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(file, place)
+    except BaseException as error:
+        if is_new:
+            shutil.rmtree(target, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise cannot_write(target, error) from error
+        raise
 
 
 def cannot_write(path: str | PathLike[str], error: OSError) -> ArtifactError:
@@ -37,19 +63,20 @@ def atomic_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """Write a new file beside `path` that replaces it when the block ends without an error.
 
     The mode is the one that the user's umask gives to any new file. A process that is killed leaves
-    the old file as it was, and a hidden `.part` file. Raises OSError.
+    the old file as it was, and a hidden `.part` file, which the next who writes there removes.
+    Raises OSError.
     """
     target = Path(file_path(path))
+    collect_parts(target)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    handle = os.open(
-        temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | open_flags("O_CLOEXEC", "O_BINARY"), 0o666
-    )
     try:
-        with os.fdopen(handle, "w+b") as file:
+        with open(temporary, "x+b") as file:  # no descriptor is left to an interrupt
+            hold(file.fileno(), wait=False)
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +125,45 @@ def test_a_policy_with_a_mistake_lets_nothing_through(
     for trust in (False, True, MANIFEST.digest):
         with pytest.raises(wb.TrustError, match=sentence):
             check(store, store.sign(MANIFEST), trust)
+
+
+def _dangling(file: Path) -> None:
+    file.symlink_to("team/policy.toml")
+
+
+def _dangling_folder(file: Path) -> None:
+    file.parent.rmdir()
+    file.parent.symlink_to("not/mounted")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (_dangling, "the link .*policy.toml leads nowhere"),
+        (_dangling_folder, "the link .*data leads nowhere"),
+        (lambda file: os.mkfifo(file), "a pipe or a device"),
+        (lambda file: file.mkdir(), "Is a directory"),
+        (lambda file: file.symlink_to("policy.toml"), "Too many levels"),
+        (lambda file: file.write_text("a = " + "[" * 100_000), "too many values in each other"),
+        (lambda file: file.write_text("a = " + "{a = " * 50_000), "too many values in each other"),
+        (lambda file: file.write_text("a." * 100_000 + "a = 1"), "more than 1,000 dots"),
+        (lambda file: file.write_text("#" * 300_000 + "\nforbid_trust_true = 1"), "at most"),
+        (lambda file: file.write_bytes(b"signed_by = []\xff"), "can't decode"),
+    ],
+)
+def test_a_policy_that_cannot_be_read_is_closed(
+    make: Callable[[Path], object],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("AOT_WORKBENCH_DATA", str(folder))
+    make(folder / "policy.toml")
+    for trust in (False, True, MANIFEST.digest):
+        with pytest.raises(wb.TrustError, match=words):
+            check(TrustStore.of_user(), MANIFEST, trust)
 
 
 def test_a_policy_elsewhere_is_named_by_a_variable(

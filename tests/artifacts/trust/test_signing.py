@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import stat
+import threading
 import zipfile
 from pathlib import Path
 
@@ -82,6 +83,17 @@ def test_signing_twice_leaves_one_signature(path: Path) -> None:
     once = path.read_bytes()
     wb.sign(path, KEY)
     assert path.read_bytes() == once
+
+
+def test_those_who_sign_at_once_all_leave_their_signature(path: Path) -> None:
+    keys = [Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32) for number in range(6)]
+    threads = [threading.Thread(target=wb.sign, args=(path, key)) for key in keys]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with open_any(path) as opened:
+        assert len(opened.signed.signatures) == 6
 
 
 def test_mode_and_link_of_the_file_stay(path: Path) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import TrustError, WorkbenchError
+from workbench.plain_data import BY_HAND, parse_toml, read_file
 
 if TYPE_CHECKING:
     from workbench.artifacts.trust.team_keys import TeamKey
 
 USER = "user"
-_LIMIT = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,13 @@ def read_policy(path: Path, *, required: bool) -> Policy:
     with a slip of the pen must not count as none.
     """
     try:
-        with path.open("rb") as file:
-            import tomllib  # most accounts have no policy
-
-            data = tomllib.loads(file.read(_LIMIT).decode())
+        data = parse_toml(read_file(path, BY_HAND))
     except (FileNotFoundError, NotADirectoryError) as error:
+        if link := _dangling(path):
+            raise TrustError(
+                f"The policy {path} cannot be read: the link {link} leads nowhere. Nothing is "
+                "loaded until it is mended."
+            ) from error
         if not required:
             return Policy()
         raise TrustError(
@@ -72,6 +74,12 @@ def read_policy(path: Path, *, required: bool) -> Policy:
             f"The policy {path} cannot be read ({error}). Nothing is loaded until it is mended."
         ) from error
     return _policy(path, data)
+
+
+def _dangling(path: Path) -> Path | None:
+    """The link, the policy or a folder above it, that leads to nothing: no policy is none."""
+    above = (path.absolute(), *path.absolute().parents)
+    return next((place for place in above if place.is_symlink() and not place.exists()), None)
 
 
 def _policy(path: Path, data: Mapping[str, Any]) -> Policy:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.artifacts.archive.container import MANIFEST
-from workbench.artifacts.archive.file_kinds import open_any
+from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
 from workbench.artifacts.archive.members import Members
 from workbench.artifacts.archive.zip_frame import SEAL_SIZE, chunks, seal
 from workbench.artifacts.manifest import package_manifest
@@ -22,6 +22,7 @@ from workbench.artifacts.trust.trust import AnyManifest, with_signature
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import file_path
 from workbench.report.atomic import atomic_file
+from workbench.temporary import hold
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -48,29 +49,54 @@ def sign(
     """Add a signature to a file and return its digest; see `workbench.sign`."""
     owner = private_key(key, password)
     target = Path(file_path(path)).resolve()  # a link stays a link
-    with open_any(target) as opened:
-        members, manifest = opened.artifact or opened.package, opened.signed
-        if members is None or manifest is None:
-            raise UsageError(
-                f"{os.fspath(path)} was written by torch and has no manifest that a signature "
-                "could cover. Make it again with this workbench."
-            )
-        damaged = [name for name in manifest.members if not members.is_whole(name)]
-        if damaged:
-            raise ArtifactError(
-                f"{os.fspath(path)} is damaged and was not signed: {damaged[0]} was changed. "
-                "Get the file again."
-            )
-        signed = signed_by_key(manifest, owner)
-        try:
-            with atomic_file(target) as file:
-                os.fchmod(file.fileno(), stat.S_IMODE(os.fstat(opened.file.fileno()).st_mode))
-                name = MANIFEST if opened.artifact else package_manifest.MANIFEST
-                write_again(file, members, name, signed.to_bytes())
-        except OSError as error:
-            raise ArtifactError(
-                f"Cannot write {target}: {error.strerror}. Choose a folder that is writable."
-            ) from error
+    while True:
+        with open_any(target) as opened:
+            _hold(opened.file, target)
+            if _is_still(target, opened.file):
+                return _sign(target, os.fspath(path), opened, owner)
+
+
+def _hold(file: BinaryIO, target: Path) -> None:
+    """Wait for others who sign the file: two at once would leave one signature."""
+    try:
+        hold(file.fileno())
+    except OSError as error:
+        raise ArtifactError(
+            f"{target} lies on a file system that cannot lock it ({error.strerror}), so that "
+            "another signature could be lost. Sign a copy in another folder."
+        ) from error
+
+
+def _is_still(target: Path, file: BinaryIO) -> bool:
+    """Whether the path leads to the open file: who held it before may have replaced it."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(target))
+    except OSError:
+        return False
+
+
+def _sign(target: Path, shown: str, opened: OpenedFile, owner: Ed25519PrivateKey) -> str:
+    members, manifest = opened.artifact or opened.package, opened.signed
+    if members is None or manifest is None:
+        raise UsageError(
+            f"{shown} was written by torch and has no manifest that a signature could cover. Make "
+            "it again with this workbench."
+        )
+    damaged = [name for name in manifest.members if not members.is_whole(name)]
+    if damaged:
+        raise ArtifactError(
+            f"{shown} is damaged and was not signed: {damaged[0]} was changed. Get the file again."
+        )
+    signed = signed_by_key(manifest, owner)
+    try:
+        with atomic_file(target) as file:
+            os.fchmod(file.fileno(), stat.S_IMODE(os.fstat(opened.file.fileno()).st_mode))
+            name = MANIFEST if opened.artifact else package_manifest.MANIFEST
+            write_again(file, members, name, signed.to_bytes())
+    except OSError as error:
+        raise ArtifactError(
+            f"Cannot write {target}: {error.strerror}. Choose a folder that is writable."
+        ) from error
     return signed.digest
 
 

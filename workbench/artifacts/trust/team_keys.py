@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -13,7 +14,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from workbench.artifacts.manifest.records import Signature
+from workbench.artifacts.trust.kept_files import changing, check_folder, write_whole
 from workbench.errors import ArtifactError, TrustError, UsageError
+from workbench.plain_data import parse_json, read_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -21,6 +24,11 @@ if TYPE_CHECKING:
 ED25519 = "ed25519"
 _PREFIX = f"{ED25519}:"
 _KEY_FILE_LIMIT = 1 << 16
+_KNOWN_LIMIT = 16 << 20  # 100,000 keys
+_PRIME = 2**255 - 19
+_Y8 = 0x5FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+_LOW_ORDER = (0, 1, _PRIME - 1, _Y8, _PRIME - _Y8)
+"""The y of all points of order 1, 2, 4 and 8 on the curve (RFC 8032, section 5.1.7)."""
 _SIGNATURES_LIMIT = 64  # no file needs more: a longer list is an attack on the reader's time
 
 
@@ -58,11 +66,19 @@ class TeamKey:
         """The whole key as one word, `ed25519:…`, which a policy file may hold."""
         return _PREFIX + self.public
 
+    @property
+    def is_weak(self) -> bool:
+        """Whether it is a point of low order: of those, some signatures are right for any text."""
+        y = int.from_bytes(bytes.fromhex(self.public), "little") & ((1 << 255) - 1)  # no sign of x
+        return y % _PRIME in _LOW_ORDER
+
     def has_signed(self, manifest: Signed) -> bool:
         """Whether one of the signatures is of this key and right.
 
         Raises `TrustError` where the package cryptography is missing.
         """
+        if self.is_weak:
+            return False
         mine = [s for s in team_signatures(manifest) if s.key == self.id]
         return bool(mine) and _any_right(self.public, mine, manifest.signed_bytes())
 
@@ -122,6 +138,16 @@ def _private_pem(path: str | PathLike[str], password: str | None) -> Any:
 
 def public_key(key: Any) -> TeamKey:
     """A public key from a PEM file, its text, `ed25519:…` or an object; raises `UsageError`."""
+    found = _public_key(key)
+    if found.is_weak:
+        raise UsageError(
+            f"{found.text} is no key of anybody: it is a point of low order, for which anyone can "
+            "make signatures. Make a key with: openssl genpkey -algorithm ed25519 -out team.pem"
+        )
+    return found
+
+
+def _public_key(key: Any) -> TeamKey:
     if isinstance(key, str) and key.startswith(_PREFIX):
         return TeamKey(_hex(key))
     if isinstance(key, (str, bytes, PathLike)):
@@ -174,11 +200,12 @@ def _as_bytes(key: str | bytes) -> bytes:
 
 
 def _read(path: str | bytes | PathLike[str]) -> bytes:
+    name = os.fsdecode(path)
     try:
-        with open(path, "rb") as file:
-            return file.read(_KEY_FILE_LIMIT)
-    except OSError as error:
-        raise UsageError(f"Cannot read the key {os.fsdecode(path)}: {error.strerror}.") from error
+        return read_file(name, _KEY_FILE_LIMIT)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"Cannot read the key {name}: {reason}.") from error
 
 
 def _ed25519() -> ModuleType:
@@ -204,7 +231,8 @@ class KnownKeys:
     def all(self) -> tuple[TeamKey, ...]:
         """Every known key; raises `TrustError` when the file cannot be understood."""
         try:
-            rows = list[Any](json.loads(self.file.read_bytes()))
+            check_folder(self.file.parent)
+            rows = list[Any](parse_json(read_file(self.file, _KNOWN_LIMIT)))
             return tuple(
                 TeamKey(_hex(row["public"]), str(row["name"]), bool(row["revoked"])) for row in rows
             )
@@ -219,10 +247,37 @@ class KnownKeys:
         """The same key as this user knows it."""
         return next((known for known in self.all() if known.public == key.public), None)
 
+    def trust(self, key: TeamKey, name: str | None = None) -> TeamKey:
+        """Trust a key under a name, else the one it had; raises as `remember` does."""
+        with self._changing():
+            before = self.find(key)
+            chosen = replace(key, name=name or (before.name if before else "") or key.name)
+            self._keep(chosen)
+        return chosen
+
     def remember(self, key: TeamKey) -> None:
         """Keep a key, trusted or revoked; raises `ArtifactError` when it cannot be kept."""
-        from workbench.report.atomic import atomic_file  # records take 0.06 s, reading needs none
+        with self._changing():
+            self._keep(key)
 
+    def revoke(self, key: Any) -> TeamKey:
+        """Trust a key no longer, given as for `public_key` or by its name here."""
+        with self._changing():
+            named = [known for known in self.all() if isinstance(key, str) and known.name == key]
+            found = named[0] if named else public_key(key)
+            revoked = replace(self.find(found) or found, revoked=True)
+            self._keep(revoked)
+        return revoked
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        try:
+            with changing(self.file.parent):
+                yield
+        except OSError as error:
+            raise ArtifactError(f"Cannot remember the key in {self.file}: {error}.") from error
+
+    def _keep(self, key: TeamKey) -> None:
         others = [known for known in self.all() if known.public != key.public]
         if any(known.name == key.name for known in others if key.name):
             raise UsageError(
@@ -230,18 +285,4 @@ class KnownKeys:
                 "trust_key(key, name='…')."
             )
         rows = [{"public": k.public, "name": k.name, "revoked": k.revoked} for k in (*others, key)]
-        try:
-            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with atomic_file(self.file) as file:
-                os.fchmod(file.fileno(), 0o600)
-                file.write(json.dumps(rows, indent=1).encode())
-        except OSError as error:
-            raise ArtifactError(f"Cannot remember the key in {self.file}: {error}.") from error
-
-    def revoke(self, key: Any) -> TeamKey:
-        """Trust a key no longer, given as for `public_key` or by its name here."""
-        named = [known for known in self.all() if isinstance(key, str) and known.name == key]
-        found = named[0] if named else public_key(key)
-        revoked = replace(self.find(found) or found, revoked=True)
-        self.remember(revoked)
-        return revoked
+        write_whole(self.file, json.dumps(rows, indent=1).encode())

@@ -7,17 +7,27 @@ import hmac
 import json
 import os
 import secrets
+import stat
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.manifest.records import Signature, with_signatures
+from workbench.artifacts.trust.kept_files import (
+    changing,
+    check_folder,
+    check_secret,
+    set_aside,
+    write_whole,
+)
 from workbench.artifacts.trust.policy import Policy, read_policy
 from workbench.errors import ArtifactError, TrustError, UsageError
 from workbench.file_path import open_flags
+from workbench.plain_data import parse_json, read_file
 from workbench.settings import Settings
 
 if TYPE_CHECKING:  # most files are the user's own: those of teams take a while to import
@@ -26,6 +36,9 @@ if TYPE_CHECKING:  # most files are the user's own: those of teams take a while 
     from workbench.artifacts.trust.team_keys import KnownKeys, Signed, TeamKey
 
 HMAC = "hmac-sha256"
+_KEY_SIZE = 64  # bytes
+_LEAST_BYTES = 16  # values that a random key has; one of zeros is what a crash leaves of a file
+_DIGESTS_LIMIT = 64 << 20  # bytes; 800,000 digests
 Trust = bool | str
 AnyManifest = TypeVar("AnyManifest", bound="Manifest | PackageManifest")
 
@@ -55,6 +68,7 @@ class TrustStore:
 
     def policy(self) -> Policy:
         """What must hold before a file is loaded; raises `TrustError` when it cannot be read."""
+        check_folder(self.folder)
         own = self.folder / "policy.toml"
         return read_policy(self.policy_file or own, required=self.policy_file is not None)
 
@@ -67,31 +81,47 @@ class TrustStore:
         return self.folder / "trusted.json"
 
     def key(self) -> bytes | None:
-        """The signing key, or None when there is none yet."""
+        """The signing key, or None when there is none yet.
+
+        Raises `TrustError` for one that is not whole, not ours, or that others may read.
+        """
+        check_folder(self.folder)
         try:
-            found = self._key_file.read_bytes()
-        except OSError:
+            handle = os.open(
+                self._key_file,
+                os.O_RDONLY | open_flags("O_CLOEXEC", "O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"),
+            )
+        except (FileNotFoundError, NotADirectoryError):
             return None
-        return found if len(found) >= 32 else None
+        except OSError as error:
+            raise _bad_key(self._key_file, f"cannot be read ({error.strerror})") from error
+        try:
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode):
+                raise _bad_key(self._key_file, "is no file")
+            check_secret(self._key_file, found)
+            content = os.read(handle, _KEY_SIZE + 1)
+        finally:
+            os.close(handle)
+        if not content:
+            raise _bad_key(self._key_file, "is empty")
+        if len(content) != _KEY_SIZE or len({*content}) < _LEAST_BYTES:
+            raise _bad_key(self._key_file, "is not one that this workbench made")
+        return content
 
     def make_key(self) -> bytes:
-        """The signing key, made when there is none; raises OSError when it cannot be kept."""
+        """The signing key, made when there is none, whole or not at all.
+
+        Raises OSError when it cannot be kept, `TrustError` as `key` does.
+        """
         if found := self.key():
             return found
-        self._make_folder()
-        fresh = secrets.token_bytes(64)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | open_flags("O_BINARY")
-        try:
-            handle = os.open(self._key_file, flags, 0o600)
-        except FileExistsError:
-            return self._key_file.read_bytes()
-        with os.fdopen(handle, "wb") as file:
-            file.write(fresh)
+        with changing(self.folder):
+            if found := self.key():  # another process was faster
+                return found
+            fresh = secrets.token_bytes(_KEY_SIZE)
+            write_whole(self._key_file, fresh)
         return fresh
-
-    def _make_folder(self) -> None:
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.folder.chmod(0o700)
 
     def sign(self, manifest: AnyManifest) -> AnyManifest:
         """The manifest with this user's signature beside the others."""
@@ -101,15 +131,24 @@ class TrustStore:
         return with_signature(manifest, mine)
 
     def sign_if_possible(self, manifest: AnyManifest) -> AnyManifest:
-        """The manifest with this user's signature, or as it is where no key can be kept."""
+        """The manifest with this user's signature, or as it is where no key can be kept.
+
+        A key that must not sign is named in a warning.
+        """
         try:
             return self.sign(manifest)
         except OSError:
             return manifest
+        except TrustError as error:
+            warnings.warn(f"The file was saved without your signature. {error}", stacklevel=2)
+            return manifest
 
     def signed_by_user(self, manifest: Signed) -> bool:
-        """Whether one of the signatures is this user's and right."""
-        key = self.key()
+        """Whether one of the signatures is this user's and right; a bad key has signed nothing."""
+        try:
+            key = self.key()
+        except TrustError:  # `faults` names it
+            return False
         if key is None:
             return False
         value = hmac.new(key, manifest.signed_bytes(), "sha256").hexdigest().encode()
@@ -149,22 +188,52 @@ class TrustStore:
         return f"signed by {'revoked ' if signer.revoked else ''}team key {signer.title}"
 
     def digests(self) -> frozenset[str]:
-        """The digests that the user vouched for."""
+        """The digests that the user vouched for; none where the list cannot be believed."""
         try:
-            found = json.loads(self._digest_file.read_text())
-        except (OSError, ValueError):
+            return self._kept_digests()
+        except (OSError, ValueError, TrustError):  # `faults` names it
             return frozenset()
-        return frozenset(str(item) for item in found) if isinstance(found, list) else frozenset()
+
+    def _kept_digests(self) -> frozenset[str]:
+        check_folder(self.folder)
+        try:
+            found = parse_json(read_file(self._digest_file, _DIGESTS_LIMIT))
+        except (FileNotFoundError, NotADirectoryError):
+            return frozenset()
+        if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+            raise ValueError("it is no list of digests")
+        return frozenset(found)
+
+    def faults(self) -> Iterator[str]:
+        """Why the key or the list of digests, though there, vouches for nothing."""
+        try:
+            self.key()
+        except TrustError as error:
+            yield str(error)
+        try:
+            self._kept_digests()
+        except TrustError:  # of the folder, which `key` has named
+            return
+        except (OSError, ValueError) as error:
+            yield f"The digests that you trust, in {self._digest_file}, cannot be read: {error}."
 
     def vouch(self, digest: str) -> None:
-        """Remember a digest; raises `ArtifactError` when it cannot be kept."""
+        """Remember a digest; raises `ArtifactError` when it cannot be kept.
+
+        A list that is damaged is kept under another name, which a warning tells.
+        """
         try:
-            self._make_folder()
-            fresh = self._digest_file.with_suffix(f".{secrets.token_hex(4)}")
-            handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w") as file:
-                json.dump(sorted({*self.digests(), digest}), file)
-            os.replace(fresh, self._digest_file)
+            with changing(self.folder):
+                try:
+                    known = self._kept_digests()
+                except ValueError as error:
+                    aside, known = set_aside(self._digest_file), frozenset[str]()
+                    warnings.warn(
+                        f"The digests that you trusted before could not be read ({error}) and are "
+                        f"kept in {aside}: vouch for those files again.",
+                        stacklevel=2,
+                    )
+                write_whole(self._digest_file, json.dumps(sorted({*known, digest})).encode())
         except OSError as error:
             raise ArtifactError(
                 f"Cannot remember that you trust {digest}: {error}. "
@@ -199,11 +268,7 @@ def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str
     known = TrustStore.of_user().team_keys
     if revoke:
         return known.revoke(key).text
-    found = public_key(key)
-    before = known.find(found)
-    chosen = name or (before.name if before else "") or found.name
-    known.remember(replace(found, name=chosen))
-    return found.text
+    return known.trust(public_key(key), name).text
 
 
 def check_trust(
@@ -244,6 +309,7 @@ def check_trust(
         )
         return
     forbidden = f" The policy {policy.path} forbids trust=True." if trust else ""
+    forbidden += "".join(f"\n{fault}" for fault in store.faults())
     raise TrustError(_refusal(path, digest, store.standing(digest, manifest), forbidden))
 
 
@@ -277,6 +343,7 @@ def _demand(path: str, policy: Policy, store: TrustStore, manifest: Signed | Non
         f"{path} is not signed by a key that the policy {policy.path} names "
         f"({policy.signers(known)}). Nothing was executed, and trust= does not change that. Have "
         f"the owner of such a key sign it: wb.sign({path!r}, 'team.pem')."
+        + "".join(f"\n{fault}" for fault in (store.faults() if policy.by_user else ()))
     )
 
 
@@ -286,4 +353,11 @@ def _refusal(path: str, digest: str, standing: str, forbidden: str) -> str:
         f"Look at it first:      wb.inspect({path!r})\n"
         f"Then vouch for it:     wb.trust({path!r})\n"
         f"or accept it once:     wb.load(..., trust={digest!r})"
+    )
+
+
+def _bad_key(file: Path, why: str) -> TrustError:
+    return TrustError(
+        f"The signing key {file} {why}: nothing is signed with it, and nothing is believed on its "
+        "word. Put yours back, or remove it; the next file that is saved makes another."
     )
