@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
+from pathlib import Path
 
 import pytest
 
 from workbench.trace_logs import records
-from workbench.trace_logs.records import LogReader, LogRecord
+from workbench.trace_logs.content import read_content
+from workbench.trace_logs.records import Bounds, LogReader, LogRecord
 
 HEAD = "V1121 16:46:54.983000 8586 torch/_dynamo/utils.py:2350] "
 
@@ -116,3 +119,51 @@ def test_one_is_told_as_one() -> None:
         "2 records could not be read, passed over",
         "1 payload differs from what was written: lines are lost",
     ]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [b" " * 4096, b"\n" * 4096, b"x" * 4096, b"\t\n" * 2048, bytes(4096), HEAD.encode() * 60],
+)
+def test_bytes_that_are_no_record_end_the_reading_and_are_not_kept(piece: bytes) -> None:
+    class Endless(io.RawIOBase):
+        given = 0
+
+        def read1(self, size: int) -> bytes:
+            self.given += size
+            return (piece * (1 + size // len(piece)))[:size]
+
+    endless = Endless()
+    reader = LogReader(endless, Bounds(barren=24 << 20))
+    assert not list(reader.records())
+    assert endless.given <= 128 << 20
+    (sentence, *_) = [s for s in reader.damage.sentences() if "not read" in s]
+    assert sentence == "the rest of the log was not read: 24 MiB in a row belong to no record"
+
+
+def test_a_record_after_a_huge_line_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "LARGEST", 1 << 20)
+    monkeypatch.setattr(records, "_LONGEST_LINE", 1 << 16)
+    monkeypatch.setattr(records, "_BLOCK", 1 << 18)
+    huge = "x" * (3 << 20) + "\n"
+    found, reader = read(record("a") + huge + record("b", huge) + record("c"))
+    assert [each.name for each in found] == ["a", "b", "c"]
+    assert (reader.damage.oversized, reader.damage.foreign) == (2, 0)
+
+
+def test_a_line_of_metadata_that_is_too_long_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_LONGEST_LINE", 1 << 16)
+    long = ', "x": "' + "y" * (1 << 17) + '"'
+    found, reader = read(record("a", None, long) + record("b"))
+    assert [each.name for each in found] == ["b"]
+    assert reader.damage.unreadable == 1
+
+
+def test_what_is_packed_a_thousandfold_is_not_unpacked_whole(tmp_path: Path) -> None:
+    small = record("dynamo_start", None, ', "stack": []').encode() * 2_000
+    packed = gzip.compress(small, 1)
+    content = read_content(io.BytesIO(small * 40), Bounds(whole=5 << 20))
+    assert content.damage.given_up == "it unpacks to more than 5 MiB"
+    content = read_content(io.BytesIO(small * 3), Bounds(kept=1 << 20))
+    assert content.damage.given_up == "what came before takes 1 MiB"
+    assert len(packed) < len(small) // 50

@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.compiler.sources.stages import STAGE_OF
 from workbench.report import CacheEvent
-from workbench.trace_logs.records import Damage, LogReader, LogRecord, Payload
+from workbench.trace_logs.records import Bounds, Damage, LogReader, LogRecord, Payload
 
 _CACHES = {
     f"{record}_{outcome}": (cache, outcome)
@@ -27,6 +27,11 @@ _METRICS = (
     *("start_time", "entire_frame_compile_time_s", "backend_compile_time_s"),
     *("inductor_compile_time_s", "code_gen_time_s", "guard_count", "graph_op_count"),
 )
+_TIMES = tuple(name for name in _METRICS if name.endswith(("_time", "_time_s")))
+_COUNTS = ("co_firstlineno", "fail_user_frame_lineno", "guard_count", "graph_op_count")
+_LATEST = 1e11  # seconds since the epoch, such as calendars know
+_EACH = 500  # bytes that a row takes beside its text
+_DEEPEST = 20  # levels of a record that is kept as it is
 _UNUSED = frozenset(
     {
         *("describe_storage", "stack", "fx_graph_runnable", "aot_forward_graph_fw_metadata"),
@@ -106,16 +111,20 @@ class LogContent:
         return [piece for piece in self.errors if piece.compile_id not in quiet | given_up]
 
 
-def read_content(file: BufferedIOBase) -> LogContent:
-    """Read one log to its end."""
-    reader = LogReader(file)
+def read_content(file: BufferedIOBase, bounds: Bounds | None = None) -> LogContent:
+    """Read one log to its end, or as far as the bounds let it."""
+    bounds = bounds or Bounds()
+    reader, kept = LogReader(file, bounds), 0
     content = LogContent(damage=reader.damage, strings=reader.strings)
     sorter = _Sorter(content)
     for record in reader.records():
         content.counts[record.name] += 1
+        if (kept := kept + sorter.size(record)) > bounds.kept:
+            reader.damage.given_up = f"what came before takes {bounds.kept >> 20} MiB"
+            break
         try:
             sorter.take(record)
-        except (ValueError, TypeError, KeyError, AttributeError, IndexError):
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
             reader.damage.unreadable += 1  # a record of another shape than torch 2.13 writes
     content.rank = reader.rank
     return content
@@ -146,6 +155,11 @@ class _Sorter:
             "recompile_reasons": self._keeper(c.recompiles),
         }
 
+    def size(self, record: LogRecord) -> int:
+        """About how many bytes of memory the record will take."""
+        is_kept = record.name in self._takers
+        return _EACH + len(record.name) + (len(record.raw) if is_kept else 0)
+
     def take(self, record: LogRecord) -> None:
         """Take one record."""
         taker = self._takers.get(record.name)
@@ -174,7 +188,9 @@ class _Sorter:
             self._content.marks.append(mark)
 
     def _on_metrics(self, record: LogRecord) -> None:
-        kept = {name: record.meta[name] for name in _METRICS if record.meta.get(name) is not None}
+        given = {name: record.meta[name] for name in _METRICS if record.meta.get(name) is not None}
+        kept = {name: value for name, value in given.items() if _is_metric(name, value)}
+        self._content.damage.unreadable += len(kept) < len(given)
         if self._content.metrics:
             kept.pop("inductor_config", None)  # the same for every compilation, and large
         kept["is_backward"] = record.name.startswith("bwd_")
@@ -182,19 +198,22 @@ class _Sorter:
 
     def _on_start(self, record: LogRecord) -> None:
         if record.compile_id is not None:
-            self._content.starts[record.compile_id] = record.meta["stack"]
+            stack = record.meta["stack"]
+            if not isinstance(stack, list) or not all(isinstance(each, dict) for each in stack):
+                raise TypeError("a stack is a list of frames")
+            self._content.starts[record.compile_id] = stack
 
     def _on_version(self, record: LogRecord) -> None:
         self._content.torch = str(record.json()["pytorch_version"])
 
     def _on_tensor(self, record: LogRecord) -> None:
         meta = record.meta
-        key = meta["describer_id"], meta["id"]
+        key = _key(meta)
         kept = ("dtype", "device", "size", "is_parameter")
         self._content.tensors[key] = {name: meta.get(name) for name in kept}
 
     def _on_source(self, record: LogRecord) -> None:
-        key = record.meta["describer_id"], record.meta["id"]
+        key = _key(record.meta)
         self._content.sources.append((record.compile_id, key, str(record.meta["source"])))
 
     def _on_symbol(self, record: LogRecord) -> None:
@@ -208,12 +227,39 @@ class _Sorter:
         key = data.get("key") or data.get("cache_key")
         reason = data.get("cache_bypass_reason") or data.get("cache_bypass_exception_type")
         why = None if reason is None else str(reason)
+        key = None if key is None else str(key)
         self._content.cache.append(CacheEvent(cache, outcome, key, why))
 
     def _on_unknown(self, record: LogRecord) -> None:
         kept = self._content.unknown.setdefault(record.name, [])
         if len(kept) < _KEPT_EACH:
-            row: dict[str, Any] = {"compile_id": record.compile_id, "metadata": record.meta}
+            meta = record.meta if _is_flat(record.meta) else None
+            row: dict[str, Any] = {"compile_id": record.compile_id, "metadata": meta}
             if record.raw:
                 row["payload"] = record.text()[:_LARGEST]
             kept.append(row)
+
+
+def _key(meta: dict[str, Any]) -> tuple[int, int]:
+    """By what records of one tensor refer to each other."""
+    key = meta["describer_id"], meta["id"]
+    if not all(isinstance(part, int) for part in key):
+        raise TypeError("a tensor has a number")
+    return key
+
+
+def _is_metric(name: str, value: Any) -> bool:
+    """Whether a value is of torch's type: another would fail where it is used."""
+    if name in _TIMES:
+        return type(value) in (int, float) and 0 <= value < _LATEST
+    if name in _COUNTS:
+        return type(value) is int
+    return isinstance(value, bool if name == "config_suppress_errors" else str)
+
+
+def _is_flat(value: Any, left: int = _DEEPEST) -> bool:
+    """Whether a value can be written into a record: it nests few lists in each other."""
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return left > 0 and all(_is_flat(each, left - 1) for each in inner)
+    return True

@@ -245,7 +245,12 @@ def _mapping(piece: Piece | None) -> dict[str, list[str]]:
     except ValueError:
         return {}
     found = data.get("cppCodeToPost") if isinstance(data, dict) else None
-    return found if isinstance(found, dict) else {}
+    rows = found.items() if isinstance(found, dict) else ()
+    return {handle: [*filter(_is_text, names)] for handle, names in rows if isinstance(names, list)}
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _tell_results(

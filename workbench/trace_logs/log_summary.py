@@ -198,6 +198,7 @@ def _options(contents: Sequence[LogContent]) -> tuple[tuple[str, str], ...]:
         config: Any = orjson.loads(text) if isinstance(text, str) else {}
     except ValueError:
         config = {}
+    config = config if isinstance(config, dict) else {}
     return tuple((name, "True") for name in _OPTIONS if config.get(name) is True)
 
 

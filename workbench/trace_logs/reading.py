@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,9 +23,12 @@ from workbench.report.wbr_file import Lazy, LazyTexts
 from workbench.trace_logs import log_summary
 from workbench.trace_logs.building import Building
 from workbench.trace_logs.content import LogContent, read_content
+from workbench.trace_logs.records import Bounds
 from workbench.trace_logs.session_tables import session_of
 
 _NAMES = ("*.log", "*.log.gz")
+_MOST_PACKED = 200  # times; logs of torch are packed to a tenth or a thirtieth
+_LEAST_UNPACKED = 256 << 20  # bytes
 _RANK = re.compile(r"rank_(\d+)_")
 
 
@@ -67,7 +71,7 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
             is_packed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
             yield gzip.GzipFile(fileobj=file) if is_packed else file
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UsageError(f"Cannot read the trace log {path}: {reason}.") from error
 
@@ -105,7 +109,7 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     contents = [_content(file) for file in files]
     if not any(content.counts or content.strings for content in contents):
         raise UsageError(
-            f"{path} holds no record of torch's structured trace. "
+            f"{path} holds no record of torch's structured trace{_passed_over(contents)}. "
             "Run the program with TORCH_TRACE=FOLDER and read that folder."
         )
     labels = _labels(contents, files)
@@ -118,9 +122,17 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     return _trace(contents, Lazy(alone))
 
 
+def _passed_over(contents: Sequence[LogContent]) -> str:
+    """Why a log was not read to its end."""
+    reasons = dict.fromkeys(c.damage.given_up for c in contents if c.damage.given_up)
+    return f" ({'; '.join(reasons)})" if reasons else ""
+
+
 def _content(file: Path) -> LogContent:
     with opened(file) as log:
-        content = read_content(log)
+        is_packed = isinstance(log, gzip.GzipFile)
+        most = max(_LEAST_UNPACKED, _MOST_PACKED * file.stat().st_size)
+        content = read_content(log, Bounds(whole=most) if is_packed else Bounds())
     if content.rank is None:
         content.rank = rank_in(file.name)
     return content

@@ -24,6 +24,23 @@ _HEADER = re.compile(rb"\n(?:\[rank\d+\]: ?)?[VDIWEC]\d{4} \d\d:\d\d:\d\d[^\n{\]
 _BLOCK = 4 << 20
 LARGEST = 64 << 20
 """Bytes of a payload that is kept; of a larger one only its record is."""
+_LONGEST_LINE = 4 << 20  # bytes; torch's longest, of metrics with all options, has 40,000
+_LINE = re.compile(rb"\n[ \t\r\f\v]*+\S")  # one that is not blank
+_UNTABBED_LINE = re.compile(rb"\n(?!\t)[ \t\r\f\v]*+\S")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much of a log is read, in bytes, so that no content takes unbounded time or memory.
+
+    `barren` without any record, `inside` of one payload, `whole` of all, which matters for what is
+    unpacked, `kept` of all records that belong into a report.
+    """
+
+    barren: int = 128 << 20
+    inside: int = 1 << 30
+    whole: int = 1 << 40
+    kept: int = 2 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +60,7 @@ class Damage:
     changed: int = 0  # payloads that are not what their record says
     oversized: int = 0  # payloads that were too large to keep
     cut_off: bool = False  # whether the last record lacks its end
+    given_up: str = ""  # why the rest was not read
 
     def sentences(self) -> Iterator[str]:
         """What was passed over, in words."""
@@ -57,21 +75,34 @@ class Damage:
         if self.oversized:
             size = f"{LARGEST >> 20} MiB"
             yield f"{plural(self.oversized, 'payload')} of more than {size} left out"
-        if self.cut_off:
+        if self.given_up:
+            yield f"the rest of the log was not read: {self.given_up}"
+        elif self.cut_off:
             yield "the log ends inside of a record: the process was stopped, or still writes"
 
 
-def segments(file: BufferedIOBase, damage: Damage) -> Iterator[Segment]:
+def segments(
+    file: BufferedIOBase, damage: Damage, bounds: Bounds | None = None
+) -> Iterator[Segment]:
     """The records of a log in their order; reads in blocks, so that its size does not matter."""
+    bounds = bounds or Bounds()
     rest, size = b"\n", _BLOCK
     is_inside = False  # of a payload that is left out
+    barren = whole = 0  # bytes since the last record, and of all
     while block := _read(file, size, damage):
         buffer = rest + block
+        barren, whole = barren + len(block), whole + len(block)
+        if barren > (most := bounds.inside if is_inside else bounds.barren):
+            damage.given_up = f"{most >> 20} MiB in a row belong to no record"
+            return
+        if whole > bounds.whole:
+            damage.given_up = f"it unpacks to more than {bounds.whole >> 20} MiB"
+            return
         starts = list(_HEADER.finditer(buffer))
         end = starts[-1].start() if starts else 0
         if len(starts) > 1:
             _count_foreign(buffer[: starts[0].start()], damage, is_inside)
-            is_inside = False
+            is_inside, barren = False, 0
             for found, following in pairwise(starts):
                 yield _segment(buffer, found, following.start(), damage)
             rest, size = buffer[end:], _BLOCK
@@ -80,12 +111,12 @@ def segments(file: BufferedIOBase, damage: Damage) -> Iterator[Segment]:
         elif starts:
             _count_foreign(buffer[: starts[0].start()], damage, is_inside)
             damage.oversized += 1
-            is_inside = True
+            is_inside, barren = True, 0
             yield Segment(starts[0][1], b"")
-            rest, size = _tail(buffer, starts[0].end()), _BLOCK
+            rest, size = _tail(buffer, starts[0].end(), is_inside), _BLOCK
         else:
-            rest, size = _tail(buffer, 0), _BLOCK
-            _count_foreign(buffer[: len(buffer) - len(rest)], damage, is_inside)
+            rest, size = _tail(buffer, 0, is_inside), _BLOCK
+            _count_foreign(buffer[: max(len(buffer) - len(rest), 0)], damage, is_inside)
     yield from _last(rest.removesuffix(b"\n"), damage, is_inside)
 
 
@@ -109,9 +140,12 @@ def _last(buffer: bytes, damage: Damage, is_inside: bool) -> Iterator[Segment]:
         yield _segment(buffer, found, end, damage)
 
 
-def _tail(buffer: bytes, start: int) -> bytes:
-    """The last line, which the next block goes on with."""
-    return buffer[max(buffer.rfind(b"\n"), start) :]
+def _tail(buffer: bytes, start: int, is_inside: bool) -> bytes:
+    """The last line, which the next block goes on with; of a huge one only that it goes on."""
+    begin = max(buffer.rfind(b"\n"), start)
+    if len(buffer) - begin <= _LONGEST_LINE:
+        return buffer[begin:]
+    return b"\t" if is_inside else b""
 
 
 def _segment(buffer: bytes, found: re.Match[bytes], end: int, damage: Damage) -> Segment:
@@ -127,11 +161,8 @@ def _segment(buffer: bytes, found: re.Match[bytes], end: int, damage: Damage) ->
 
 def _count_foreign(lines: bytes, damage: Damage, is_inside: bool = False) -> None:
     """Count lines; inside of a payload that is left out those after a tab belong to it."""
-    damage.foreign += sum(
-        1
-        for line in lines.split(b"\n")
-        if line.strip() and not (is_inside and line.startswith(b"\t"))
-    )
+    kind = _UNTABBED_LINE if is_inside else _LINE
+    damage.foreign += sum(1 for _ in kind.finditer(b"\n" + lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +201,9 @@ class LogRecord(Payload):
 class LogReader:
     """Reads one log; `strings` are the file names that its records refer to by number."""
 
-    def __init__(self, file: BufferedIOBase):
+    def __init__(self, file: BufferedIOBase, bounds: Bounds | None = None):
         self._file = file
+        self._bounds = bounds or Bounds()
         self.damage = Damage()
         self.strings: dict[int, str] = {}
         self.rank: int | None = None
@@ -181,7 +213,7 @@ class LogReader:
         """Every record whose metadata can be read; raises nothing because of a log's content."""
         last: LogRecord | None = None
         is_read = True
-        for segment in segments(self._file, self.damage):
+        for segment in segments(self._file, self.damage, self._bounds):
             record = self._record(segment)
             is_read = record is not None
             if record is None:
@@ -199,14 +231,19 @@ class LogReader:
         self.damage.cut_off = self.damage.cut_off or not is_whole
 
     def _record(self, segment: Segment) -> LogRecord | None:
-        try:
-            metadata = orjson.loads(segment.metadata)
-        except ValueError:
+        if len(segment.metadata) > _LONGEST_LINE:
             return None
+        try:
+            return self._named_record(segment, orjson.loads(segment.metadata))
+        except (ValueError, RecursionError):  # orjson lets 1,024 levels pass
+            return None
+
+    def _named_record(self, segment: Segment, metadata: dict[str, Any]) -> LogRecord:
         kind = next((key for key in metadata if key not in CONTEXT), "")
         meta = metadata.get(kind)
-        is_artifact = kind == "artifact" and isinstance(meta, dict)
-        name = str(meta.get("name", kind)) if is_artifact else kind
+        name = kind
+        if kind == "artifact" and isinstance(meta, dict):
+            name = str(meta.get("name", kind))
         rank = metadata.get("rank")
         if self.rank is None and isinstance(rank, int):
             self.rank = rank

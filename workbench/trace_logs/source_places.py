@@ -6,10 +6,10 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 
 from workbench.compiler.sources.break_messages import RESUMED
 from workbench.compiler.sources.sources import Frame, SourceLineIndex, span_around
+from workbench.plain_data import read_file
 from workbench.report import Source, TextWriter
 
 _FRAME = re.compile(r'File "(.+?)", line (\d+), in (.+)(?:\n    (?! *\^)(.*))?')
@@ -20,6 +20,7 @@ _TORCH = "/torch/_dynamo/"
 _CELL = re.compile(r"<ipython-input-(\d+)-|.*/ipykernel_\d+/(\d+)\.py$")
 _PYTHON = re.compile(r"/lib/python(\d+\.\d+)/")
 GAP = "⋮"  # a line that no record quotes; no Python, so that the rest is not taken for a function
+_SOURCE_LIMIT = 16 << 20  # bytes of a file that a log names
 _LONGEST = 400  # lines between two that are quoted
 
 
@@ -165,8 +166,8 @@ def _local(file: str, lines: Mapping[int, str]) -> list[str] | None:
     if not file.endswith(".py") or not quoted:
         return None
     try:
-        found = Path(file).read_text(encoding="utf-8").splitlines(keepends=True)
-    except (OSError, UnicodeDecodeError):
+        found = read_file(file, _SOURCE_LIMIT).decode("utf-8").splitlines(keepends=True)
+    except (OSError, ValueError):
         return None
     is_same = all(
         0 < number <= len(found) and found[number - 1].strip() == text.strip()

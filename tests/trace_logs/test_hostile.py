@@ -1,0 +1,109 @@
+"""Logs whose records say something else than torch writes: sentences, never raw errors."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+import workbench as wb
+from workbench.report.presenting import presenter
+
+VALUES: tuple[Any, ...] = (
+    *(None, True, -1, 0.5, 1e308, 2**63, "x", "", [], {}, [1], {"a": 1}, ["a", 5], [[]]),
+    orjson.loads("[" * 400 + "]" * 400),
+)
+PART = re.compile(rb"^(\t *\"\w+\": )[^\n{\[]+?(?=,?$)", re.MULTILINE)
+HEAD = re.compile(rb"^(V\d{4}[^{\n]*\] )(\{.*)$", re.MULTILINE)
+
+
+def used(path: Path) -> None:
+    """Ask for everything that a log gives."""
+    trace = wb.read_trace(path)
+    for name in ("graphs", "nodes", "kernels", "breaks", "guards", "recompiles", "phases", "cache"):
+        trace.frame(name)
+    presenter().text(trace)
+    trace.save(path.with_suffix(".wbr"))
+    session = trace.session()
+    presenter().text(session)
+    session.save(path.with_suffix(".wbs"))
+
+
+def spoiled(value: Any, chance: random.Random) -> Any:
+    """The value with one part of it, at any depth, replaced by something else."""
+    if isinstance(value, dict) and value and chance.random() < 0.85:
+        name = chance.choice([*value])
+        return {**value, name: spoiled(value[name], chance)}
+    if isinstance(value, list) and value and chance.random() < 0.7:
+        at = chance.randrange(len(value))
+        return [*value[:at], spoiled(value[at], chance), *value[at + 1 :]]
+    return chance.choice(VALUES)
+
+
+def variants(content: bytes, count: int) -> Iterator[bytes]:
+    chance = random.Random(7)
+    heads = list(HEAD.finditer(content))
+    for _ in range(count):
+        found, last = [], 0
+        for head in sorted(chance.sample(heads, len(heads) // 3), key=lambda one: one.start()):
+            other = json.dumps(spoiled(orjson.loads(head[2]), chance)).encode()
+            found += [content[last : head.start(2)], other]
+            last = head.end(2)
+        yield PART.sub(
+            lambda part: (
+                part[1] + json.dumps(chance.choice(VALUES)).encode()
+                if chance.random() < 0.1
+                else part[0]
+            ),
+            b"".join([*found, content[last:]]),
+        )
+
+
+@pytest.mark.parametrize("shape", ["failed", "recompiles", "gpu"])
+def test_values_of_other_types_break_nothing(
+    shape: str, log: Callable[[str], Path], tmp_path: Path, samples: int
+) -> None:
+    content = log(shape).read_bytes()
+    file = tmp_path / "spoiled.log"
+    for number, variant in enumerate(variants(content, samples)):
+        file.write_bytes(variant)
+        try:
+            used(file)
+        except wb.WorkbenchError:
+            continue
+        except Exception as error:
+            (tmp_path.parent / f"{shape}{number}.log").write_bytes(variant)
+            raise AssertionError(f"variant {number} of {shape}") from error
+
+
+@pytest.fixture(params=[4, pytest.param(150, marks=pytest.mark.slow)])
+def samples(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        '{"dynamo_start": {"stack": 5}',
+        '{"dynamo_start": {"stack": [5]}',
+        '{"compilation_metrics": {"start_time": "yesterday", "co_firstlineno": "one"}',
+        '{"compilation_metrics": {"start_time": 1e300, "co_name": 7}',
+        '{"compilation_metrics": {"inductor_config": "[1]"}',
+        '{"compilation_metrics": 5',
+        '{"describe_tensor": {"id": [], "describer_id": {}}',
+        '{"str": 5',
+    ],
+)
+def test_a_record_of_another_form_is_passed_over(meta: str, tmp_path: Path) -> None:
+    head = "V1121 16:46:54.983000 8586 torch/_dynamo/utils.py:2350] "
+    file = tmp_path / "t.log"
+    file.write_text(f'{head}{meta}, "frame_id": 0, "frame_compile_id": 0}}\n')
+    with suppress(wb.UsageError):  # where it was the only record
+        used(file)
