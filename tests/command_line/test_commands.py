@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -201,3 +202,46 @@ def test_help_and_the_plugin_import_neither_torch_nor_the_record() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("program", "inputs"),
+    [
+        ("import sys\nsys.exit(0)", ""),
+        ("import sys\ndef f(): sys.exit(0)", ""),
+        ("def f(): raise SystemExit", ""),
+        ("import os\ndef f(): os._exit(0)", ""),
+        ("import os\nos._exit(0)", ""),
+        ("def f(x): return x", "exit(0)"),
+        ("import sys\ndef f(x): return x", "sys.exit(0)"),
+    ],
+)
+def test_a_program_that_ends_itself_gives_no_verdict(
+    program: str, inputs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(program)
+    words = ["explain", f"{file}:f", *(["--inputs", inputs] if inputs else [])]
+    assert main(words) == 2
+    assert "the program ended itself" in capsys.readouterr().err
+
+
+def test_a_flipped_byte_is_said_by_every_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = bytearray(ARTIFACT.read_bytes())
+    with zipfile.ZipFile(ARTIFACT) as archive:
+        (largest,) = sorted(archive.infolist(), key=lambda entry: entry.file_size)[-1:]
+    content[largest.header_offset + 200] ^= 1
+    file = tmp_path / "block.aot"
+    file.write_bytes(content)
+    for words, code in (
+        (["check", str(file)], 1),
+        (["diff", str(file), str(ARTIFACT)], 2),
+        (["diff", str(ARTIFACT), str(file)], 2),
+        (["report", str(file)], 2),
+        (["inspect", str(file)], 1),
+    ):
+        assert main(words) == code
+        said = capsys.readouterr()
+        assert largest.filename in said.out + said.err

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
 
 import pytest
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, WorkbenchError
 from workbench.processes.background_task import BackgroundTask, Cancelled, Steps
 
 
@@ -84,3 +86,34 @@ def test_changes_are_told() -> None:
     go.set()
     assert told.wait(10)
     assert job.wait(10)
+
+
+def test_an_awaiter_whose_loop_was_closed_keeps_nobody_waiting() -> None:
+    going, told = threading.Event(), threading.Event()
+    job = BackgroundTask("double for a100", lambda steps: going.wait(10), nothing)
+    closed = asyncio.new_event_loop()
+    waiting = closed.create_task(job._awaited())
+    closed.run_until_complete(asyncio.sleep(0.01))  # it waits by now
+    waiting.cancel()
+    closed.close()
+    found: list[bool] = []
+    other = threading.Thread(target=lambda: found.append(asyncio.run(job._awaited())))
+    other.start()
+    while len(job._waiting) < 2:
+        time.sleep(0.01)
+    job.on_change = told.set
+    going.set()
+    other.join(10)
+    assert found == [True]
+    assert told.wait(10)
+
+
+@pytest.mark.parametrize("end", [SystemExit(0), GeneratorExit()])
+def test_work_that_ends_its_thread_has_ended(end: BaseException) -> None:
+    def work(steps: Steps) -> None:
+        raise end
+
+    job = BackgroundTask("double for a100", work, nothing)
+    with pytest.raises(WorkbenchError, match=f"was ended by {type(end).__name__}"):
+        job.result(10)
+    assert job.status == "failed"

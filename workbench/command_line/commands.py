@@ -14,7 +14,7 @@ from workbench.analysis.expectations.quantities import Record
 from workbench.artifacts.inspect.report_in import record_of
 from workbench.command_line.documents import SCHEMA, document, kernels_of, numbers_of
 from workbench.command_line.main import FINDING, FINE
-from workbench.command_line.programs import called
+from workbench.command_line.programs import called, exits_raised
 from workbench.errors import UsageError
 from workbench.report.presenting import presenter
 from workbench.report.session.record import Session
@@ -104,7 +104,8 @@ def inspect(chosen: Namespace) -> int:
 
 def explain(chosen: Namespace) -> int:
     """`workbench explain MODULE:FUNCTION --inputs ARGUMENTS`."""
-    with redirect_stdout(sys.stderr if chosen.json else sys.stdout):  # what the program prints
+    to = sys.stderr if chosen.json else sys.stdout
+    with redirect_stdout(to), exits_raised():  # what the program prints, and how it ends
         function, args, kwargs = called(chosen.function, chosen.inputs)
         found = api.explain(function, args, kwargs)
     breaks = list(found.report.breaks)

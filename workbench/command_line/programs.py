@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import importlib
+import os
 import runpy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from workbench.compiler.internals.signatures import signature_of
 from workbench.errors import UsageError
+
+
+@contextmanager
+def exits_raised() -> Iterator[None]:
+    """Let `os._exit` of a program raise `SystemExit`: the exit code of the command is its own."""
+    process, end = os.getpid(), os._exit
+
+    def exit(status: int) -> NoReturn:
+        if os.getpid() != process:  # a child that the program forked
+            end(status)
+        raise SystemExit(status)
+
+    os._exit = exit
+    try:
+        yield
+    finally:
+        os._exit = end
 
 
 def called(name: str, inputs: str) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:

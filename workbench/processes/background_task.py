@@ -7,6 +7,8 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator
+from contextlib import suppress
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from workbench.arguments import checked
@@ -17,6 +19,12 @@ Result = TypeVar("Result")
 
 class Cancelled(WorkbenchError):
     """The work was cancelled."""
+
+
+def _wake(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
+    """Tell one who awaits the end; a loop that was closed has nobody left to be told."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(ended.set)
 
 
 class Steps:
@@ -173,7 +181,7 @@ class BackgroundTask(Generic[Result]):
             if self._finished.is_set():
                 ended.set()
             else:
-                self._waiting.append(lambda: loop.call_soon_threadsafe(ended.set))
+                self._waiting.append(partial(_wake, loop, ended))
         await ended.wait()
         return self.result()
 
@@ -184,6 +192,11 @@ class BackgroundTask(Generic[Result]):
             self._error = error
         except KeyboardInterrupt:  # of the kernel, in the thread of the cells
             self._status = "cancelled"
+        except BaseException as error:  # such as sys.exit: who asks for the result is not to end
+            self._error = WorkbenchError(
+                f"{self.name} was ended by {type(error).__name__}: {error}."
+            )
+            self._error.__cause__ = error
         self._steps.close()
         self._ended = self._steps.elapsed()
         with self._lock:

@@ -6,7 +6,6 @@ import io
 import mmap
 import pickle
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ import torch
 
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.errors import UsageError, first_line
+from workbench.temporary import make_folder
 
 REQUEST, ROWS, TENSORS = "request.pkl", "rows.pkl", "tensors.bin"
 _SHARED = Path("/dev/shm")  # memory that another process maps without copying it again
@@ -133,7 +133,7 @@ def pack(parcel: Mapping[str, Any], what: str) -> Path:
         raise cannot_be_sent(error, parcel, what, lambda part: _dump(part, tensors)) from error
     room = 1.2 * tensors.size + (1 << 24)
     is_roomy = _SHARED.is_dir() and shutil.disk_usage(_SHARED).free > room
-    folder = Path(tempfile.mkdtemp(prefix="workbench-", dir=_SHARED if is_roomy else None))
+    folder = make_folder("workbench-", _SHARED if is_roomy else None)
     try:
         (folder / REQUEST).write_bytes(content)
         (folder / ROWS).write_bytes(pickle.dumps(tensors.rows))

@@ -7,13 +7,12 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import compress
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from workbench.arguments import checked
 from workbench.errors import ArtifactError
-from workbench.file_path import file_path
 from workbench.number_text import plural
+from workbench.plain_data import read_file
 from workbench.report.atomic import saved_file
 from workbench.report.header import SCHEMA, Environment, Outcome, Request
 from workbench.report.presenting import presenter
@@ -21,7 +20,7 @@ from workbench.report.rivals import Rivals, rivals_of
 from workbench.report.table import Table
 from workbench.report.tables import Tables
 from workbench.report.texts import Texts
-from workbench.report.wbr_file import read_bytes, read_json, write_bytes
+from workbench.report.wbr_file import LARGEST, read_bytes, read_json, write_bytes
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -162,9 +161,10 @@ class Report(Tables):
         Raises `ArtifactError` when the file is missing, damaged or of a newer schema.
         """
         try:
-            content = Path(file_path(path)).read_bytes()
-        except OSError as error:
-            raise ArtifactError(f"Cannot open the report {path}: {error.strerror}.") from error
+            content = read_file(path, LARGEST)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ArtifactError(f"Cannot open the report {path}: {reason}.") from error
         return cls.from_bytes(content)
 
     def to_bytes(self) -> bytes:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from types import NoneType
 from typing import Any
 
 from workbench.report.header import read_part
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "bool": (bool,),
+    "str | None": (str, NoneType),
+    "int | None": (int, NoneType),
+    "float | None": (float, int, NoneType),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +69,19 @@ class Trial:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Trial:
-        """Read what `to_json` wrote; fields of a later version are left out."""
+        """Read what `to_json` wrote; fields of a later version are left out.
+
+        Raises ValueError, TypeError, KeyError or AttributeError for anything else.
+        """
         settings = tuple((str(a), str(b)) for a, b in data["settings"])
         samples = data.get("samples_us") or ((), ())
+        for each in fields(cls):
+            kinds = _KINDS.get(str(each.type))
+            value = data.get(each.name)
+            if kinds is not None and each.name in data and type(value) not in kinds:
+                raise TypeError(f"{each.name} is {value!r:.80}")
+        if not all(type(one) in (int, float) for part in samples for one in part):
+            raise TypeError("samples_us are no numbers")
         return read_part(cls, {**data, "settings": settings, "samples_us": samples})
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from workbench.errors import ArtifactError
+from workbench.plain_data import parse_json
 from workbench.report.header import SCHEMA, Environment, Outcome, Request, read_part
 from workbench.report.table import Table
 from workbench.report.tables import TABLES
@@ -16,6 +17,8 @@ from workbench.report.texts import Texts
 Value = TypeVar("Value")
 _GZIP = 16 + zlib.MAX_WBITS
 _LEVEL = 5  # level 9 takes three times as long for 3 % less
+LARGEST = 512 << 20
+"""Bytes of a file; what a model of 100,000 nodes leaves takes 20 MiB."""
 _PART_LIMIT = 64 << 20  # bytes of one part unpacked; 10,000 nodes take 3 MiB
 _DAMAGE = (zlib.error, ValueError, RecursionError)
 
@@ -56,7 +59,7 @@ class LazyTexts(Texts):
                 raise ValueError(f"line {last}")
             if not all(type(line) is str for line in lines):
                 raise ValueError("a line that is text")
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise ArtifactError(f"The report is damaged: its texts lack {error}.") from error
         super().__init__(lines, texts)
         return self.__dict__[name]
@@ -127,7 +130,7 @@ def read_bytes(content: bytes) -> dict[str, Any]:
     """
     try:
         text, rest = _unpack(content)
-        header = json.loads(text)
+        header = parse_json(text)
     except _DAMAGE as error:
         raise ArtifactError(
             f"This is not a report or it is damaged ({error}). Save it again with Report.save."
@@ -137,7 +140,7 @@ def read_bytes(content: bytes) -> dict[str, Any]:
     _check_schema(header)
     try:
         return _open(header, rest)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ArtifactError(f"The report is damaged: its header lacks {error}.") from error
 
 
@@ -176,7 +179,7 @@ def _open(header: Mapping[str, Any], rest: bytes) -> dict[str, Any]:
 def _reader(rest: bytes, name: str, start: int, end: int) -> Callable[[], Any]:
     def read() -> Any:
         try:
-            return json.loads(_unpack(rest[start:end])[0])
+            return parse_json(_unpack(rest[start:end])[0])
         except _DAMAGE as error:
             raise ArtifactError(f"Part {name} of the report is damaged ({error}).") from error
 
@@ -188,7 +191,7 @@ def _table_maker(row_type: type, read: Callable[[], Any]) -> Callable[[], Table[
         data = read()
         try:
             return Table.from_json(row_type, data)
-        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except (*_DAMAGE, LookupError, TypeError, AttributeError, OverflowError) as error:
             raise ArtifactError(
                 f"The report is damaged: its table of {row_type.__name__} lacks {error}."
             ) from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,6 +34,7 @@ from workbench.roundtrips.child import OUTPUTS
 from workbench.roundtrips.of_handle import subject_of
 from workbench.roundtrips.run_loader import Opaque
 from workbench.roundtrips.subject import Leaves, Shipment, TripPlan
+from workbench.temporary import make_folder
 
 _RANDOM = re.compile("rand|dropout|bernoulli|multinomial|normal_functional")
 _LIKE_EAGER = (  # for what is compiled, for what is recorded
@@ -67,7 +67,7 @@ def roundtrip(
     """See `workbench.roundtrip`."""
     chosen = _chosen(ways)
     check_args(args, kwargs)
-    folder = Path(tempfile.mkdtemp(prefix="aot-workbench-roundtrip-"))
+    folder = make_folder("aot-workbench-roundtrip-")
     shipment = Shipment(getattr(x, "name", "") or type(x).__name__)
     try:
         inputs = tuple(args), dict(kwargs or {}), reference

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import UsageError
+from workbench.plain_data import BY_HAND, parse_json, parse_toml, read_file
 from workbench.specs.gpu import Gpu
 from workbench.specs.reading import gpu_from
 
@@ -118,13 +117,13 @@ def _inherited(table: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, 
 
 
 def _load(name: str) -> dict[str, Any]:
-    return tomllib.loads(resources.files("workbench.specs").joinpath("data", name).read_text())
+    return parse_toml(resources.files("workbench.specs").joinpath("data", name).read_bytes())
 
 
 def _tables(file: Path) -> dict[str, Any]:
     try:
-        text = file.read_text()
-        read = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
+        content = read_file(file, BY_HAND)
+        read = parse_json(content) if file.suffix == ".json" else parse_toml(content)
     except OSError as error:
         raise UsageError(f"{file.name} cannot be read: {error.strerror}.") from error
     except ValueError as error:  # of both formats, and text that is not UTF-8

@@ -6,7 +6,6 @@ import contextlib
 import io
 import os
 import signal
-import tempfile
 import threading
 import time
 import zipfile
@@ -22,6 +21,7 @@ from workbench.processes.shipping import REQUEST
 from workbench.report.trials import Trial
 from workbench.sweeps.space import Setting
 from workbench.sweeps.trial_run import Plan
+from workbench.temporary import temporary_folder
 
 CANCELLED = "cancelled"
 _TAIL = 1500  # characters of what a worker wrote
@@ -85,8 +85,7 @@ def _run(task: Task) -> Ended:
 
     setting: Setting = cloudpickle.loads(task.setting)
     pickled = cloudpickle.dumps((setting, task.plan, task.trial))
-    with tempfile.TemporaryDirectory(prefix="workbench-trial-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with temporary_folder("workbench-trial-") as folder:
         context = task.parcel.context
         child = Child(
             "workbench.sweeps.trial_run",
@@ -94,7 +93,7 @@ def _run(task: Task) -> Ended:
                 "TORCHINDUCTOR_COMPILE_THREADS": "1",  # trials compile beside each other
                 "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),  # every trial compiles everything
             },
-            place=Start(context.import_path, context.folder, (name,)),
+            place=Start(context.import_path, context.folder, (os.fspath(folder),)),
         )
         with child:
             parcel = os.fspath(_parcel(task.parcel, folder))

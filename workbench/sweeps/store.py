@@ -8,13 +8,15 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import file_path
+from workbench.plain_data import parse_json
+from workbench.report.atomic import cannot_write
 from workbench.report.trials import Trial
 
 SCHEMA = 1
@@ -27,6 +29,10 @@ CREATE TABLE IF NOT EXISTS reports (hash TEXT PRIMARY KEY, content BLOB NOT NULL
 CREATE INDEX IF NOT EXISTS trials_of_sweep ON trials (sweep);
 CREATE TABLE IF NOT EXISTS sweeps (id TEXT PRIMARY KEY, about TEXT NOT NULL, made REAL NOT NULL);
 """
+_DAMAGE = (
+    *(sqlite3.Error, ValueError, LookupError, TypeError, AttributeError, OverflowError),
+    RecursionError,
+)
 _FINAL = ("done", "wrong", "failed")
 """What is the same when it is tried again; a crash, a time-out or full memory may not be."""
 
@@ -41,10 +47,13 @@ class Store:
     def __init__(self, path: str | PathLike[str], *, read_only: bool = False):
         self.path = Path(file_path(path))
         self.read_only = read_only
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._is_at_once = False
         self._connection = self._opened()
 
     def _opened(self) -> sqlite3.Connection:
+        if self.path.exists() and not self.path.is_file():
+            raise ArtifactError(f"{self.path} is no file. Give the path of a store.")
         if self.read_only:
             if not self.path.exists():
                 raise ArtifactError(f"There is no store {self.path}.")
@@ -52,8 +61,12 @@ class Store:
             if not Path(f"{self.path}-wal").exists():  # without a writer: no lock files either
                 where += "&immutable=1"
         else:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise cannot_write(self.path, error) from error
             where = f"{self.path.resolve().as_uri()}?mode=rwc"
+        connection = None
         try:
             connection = sqlite3.connect(where, timeout=_WAIT_S, uri=True, check_same_thread=False)
             if not self.read_only:
@@ -61,7 +74,9 @@ class Store:
                 connection.execute("PRAGMA synchronous=NORMAL")
                 connection.executescript(_TABLES)
             self._check(connection)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            if connection is not None:
+                connection.close()
             raise ArtifactError(
                 f"{self.path} is no store of sweeps ({error}). Give another path."
             ) from error
@@ -84,24 +99,24 @@ class Store:
         """The finished trials among these keys, whichever sweep made them."""
         wanted = list(dict.fromkeys(keys))
         found: dict[str, Trial] = {}
-        with self._lock:
+        with self._reading():
             for start in range(0, len(wanted), 500):  # SQLite's limit of parameters
                 part = wanted[start : start + 500]
                 marks = ", ".join("?" * len(part))
                 rows = self._connection.execute(
                     f"SELECT key, row FROM trials WHERE key IN ({marks})", part
                 )
-                found.update((key, Trial.from_json(json.loads(row))) for key, row in rows)
+                found.update((key, _trial(row)) for key, row in rows)
         return found
 
     def trials(self, sweep: str | None = None) -> list[Trial]:
         """Every trial in the order in which they ended, or those of one sweep."""
         where, values = ("", ()) if sweep is None else (" WHERE sweep = ?", (sweep,))
-        with self._lock:
+        with self._reading():
             rows = self._connection.execute(
                 f"SELECT row FROM trials{where} ORDER BY made, key", values
             ).fetchall()
-        return [Trial.from_json(json.loads(row)) for (row,) in rows]
+            return [_trial(row) for (row,) in rows]
 
     def keep(self, sweep: str, trial: Trial, report: bytes | None = None) -> Trial:
         """Store a trial that ended, with the `.wbr` content of its record, and return it.
@@ -136,32 +151,56 @@ class Store:
 
     def sweeps(self) -> list[tuple[str, dict[str, Any], float]]:
         """Every sweep that was noted, the last one last: its id, what it is about, when it was."""
-        with self._lock:
+        with self._reading():
             names = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
             if ("sweeps",) not in names:  # read-only, and written before sweeps were noted
                 return []
             rows = self._connection.execute(
                 "SELECT id, about, made FROM sweeps ORDER BY made, id"
             ).fetchall()
-        return [(id, json.loads(about), made) for id, about, made in rows]
+            return [(str(id), _about(about), _moment(made)) for id, about, made in rows]
 
     def report(self, trial: Trial) -> bytes | None:
         """The `.wbr` content of a trial's record, or None when none was kept."""
-        with self._lock:
+        with self._reading():
             found = self._connection.execute(
                 "SELECT content FROM reports WHERE hash = ?", (trial.report,)
             ).fetchone()
-        return None if found is None else bytes(found[0])
+            if found is not None and hashlib.sha256(found[0]).hexdigest() != trial.report:
+                raise ValueError(f"the record of {trial.title} was changed")
+        return None if found is None else found[0]
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raises `ArtifactError` for a store that is damaged, wherever that shows."""
+        try:
+            with self._lock:
+                yield
+        except _DAMAGE as error:
+            raise ArtifactError(
+                f"The store {self.path} is damaged ({error}). Give another store, or remove it: "
+                "its sweeps are then measured again."
+            ) from error
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         try:
-            with self._lock, self._connection:
+            with self._lock, nullcontext() if self._is_at_once else self._connection:
                 yield self._connection
         except sqlite3.Error as error:
             raise ArtifactError(
                 f"Cannot write to the store {self.path}: {error}. Choose another store."
             ) from error
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """All that is written in the block, or nothing of it."""
+        with self._writing():
+            self._is_at_once = True
+            try:
+                yield
+            finally:
+                self._is_at_once = False
 
     def _must_write(self) -> None:
         if self.read_only:
@@ -177,3 +216,28 @@ class Store:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _trial(row: Any) -> Trial:
+    return Trial.from_json(parse_json(row))
+
+
+def _moment(made: Any) -> float:
+    """Seconds since the epoch, such as the calendar knows."""
+    time.localtime(made)
+    return float(made)
+
+
+def _about(text: Any) -> dict[str, Any]:
+    """What is written of a sweep; raises ValueError or TypeError for another form."""
+    found = parse_json(text)
+    lists = [*found["axes"].values(), *(found[name] for name in ("sizes", "notes", "keys"))]
+    for one in (*lists, found["others"]):
+        if not isinstance(one, list):
+            raise TypeError("a sweep is written in another form")
+    if not all(isinstance(text, str) for one in lists for text in one):
+        raise TypeError("a sweep has names that are no text")
+    for row in found["others"]:
+        Trial.from_json(row)
+    texts = {name: str(found[name]) for name in ("name", "expression")}
+    return {**found, **texts, "seconds": float(found["seconds"])}

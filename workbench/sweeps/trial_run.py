@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -31,6 +30,7 @@ from workbench.sweeps.case import CallArguments, Case, case_of
 from workbench.sweeps.machine_lock import choices_timed_alone, compiling, measuring
 from workbench.sweeps.measurements import Patience, Times, measure, peak_of
 from workbench.sweeps.space import Setting
+from workbench.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from workbench.processes.caller_context import CallerContext
@@ -113,8 +113,8 @@ def _by_model(
 
 def _saved(trial: Trial, compiled: Compiled) -> Trial:
     """The size of the artifact, or a warning that says why there is none."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "trial.aot"
+    with temporary_folder("workbench-trial-") as folder:
+        path = folder / "trial.aot"
         try:
             compiled.save(path, weights="later")
         except WorkbenchError as error:

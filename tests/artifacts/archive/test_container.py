@@ -25,6 +25,7 @@ from workbench.artifacts.manifest.records import Build, Versions
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS, check_fits
 from workbench.artifacts.trust.trust import TrustStore, check_trust
 from workbench.errors import ArtifactError, TrustError
+from workbench.temporary import temporary_folder
 
 MACHINE = current_machine()
 
@@ -80,7 +81,7 @@ def open_fully(path: Path, store: TrustStore, machine: Machine = MACHINE) -> Non
         manifest = opened.artifact.manifest
         check_fits(str(path), manifest, machine)
         check_trust(str(path), opened.digest, trust=False, store=store, manifest=manifest)
-        with container.temporary_folder() as folder:
+        with temporary_folder() as folder:
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700
             opened.artifact.unpack(folder, manifest.members)
 
@@ -268,6 +269,7 @@ def dying(function):
 import tempfile, zipfile
 from workbench.artifacts.archive import container
 from workbench.artifacts.manifest.manifest import Manifest
+from workbench.temporary import temporary_folder
 members = {"payload": b"new" * 50_000, "skeleton": b"new"}
 manifest = container.with_members(Manifest(), members)
 tempfile.mkstemp = dying(tempfile.mkstemp)
@@ -294,7 +296,7 @@ def test_a_kill_at_any_point_of_save_leaves_a_whole_file(tmp_path: Path) -> None
             text=True,
             check=False,
         )
-        with open_any(path) as opened, container.temporary_folder() as folder:
+        with open_any(path) as opened, temporary_folder() as folder:
             assert opened.artifact is not None
             opened.artifact.unpack(folder, opened.artifact.manifest.members)
             seen.add(len(opened.artifact.manifest.members))

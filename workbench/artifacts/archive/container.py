@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import stat
-import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -130,13 +128,3 @@ def _checked(entry: zipfile.ZipInfo) -> str:
             "there: a foreign file. Nothing was unpacked."
         )
     return entry.filename
-
-
-@contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """A new folder that only this user can enter, removed in every case."""
-    folder = tempfile.mkdtemp(prefix="aot-workbench-")
-    try:
-        yield Path(folder)
-    finally:
-        shutil.rmtree(folder)

@@ -69,6 +69,15 @@ class OpenedFile:
             digest.update(chunk)
         return f"sha256:{digest.hexdigest()}"
 
+    def damaged(self) -> list[str]:
+        """The members that were changed since they were written; reads all of the file."""
+        members = self.artifact or self.package
+        manifest = self.signed
+        if members is None:
+            return []
+        names = members.entries if manifest is None else manifest.members
+        return [name for name in names if not members.is_whole(name)]
+
     @property
     def holds_variants(self) -> bool:
         """Whether it is an `.aotv`: an artifact of several frames, put under its function."""
@@ -117,6 +126,11 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
         if head[:2] == b"PK":
             yield _open_zip(name, file, size)
             return
+        if size > _PAYLOAD_LIMIT:  # no code reaches so far, and such a pickle is not read whole
+            raise ArtifactError(
+                f"{name} has {size:,} bytes; of a library or a pickle {_PAYLOAD_LIMIT:,} at most "
+                "are read. Make a package of the model with wb.package."
+            )
         if head.startswith(b"\x7fELF") and libraries:
             yield OpenedFile("library", file, size, library=lone_file(file, name, size))
             return

@@ -24,10 +24,11 @@ def with_path(given: Any, work: Callable[[Any], Made]) -> Made:
     if place is not None:
         return work(place)
     import shutil
-    import tempfile
     import weakref
 
-    folder = tempfile.mkdtemp(prefix="workbench-")
+    from workbench.temporary import make_folder
+
+    folder = make_folder("workbench-")
     try:
         made = work(_copied(given, folder))
     except BaseException:
@@ -50,7 +51,7 @@ def _path_of(given: Any) -> str | None:
     return name if is_same else None
 
 
-def _copied(given: Any, folder: str) -> str:
+def _copied(given: Any, folder: os.PathLike[str]) -> str:
     named = getattr(given, "name", None)
     name = os.path.basename(named) if isinstance(named, str) else ""
     path = os.path.join(folder, name or "file")

@@ -86,7 +86,13 @@ class Members:
 
         With `verify=False` the hash is left out (big weights).
         """
-        return {name: self._unpack(folder / name, name, verify) for name in names}
+        try:
+            return {name: self._unpack(folder / name, name, verify) for name in names}
+        except OSError as error:
+            raise ArtifactError(
+                f"The file cannot be unpacked into {folder}: {error.strerror}. Make room there, or "
+                "name another folder in the environment variable TMPDIR."
+            ) from error
 
     def hash_of(self, name: str) -> str | None:
         """The SHA-256 in hex that a member must have; None where no manifest gives one."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -35,6 +34,7 @@ from workbench.artifacts.manifest.package_manifest import (
     PackageManifest,
 )
 from workbench.errors import ArtifactError
+from workbench.plain_data import parse_json
 
 CODE = "data/aotinductor/"
 _LANGUAGES = {".cpp": "cpp", ".h": "cpp", ".cu": "cuda", ".py": "python", ".ptx": "ptx"}
@@ -156,8 +156,8 @@ def read_json(package: OpenedPackage, name: str, limit: int) -> Mapping[str, Any
     if name not in package.entries or package.size(name) > limit:
         return {}
     try:
-        found = json.loads(package.raw(name))
-    except (ValueError, RecursionError):
+        found = parse_json(package.raw(name))
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 

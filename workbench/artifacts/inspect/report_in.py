@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from workbench.artifacts.archive.container import REPORT, SESSION
-from workbench.artifacts.archive.file_kinds import open_any, open_file
+from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, open_file
 from workbench.artifacts.archive.members import Members
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, decode_report
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report
 from workbench.report.session.record import Session
+from workbench.report.wbr_file import LARGEST
 
 _GZIP = b"\x1f\x8b"
 SESSION_SUFFIX = ".wbs"
@@ -59,8 +60,7 @@ def session_in(path: str | os.PathLike[str]) -> Session:
         artifact = opened.artifact
         if artifact is None or SESSION not in artifact.entries:
             raise ArtifactError(f"{os.fspath(path)} holds no session: it was saved without one.")
-        if not artifact.is_whole(SESSION):
-            raise ArtifactError(f"The session in {os.fspath(path)} is damaged. Get the file again.")
+        _check_whole(opened, path)
         return Session.from_bytes(artifact.raw(SESSION), path)
 
 
@@ -73,8 +73,13 @@ def report_in(path: str | os.PathLike[str]) -> Report:
     with open_file(path) as file:
         if file.read(2) == _GZIP:
             file.seek(0)
+            file.seek(0, os.SEEK_END)
+            if file.tell() > LARGEST:
+                raise ArtifactError(f"{os.fspath(path)} is too large for a report.")
+            file.seek(0)
             return Report.from_bytes(file.read())
     with open_any(path) as opened:
+        _check_whole(opened, path)
         if opened.artifact is not None:
             return _member(opened.artifact, REPORT, path)
         manifest = None if opened.package is None else opened.package.manifest
@@ -84,6 +89,14 @@ def report_in(path: str | os.PathLike[str]) -> Report:
                 "aot_compile or package, which record one."
             )
         return _member(opened.package, _only_report(manifest, path), path)
+
+
+def _check_whole(opened: OpenedFile, path: str | os.PathLike[str]) -> None:
+    """Raise `ArtifactError` where a member was changed: the report may be of other code."""
+    if damaged := opened.damaged():
+        raise ArtifactError(
+            f"{os.fspath(path)} is damaged: {damaged[0]} was changed. Get the file again."
+        )
 
 
 def _only_report(manifest: PackageManifest, path: str | os.PathLike[str]) -> str:
@@ -99,8 +112,6 @@ def _only_report(manifest: PackageManifest, path: str | os.PathLike[str]) -> str
 def _member(opened: Members, name: str, path: str | os.PathLike[str]) -> Report:
     if name not in opened.entries:
         raise ArtifactError(f"{os.fspath(path)} holds no report: it was saved without one.")
-    if not opened.is_whole(name):
-        raise ArtifactError(f"The report in {os.fspath(path)} is damaged. Get the file again.")
     content = opened.raw(name)
     return Report.from_bytes(decode_report(content) if name.endswith(REPORT_SUFFIX) else content)
 

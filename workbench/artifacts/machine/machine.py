@@ -17,6 +17,7 @@ from typing import Any
 
 from workbench.artifacts.machine.devices import GpuFacts, gpus_here
 from workbench.errors import ArtifactError, UsageError
+from workbench.plain_data import BY_HAND, parse_json, read_file
 
 FAMILIES = {"GLIBC": "libc.so.6", "GLIBCXX": "libstdc++.so.6", "GOMP": "libgomp.so.1"}
 _TEXTS = ("python", "magic", "torch", "system", "machine", "triton", "cuda", "hip", "driver")
@@ -116,7 +117,7 @@ class Machine:
 
 def _read(path: str | PathLike[str]) -> Any:
     try:
-        return json.loads(Path(path).read_text())
+        return parse_json(read_file(path, BY_HAND))
     except (OSError, ValueError) as error:
         raise UsageError(
             f"machine={os.fspath(path)!r} cannot be read ({error}). Write it on the machine: "

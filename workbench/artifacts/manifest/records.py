@@ -11,6 +11,7 @@ from types import NoneType, UnionType
 from typing import Any, ClassVar, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from workbench.errors import ArtifactError
+from workbench.plain_data import parse_json
 
 Record = TypeVar("Record")
 Signed = TypeVar("Signed", bound="SignedRecord")
@@ -56,7 +57,7 @@ class SignedRecord:
     def from_bytes(cls, content: bytes) -> Self:
         """Read what `to_bytes` wrote; raises `ArtifactError` for anything else."""
         try:
-            data = json.loads(content)
+            data = parse_json(content)
             cls._check_kind(data)
             indent = 1 if content.startswith(b"{\n") else None
             return read_record(cls, data).remembering(data, indent)

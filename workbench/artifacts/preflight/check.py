@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SIGNS = {"pass": "✓", "warn": "!", "fail": "✗"}
 """A sign for each verdict."""
+_AGAIN = "get the file again: loading it is refused"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Check(Presented):
 
 
 def check(path: str | PathLike[str], machine: Any = None) -> Check:
-    """Compare what a file needs with a machine; executes nothing from the file.
+    """Compare what a file needs with a machine, and its content with its hashes; executes nothing.
 
     `machine` is None for this one, or what `Machine.of` reads. Raises `ArtifactError` when the
     file is of no kind that can be loaded or damaged, `UsageError` for a machine that cannot be
@@ -68,4 +69,9 @@ def check(path: str | PathLike[str], machine: Any = None) -> Check:
 
     there = current_machine() if machine is None else Machine.of(machine)
     with open_any(path, libraries=True) as opened:
-        return Check(file_path(path), there, tuple(file_requirements(opened, there)))
+        damaged = opened.damaged()
+        rows = [
+            Requirement("content", "fail", "as it was written", f"{name} was changed", _AGAIN)
+            for name in damaged[:1]
+        ]
+        return Check(file_path(path), there, (*rows, *file_requirements(opened, there)))

@@ -33,6 +33,7 @@ from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.torch_state import autocast_of
 from workbench.errors import ArtifactError, WorkbenchError
+from workbench.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from workbench.report import Report
@@ -105,7 +106,7 @@ def load_artifact(
             store=store or TrustStore.of_user(),
             manifest=opened.manifest,
         )
-        with container.temporary_folder() as folder:
+        with temporary_folder() as folder:
             if opened.manifest is None:
                 with cache_that_can_be_written(folder / "cache"):
                     return _load_torch_file(opened, request)

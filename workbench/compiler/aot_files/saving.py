@@ -6,7 +6,6 @@ import ast
 import importlib.util
 import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +31,7 @@ from workbench.compiler.internals.older_releases import compiled_for
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.texts import LateTexts
+from workbench.temporary import temporary_folder
 
 INSIDE, BESIDE, LATER = WEIGHTS
 _OLD_WORDS = {"bundle": INSIDE, "separate": LATER}
@@ -121,7 +121,7 @@ def write_serialized(
     libraries = [kernel.library for _, kernels in builds for kernel in kernels]
     # code for a GPU elsewhere without any library runs beside any processor
     needs = system_needs(libraries) if libraries or not manifest.built_for else SystemNeeds()
-    with container.temporary_folder() as folder:
+    with temporary_folder() as folder:
         members: dict[str, container.Content] = {container.PAYLOAD: serialized.payload}
         for build, kernels in builds:
             for kernel in kernels:
@@ -248,13 +248,13 @@ def _build_all(kernels: Sequence[BuiltKernel], isa: Any, march: str) -> tuple[Bu
         )
     patience = 0 if len(kernels) > PATIENCE else PATIENCE
     with (
-        tempfile.TemporaryDirectory(prefix="aot-workbench-build-") as name,
+        temporary_folder("aot-workbench-build-") as folder,
         compiled_for(march),
         fast_start(patience=patience),
         ThreadPoolExecutor(os.cpu_count() or 1) as pool,
     ):
         options = _build_options(isa)
-        builders = [_builder(kernel.request, options, Path(name)) for kernel in kernels]
+        builders = [_builder(kernel.request, options, folder) for kernel in kernels]
         list(pool.map(lambda builder: builder.build(), builders))
         files = [Path(builder.get_target_file_path()) for builder in builders]
         libraries = [file.read_bytes() for file in files]

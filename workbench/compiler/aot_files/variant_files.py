@@ -38,6 +38,7 @@ from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.errors import ArtifactError
+from workbench.temporary import temporary_folder
 
 SOURCES, REGISTRIES = "sources", "registries"
 _NUMBER = re.compile(r"^__compiled_fn_(\d+)_|_(\d+)$")
@@ -135,7 +136,7 @@ def install_variants(
             )
         _require_same_sources(name, manifest)
         _require_entries(name, manifest)
-        with container.temporary_folder() as folder:
+        with temporary_folder() as folder:
             content, libraries = _unpacked(opened, manifest, folder)
             with cache_that_can_be_written(folder / "cache"), _explained(name), _with_gradients():
                 entry = _read(content, libraries)

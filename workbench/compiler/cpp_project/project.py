@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from string import Template
@@ -27,6 +28,7 @@ from workbench.compiler.cpp_project.header import (
 from workbench.compiler.running.loaded import LoadedModel
 from workbench.errors import UsageError
 from workbench.file_path import file_path
+from workbench.report.atomic import saved_folder
 
 INPUTS = "example_inputs.pt"
 OUTPUTS = "example_outputs.pt"
@@ -116,12 +118,14 @@ def write_project(
             "replace the files of an earlier project in it."
         )
     texts = rendered(package, manifest, model, libraries)
-    target.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        (target / name).parent.mkdir(exist_ok=True)
-        (target / name).write_text(text, encoding="utf-8")
-    for name, tensors in ((INPUTS, example.inputs), (OUTPUTS, example.outputs)):
-        torch.save([None if t is None else t.detach().cpu() for t in tensors], target / name)
+    with saved_folder(target) as made:
+        for name, text in texts.items():
+            (made / name).parent.mkdir(exist_ok=True)
+            (made / name).write_text(text, encoding="utf-8")
+        for name, tensors in ((INPUTS, example.inputs), (OUTPUTS, example.outputs)):
+            content = BytesIO()  # torch's own writer says of a full disk that it is at fault
+            torch.save([None if t is None else t.detach().cpu() for t in tensors], content)
+            (made / name).write_bytes(content.getbuffer())
     return target
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 from workbench.compiler.machine_code.joined_cubins import alike, joined, taken_apart
+from workbench.temporary import temporary_folder
 
 _LIMIT_S = 120
 _USAGE = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)")
@@ -82,8 +81,8 @@ def _disassemble(wanted: dict[bytes, _Disassembled]) -> None:
 
 def _printed(cubin: bytes) -> tuple[str | None, str | None]:
     """The code of a file as nvdisasm prints it, or why it does not."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "kernel.cubin"
+    with temporary_folder("aot-workbench-cubin-") as folder:
+        file = folder / "kernel.cubin"
         file.write_bytes(cubin)
         return _run("nvdisasm", "-gp", "-c", "-ndf", str(file))
 
@@ -91,8 +90,8 @@ def _printed(cubin: bytes) -> tuple[str | None, str | None]:
 @lru_cache(maxsize=256)
 def cubin_usage(cubin: bytes) -> tuple[Usage | None, str | None]:
     """The resources of a cubin without disassembling it, or why they cannot be read."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "kernel.cubin"
+    with temporary_folder("aot-workbench-cubin-") as folder:
+        file = folder / "kernel.cubin"
         file.write_bytes(cubin)
         printed, missing = _run("cuobjdump", "--dump-resource-usage", str(file))
     found = _USAGE.search(printed or "")

@@ -6,13 +6,12 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 
 from workbench.compiler.internals.patches import ProcessPatches
+from workbench.temporary import temporary_folder
 
 _EVENT = "[memory]"
 _SILENT = ("KINETO_LOG_LEVEL", "99")  # Kineto prints two lines for each profile
@@ -48,8 +47,8 @@ def allocated(call: Callable[[], Any]) -> Allocated:
 
 def _sizes(seen: torch.profiler.profile) -> list[int]:
     """Bytes of allocations, and negative ones of releases, in their order."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "trace.json"
+    with temporary_folder("aot-workbench-trace-") as folder:
+        path = folder / "trace.json"
         seen.export_chrome_trace(str(path))
         events = json.loads(path.read_bytes())["traceEvents"]
     found = [e for e in events if e.get("name") == _EVENT]

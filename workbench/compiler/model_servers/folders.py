@@ -17,6 +17,7 @@ from workbench.compiler.contract.contract import Leaf
 from workbench.compiler.running.checking import CallContract
 from workbench.errors import UsageError
 from workbench.file_path import file_path
+from workbench.report.atomic import saved_folder
 
 FILE = "package.pt2"
 DATATYPES: Mapping[str, str] = {
@@ -72,11 +73,12 @@ def write_model_folder(
             "the files of an earlier one."
         )
     templates = files("workbench.compiler.model_servers") / "templates"
-    for place, template in _FILES[server].items():
-        text = Template((templates / template).read_text(encoding="utf-8")).substitute(values)
-        (target / place).parent.mkdir(parents=True, exist_ok=True)
-        (target / place).write_text(text, encoding="utf-8")
-    shutil.copyfile(package, target / _PACKAGES[server])
+    with saved_folder(target) as made:
+        for place, template in _FILES[server].items():
+            text = Template((templates / template).read_text(encoding="utf-8")).substitute(values)
+            (made / place).parent.mkdir(parents=True, exist_ok=True)
+            (made / place).write_text(text, encoding="utf-8")
+        shutil.copyfile(package, made / _PACKAGES[server])
     return target
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 
-from workbench.artifacts.archive.container import temporary_folder
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.archive.members import Content
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
@@ -22,6 +21,7 @@ from workbench.compiler.packaging.request import ModelRequest
 from workbench.compiler.packaging.writing import Packed, checked_path, pack, read_content
 from workbench.errors import UsageError
 from workbench.processes.messages import ProgressCallback
+from workbench.temporary import temporary_folder
 
 Pack = Callable[[ModelRequest, Path, ProgressCallback | None], Packed]
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from torch.export import ExportedProgram
 
-from workbench.artifacts.archive.container import temporary_folder
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, encode_report
 from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel, PackageManifest
 from workbench.artifacts.manifest.records import Build, Versions
@@ -58,6 +57,7 @@ from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import file_path
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Outcome, Report
+from workbench.temporary import temporary_folder
 
 CODE_FOLDER = "data/aotinductor"
 _NO_GRAPHS = (

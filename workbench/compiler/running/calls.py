@@ -184,7 +184,7 @@ def _like(leaf: Leaf, device: torch.device) -> torch.Tensor:
 def _constant(index: int, leaf: Leaf, scope: dict[str, Any]) -> str:
     try:
         value = ast.literal_eval(leaf.value)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return "False"  # looked at slowly
     if not isinstance(value, CONSTANTS) or type(value).__name__ != leaf.type:
         return "False"

@@ -5,9 +5,7 @@ Nothing here imports torch: copies are made while the caller imports it.
 
 from __future__ import annotations
 
-import json
 import shutil
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from weakref import finalize
@@ -15,6 +13,8 @@ from weakref import finalize
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.errors import ArtifactError
+from workbench.plain_data import parse_json
+from workbench.temporary import make_folder
 
 _NOT_RUN = (".cpp", ".blob", ".constants", ".h", ".o")  # sources and weights
 _FOLDER = PurePosixPath("data/aotinductor")
@@ -42,7 +42,7 @@ class Unpacking:
             and not name.endswith(_NOT_RUN)
             and name != model.library
         ]
-        folder = Path(tempfile.mkdtemp(prefix="aot-workbench-"))
+        folder = make_folder("aot-workbench-")
         self.model = model
         self._removal = finalize(self, shutil.rmtree, folder, True)
         self._thread = ThreadPoolExecutor(1)
@@ -114,7 +114,7 @@ def _device(package: OpenedPackage, files: list[str]) -> str:
     for member in files:
         if member.endswith(_METADATA) and package.size(member) <= _METADATA_LIMIT:
             try:
-                found = json.loads(package.raw(member))
+                found = parse_json(package.raw(member))
             except ValueError:
                 continue
             if isinstance(found, dict) and "AOTI_DEVICE_KEY" in found:

@@ -185,5 +185,5 @@ def _filled(rows: list[inspect.Parameter], model: PackagedModel) -> list[inspect
 def _default(text: str) -> Any:
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return NOT_GIVEN

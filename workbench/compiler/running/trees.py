@@ -8,7 +8,6 @@ their names, so that no model has to be built, and no compiler imported, before 
 from __future__ import annotations
 
 import importlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +15,7 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError
+from workbench.plain_data import parse_json
 
 _PLAIN: Mapping[str, type] = {
     "builtins.tuple": tuple,
@@ -47,7 +47,7 @@ class Tree:
 def read_tree(text: str) -> Tree:
     """Read what torch's `treespec_dumps` wrote; raises `ArtifactError` for anything else."""
     try:
-        protocol, data = json.loads(text)
+        protocol, data = parse_json(text)
         if protocol != 1:
             raise ValueError(f"protocol {protocol}")
         return _read(data)
@@ -64,7 +64,7 @@ def _read(data: Mapping[str, Any]) -> Tree:
     children = tuple(_read(child) for child in data["children_spec"])
     text = str(data["context"])
     try:
-        context = json.loads(text)
+        context = parse_json(text)
     except ValueError:  # the name of a named tuple, say
         context = None
     return Tree(str(data["type"]), context, children, text)

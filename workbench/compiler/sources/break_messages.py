@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workbench.compiler.sources.refused_inputs import missing_kernel, refused_inputs
+from workbench.plain_data import parse_json
 
 RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)$")
 ANOTHER = "*** While handling this graph break, another graph break occurred: ***"
@@ -90,7 +90,7 @@ def _flat(text: str) -> str:
 def recompile_reasons(payload: str) -> Iterator[str]:
     """The reasons in a record that is JSON or a bare string, whatever it says that it is."""
     try:
-        value = json.loads(payload)
+        value = parse_json(payload)
     except ValueError:
         value = payload
     for reason in value if isinstance(value, list) else [value]:

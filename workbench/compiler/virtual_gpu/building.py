@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, without_heuristics
@@ -29,6 +28,7 @@ from workbench.errors import UsageError
 from workbench.report import TextWriter
 from workbench.report.machine_rows import Assembly, Runs
 from workbench.settings import Settings
+from workbench.temporary import temporary_folder
 
 _EMULATED = (
     "Triton emulates bfloat16 on this GPU, which has no instructions for it; Inductor refuses to "
@@ -41,7 +41,7 @@ def build_job(job: BuildJob, send: Callable[[object], object]) -> None:
     with (
         job.context.entered(),
         ProcessPatches() as process_patches,
-        TemporaryDirectory() as folder,
+        temporary_folder("aot-workbench-build-") as folder,
         contextlib.chdir(folder),
         _cache(),
     ):

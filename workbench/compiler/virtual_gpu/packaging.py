@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -32,6 +31,7 @@ from workbench.compiler.virtual_gpu.messages import CrossPackage, PackageJob
 from workbench.errors import CaptureError, WorkbenchError
 from workbench.processes.messages import Done, Failed, ProgressCallback
 from workbench.report import Outcome
+from workbench.temporary import temporary_folder
 
 _DEVICE = "cuda:0"
 _NO_HEADERS = {"aot_inductor.precompile_headers": False}  # the toolkit lies elsewhere every time
@@ -44,11 +44,11 @@ def package_job(
     try:
         with (
             job.context.entered(),
-            TemporaryDirectory(prefix="aot-workbench-") as name,
+            temporary_folder() as folder,
             virtual_gpu(job.gpu, ranking(job.gpu.spec)) as early,
             ProcessPatches() as process_patches,
         ):
-            folder, kernels = Path(name), PackagedKernels()
+            kernels = PackagedKernels()
             cuda_toolkit(process_patches, folder / "toolkit")
             kernels.install(process_patches)
             with MachineCodeRecorder(job.gpu, threads=early.threads) as machine:

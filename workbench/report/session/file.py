@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from workbench.errors import ArtifactError
-from workbench.file_path import file_path
+from workbench.plain_data import parse_json, read_file
 from workbench.report.atomic import saved_file
 from workbench.report.header import Environment, read_part
 from workbench.report.record import Report
@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 SCHEMA = 1
 _RECORD = "session.json"
 _LIMIT = 256 << 20  # bytes of one part unpacked; 10,000 steps take 1 MiB
-_DAMAGE = (zipfile.BadZipFile, zlib.error, ValueError, KeyError, TypeError, AttributeError, OSError)
+_LARGEST = 1 << 30  # bytes of a file: a thousand compiles of 1 MiB
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, NotImplementedError),
+    *(ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError),
+    RuntimeError,  # an encrypted member
+)
 
 
 def write(session: Session, path: str | PathLike[str]) -> None:
@@ -68,9 +73,10 @@ def read(
 ) -> tuple[SessionHeader, Mapping[str, Table[Any]], Mapping[int, Report]]:
     """The parts of a session; raises `ArtifactError` when the file cannot be read as one."""
     try:
-        content = Path(file_path(path)).read_bytes()
-    except OSError as error:
-        raise ArtifactError(f"Cannot open the session {path}: {error.strerror}.") from error
+        content = read_file(path, _LARGEST)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ArtifactError(f"Cannot open the session {path}: {reason}.") from error
     return parts_in(content, path)
 
 
@@ -79,7 +85,7 @@ def parts_in(
 ) -> tuple[SessionHeader, Mapping[str, Table[Any]], Mapping[int, Report]]:
     """The parts of a session from what was written; `path` is named in errors, as `read` raises."""
     try:
-        record = json.loads(_part(content, _RECORD))
+        record = parse_json(_part(content, _RECORD))
         _check_schema(record, path)
         header = read_part(SessionHeader, record["header"])
         environment = read_part(Environment, record["header"]["environment"])

@@ -57,7 +57,10 @@ class SessionView(Answering):
         return self._row(question)
 
     def _row(self, question: RowQuestion) -> Any:
-        at = int(question["row"].partition(":")[2])
+        number = question["row"].partition(":")[2]
+        if not (number.isascii() and number.isdecimal()):
+            raise UsageError(f"A session has no row {question['row']!r:.80}: rows are compile:N.")
+        at = int(number)
         report: Report = self._report(at)
         if question["part"] != "document":
             return report_part(report, question["part"])

@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib.resources import files
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from workbench.file_path import file_path
-from workbench.report.atomic import cannot_write
+from workbench.report.atomic import saved_file
 from workbench.views.answers.roundtrip import bar
 from workbench.views.lookups.source_marks import SIGNS, WORDS
 from workbench.views.pages.interactive import output
@@ -82,10 +80,8 @@ def page(
         title=title, content=content, policy=POLICY, style=page_style(), has_view=has_view
     ) + "\n"  # fmt: skip
     if path is not None:
-        try:
-            Path(file_path(path)).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise cannot_write(path, error) from error
+        with saved_file(path) as file:
+            file.write(text.encode())
     return text
 
 

@@ -20,6 +20,7 @@ import pandas
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import file_path
+from workbench.plain_data import parse_json, read_file
 from workbench.report.atomic import saved_file
 from workbench.report.trials import Trial
 
@@ -27,6 +28,11 @@ SUFFIXES = (".csv", ".parquet")
 _OF_SWEEP = ("sweep", "expression", "sizes", "axes")
 _OF_TRIAL: Mapping[str, Field[Any]] = {f.name: f for f in fields(Trial) if f.name != "settings"}
 _KINDS = {"float": "Float64", "int": "Int64", "bool": "boolean", "str": "string"}
+_LARGEST = 256 << 20  # bytes of a file: a million settings
+_DAMAGE = (
+    *(OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError),
+    MemoryError,  # what a table claims to need
+)
 _LONGEST = 18  # digits that fit into 64 bits
 _INSTALL = (
     "Parquet needs pyarrow: pip install 'aot-workbench[parquet]', or give the file the ending .csv."
@@ -53,14 +59,16 @@ def read(path: str | PathLike[str]) -> Sweep:
     Raises `ArtifactError` for a file that holds no sweep.
     """
     try:
-        if _is_parquet(path):
-            table = pandas.read_parquet(path, engine="pyarrow")
+        is_parquet = _is_parquet(path)
+        content = io.BytesIO(read_file(path, _LARGEST))
+        if is_parquet:
+            table = pandas.read_parquet(content, engine="pyarrow")
         else:
-            table = pandas.read_csv(path, dtype="string", keep_default_na=False, na_values=[""])
+            table = pandas.read_csv(content, dtype="string", keep_default_na=False, na_values=[""])
         return _sweep(table)
     except ImportError as error:
         raise UsageError(_INSTALL) from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except _DAMAGE as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ArtifactError(
             f"{Path(path).name} holds no sweep that can be read ({why}). Give a file that "
@@ -157,7 +165,7 @@ def _value(kind: str, text: str) -> Any:
         return int(float(text)) if "." in text else int(text)
     if kind in ("float", "str"):
         return float(text) if kind == "float" else text
-    return json.loads(text)
+    return parse_json(text)
 
 
 def _text(value: Any) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,6 +15,7 @@ from ipywidgets import Widget, widget_serialization
 from workbench.errors import WorkbenchError
 from workbench.views.wire.codec import bundle, bundle_bytes, pack
 from workbench.views.wire.document import Answer
+from workbench.views.wire.questions import check_message
 
 
 class FrontEnd(ipywidgets.Widget):  # type: ignore[misc]
@@ -57,9 +59,11 @@ class Answering(anywidget.AnyWidget):
         self.on_msg(self._on_message)
 
     def _on_message(self, _: Any, content: Any, buffers: Any) -> None:
-        id, ask = content.get("id"), content.get("ask")
-        answer: Answer = {"id": id, "ask": ask, "error": None}
+        known: Any = content if isinstance(content, Mapping) else {}
+        ask = known.get("ask")
+        answer: Answer = {"id": known.get("id"), "ask": ask, "error": None}
         try:
+            check_message(content)
             is_own = ask == "front-end"  # a host that has no models besides that of the view
             found = self._answer(ask, content.get("question")) if not is_own else None
             packed = bundle_bytes() if is_own else pack(found)

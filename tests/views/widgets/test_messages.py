@@ -1,0 +1,64 @@
+"""Messages that no front end of ours sends: one answer each, in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.report.session.sample import session
+from tests.views.diff.test_diff_views import diff
+from workbench.analysis.sweep.sweep import Sweep
+from workbench.report import Report
+from workbench.report.trials import Trial
+from workbench.views.diff.view import DiffView
+from workbench.views.session.view import SessionView
+from workbench.views.sweep.view import SweepView
+from workbench.views.widgets.report_view import View
+from workbench.views.widgets.request_widget import Answering
+
+SWEEP = Sweep("f", {"mode": ("default",)}, (), (Trial("k", (("mode", "default"),)),), 1.0)
+VIEWS: dict[str, Callable[[Report], Answering]] = {
+    "report": lambda report: View(
+        report,
+        check_guards=lambda question: {"ok": True, "failed": None, "guard": None, "checked": 0},
+    ),
+    "unfinished": lambda report: View(),
+    "sweep": lambda report: SweepView(SWEEP),
+    "session": lambda report: SessionView(session()),
+}
+ASKS = (
+    *("guard-check", "retarget", "compare-targets", "row", "compare-rows", "try", "budget", "cure"),
+    *("tried:x", "asm:", "compare:", "changes:", "table:", "graph:", "page-", "x:y:z"),
+)
+WRONG: tuple[Any, ...] = (
+    *(5, "x", [], {}, [{}], {"row": 5}, {"row": "compile:x", "part": "document"}, {"part": "x"}),
+    *({"rows": [1, 2]}, {"rows": "ab"}, {"rows": []}, {"inputs": 5}, {"inputs": [5]}),
+    *({"inputs": [{}]}, {"targets": 5}, {"targets": [5]}, {"opportunity": []}, {"budget": "x"}),
+    *({"id": 5, "cure": "x"}, {"id": "b0"}, {"row": "compile:99", "part": []}),
+)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_each_message_has_one_answer_in_a_sentence(name: str, sample_report: Report) -> None:
+    view = VIEWS[name](sample_report)
+    sent: list[Any] = []
+    view.send = lambda content, buffers=None: sent.append(content)
+    messages: list[Any] = [None, 5, "x", b"", [], {}, {"id": 1}, {"ask": 5}, {"ask": ["row"]}]
+    messages += [{"id": 1, "ask": ask} for ask in ASKS]
+    messages += [{"id": 1, "ask": ask, "question": wrong} for ask in ASKS for wrong in WRONG]
+    for message in messages:
+        view._on_message(view, message, [])
+        (answer,) = sent
+        sent.clear()
+        assert answer["error"], message
+        assert "could not be made" not in answer["error"], message
+
+
+def test_a_difference_answers_too() -> None:
+    view = DiffView(diff("h100", "apart"))
+    sent: list[Any] = []
+    view.send = lambda content, buffers=None: sent.append(content)
+    view._on_message(view, [], [])
+    assert sent[0]["error"] == "A message is a list: expected an object with `ask`."
