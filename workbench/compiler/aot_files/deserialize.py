@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import importlib.util
 import io
 import os
@@ -10,7 +11,7 @@ import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from typing import Any, SupportsIndex
@@ -168,8 +169,36 @@ class Libraries:
                 "The artifact lacks one of its kernels, so it was not written by Compiled.save. "
                 "Make it again on this machine: wb.recompile(path, module=model)."
             )
-        self._contents[request.key] = file.read_bytes()
-        return _start_library(file, f"{request.key}.{request.entry}", request.entry)
+        content = self._contents[request.key] = file.read_bytes()
+        name = f"{request.key}.{request.entry}"
+        with load_steps.step(load_steps.DLOPEN):
+            return _started().function(content, file, name, request.entry)
+
+
+class _Started:
+    """The libraries of kernels that this process has started.
+
+    Python never unloads an extension module. A server that loads a file again takes the functions
+    that it has, else each load would leave five mappings of memory for each kernel.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._functions: dict[tuple[bytes, str], Callable[..., Any]] = {}
+
+    def function(self, content: bytes, file: Path, name: str, entry: str) -> Callable[..., Any]:
+        """The function in a file of this content."""
+        key = hashlib.sha256(content).digest(), entry
+        with self._lock:
+            if key not in self._functions:
+                self._functions[key] = _start_library(file, name, entry)
+            return self._functions[key]
+
+
+@cache
+def _started() -> _Started:
+    """Those of this process."""
+    return _Started()
 
 
 def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
@@ -182,9 +211,8 @@ def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
             "machine: wb.recompile(path)."
         )
     try:
-        with load_steps.step(load_steps.DLOPEN):
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
     except ImportError as error:
         raise ArtifactError(
             f"A kernel of the artifact cannot be started: {error}. If the folder for temporary "
