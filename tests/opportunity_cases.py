@@ -198,7 +198,6 @@ CASES = (
     ),
     Case(
         "attention", "attention-by-hand", attended, random(*[(8, 512, 64)] * 3),
-        instead=attended_by_library,
     ),
     Case(
         "attention, H100", "attention-by-hand", attended, random(*[(16, 512, 64)] * 3), GPU,

@@ -227,7 +227,8 @@ class Buffer:
     """One buffer of a lowered graph.
 
     `node` is the FX node whose value it holds, None where it holds a part of one. `stored_in` is
-    the buffer whose memory it changes in place, by name.
+    the buffer whose memory it changes in place, by name. `parts` are the bytes of each result of a
+    library call that gives several, 0 for what it does not make; None where a size is open.
     """
 
     id: str
@@ -242,6 +243,7 @@ class Buffer:
     read_by: tuple[str, ...] = ()
     node: str | None = None
     stored_in: str | None = None
+    parts: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

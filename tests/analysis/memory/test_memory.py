@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -163,8 +164,65 @@ def test_what_is_chosen_at_run_time_makes_the_peak_a_lower_bound() -> None:
 
 def test_a_convolution_makes_no_gradient_that_nobody_asked_for() -> None:
     found = wb.aot_compile(torch.nn.Conv2d(3, 4, 3), (torch.randn(1, 3, 8, 8),), grad=True).memory()
-    assert found.sentence.startswith("At most")
+    assert found.sentence.startswith("At least")
+    assert "what convolution, convolution_backward take while running is not known" in found.missing
     assert "unknown size" not in found.missing
+    assert found.most is None
+
+
+def test_at_most_is_said_where_nothing_is_missing() -> None:
+    found = wb.aot_compile(lambda x: x @ x.relu(), (torch.randn(8, 8),), grad=False).memory()
+    assert found.sentence.startswith("At most")
+    assert (found.missing, found.most) == ("", found.peak)
+
+
+@pytest.mark.parametrize(
+    "operator", [torch.argsort, lambda x: x.median(1)[0], lambda x: torch.linalg.qr(x)[1]]
+)
+def test_results_that_nobody_takes_have_the_sizes_of_their_layout(operator: Any) -> None:
+    found = wb.aot_compile(lambda x: operator(x * 2) + 1, (torch.randn(16, 16),)).memory()
+    assert not found.timeline.walk.unknown
+    untaken = next(row for row in found.allocations if row.buffer.endswith("]"))
+    assert untaken.bytes in (16 * 16 * FLOAT, 16 * 8)
+
+
+def attended(x: torch.Tensor) -> torch.Tensor:
+    parts = (x.sin(), x.cos(), x.tanh())
+    return torch.nn.functional.scaled_dot_product_attention(*parts)
+
+
+@pytest.mark.parametrize(
+    ("length", "grad"),
+    [
+        (96, False),
+        pytest.param(400, True, marks=pytest.mark.slow),
+        pytest.param(900, True, marks=pytest.mark.slow),
+    ],
+)
+def test_attention_takes_no_more_than_is_said(length: int, *, grad: bool) -> None:
+    x = torch.randn(1, 2, length, 32, requires_grad=grad)
+    found = wb.aot_compile(attended, (x,), grad=grad).memory()
+    assert "Not counted: attention on this CPU takes up to" in found.sentence
+    assert "B in all." in found.sentence
+    measured = found.measure(x).measured
+    assert found.most is not None
+    assert found.peak - found.base < measured <= found.most - found.base
+
+
+def test_views_of_one_storage_are_kept_once() -> None:
+    into = torch.nn.Linear(8, 24)
+
+    def mixed(x: torch.Tensor) -> torch.Tensor:
+        parts = into(x).reshape(2, 16, 3, 2, 4).permute(2, 0, 3, 1, 4)
+        return torch.nn.functional.scaled_dot_product_attention(*parts.unbind()).sum()
+
+    found = wb.aot_compile(mixed, (torch.randn(2, 16, 8),), grad=True).memory()
+    rows = found.frame("saved")
+    assert rows.storage.duplicated().any()
+    assert rows.bytes.sum() == found.saved_bytes
+    sizes = {row.id: row.bytes for row in found.allocations}
+    owned = {row.storage for row in found.saved if row.kind not in ("weights", "input")}
+    assert found.saved_bytes == sum(sizes[storage] for storage in owned)
 
 
 def test_a_log_of_several_compilations_is_refused() -> None:

@@ -89,6 +89,22 @@ def test_attention_by_the_library_and_softmax_alone_are_left_alone() -> None:
     assert rules_of(found_in(columns, (torch.randn(64, 16),))) == []
 
 
+def attended_in_steps(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    scores = q @ k.T / 8
+    kept = torch.ones(1200, 1200, dtype=torch.bool, device=q.device).tril()
+    scores = scores.masked_fill(~kept, float("-inf"))
+    return scores.softmax(-1) @ v
+
+
+def test_attention_of_one_head_in_several_lines_is_tried_as_it_is_written() -> None:
+    found = found_in(attended_in_steps, tuple(torch.randn(1200, 64) for _ in range(3)))
+    tried = found["attention-by-hand"].try_()
+    assert tried.agrees
+    assert tried.saved_bytes is not None
+    assert tried.saved_bytes > 0
+    assert "scaled_dot_product_attention" in found["attention-by-hand"].after[0]
+
+
 def test_scores_that_a_cache_holds_are_left_alone_on_a_cpu() -> None:
     inputs = tuple(torch.randn(8, 128, 64) for _ in range(3))
     assert rules_of(found_in(attended, inputs)) == []

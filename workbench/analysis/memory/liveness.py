@@ -5,6 +5,7 @@ It is for programs that are not compiled yet, of which only the operators are kn
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,13 +15,18 @@ from typing import Literal
 class Operator:
     """What an operator reads and writes, as ids of storages.
 
-    A "pointwise" one is computed where it is read, and writes no memory unless a library call reads
-    it or it is kept. A "reduction" reads what is computed in it; a "library" call reads memory.
+    A "pointwise" one is computed where it is read, and writes no memory unless a library call or
+    three operators read it or it is kept. A "reduction" reads what is computed in it; a "library"
+    call reads memory.
     """
 
     kind: Literal["pointwise", "reduction", "library"]
     reads: tuple[int, ...]
     writes: tuple[int, ...]
+
+
+_MANY = 3
+"""Operators that read a result from which on Inductor keeps it rather than compute it in each."""
 
 
 def peak_bytes(
@@ -53,9 +59,11 @@ def peak_bytes(
 def _in_memory(operators: Iterable[Operator], kept: Iterable[int]) -> set[int]:
     """The storages that take memory: results that are no part of what reads them."""
     found = set(kept)
+    readers: Counter[int] = Counter()
     for operator in operators:
+        readers.update(set(operator.reads))
         if operator.kind != "pointwise":
             found.update(operator.writes)
         if operator.kind == "library":
             found.update(operator.reads)
-    return found
+    return found | {storage for storage, count in readers.items() if count >= _MANY}

@@ -25,7 +25,8 @@ from workbench.analysis.memory.rows import (
     MemoryStep,
     SavedTensor,
 )
-from workbench.analysis.memory.timeline import Timeline, timeline
+from workbench.analysis.memory.scratch import Scratch, scratch_of, scratch_words
+from workbench.analysis.memory.timeline import Timeline, is_on_cpu, timeline
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import number_text
@@ -111,6 +112,19 @@ class Memory(Presented):
         return missing_of(self.timeline)
 
     @cached_property
+    def scratch(self) -> tuple[Scratch, ...]:
+        """The library calls that take memory of their own while they run, with a bound if known."""
+        return scratch_of(self.timeline)
+
+    @property
+    def most(self) -> int | None:
+        """The peak in bytes with what library calls take; None where that cannot be told."""
+        if not self.timeline.is_whole or any(row.bytes is None for row in self.scratch):
+            return None
+        while_running = (self.live[row.step] + (row.bytes or 0) for row in self.scratch)
+        return max(self.peak, *while_running) if self.scratch else self.peak
+
+    @cached_property
     def allocations(self) -> tuple[Allocation, ...]:
         """A row for each storage, in the order in which they were allocated."""
         return allocation_rows(self.timeline)
@@ -149,13 +163,16 @@ class Memory(Presented):
         nodes = {row.name: row for row in map(self.report.nodes.__getitem__, places_of_nodes)}
         reasons = {row.node: row.why for row in self.report.saved_reasons}
         rows = []
+        counted: set[int] = set()
         for name, storage in self.timeline.saved:
+            is_counted = id(storage) in counted or storage.is_given
+            counted.add(id(storage))
             owner = self.allocations[places[id(storage)]]
             node = nodes.get(name)
             rows.append(
                 SavedTensor(
                     name,
-                    0 if storage.is_given else storage.bytes,
+                    0 if is_counted else storage.bytes,
                     owner.id,
                     owner.kind,
                     reasons.get(name),
@@ -170,7 +187,7 @@ class Memory(Presented):
     @property
     def saved_bytes(self) -> int:
         """Bytes that the forward keeps for the backward: each storage once, weights apart."""
-        return sum({row.storage: row.bytes for row in self.saved}.values())
+        return sum(row.bytes for row in self.saved)
 
     @checked
     def at_peak(self, by: By = "line") -> dict[str, int]:
@@ -208,7 +225,7 @@ class Memory(Presented):
         """What the peak is, where it is and what most of it is."""
         whole = self.peaks[-1]
         above = whole.bytes - whole.base_bytes
-        bound = "At most" if self.timeline.is_whole else "At least"
+        bound = "At most" if self.timeline.is_whole and not self.scratch else "At least"
         words = (
             f"{bound} {number_text(whole.bytes, 'bytes')} live at once, "
             f"{number_text(above, 'bytes')} of them above weights and inputs, "
@@ -216,6 +233,7 @@ class Memory(Presented):
         )
         ours = [row for row in self.allocations if row.at_peak and row.kind not in BASE]
         eager = "" if self.eager is None else _eager_words(self.eager, whole)
+        eager = f"{self._scratch_words}{eager}"
         if not ours or not above:
             return f"{words}.{eager}"
         largest = max(ours, key=lambda row: row.bytes)
@@ -230,6 +248,15 @@ class Memory(Presented):
             f"{words}; {number_text(largest.bytes, 'bytes')} of that are {largest.value}{place} "
             f"({largest.kind}){more}.{eager}"
         )
+
+    @property
+    def _scratch_words(self) -> str:
+        """What library calls take beside what was counted, as a sentence of its own."""
+        words = scratch_words(self.scratch, on_cpu=is_on_cpu(self.report))
+        if not words:
+            return ""
+        most = "" if self.most is None else f": at most {number_text(self.most, 'bytes')} in all"
+        return f" Not counted: {words}{most}."
 
     def measure(self, *args: Any, **kwargs: Any) -> Any:
         """Call it on these inputs under torch's profiler, and the original; see `MeasuredMemory`.

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from workbench.analysis.memory.caching_allocator import MODEL, allocator_moments
 from workbench.analysis.memory.cpp_program import is_cpp_program
 from workbench.analysis.memory.rows import Kind, MemoryPeak
+from workbench.analysis.memory.scratch import scratch_of, scratch_words
 from workbench.analysis.memory.storages import Storage
-from workbench.analysis.memory.timeline import Timeline, devices_of
+from workbench.analysis.memory.timeline import Timeline, devices_of, is_on_cpu
 from workbench.report import Report
 
 BASE: tuple[Kind, ...] = ("weights", "constant", "input")
 """What the caller holds all the time."""
 COUNTED = "counted from the generated program"
-_IN_CPP = "aoti_torch_"  # a library call in C++; in Python it has a dot: extern_kernels.mm
 _SCRATCH = "memory that library calls take and give back while they run"
 _OPTIMIZER = "the optimizer"
 _EAGER = "eager_memory"
@@ -30,8 +30,9 @@ def base_bytes(timeline: Timeline) -> int:
 def missing_of(timeline: Timeline) -> str:
     """What the figures of a timeline leave out."""
     left = []
-    if any("." in s.kernel or s.kernel.startswith(_IN_CPP) for s in timeline.walk.steps):
-        left.append(_SCRATCH)
+    scratch = scratch_words(scratch_of(timeline), on_cpu=is_on_cpu(timeline.report))
+    if scratch:
+        left.append(f"{_SCRATCH} ({scratch})")
     if any(wrapper.is_backward for wrapper in timeline.wrappers):
         left.append(_OPTIMIZER)
     unknown = tuple(dict.fromkeys(timeline.walk.unknown))

@@ -112,9 +112,9 @@ class MemoryPeak:
 class SavedTensor:
     """A tensor that the forward keeps for the backward.
 
-    Several may be views of one storage, whose row in `allocations` is `storage`: `bytes` are those
-    of the storage, 0 where it is a weight's or an input's, which lives anyhow. `why` is the reason
-    of torch's partitioner; None where it was not recorded.
+    Several may be views of one storage, whose row in `allocations` is `storage`: the first of them
+    has its `bytes`, the others 0, as has what is a weight's or an input's, which lives anyhow.
+    `why` is the reason of torch's partitioner; None where it was not recorded.
     """
 
     name: str

@@ -175,7 +175,8 @@ class _Reader:
         known |= program.input_bytes
         given = self._given(wrapper, program, rows, known)
         first = len(self._walk.storages)
-        outputs = self._walk.run(program.events, given, known, _parts(program, sizes))
+        results = {name: row.parts for name, row in rows.items() if row.parts}
+        outputs = self._walk.run(program.events, given, known, _parts(program, sizes, results))
         made = self._walk.storages[first:]
         for storage in made:
             self._kinds.setdefault(id(storage), _kind_inside(storage))
@@ -289,7 +290,11 @@ def _bytes(row: Buffer, sizes: Mapping[str, int]) -> int | None:
     return size
 
 
-def _parts(program: Program, sizes: Mapping[str, int | None]) -> _Parts:
+def _parts(
+    program: Program,
+    sizes: Mapping[str, int | None],
+    results: Mapping[str, tuple[int | None, ...]],
+) -> _Parts:
     """What a library call gives: rows of buffers exist for the names of its parts."""
     parts: dict[str, dict[int, str]] = {}
     same: dict[str, str] = {}
@@ -301,7 +306,7 @@ def _parts(program: Program, sizes: Mapping[str, int | None]) -> _Parts:
             parts.setdefault(event.base, {})[event.part] = event.name
         elif isinstance(event, Share):
             same.setdefault(event.base, event.name)
-    return _Parts(parts, same, absent, sizes)
+    return _Parts(parts, same, absent, sizes, results)
 
 
 @dataclass(frozen=True)
@@ -310,18 +315,24 @@ class _Parts:
     same: Mapping[str, str]
     absent: Mapping[str, tuple[int, ...]]
     sizes: Mapping[str, int | None]
+    results: Mapping[str, tuple[int | None, ...]]
 
     def __call__(self, name: str) -> list[tuple[str, int | None]]:
         found = self.by_call.get(name)
         if found is None:
             size = self.sizes.get(name)
             return [(name, self.sizes.get(self.same.get(name, "")) if size is None else size)]
-        named = [found.get(place, f"{name}[{place}]") for place in range(max(found) + 1)]
+        laid_out = self.results.get(name, ())
+        count = max(max(found) + 1, len(laid_out))
         absent = self.absent.get(name, ())  # of one that never makes them, or was told not to
-        return [
-            (part, 0 if place in absent else self.sizes.get(part))
-            for place, part in enumerate(named)
-        ]
+        made = []
+        for place in range(count):
+            part = found.get(place, f"{name}[{place}]")
+            size = self.sizes.get(part)
+            if size is None and place < len(laid_out):
+                size = laid_out[place]
+            made.append((part, 0 if place in absent else size))
+        return made
 
 
 def _captured_inputs(report: Report) -> tuple[str, ...]:

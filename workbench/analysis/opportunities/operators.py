@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes
+from workbench.analysis.opportunities.attention_lines import with_library_attention
 from workbench.analysis.opportunities.facts import Facts, base, is_generated
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.topk_line import with_max
@@ -16,6 +18,7 @@ _VIEWS = frozenset(("view_as_complex", "view_as_real"))
 _ONE_CALL = 1 << 18
 """Bytes of complex numbers above which a CPU gains nothing, as measured: what separate calls cost
 is small beside them, and C++ for every second element is not vectorized."""
+_POSITIONS = 256
 _CACHED = 1 << 22
 """Bytes of scores below which attention by the library is not faster on a CPU, as measured."""
 
@@ -130,10 +133,11 @@ def attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
             continue
         saved = sum(2 * (buffer.bytes or 0) for buffer in scores)
         concerned = [*into[0][1], kernel, *out[0][1]]
+        place, before, after = _library_attention(facts, into[0][1], kernel, out[0][1])
         yield Opportunity(
             id="",
             rule="attention-by-hand",
-            kind="replacement operator",
+            kind="rewrite" if before else "replacement operator",
             text="Call scaled_dot_product_attention on tensors of four dimensions (batch, heads, "
             "positions, width): it never stores the scores, which are written here and read again "
             "before and after the softmax.",
@@ -141,15 +145,47 @@ def attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
             source="counted: the scores, written and read before and after the softmax"
             + facts.time_source([kernel]),
             kernels=tuple(k.id for k in concerned),
-            **facts.place(facts.nodes_of(kernel)),
+            **place,
             saved_bytes_low=saved,
             saved_bytes_high=saved,
             # the products are computed as before
             saved_us_low=facts.least_microseconds(saved, [kernel]),
             saved_us_high=facts.microseconds(saved, [kernel]),
             fewer_kernels=2 * max(kernel.calls, 1),
-            after=("torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=scale)",),
+            before=before,
+            after=after or (_BY_LIBRARY,),
         )
+
+
+def _library_attention(
+    facts: Facts, first: Sequence[Kernel], kernel: Kernel, last: Sequence[Kernel]
+) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
+    """Where the values are multiplied, and that line before and after; no lines if unknown."""
+    own = facts.nodes_of(kernel)
+    made = [node for each in first for node in facts.nodes_of(each)]
+    used = [node for each in last for node in facts.nodes_of(each)]
+    softmax = facts.place(own)
+    places = [(n.file, n.line) for n in (*made, *own, *used) if n.file and n.line]
+    start = next(((n.file, n.line) for n in made if n.file and n.line), None)
+    end = next(((n.file, n.line) for n in reversed(used) if n.file and n.line), None)
+    shapes = [node.shape for node in own if base(node.target) in ("amax", "sum") and node.shape]
+    if start is None or end is None or not shapes or {file for file, _ in places} != {start[0]}:
+        return softmax, (), ()
+    lines = [facts.line_at(start[0], number) for number in range(start[1], end[1] + 1)]
+    texts = [line[1] for line in lines if line is not None and line[1].strip()]
+    if None in lines or len(texts) != len(lines) or not lines:
+        return softmax, (), ()
+    dims = max(map(len, shapes))
+    found = with_library_attention(texts, dims) if 2 <= dims <= 4 else None
+    if found is None:
+        return softmax, (), ()
+    number, before, after = found
+    at = lines[number]
+    place = {"line_id": at[0] if at else None, "file": start[0], "line": start[1] + number}
+    return place, before, after
+
+
+_BY_LIBRARY = "torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=scale)"
 
 
 def _is_softmax(kernel: Kernel) -> bool:
@@ -166,5 +202,7 @@ def _is_own(buffer: Buffer) -> bool:
 
 
 def _is_square(buffer: Buffer) -> bool:
-    """Whether a buffer can be scores: of a batch, positions by positions."""
-    return len(buffer.shape or ()) >= 3
+    """Whether a buffer can be scores: of a batch, or of many positions by many."""
+    shape = buffer.shape or ()
+    many = all(isinstance(size, int) and size >= _POSITIONS for size in shape)
+    return len(shape) >= 3 or (len(shape) == 2 and many)

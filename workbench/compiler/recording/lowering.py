@@ -246,7 +246,16 @@ def _buffers(lowered: Lowered) -> Iterator[Buffer]:
             read,
             node=node,
             stored_in=changed.get(name),
+            parts=_parts(value),
         )
+
+
+def _parts(value: Any) -> tuple[int | None, ...]:
+    """Bytes of the results of a library call that gives several, also of those nobody takes."""
+    outputs = getattr(value, "outputs", None)
+    if not isinstance(outputs, list | tuple) or len(outputs) < 2:
+        return ()
+    return tuple(0 if part is None else _layout(part)[3] for part in outputs)
 
 
 def _held(name: str, value: Any, kind: str) -> str | None:

@@ -18,16 +18,26 @@ _NOT_COMPILED = "not compiled"
 
 def text(budgets: Budgets) -> str:
     """The name, a row for each budget, the sentence."""
-    lines = [f"Checkpoint({budgets.name})", "  budget     saved          peak  computed again"]
+    lines = [
+        f"Checkpoint({budgets.name})",
+        "  budget     saved                peak  computed again",
+    ]
     lines += [_line(point, is_own=point.budget == budgets.own) for point in budgets.points]
     return "\n".join([*lines, *textwrap.wrap(budgets.sentence, 78, initial_indent="  ")])
 
 
 def _line(point: BudgetPoint, *, is_own: bool) -> str:
-    peak = _NOT_COMPILED if point.peak_bytes is None else bytes_text(point.peak_bytes)
+    peak = bytes_text(point.peak_bytes) if point.peak_bytes is not None else _preview(point)
     mark = "*" if is_own else " "
     again = f"{plural(point.recomputed, 'operator')}, {cost_text(point)}"
-    return f"{mark} {point.budget:6g} {bytes_text(point.saved_bytes):>9} {peak:>13}  {again}"
+    return f"{mark} {point.budget:6g} {bytes_text(point.saved_bytes):>9} {peak:>19}  {again}"
+
+
+def _preview(point: BudgetPoint) -> str:
+    """The range of a peak that is not known."""
+    if point.why_not or point.least_bytes is None:
+        return _NOT_COMPILED
+    return f"{bytes_text(point.least_bytes)}–{bytes_text(point.most_bytes)}?"
 
 
 def plot(budgets: Budgets) -> Figure:

@@ -53,7 +53,7 @@ def _row(
         "budget": point.budget,
         "saved": point.saved_bytes,
         "peak": point.peak_bytes,
-        "preview": point.preview_bytes,
+        "preview": point.most_bytes,
         "again": point.recomputed,
         "cost": cost_text(point),
         "lines": list(_by_line(again, lines)),

@@ -15,7 +15,7 @@ _REMARKS = (Column("", "text", "prose"), _BYTES)
 _BUDGETS = (
     Column("Budget", "budget", "number"),
     Column("Peak, compiled", "peak", "B"),
-    Column("Peak, a model", "preview", "B"),
+    Column("Peak, at most by a model", "preview", "B"),
     Column("Kept for the backward", "saved", "B"),
     Column("Operators twice", "again", "number"),
     Column("Adds", "cost", "right"),

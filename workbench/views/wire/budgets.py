@@ -39,7 +39,8 @@ class BudgetCode(TypedDict):
 class Budget(TypedDict):
     """One budget: bytes that are kept, the peak, what it costs.
 
-    `peak` is that of the compiled program, None until it was compiled; `preview` is a model of it.
+    `peak` is that of the compiled program, None until it was compiled; `preview` is the most that
+    a model of it leaves possible.
     """
 
     budget: float

@@ -1,0 +1,210 @@
+"""Lines that compute attention by hand, rewritten to call `scaled_dot_product_attention`."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_CALL = "torch.nn.functional.scaled_dot_product_attention"
+_MATMUL = ("matmul", "bmm")
+_LAST_TWO = ({-1, -2}, {-1, 2}, {1, 2}, {2, 3}, {3, 2})
+
+
+@dataclass(frozen=True)
+class _Attention:
+    query: str
+    keys: str
+    values: str
+    mask: str | None
+    scale: str
+
+
+def with_library_attention(
+    lines: Sequence[str], dims: int
+) -> tuple[int, tuple[str, ...], tuple[str, ...]] | None:
+    """The line that multiplies with the values, before and after, and its place among the lines.
+
+    `lines` are those of one function from the product of queries and keys to that line, with
+    nothing but assignments of single names between. `dims` are the dimensions of the scores: the
+    library is fast with four. None where it is written in another way.
+    """
+    whole = textwrap.dedent("\n".join(lines))
+    try:
+        function = ast.parse(f"def _body():\n{textwrap.indent(whole, '    ')}").body[0]
+    except SyntaxError:
+        return None
+    assert isinstance(function, ast.FunctionDef)
+    body = function.body
+    known: dict[str, ast.expr] = {}
+    for statement in body[:-1]:
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            return None
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name):
+            return None
+        known[target.id] = _filled(statement.value, known)
+    last = body[-1]
+    value = last.value if isinstance(last, ast.Assign | ast.Return) else None
+    if value is None or last.lineno != last.end_lineno:
+        return None
+    found = _attention_in(value, known)
+    if found is None:
+        return None
+    product, attention = found
+    made = _Replacing(product, _written(attention, dims)).visit(value)
+    indent = lines[-1][: len(lines[-1]) - len(lines[-1].lstrip())]
+    text = ast.unparse(ast.fix_missing_locations(made))
+    if isinstance(last, ast.Assign):
+        after = f"{indent}{' = '.join(map(ast.unparse, last.targets))} = {text}"
+    else:
+        after = f"{indent}return {text}"
+    return len(lines) - 1, (lines[-1],), (after,)
+
+
+class _Filling(ast.NodeTransformer):
+    def __init__(self, known: Mapping[str, ast.expr]):
+        self._known = known
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._known.get(node.id, node) if isinstance(node.ctx, ast.Load) else node
+
+
+def _filled(value: ast.expr, known: Mapping[str, ast.expr]) -> ast.expr:
+    """An expression with what its names were assigned."""
+    made = _Filling(known).visit(ast.parse(ast.unparse(value), mode="eval").body)
+    assert isinstance(made, ast.expr)
+    return made
+
+
+class _Replacing(ast.NodeTransformer):
+    def __init__(self, old: ast.expr, new: ast.expr):
+        self._old, self._new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self._new if node is self._old else self.generic_visit(node)
+
+
+def _attention_in(
+    value: ast.expr, known: Mapping[str, ast.expr]
+) -> tuple[ast.expr, _Attention] | None:
+    """The product of a softmax with values inside of an expression."""
+    for node in ast.walk(value):
+        sides = _product(node) if isinstance(node, ast.expr) else None
+        if sides is None:
+            continue
+        scores = _softmax(_filled(sides[0], known))
+        found = None if scores is None else _scores(scores)
+        if found is not None and isinstance(node, ast.expr):
+            query, keys, mask, scale = found
+            values = ast.unparse(_filled(sides[1], known))
+            return node, _Attention(query, keys, values, mask, scale)
+    return None
+
+
+def _product(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    match node:
+        case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+            return left, right
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="torch"), attr=name), args=[left, right]
+        ) if name in _MATMUL:
+            return left, right
+        case ast.Call(func=ast.Attribute(value=left, attr=name), args=[right]) if name in _MATMUL:
+            return left, right
+    return None
+
+
+def _softmax(node: ast.expr) -> ast.expr | None:
+    """What the softmax over the last dimension is of."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    if node.func.attr != "softmax":
+        return None
+    owner = ast.unparse(node.func.value)
+    is_function = owner in ("torch", "F", "torch.nn.functional", "nn.functional", "functional")
+    scores, rest = (
+        (node.args[0], node.args[1:]) if is_function and node.args else (node.func.value, node.args)
+    )
+    words = {word.arg: word.value for word in node.keywords}
+    dim = rest[0] if rest else words.get("dim")
+    if words.keys() - {"dim"} or len(rest) > 1 or dim is None or _integer(dim) != -1:
+        return None
+    return scores
+
+
+def _scores(node: ast.expr) -> tuple[str, str, str | None, str] | None:
+    """Queries, keys, mask and scale of scores; an added mask stands outside of the scale."""
+    mask = None
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="masked_fill"), args=[where, fill]):
+            if "inf" not in ast.unparse(fill):
+                return None
+            mask, node = ast.unparse(_inverted(where)), inner
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            is_left = _scaled(left) is not None
+            node, other = (left, right) if is_left else (right, left)
+            mask = ast.unparse(other)
+    found = _scaled(node)
+    return None if found is None else (*found[:2], mask, found[2])
+
+
+def _inverted(node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        return node.operand
+    return ast.UnaryOp(ast.Invert(), node)
+
+
+def _scaled(node: ast.expr) -> tuple[str, str, str] | None:
+    """Queries, keys and what their product is multiplied with."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            for inner, factor in ((left, right), (right, left)):
+                pair = _query_and_keys(inner)
+                if pair is not None:
+                    return (*pair, ast.unparse(factor))
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            pair = _query_and_keys(left)
+            if pair is not None:
+                return (*pair, f"1 / ({ast.unparse(right)})")
+        case _:
+            pair = _query_and_keys(node)
+            if pair is not None:
+                return (*pair, "1.0")
+    return None
+
+
+def _query_and_keys(node: ast.expr) -> tuple[str, str] | None:
+    sides = _product(node)
+    if sides is None:
+        return None
+    query, turned = sides
+    match turned:
+        case ast.Attribute(value=keys, attr="mT" | "T"):
+            return ast.unparse(query), ast.unparse(keys)
+        case ast.Call(func=ast.Attribute(value=keys, attr="t"), args=[]):
+            return ast.unparse(query), ast.unparse(keys)
+        case ast.Call(func=ast.Attribute(value=keys, attr="transpose"), args=[a, b]):
+            if {_integer(a), _integer(b)} in _LAST_TWO:
+                return ast.unparse(query), ast.unparse(keys)
+    return None
+
+
+def _integer(node: ast.expr) -> int | None:
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if type(value) is int else None
+
+
+def _written(found: _Attention, dims: int) -> ast.expr:
+    """The call, on tensors of four dimensions."""
+    parts = [found.query, found.keys, found.values]
+    more = "[None]" * (4 - dims)
+    if more:
+        parts = [f"({part}){more}" for part in parts]
+    mask = "" if found.mask is None else f", attn_mask={found.mask}"
+    text = f"{_CALL}({', '.join(parts)}{mask}, scale={found.scale}){'[0]' * (4 - dims)}"
+    return ast.parse(text, mode="eval").body
