@@ -603,3 +603,34 @@ def test_a_size_that_is_marked_and_fixed_may_be_marked_weakly() -> None:
     torch._dynamo.reset()
     marked = called(fixed, [(ones(8),)], ("torch._dynamo.maybe_mark_dynamic(x, 0)",))
     marked.check(recompiles=0)
+
+
+@pytest.mark.slow
+def test_a_static_cache_of_one_length_serves_prompts_of_every_length() -> None:
+    import transformers
+
+    config = transformers.LlamaConfig(
+        hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
+        vocab_size=100, max_position_embeddings=64,
+    )  # fmt: skip
+
+    def run(*, is_fixed: bool) -> wb.Session:
+        torch._dynamo.reset()
+        model: Any = transformers.LlamaForCausalLM(config).eval()
+        model.forward = torch.compile(model.forward, backend="eager")
+        cache = transformers.StaticCache(config=model.config, max_cache_len=16)
+        with wb.session() as session, torch.no_grad():
+            for length in session.steps([5, 5, 7, 9]):
+                ids = torch.randint(3, 100, (1, length))  # no padding
+                cache.reset()
+                kept = (
+                    {"past_key_values": cache} if is_fixed else {"cache_implementation": "static"}
+                )
+                model.generate(ids, max_new_tokens=4, do_sample=False, pad_token_id=0, **kept)
+        return session
+
+    told = " ".join(run(is_fixed=False).advice)
+    assert "give the static cache one length for all calls" in told
+    assert "transformers.StaticCache(config=model.config, max_cache_len=…)" in told
+    cured = run(is_fixed=True).frame("compiles")
+    assert not (cured.step >= 2).any()  # prompts of 7 and 9 compile nothing more

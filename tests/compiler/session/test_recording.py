@@ -451,7 +451,7 @@ def test_generating_with_a_static_cache_is_a_prefill_and_a_decoding() -> None:
     model.forward = torch.compile(model.forward)
     with wb.session() as session, torch.no_grad():
         for length in session.steps([5, 5, 7]):
-            ids = torch.randint(0, 100, (1, length))
+            ids = torch.randint(3, 100, (1, length))  # no padding
             settings = {"max_new_tokens": 4, "do_sample": False, "pad_token_id": 0}
             model.generate(ids, cache_implementation="static", **settings)
     compiles = session.frame("compiles")

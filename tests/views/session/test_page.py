@@ -10,6 +10,7 @@ from workbench.errors import UsageError
 from workbench.report.session.record import Session, empty_tables
 from workbench.report.session.rows import Event, Step
 from workbench.views.session.chart import bars
+from workbench.views.session.document import document
 from workbench.views.session.page import notes
 from workbench.views.session.timeline import timeline
 
@@ -47,6 +48,16 @@ def test_a_notebook_keeps_a_summary_without_a_picture() -> None:
     assert html is not None
     assert "<svg" not in html
     assert "Net.forward was compiled 1 more time" in words(html)
+
+
+def test_a_page_says_first_that_nothing_was_compiled() -> None:
+    empty = Session(session().header, empty_tables(), {})
+    for html in (empty.to_html(), empty._repr_html_() or ""):
+        text = words(html)
+        assert text.index("Session(nothing compiled, 0 compiles") < text.index("recorded")
+        assert "Nothing was compiled, and no compiled graph was called" in text
+    assert document(empty)["advice"][0].startswith("Nothing was compiled")
+    assert document(empty)["title"].startswith("nothing compiled, ")
 
 
 def test_a_frame_has_the_columns_of_its_rows() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.analysis.session.break_cures import cure, harm, is_no_matter
-from workbench.analysis.session.nothing import nothing_compiled
+from workbench.analysis.session.nothing import cure_of_failure, nothing_compiled
 from workbench.analysis.session.places import place
 from workbench.analysis.session.recompile_cures import cure_of
 from workbench.number_text import number_text, plural
@@ -80,7 +80,7 @@ def _of_errors(tables: Mapping[str, Any]) -> Iterator[Advice]:
     """Compiles that failed, where the program went on without."""
     for row in failed_compiles(tables):
         text = f"The compile of {row.function} failed in step {row.step}: {row.why.rstrip('.')}"
-        todo = "mend that, as the program went on without it"
+        todo = f"the program went on without; {cure_of_failure(row)}"
         yield Advice("error", row.function, row.file, row.line, 0.0, (row.step,), text, todo)
 
 

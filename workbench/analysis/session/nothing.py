@@ -24,18 +24,25 @@ def nothing_compiled(session: Session) -> str:
     return f"Nothing was compiled, and no compiled graph was called: {_why(session)}."
 
 
+def cure_of_failure(row: Compile) -> str:
+    """What to do about a compile that failed."""
+    if _MARKED in row.why:
+        return (
+            "its code fixes a size that is marked as dynamic, or not every input that shares the "
+            "size is marked: torch._dynamo.maybe_mark_dynamic marks it where it can be"
+        )
+    return "mend that"
+
+
 def _why(session: Session) -> str:
     rows: list[Compile] = list(session.tables["compiles"])
     failed = next((row for row in rows if row.outcome in ("error", "skipped", "interrupted")), None)
     if failed is not None:
         how = "the program went on without" if failed.outcome != "skipped" else "it runs eagerly"
         why = failed.why.rstrip(".") or failed.outcome
-        if _MARKED in why:
-            return (
-                f"the compile of {failed.function} failed, as its code fixes a size that is marked "
-                "as dynamic: mark it with torch._dynamo.maybe_mark_dynamic, which allows that"
-            )
-        return f"the compile of {failed.function} failed ({why}), and {how}: mend that"
+        return (
+            f"the compile of {failed.function} failed ({why}), and {how}: {cure_of_failure(failed)}"
+        )
     breaks = session.tables["breaks"]
     if any(_DDP in hint for hints in breaks.columns["hints"] for hint in hints):
         return (

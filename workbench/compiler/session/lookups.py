@@ -16,6 +16,9 @@ PANE = "look-ups"
 _GRAPH = "__compiled_fn"  # how Dynamo's code calls a graph
 _CALLED = {"compile_wrapper": "fn", "_call_impl": "forward_call"}
 """Functions of torch that call what is looked up, by the name that they have for it."""
+_MOST_UNTOLD = (
+    64  # calls of what cannot be told before that is given up: a look costs a microsecond
+)
 _Site = tuple[CodeType, int]
 
 
@@ -35,6 +38,7 @@ class LookUps:
         self._limited: set[CodeType] = set()
         self._seen: set[CodeType] = set()
         self._is_whole = False
+        self._untold = 0
         self.ran_graph: bool | None = None
         """Whether a compiled graph was called; None where a call could not be told."""
 
@@ -47,7 +51,7 @@ class LookUps:
 
         def looked(is_found: bool) -> bool:
             if is_found:
-                if not self.ran_graph or self._open:
+                if (not self.ran_graph and self._untold < _MOST_UNTOLD) or self._open:
                     self._patches.guarded(PANE, self._hit, sys._getframe(1))
             elif self._limited:
                 self._patches.guarded(PANE, self._miss, sys._getframe(1))
@@ -77,6 +81,7 @@ class LookUps:
         code = self._called(caller)
         if code is None:
             self.ran_graph = None
+            self._untold += 1
         elif code not in self._seen:
             self._seen.add(code)
             find = tp.CACHE_ENTRIES.find()
