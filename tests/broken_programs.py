@@ -104,11 +104,6 @@ def drawn_of_numpy(x: torch.Tensor) -> torch.Tensor:
     return y * float(np.random.rand())
 
 
-def drawn_twice(x: torch.Tensor) -> torch.Tensor:
-    y = x.relu()
-    return y * random.choice([1, 2, 3]) + random.choice([1, 2, 3])
-
-
 def drawn_to_branch(x: torch.Tensor) -> torch.Tensor:
     y = x.relu()
     if random.random() < 0.5:
@@ -190,7 +185,30 @@ def run_backward(x: torch.Tensor) -> torch.Tensor:
     return w.grad * 2
 
 
+def on_one_line(x: torch.Tensor) -> torch.Tensor:
+    y = x.relu(); print("one line"); return y * 2  # fmt: skip # noqa: E702
+
+
+def in_elif(x: torch.Tensor) -> torch.Tensor:
+    if x.shape[0] == 3:
+        y = x
+    elif x.sum() > 0:
+        y = x + 1
+    else:
+        y = x - 1
+    return y * 2
+
+
+def raising_in_elif(x: torch.Tensor) -> torch.Tensor:
+    if x.shape[0] == 3:
+        x = x + 1
+    elif torch.isnan(x).any():
+        raise ValueError("not a number")
+    return x.relu() * 2
+
+
 PROGRAMS = (
+    *(on_one_line, in_elif, raising_in_elif),
     *(counted, counted_experts, split_by_counts, logged, warned, written, printed_next),
     *(warned_of_a_value, slept, timed, dated, drawn, drawn_normal, drawn_of_numpy),
     *(drawn_to_branch, with_progress, asserted_not, asserted_both, asserted_with_a_value),

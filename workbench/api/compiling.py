@@ -278,9 +278,10 @@ def rehearse(
 ) -> Rehearsal:
     """Try the cures of every graph break of a call in copies: which help, with the same results.
 
-    Each is captured again and run on copies of the inputs; one whose outputs, gradients or inputs
-    after the call differ is refused. Random state, inputs and modules stay as they were, but not
-    files and objects that the function changes. Raises what the function raises.
+    Each is captured again, compiled by Inductor and run on copies of the inputs; one that raises,
+    or whose outputs, gradients or inputs after the call differ, is refused. One "cures" when all is
+    one graph then; it "helps" when breaks stay. Random state, inputs and modules stay as they were,
+    but not files and objects that the function changes. Raises what the function raises.
 
     Examples
     --------

@@ -62,7 +62,7 @@ def test_a_compilation_says_so_and_its_code_raises() -> None:
     first = caught.__code__.co_firstlineno
     assert note.startswith("cholesky at ")
     assert f":{factored.__code__.co_firstlineno + 1} may raise" in note
-    assert f"stands in the `try` of line {first + 1}" in note
+    assert f"may raise in the `try` of line {first + 1}" in note
     assert "torch.linalg.cholesky_ex" in note
     bad = -torch.eye(3)
     assert torch.equal(caught(bad), bad * 2)
@@ -76,7 +76,7 @@ def test_every_kind_of_operator_that_may_raise_is_known() -> None:
     assert named == {
         *("inv", "index_select", "embedding", "floordiv", "multinomial", "_assert_async", "solve"),
     }
-    assert any("stands in the `suppress` of" in note for note in notes(found.report))
+    assert any("may raise in the `suppress` of" in note for note in notes(found.report))
     assert "note: inv at" in str(found)
 
 

@@ -103,7 +103,14 @@ def masked(x: torch.Tensor) -> torch.Tensor:
     return x * total
 
 
+def on_both(x: torch.Tensor) -> torch.Tensor:
+    if x.sum() > 0 and 0 < x.max() < 10:
+        x = x + 1
+    return x * 2
+
+
 EVERY = [
+    (on_both, "&"),
     (assigned, "torch.where"),
     (without_else, "torch.where"),
     (returned, "torch.where"),

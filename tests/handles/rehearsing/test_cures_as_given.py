@@ -122,6 +122,18 @@ def test_numbers_that_are_printed_may_change_by_themselves() -> None:
     assert kept == {"rewrite": "cures", "move": "helps", "explicit": "explicit"}
 
 
+class Named:
+    def print_itself(self, x: torch.Tensor) -> torch.Tensor:
+        y = x.relu()
+        print(self)
+        return y * 2
+
+
+def test_addresses_in_what_is_printed_are_no_difference() -> None:
+    found = wb.rehearse(Named().print_itself, (torch.ones(3),))
+    assert found.cures[0].verdict == "cures"
+
+
 def test_numbers_that_are_drawn_are_the_same_numbers(tmp_path: Path) -> None:
     found = wb.rehearse(broken_programs.drawn, (torch.ones(3),))
     (cure, explicit) = found.cures

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from workbench.analysis.opportunities.facts import Facts
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.source.recompile_reasons import reason_of
-from workbench.analysis.source.rewrites import rewrites_of
+from workbench.analysis.source.rewrites import rewrite_of
 from workbench.report import Break, Recompile
 
 _NAME = re.compile(r"[\w.\[\]']+")  # what can be assigned to
@@ -18,8 +18,7 @@ _NO_NUMBER = "nothing: what runs between the parts of a broken graph is not in t
 def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
     """Every graph break for which a rewrite or a cure is known."""
     for item in facts.report.breaks:
-        found = rewrites_of(facts.report, item)
-        rewrite = next((each for each in found if not (each.above or each.options)), None)
+        rewrite = rewrite_of(facts.report, item)
         if rewrite is not None:
             yield _break(
                 facts,

@@ -32,7 +32,8 @@ class Change:
 class BrokenStatement:
     """The statement at a break, what follows it in its block, and the source that holds it.
 
-    Lines of the tree count from 1; line 1 is line `first_line` of the file.
+    Lines of the tree count from 1; line 1 is line `first_line` of the file. `is_elif`: it is an
+    `elif`, so that what stands in its place goes on with the `if` before it.
     """
 
     statement: ast.stmt
@@ -40,6 +41,7 @@ class BrokenStatement:
     tree: ast.Module
     lines: Sequence[str]
     first_line: int
+    is_elif: bool = False
 
 
 def broken_statements(report: Report, item: Break) -> Iterator[BrokenStatement]:
@@ -53,7 +55,8 @@ def broken_statements(report: Report, item: Break) -> Iterator[BrokenStatement]:
         tree = parsed(text) if 1 <= at <= len(lines) else None
         found = None if tree is None else _statement(tree, at)
         if tree is not None and found is not None and _is_alone(found[0], text):
-            yield BrokenStatement(*found, tree, lines, source.first_line)
+            is_elif = lines[found[0].lineno - 1].lstrip().startswith("elif ")
+            yield BrokenStatement(*found, tree, lines, source.first_line, is_elif)
 
 
 def parsed(text: str) -> ast.Module | None:
@@ -70,8 +73,7 @@ def _is_alone(statement: ast.stmt, text: str) -> bool:
     end = (statement.end_lineno or statement.lineno) - 1
     head = lines[statement.lineno - 1].encode()[: statement.col_offset]
     tail = lines[end].encode()[statement.end_col_offset :].strip()
-    is_elif = lines[statement.lineno - 1].lstrip().startswith("elif ")
-    return not head.strip() and not is_elif and (not tail or tail.startswith(b"#"))
+    return not head.strip() and (not tail or tail.startswith(b"#"))
 
 
 def _statement(tree: ast.AST, at: int) -> tuple[ast.stmt, Sequence[ast.stmt]] | None:

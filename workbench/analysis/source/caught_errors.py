@@ -71,9 +71,9 @@ def _sentence(place: tuple[str, int, str], within: _Try) -> str:
     file, line, name = place
     cure = "check its inputs before it" if name not in _WITH_INFO else _EX.format(name)
     return (
-        f"{name} at {file}:{line} may raise for some data, and stands in the {within.word} of line "
-        f"{within.line}: eager code catches that, compiled code does not and raises it. Cure: "
-        f"{cure}, or put the `try` around the compiled call"
+        f"{name} at {file}:{line} may raise in the {within.word} of line {within.line}: eager code "
+        f"catches that, compiled code does not and raises it. Cure: {cure}, or put the `try` "
+        "around the compiled call"
     )
 
 

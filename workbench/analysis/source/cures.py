@@ -44,6 +44,11 @@ _OPTIONS: Mapping[str, tuple[str, str]] = {
 _LOGGED = (
     "Have Dynamo leave the calls of this method out: of every logger, in all code that is compiled."
 )
+_UNSAID = (
+    "Have Dynamo leave the calls of this function out, in all code that is compiled: of the line "
+    "other statements are a part."
+)
+_SAYING = {"print(": "builtins.print", "warnings.warn(": "warnings.warn"}
 _LOGGER = re.compile(r"logging\.Logger method not supported")
 _HINTED = re.compile(r"torch\._dynamo\.config\.(\w+)`? ?(?:=|to|set to) ?`?True")
 _ASKED_FOR = "Set the option of Dynamo that its own hint names."
@@ -134,12 +139,23 @@ def _options(report: Report, item: Break, broken: BrokenStatement | None) -> Ite
             found.setdefault(name, _ASKED_FOR)
     for name, text in found.items():
         yield Cure("option", text, item.file, item.line, settings=((name, True),))
+    if broken is None and (function := _said_in(item)) is not None:
+        ignored = "ignore_logging_functions", function
+        yield Cure("option", _UNSAID, item.file, item.line, ignored=ignored)
     method = _logged(broken) if _LOGGER.match(item.kind) and broken is not None else None
     if method is not None:
         is_older = report.environment.torch.startswith(("2.11", "2.12"))
         option = "ignore_logger_methods" if is_older else "ignore_logging_functions"
         ignored = option, f"logging.Logger.{method}"
         yield Cure("option", _LOGGED, item.file, item.line, ignored=ignored)
+
+
+def _said_in(item: Break) -> str | None:
+    """What prints or warns at a line whose statement cannot be changed by itself."""
+    for mark, function in _SAYING.items():
+        if mark in item.text and item.kind.startswith(_CALLS):
+            return function
+    return None
 
 
 def _logged(broken: BrokenStatement) -> str | None:

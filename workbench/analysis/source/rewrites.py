@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.analysis.source.assertions import check_changes
 from workbench.analysis.source.branches import branch_change, expression_change, where
@@ -50,10 +50,20 @@ class Rewrite:
     above: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the lines are all that it takes, and are statements by themselves."""
+        is_else = self.after[0].lstrip().startswith(("else:", "elif "))
+        return not (self.above or self.options or is_else)
+
 
 def rewrite_of(report: Report, item: Break) -> Rewrite | None:
-    """The first change that may take this break away, or None where none is known."""
-    return next(rewrites_of(report, item), None)
+    """The first change that needs nothing but its own lines; None where none is known.
+
+    It stands by itself: no option, nothing above the definition, and not the `else` of an `if`.
+    """
+    found = rewrites_of(report, item)
+    return next((each for each in found if each.is_whole), None)
 
 
 def rewrites_of(report: Report, item: Break) -> Iterator[Rewrite]:
@@ -63,7 +73,7 @@ def rewrites_of(report: Report, item: Break) -> Iterator[Rewrite]:
             made
             for rule in _rules(item)
             for change in rule(broken)
-            if (made := _rewritten(change, broken.lines, broken.first_line)) is not None
+            if (made := _rewritten(_placed(change, broken), broken)) is not None
         ]
         if found:
             yield from {(each.after, each.options): each for each in found}.values()
@@ -100,19 +110,29 @@ def _first_of(*changes: _Change) -> _Change:
     return first
 
 
-def _rewritten(change: Change, lines: Sequence[str], first: int) -> Rewrite | None:
+def _placed(change: Change, broken: BrokenStatement) -> Change:
+    """A change of an `elif`: its head stays one, and all of it is what `else` does."""
+    if not broken.is_elif:
+        return change
+    if change.last < (broken.statement.end_lineno or change.last):
+        return replace(change, code=(f"el{change.code[0]}", *change.code[1:]))
+    return replace(change, code=("else:", *(f"    {line}" for line in change.code)))
+
+
+def _rewritten(change: Change, broken: BrokenStatement) -> Rewrite | None:
+    lines, first = broken.lines, broken.first_line
     before = lines[change.first - 1 : change.last]
     head = before[0]
     indent = head[: len(head) - len(head.lstrip())]
     after = textwrap.indent("\n".join(change.code), indent).split("\n")
-    inside = "\n".join(["def f():", *(f"    {line}" for line in change.code)])
+    start = ["def f():", *(["    if 1:", "        pass"] if broken.is_elif else [])]
+    inside = "\n".join([*start, *(f"    {line}" for line in change.code)])
     if parsed(inside) is None and parsed(f"{inside}\n        pass") is None:  # a head
         return None
-    start = change.first + first - 1
     return Rewrite(
         change.title,
         change.why,
-        start,
+        change.first + first - 1,
         tuple(before),
         tuple(after),
         change.above,

@@ -28,6 +28,7 @@ from workbench.compiler.measuring.output_comparison import compare
 from workbench.compiler.measuring.silence import silent
 
 _NUMBERS = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?")
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
 _PRINTED = "what is printed"
 _SHARED = "what shares memory"
 Leaves = list[tuple[str, Any]]
@@ -68,7 +69,10 @@ def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None)
         found += _buffers(target)
         found += _gradients(target, result, (args, kwargs))
     found.append((_SHARED, shared))
-    return found if call is not None else [*found, (_PRINTED, printed.getvalue())]
+    if call is not None:
+        return found
+    text = _ADDRESS.sub("0x…", printed.getvalue())  # a copy of an object stands elsewhere
+    return [*found, (_PRINTED, text)]
 
 
 def compiled_outcome(target: Any, inputs: Inputs, *, fullgraph: bool) -> Leaves:

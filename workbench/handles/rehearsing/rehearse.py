@@ -165,7 +165,8 @@ class BrokenCall:
         )
         if verdict == "cures" and not seen.graphs:
             return replace(seen, verdict="no help", checked="Nothing of it is compiled.")
-        checked = f"Compiled by Inductor: {checked[:1].lower()}{checked[1:]}"
+        if not agrees:
+            checked = f"Compiled by Inductor: {checked[:1].lower()}{checked[1:]}"
         return replace(seen, verdict=verdict, checked=checked)
 
     @cached_property
