@@ -287,3 +287,19 @@ def test_every_way_of_a_package_gives_the_same_numbers(tmp_path: Path, weights: 
     package = wb.package(model, (x,), path=tmp_path / "m.pt2", weights=weights, capture="light")
     trip = wb.roundtrip(package, (x,))
     assert [(way.way, way.ran, way.ok) for way in trip.ways] == [(w, True, True) for w in WAYS]
+
+
+def test_state_and_gradients_are_compared_in_every_process() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.BatchNorm1d(4)).train()
+    x = torch.randn(16, 8)
+    compiled = wb.aot_compile(model, (x,))
+    found = wb.roundtrip(compiled, (x,), ways=QUICK)
+    assert found.ok, found.frame("leaves").to_string()
+    names = {leaf.leaf for leaf in found.leaves if leaf.way == "ours"}
+    assert {"output", "buffer 1.running_mean", "buffer 1.num_batches_tracked"} <= names
+    assert {"gradient of 0.weight", "gradient of 1.bias"} <= names
+    assert model[1].num_batches_tracked == 0
+    frozen = wb.roundtrip(compiled, (x,), ways=("ours",), reference=lambda x: model(x).detach())
+    wrong = {leaf.leaf for leaf in frozen.leaves if not leaf.ok}
+    assert "gradient of 0.weight" in wrong
+    assert "output" not in wrong

@@ -122,10 +122,11 @@ def verify(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> Verification:
-    """Compare compiled code with the original on copies of these inputs.
+    """Compare compiled code with the original, run now, on copies of these inputs.
 
-    What was compiled for a virtual GPU is run as a whole on the CPU, its kernels by Triton's
-    interpreter.
+    Outputs, inputs after the call, parameters, buffers and other values that it changes, gradients
+    and random state are compared; what cannot be is listed as not checked, and never ok. What was
+    compiled for a virtual GPU is run as a whole on the CPU, its kernels by Triton's interpreter.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def verify(
     per_kernel
         Compare after every kernel with the captured graph, so that the first wrong one is named.
     float64
-        Compare with the captured graph in double precision.
+        Compare with the original in double precision, on a virtual GPU.
     rtol, atol
         In place of the tolerance of each dtype; without an atol that of a virtual GPU grows with
         the root mean square of the value, where that is above 1.
@@ -143,6 +144,8 @@ def verify(
     ------
     UsageError
         There is nothing to compare with, or no numbers to compute with.
+    ContractError
+        The call is not the one that was compiled, or a value that was compiled in has changed.
 
     Examples
     --------

@@ -260,7 +260,7 @@ def refuse_for_host(**wanted: bool) -> None:
     """Raise `UsageError` for what only a program of a virtual GPU can be asked."""
     for name in [name for name, is_wanted in wanted.items() if is_wanted]:
         raise UsageError(
-            f"{name}=True compares with the captured graph of a program for a virtual GPU. Leave "
+            f"{name}=True is for programs of a virtual GPU, which are run in an interpreter. Leave "
             "it out, or compile with target='h100' or another name in targets()."
         )
 

@@ -36,7 +36,7 @@ def factor(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 @pytest.mark.parametrize("function", [scaled, noisy])
-@pytest.mark.parametrize("per_kernel", [False, True])
+@pytest.mark.parametrize("per_kernel", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_value_that_changed_is_refused_or_found(
     function: Callable[[Tensor], Tensor], per_kernel: bool, factor: Callable[[float], None]
 ) -> None:
@@ -64,6 +64,7 @@ def test_a_graph_that_is_wrong_is_found_and_named() -> None:
     assert "agrees with the captured graph, which was not judged" in repr(found)
 
 
+@pytest.mark.slow
 def test_a_wrong_kernel_is_the_code_generation(
     worker: CrossCompiler, interpreter: Interpreter
 ) -> None:

@@ -57,6 +57,32 @@ def test_a_value_agrees_with_itself(value: Any) -> None:
     assert row.max_abs_error == 0
 
 
+@pytest.mark.parametrize(
+    ("expected", "actual", "relative"),
+    [
+        ([0.0, 0.0], [1.0, 0.0], NAN),  # nothing to be relative to
+        ([0.0, 0.0], [0.0, 0.0], 0.0),
+        ([0.0, 2.0], [1.0, 3.0], 0.5),
+        ([1e-12, 2.0], [1.0, 2.0], NAN),  # a zero that was rounded
+        ([1e-12, 1e-12], [2e-12, 1e-12], 1.0),
+    ],
+)
+def test_errors_are_relative_to_what_is_no_zero(
+    expected: list[float], actual: list[float], relative: float
+) -> None:
+    (row,) = compared(torch.tensor(expected), torch.tensor(actual))
+    assert row.max_rel_error == pytest.approx(relative, nan_ok=True)
+
+
+def test_what_is_partly_checked_is_not_ok() -> None:
+    rows = compared((torch.ones(1), Handle()), (torch.ones(1), Handle()))
+    made = Verification(tuple(rows), "eager")
+    assert made.verdict == "not checked"
+    assert not made.ok
+    assert repr(made) == "Verification(not all was checked, 1 of 2 leaves checked against eager)"
+    assert made.sentence.endswith(f"Not checked: output[1]: {rows[1].reason}.")
+
+
 class Cache:
     """Has no == of its own, as the caches of keys and values have none."""
 
