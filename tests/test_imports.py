@@ -44,6 +44,7 @@ FLOORS = """
 6 sweeps · roundtrips
 7 api · machine · demo
 8 notebook · command_line · pytest_plugin
+8 __main__
 """
 """Every room with its floor, from below: a room imports rooms of earlier lines only.
 

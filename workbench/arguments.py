@@ -129,6 +129,8 @@ def _alternatives(node: ast.expr, scope: Mapping[str, Any]) -> list[_Kind]:
 def _named(name: str, scope: Mapping[str, Any]) -> _Kind:
     if get_origin(scope.get(name)) is Literal:
         return _one_of(get_args(scope[name]))
+    if get_origin(scope.get(name)) is Callable:
+        return _NAMED["Callable"]
     if name not in _NAMED:
         raise _Anything
     return _NAMED[name]
@@ -224,7 +226,7 @@ def _no_integer(value: Any) -> str | None:
 def _no_number(value: Any) -> str | None:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return ""
-    if isinstance(value, numbers.Integral) and value > _LARGEST:
+    if isinstance(value, numbers.Integral) and int(value) > _LARGEST:
         return f"expected at most {_LARGEST}"
     number = float(value)
     return "expected a number from 0" if math.isnan(number) or number < 0 else None

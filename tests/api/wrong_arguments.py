@@ -69,12 +69,14 @@ class Call(NamedTuple):
     given: Mapping[str, Any]
 
 
-def calls(folder: Path) -> Iterator[Call]:
-    """The functions of the package and the methods of what they return."""
-    compiled = wb.aot_compile(scaled, (X,))
+def calls(folder: Path, *, backend: str = "inductor") -> Iterator[Call]:
+    """The functions of the package and the methods of what they return.
+
+    Of what another backend than Inductor compiled there is no program to look at, nor a package.
+    """
+    compiled = wb.aot_compile(scaled, (X,), backend=backend)
     path = folder / "f.aot"
     compiled.save(path)
-    package = wb.package(scaled, (X,), path=folder / "f.pt2")
     with wb.session() as session:
         torch.compile(scaled, backend="eager")(X)
     values: Mapping[str, Any] = {
@@ -101,14 +103,20 @@ def calls(folder: Path) -> Iterator[Call]:
         if inspect.isfunction(function) and name != "warm_up":
             yield Call(name, function, _given(function, {**values, **own.get(name, {})}))
     opened = wb.inspect(path)
-    holders = {
+    holders: dict[str, Any] = {
         "Compiled": compiled, "Report": compiled.report, "ArtifactReport": opened,
-        "Package": package, "LiveSession": session, "Diff": wb.diff(compiled, compiled),
-        "Memory": wb.memory(compiled), "Check": wb.check(path),
+        "LiveSession": session, "Diff": wb.diff(compiled, compiled),
+        "Check": wb.check(path),
         "Explanation": wb.explain(scaled, (X,)), "Opportunities": wb.opportunities(compiled),
         "Launches": wb.launches([1.0]), "Expectation": wb.expect(compiled),
-        "Verification": wb.verify(compiled, (X,)), "Profile": wb.profile(compiled, (X,)),
+        "Verification": wb.verify(compiled, (X,)),
     }  # fmt: skip
+    if backend == "inductor":
+        holders |= {
+            "Package": wb.package(scaled, (X,), path=folder / "f.pt2"),
+            "Memory": wb.memory(compiled),
+            "Profile": wb.profile(compiled, (X,)),
+        }
     given = {
         "path": folder / "out", "name": "kernels", "args": (X,), "part": "kernels", "key": 0,
         "weights": {}, "folder": folder / "project", "limits": {}, "kernel": "k0",
@@ -120,8 +128,18 @@ def calls(folder: Path) -> Iterator[Call]:
                 yield Call(f"{kind}.{name}", bound, _given(bound, given))
 
 
-SKIPPED = {"close", "disable_guard_check", "mro", "start", "stop", "observe"}
-"""What ends the holder's life, or is no function of ours."""
+SKIPPED = {
+    *("close", "disable_guard_check", "start", "stop"),  # what comes later would be another holder
+    *("index", "count", "mro"),  # Python's own
+    *("listen", "once"),  # what they are given is called later, or raises what it likes
+}
+USERS = {
+    *(("explain", name) for name in ("fn", "args", "kwargs")),
+    *(("rehearse", name) for name in ("fn", "args", "kwargs")),
+    ("variants", "fn"),
+    ("verify", "reference"),
+}
+"""Functions of the user that are run as they are: what they raise is raised."""
 
 
 def _given(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,6 +159,8 @@ def _given(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str,
 def wrong_calls(call: Call) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Each way in which one argument of the call can be wrong, and the call itself."""
     for name, parameter in inspect.signature(call.function).parameters.items():
+        if (call.name, name) in USERS:
+            continue
         for kind, make in WRONG.items():
             yield f"{call.name}({name}={kind})", _ready(call, name, parameter.kind, make)
 

@@ -19,6 +19,7 @@ from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.surroundings import surroundings
 from workbench.errors import NO_SOURCE, ContractError, UsageError, WorkbenchError, failed_call
+from workbench.file_path import file_path
 from workbench.handles.other_targets import OtherTargets
 
 if TYPE_CHECKING:
@@ -281,6 +282,7 @@ class Compiled(OtherTargets):
         from workbench.compiler.aot_files.file_tables import with_saved_file
         from workbench.handles.save import save_compiled
 
+        path = file_path(path)
         digest = save_compiled(self, path, weights=weights, isa=isa, external_data=external_data)
         self.update(with_saved_file(self.report, path, digest))
         return digest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -79,18 +80,19 @@ class Done:
 class Failed:
     """The last message of an answer: the class in `workbench.errors`, its words, a record.
 
-    The class of work that was stopped is "KeyboardInterrupt".
+    The class of work that was stopped is "KeyboardInterrupt". `cause` is what `cause_of` says.
     """
 
     kind: str
     message: str
     report: Report | None = None
+    cause: str | None = None
 
     @classmethod
     def of(cls, error: WorkbenchError) -> Failed:
         """What is said of an error."""
         report = None if error.report is None else whole(error.report)
-        return cls(type(error).__name__, str(error), report)
+        return cls(type(error).__name__, str(error), report, cause_of(error))
 
     def error(self) -> WorkbenchError:
         """The error, to be raised on the other side."""
@@ -99,7 +101,18 @@ class Failed:
             kind = errors.CaptureError
         error: WorkbenchError = kind(self.message)
         error.report = self.report
+        error.__cause__ = None if self.cause is None else ChildError(self.cause)
         return error
+
+
+class ChildError(Exception):
+    """What a process of ours met, as the text of its traceback: the error itself stayed there."""
+
+
+def cause_of(error: BaseException) -> str | None:
+    """The causes of an error as text for another process, None for one without."""
+    cause = error.__cause__
+    return None if cause is None else "".join(traceback.format_exception(cause)).strip()
 
 
 def whole(report: Report) -> Report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -67,6 +68,8 @@ def atomic_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     Raises OSError.
     """
     target = Path(file_path(path))
+    if not target.name or target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
     collect_parts(target)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from workbench.arguments import checked
+from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.report.presenting import presenter
 from workbench.report.record import Report
@@ -120,11 +121,11 @@ class Profile:
     @checked
     def frame(self, name: str = "kernels") -> pandas.DataFrame:
         """The `kernels` or the `operators` as a DataFrame, in the order of the first call."""
-        rows, row_type = {
-            "kernels": (self.kernels, KernelTime),
-            "operators": (self.operators, OperatorTime),
-        }[name]
-        return presenter().rows_frame(rows, row_type)
+        if name == "kernels":
+            return presenter().rows_frame(self.kernels, KernelTime)
+        if name == "operators":
+            return presenter().rows_frame(self.operators, OperatorTime)
+        raise UsageError(f"{name!r} is no table: expected 'kernels' or 'operators'.")
 
     def __repr__(self) -> str:
         """A short stable summary: no times."""

@@ -41,7 +41,13 @@ def size_names(args: Any, over: Collection[str]) -> tuple[str, ...]:
     """
     if not callable(args):
         return ()
-    parameters = signature_of(args).parameters
+    try:
+        parameters = signature_of(args).parameters
+    except ValueError as error:
+        raise UsageError(
+            f"args is {args!r}, whose parameters cannot be read: pass a tuple of inputs, or a "
+            "function of the sizes that returns one."
+        ) from error
     needed = [n for n, p in parameters.items() if p.default is inspect.Parameter.empty]
     return tuple(dict.fromkeys((*needed, *(n for n in parameters if n in over))))
 

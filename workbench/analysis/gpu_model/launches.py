@@ -101,7 +101,8 @@ def of_times(times_us: Sequence[float], costs: LaunchCosts) -> Launches:
 
     Raises `UsageError` for a time that is negative, or without any.
     """
-    if not times_us or min(times_us) < 0:
+    are_numbers = all(isinstance(us, int | float) and us >= 0 for us in times_us)
+    if not times_us or not are_numbers:  # NaN is no number from 0
         raise UsageError("Pass the times of kernels in microseconds, at least one, none negative.")
     rows = [
         KernelLaunch(f"k{n}", "", "", 0, True, costs.kernel_us, float(us), "given", 0, 0)

@@ -284,12 +284,15 @@ class Memory(Presented):
     @checked
     def rows(self, table: str) -> tuple[Any, ...]:
         """The rows of a table by its name."""
-        return {
+        known: dict[str, tuple[Any, ...]] = {
             "allocations": self.allocations,
             "memory_steps": self.steps,
             "memory_peaks": self.peaks if self.eager is None else (*self.peaks, self.eager),
             "saved": self.saved,
-        }[table]
+        }
+        if table not in known:
+            raise UsageError(f"{table!r} is no table: expected one of {', '.join(known)}.")
+        return known[table]
 
     def plot(self) -> matplotlib.figure.Figure:
         """Live bytes over the steps, stacked by kind."""

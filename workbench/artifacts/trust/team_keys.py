@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from workbench.artifacts.manifest.records import Signature
 from workbench.artifacts.trust.kept_files import changing, check_folder, write_whole
 from workbench.errors import ArtifactError, TrustError, UsageError
+from workbench.file_path import file_path
 from workbench.plain_data import parse_json, read_file
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def _as_bytes(key: str | bytes) -> bytes:
 
 
 def _read(path: str | bytes | PathLike[str]) -> bytes:
-    name = os.fsdecode(path)
+    name = file_path(path)
     try:
         return read_file(name, _KEY_FILE_LIMIT)
     except (OSError, ValueError) as error:

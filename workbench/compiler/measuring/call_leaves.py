@@ -12,6 +12,7 @@ import torch
 
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals.tensor_subclass import can_be_flattened, dense_parts
+from workbench.errors import UsageError
 
 
 def held_inputs(
@@ -64,7 +65,15 @@ def copies(
             memo[id(leaf)] = twin.requires_grad_(leaf.requires_grad)
         elif isinstance(leaf, torch.nn.Module):
             memo[id(leaf)] = leaf
-    copied: tuple[tuple[Any, ...], dict[str, Any]] = copy.deepcopy((args, dict(kwargs or {})), memo)
+    try:
+        copied: tuple[tuple[Any, ...], dict[str, Any]] = copy.deepcopy(
+            (args, dict(kwargs or {})), memo
+        )
+    except TypeError as error:  # of what holds a place in the world, as a generator or a file does
+        raise UsageError(
+            f"An input cannot be copied ({error}), and a call that is checked runs on copies: pass "
+            "tensors, numbers and containers of them."
+        ) from error
     return copied
 
 

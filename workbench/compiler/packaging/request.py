@@ -89,6 +89,9 @@ def read_requests(
     names = list(model)
     if not names:
         raise UsageError("model is an empty mapping: name at least one model.")
+    odd = next((name for name in names if not isinstance(name, str) or not name), None)
+    if odd is not None:
+        raise UsageError(f"model has the name {odd!r}: name each model by a text.")
     needed = [name for name in names if not isinstance(model[name], ExportedProgram)]
     inputs = _for_each("args", args, names, required=needed)
     keywords = _for_each("kwargs", kwargs, names)

@@ -24,6 +24,7 @@ _TRACE_AUTOGRAD = (
     "torch._dynamo.config.patch(trace_autograd_ops=True):`. Calls and files need nothing of it."
 )
 _RETURNED = re.compile(r"type <class '([\w.]+)'>")
+_KEPT = 6  # lines of a message at either end
 _NO_GRAPH = re.compile(r"backend_input (must not be|is not) None")
 
 
@@ -89,12 +90,26 @@ def _words(error: Exception, name: str, places: Places) -> str:
     if refused := refused_inputs(words):
         return _raised(error, name, places, refused)
     cause = error.__cause__ or error
-    first = "\n".join([line for line in words.splitlines() if line.strip()][:6])
     return (
-        f"Compiling {name} failed: {type(cause).__name__}: {first}\n"
+        f"Compiling {name} failed: {type(cause).__name__}: {_excerpt(words)}\n"
         "error.report holds every step until then. Compile with backend='eager' to see whether "
         "the capture or the code generation is to blame."
     )
+
+
+def _excerpt(words: str) -> str:
+    """The lines of a long message that say what is wrong: its beginning and its end.
+
+    Triton puts the source between the place and the reason, which follows the line with a caret.
+    """
+    lines = [line for line in words.splitlines() if line.strip()]
+    carets = [n for n, line in enumerate(lines) if line.strip() == "^"]
+    if carets and carets[0] > 1:
+        n = carets[0]
+        return "\n".join([lines[0], *lines[n - 1 : n + 1], *lines[n + 1 : n + 1 + _KEPT]])
+    if len(lines) <= 2 * _KEPT:
+        return "\n".join(lines)
+    return "\n".join([*lines[:_KEPT], "…", *lines[-_KEPT:]])
 
 
 def _asserted(error: Exception) -> str:

@@ -37,7 +37,7 @@ from workbench.compiler.virtual_gpu.operators import forget
 from workbench.compiler.virtual_gpu.sent_modules import modules_of
 from workbench.compiler.virtual_gpu.shipping import ShippedCall, unpack
 from workbench.errors import CaptureError, WorkbenchError
-from workbench.processes.messages import Done, Failed, ProgressCallback, whole
+from workbench.processes.messages import Done, Failed, ProgressCallback, cause_of, whole
 from workbench.report import Report
 from workbench.specs import Gpu
 
@@ -137,6 +137,7 @@ def compile_job(
             type(error).__name__,
             str(error),
             None if found is None else whole_record(job.gpu, found),
+            cause_of(error),
         )
     return Done(CrossCompilation(whole_record(job.gpu, report), program))
 

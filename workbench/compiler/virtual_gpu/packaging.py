@@ -29,7 +29,7 @@ from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
 from workbench.compiler.virtual_gpu.fidelity import with_fidelity
 from workbench.compiler.virtual_gpu.messages import CrossPackage, PackageJob
 from workbench.errors import CaptureError, WorkbenchError
-from workbench.processes.messages import Done, Failed, ProgressCallback
+from workbench.processes.messages import Done, Failed, ProgressCallback, cause_of
 from workbench.report import Outcome
 from workbench.temporary import temporary_folder
 
@@ -56,7 +56,7 @@ def package_job(
     except (WorkbenchError, KeyboardInterrupt) as error:
         report = getattr(error, "report", None)
         told = None if report is None else whole_record(job.gpu, report)
-        return Failed(type(error).__name__, str(error), told)
+        return Failed(type(error).__name__, str(error), told, cause_of(error))
 
 
 def _compiled(

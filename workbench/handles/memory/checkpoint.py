@@ -36,6 +36,7 @@ _NO_BACKWARD = (
     "with grad=True."
 )
 _OPTION = "activation_memory_budget"
+ESTIMATORS = ("flops", "roofline")
 _ESTIMATOR = "activation_memory_budget_runtime_estimator"
 _NO_ROOFLINE = (
     "{} was compiled for {}, and there is no roofline for a CPU: compile for a GPU, such as "
@@ -251,7 +252,7 @@ class Checkpoint:
 
 
 def _estimator(name: Any) -> Estimator:
-    if name not in ("flops", "roofline"):
+    if name not in ESTIMATORS:
         raise UsageError(f"The estimator is {name!r}: pass 'flops' or 'roofline'.")
     return "flops" if name == "flops" else "roofline"
 

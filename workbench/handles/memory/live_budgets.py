@@ -6,8 +6,15 @@ import threading
 from typing import TYPE_CHECKING
 
 from workbench.analysis.memory.budgets import BudgetPoint
+from workbench.compiler.contract.request import one_of
 from workbench.errors import UsageError
-from workbench.handles.memory.checkpoint import Checkpoint, Estimator, in_background, why_no_budgets
+from workbench.handles.memory.checkpoint import (
+    ESTIMATORS,
+    Checkpoint,
+    Estimator,
+    in_background,
+    why_no_budgets,
+)
 from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.messages import ProgressCallback
 
@@ -32,6 +39,7 @@ class LiveBudgets:
         self, progress: ProgressCallback | None = None, estimator: Estimator = "flops"
     ) -> Checkpoint:
         """The same for all who ask; raises `UsageError` where there is none."""
+        one_of("estimator", estimator, ESTIMATORS)
         with self._lock:
             if estimator not in self._found:
                 self._found[estimator] = Checkpoint(self._compiled, progress, estimator)

@@ -1,0 +1,112 @@
+"""Whatever a public function is given, an error is one of ours and names what is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+import workbench as wb
+from tests.api.wrong_arguments import calls, outcome, wrong_calls
+from workbench.arguments import checked
+
+STEP = 23  # with 30 kinds of wrong values each kind and each parameter has its turn
+
+
+def failures(folder: Path, backend: str, step: int) -> list[str]:
+    found = []
+    number = 0
+    for call in calls(folder, backend=backend):
+        for label, run in wrong_calls(call):
+            number += 1
+            if number % step:
+                continue
+            with contextlib.redirect_stdout(io.StringIO()):
+                wrong = outcome(run)
+            if wrong is not None:
+                found.append(f"{label}: {wrong}")
+    assert number > 2000
+    return found
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that files are written to, and a data folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AOT_WORKBENCH_DATA", str(tmp_path / "data"))
+    return tmp_path
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_sample_of_wrong_arguments(elsewhere: Path) -> None:
+    assert failures(elsewhere, "eager", STEP) == []
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_every_wrong_argument(elsewhere: Path) -> None:
+    assert failures(elsewhere, "inductor", 1) == []
+
+
+Level = Literal["light", "full"]
+
+
+@checked
+def example(
+    path: str | PathLike[str] = "a",
+    count: int | None = None,
+    share: float = 0.5,
+    flag: bool = False,
+    names: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
+    call: Callable[..., Any] | None = None,
+    level: Level = "light",
+    anything: Any = None,
+) -> str:
+    return "ran"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"path": 3}, "of type int: expected a str or a pathlib.Path"),
+        ({"path": "a\0b"}, "it has a zero byte"),
+        ({"path": "\ud800"}, "half of a character"),
+        ({"path": ""}, "it is empty"),
+        ({"path": "x" * 300}, "longer than 255 bytes"),
+        ({"count": -1}, "count is -1: expected a whole number from 0"),
+        ({"count": 1.5}, r"count is 1\.5: expected a whole number or None"),
+        ({"count": True}, "count is True: expected a whole number or None"),
+        ({"count": 10**30}, "expected at most"),
+        ({"share": float("nan")}, "share is nan: expected a number from 0"),
+        ({"share": "x"}, "share is 'x': expected a number"),
+        ({"flag": 1}, "flag is 1: expected True or False"),
+        ({"names": "abc"}, "names is 'abc': expected a list of a text"),
+        ({"names": [1]}, r"names is \[1\]: its item 1 is not a text"),
+        ({"names": (n for n in "ab")}, "expected a list of a text"),
+        ({"options": {1: 2}}, "its key 1 is not a text"),
+        ({"options": 3}, "options is 3: expected a dict"),
+        ({"call": 3}, "call is 3: expected a function or None"),
+        ({"level": "some"}, "level is 'some': expected 'light' or 'full'"),
+        ({"level": ["light"]}, "expected 'light' or 'full'"),
+    ],
+)
+def test_an_argument_is_named_with_what_was_expected(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(wb.UsageError, match=words):
+        example(**given)
+
+
+def test_what_is_as_declared_runs() -> None:
+    given: dict[str, Any] = {"count": 3, "share": 1, "names": ["a"], "options": {"a": 1}}
+    assert example(Path("a"), **given, call=len, level="full", anything=object()) == "ran"
+    assert example(b"a") == "ran"  # type: ignore[arg-type]
+
+
+def test_what_is_missing_or_unknown_is_said_by_python() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'size'"):
+        example(size=3)  # type: ignore[call-arg]
