@@ -138,6 +138,7 @@ USERS = {
     *(("rehearse", name) for name in ("fn", "args", "kwargs")),
     ("variants", "fn"),
     ("verify", "reference"),
+    ("roundtrip", "ways"),  # None is right, and takes minutes
 }
 """Functions of the user that are run as they are: what they raise is raised."""
 

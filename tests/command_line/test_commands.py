@@ -245,3 +245,11 @@ def test_a_flipped_byte_is_said_by_every_command(
         assert main(words) == code
         said = capsys.readouterr()
         assert largest.filename in said.out + said.err
+
+
+def test_the_module_is_the_command() -> None:
+    """Exit code 1 of a module that cannot be run would read as a finding."""
+    words = [sys.executable, "-m", "workbench", "report", "nowhere.wbr"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("workbench report: ")

@@ -31,6 +31,7 @@ from workbench.compiler.aot_files.payload import classes_in_main
 from workbench.compiler.aot_files.weights import Weights
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.held_logs import held_logs
 from workbench.compiler.internals.torch_state import autocast_of
 from workbench.errors import ArtifactError, WorkbenchError
 from workbench.temporary import temporary_folder
@@ -258,7 +259,8 @@ def explained(path: str, again: str | None = None) -> Iterator[None]:
     `again` is how such a file is made anew, `wb.recompile` unless it is given.
     """
     try:
-        yield
+        with held_logs():
+            yield
     except WorkbenchError:
         raise
     except Exception as error:  # unpickling raises whatever the stored objects raise

@@ -596,6 +596,10 @@ IS_TRANSFORMED = Name(
     "torch._C._functorch:is_functorch_wrapped_tensor", "telling tensors without data"
 )
 FORWARD_AD = Name("torch.autograd.forward_ad:", "refusing to lose tangents of forward-mode AD")
+GUARD_LOGGERS = (
+    Name("torch._guards:log", "holding back what is logged of a guard that fails to load"),
+    Name("torch._dynamo.guards:log", "holding back what is logged of a guard that fails to load"),
+)
 DISPATCH_MODES = Name(
     "torch.utils._python_dispatch:_get_current_dispatch_mode_stack",
     "naming a tracer around a call of compiled code",

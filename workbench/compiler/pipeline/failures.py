@@ -24,6 +24,7 @@ _TRACE_AUTOGRAD = (
     "torch._dynamo.config.patch(trace_autograd_ops=True):`. Calls and files need nothing of it."
 )
 _RETURNED = re.compile(r"type <class '([\w.]+)'>")
+_COMPILED_FILE = re.compile(r"^\S*\+\+\S* (/[^\n]*?)/[^/\n]+\.cpp\b", re.MULTILINE)
 _KEPT = 6  # lines of a message at either end
 _NO_GRAPH = re.compile(r"backend_input (must not be|is not) None")
 
@@ -87,6 +88,13 @@ def _words(error: Exception, name: str, places: Places) -> str:
             "backend keeps its class, which is made while the program runs, in what it saves. "
             "Compile with backend='inductor', which does not."
         )
+    if spaced := _folder_with_space(words):
+        return (
+            f"Compiling {name} failed: the folder of torch's cache, {spaced!r}, has a space in its "
+            "path, and torch's command for the C++ compiler has no quotes. Name another in "
+            "TORCHINDUCTOR_CACHE_DIR before the first compilation (or in TMPDIR, under which torch "
+            "puts it)."
+        )
     if refused := refused_inputs(words):
         return _raised(error, name, places, refused)
     cause = error.__cause__ or error
@@ -95,6 +103,12 @@ def _words(error: Exception, name: str, places: Places) -> str:
         "error.report holds every step until then. Compile with backend='eager' to see whether "
         "the capture or the code generation is to blame."
     )
+
+
+def _folder_with_space(words: str) -> str | None:
+    """The folder of a file that the C++ compiler was given in several words, or None."""
+    found = _COMPILED_FILE.search(words) if "C++ compile error" in words else None
+    return found[1] if found is not None and " " in found[1] else None
 
 
 def _excerpt(words: str) -> str:

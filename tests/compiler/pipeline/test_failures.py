@@ -1,0 +1,55 @@
+"""Long messages of torch and Triton: what is kept of them is what says what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.compiler.pipeline.failures import explain
+from workbench.compiler.sources.sources import Places
+
+OF_TRITON = """at 16:30:
+    # a comment of the user
+    xindex = xoffset + tl.arange(0, XBLOCK)[:]
+    line three
+    line four
+    line five
+    line six
+    big = tl.full([XBLOCK], 17179869184, tl.int32)
+                              ^
+Scalar 17179869184 is out of range for type int32"""
+OF_GCC = """C++ compile error
+Command:
+g++ /tmp/a folder/inductor/ls/cls.main.cpp -D TORCH_INDUCTOR_CPP_WRAPPER -O3
+
+Output:
+cc1plus: fatal error: folder/inductor/ls/cls.main.cpp: No such file or directory
+compilation terminated."""
+
+
+@pytest.fixture
+def places() -> Places:
+    return Places()
+
+
+def test_an_error_of_triton_keeps_its_reason(places: Places) -> None:
+    said = str(explain(RuntimeError(OF_TRITON), "f", places))
+    assert "at 16:30:" in said
+    assert "big = tl.full([XBLOCK], 17179869184, tl.int32)" in said
+    assert "Scalar 17179869184 is out of range for type int32" in said
+    assert "line four" not in said
+
+
+def test_a_long_message_keeps_its_end(places: Places) -> None:
+    words = "\n".join(f"line {n}" for n in range(40))
+    said = str(explain(RuntimeError(words), "f", places))
+    assert "line 0" in said
+    assert "line 39" in said
+    assert "line 20" not in said
+
+
+def test_a_space_in_the_cache_folder_is_named(places: Places) -> None:
+    said = str(explain(RuntimeError(OF_GCC), "f", places))
+    assert "'/tmp/a folder/inductor/ls', has a space in its path" in said
+    assert "TORCHINDUCTOR_CACHE_DIR" in said
+    other = OF_GCC.replace("a folder", "folder")
+    assert "has a space" not in str(explain(RuntimeError(other), "f", places))
