@@ -1,4 +1,4 @@
-"""What the checks of a call cost: a loaded function of two inputs, with and without them."""
+"""What the checks of a call cost: of inputs, of inlined functions, of what else it reads."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from tests.bench.figure import Figure, interleaved
 
 REACH_US = 1.5
 REACH_INLINED_US = 1.2
+REACH_LIVE_US = 1.0
+REACH_STATE_US = 0.02
+STATES = 20
 CALLS = 2000
 CONDITIONS = (
     "2 tensors of 4 float32 on the CPU, backend eager, 2,000 calls a round, rounds in turn; warm"
@@ -35,6 +38,46 @@ def figures(quick: bool = False) -> Iterator[Figure]:
     made = [wb.aot_compile(function, inputs, backend="eager") for _ in range(2)]
     name = "call of a function with 10 inlined functions, all checks - without (us)"
     yield _cost(name, made, inputs, REACH_INLINED_US, quick)
+    made = [wb.aot_compile(_add, inputs, backend="eager") for _ in range(2)]
+    name = "call of a 2-input function where it was compiled, all checks - without (us)"
+    yield _cost(name, made, inputs, REACH_LIVE_US, quick)
+    yield _of_states(inputs, quick)
+
+
+def _of_states(inputs: Any, quick: bool) -> Figure:
+    """What each further state costs a call, beside what it costs a call of torch.compile."""
+    import torch
+
+    import workbench as wb
+
+    few, many = _reading(0), _reading(STATES)
+    ours = [wb.aot_compile(function, inputs, backend="eager") for function in (few, many)]
+    theirs = [torch.compile(function, backend="eager") for function in (few, many)]
+    for function in (*ours, *theirs):
+        function(*inputs)
+    ways = [_per_call(function, *inputs) for function in (*ours, *theirs)]
+    rounds = [[way() for way in ways] for _ in range(5 if quick else 31)]
+    own = statistics.median((b - a) / STATES for a, b, _, _ in rounds)
+    torchs = statistics.median((d - c) / STATES for _, _, c, d in rounds)
+    gap = statistics.median((b - a - d + c) / STATES for a, b, c, d in rounds)
+    name = "each further state that a call checks - the same in torch.compile (us)"
+    return Figure(name, own, torchs, gap, REACH_STATE_US, "us")
+
+
+def _reading(count: int) -> Any:
+    """A function that reads so many states: attributes, keys, members, what is not there."""
+    reads = ("box.k", "table['k']", "(2. if 3 in group else 1.)", "table.get('z', 1.)")
+    lines, terms = ["class Box: k = 2."], list[str]()
+    for i in range(count):
+        lines.append(f"box_{i}, table_{i}, group_{i} = Box(), dict(k=2.), {{1, 2}}")
+        term = reads[i % len(reads)]
+        for name in ("box", "table", "group"):
+            term = term.replace(name, f"{name}_{i}")
+        terms.append(term)
+    lines.append(f"def add(x, y): return x + y * ({' + '.join(terms) or '1.'})")
+    scope: dict[str, Any] = {"__name__": "states"}
+    exec("\n".join(lines), scope)
+    return scope["add"]
 
 
 def _cost(name: str, made: Sequence[Any], inputs: Any, reach: float, quick: bool) -> Figure:

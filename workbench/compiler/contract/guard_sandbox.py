@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -95,6 +96,8 @@ def _mapped(value: Any, path: Path, change: Callable[[Any, Path], Any]) -> Any:
         return type(value)(*changed.values())
     if isinstance(value, list | tuple):
         return type(value)(changed.values()) if type(value) in (list, tuple) else value
+    if isinstance(value, types.MappingProxyType):
+        return types.MappingProxyType(changed)
     new: Any = copy.copy(value)
     for key, part in changed.items():
         if part is not inner[key][0] and isinstance(value, Mapping):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -97,11 +97,21 @@ def _of_state(text: str, scopes: Mapping[str, Any]) -> str:
 
 
 def _now(place: str, scopes: Mapping[str, Any]) -> str:
-    try:
-        value = repr(eval(place, dict(scopes)))  # as torch itself looks it up
-    except Exception:  # whatever the user's own code raises
+    found = found_at(place, scopes, repr)
+    if found is None:
         return "and cannot be reached now"
+    value = str(found)
     return f"now {value if len(value) <= _LONGEST else value[:_LONGEST] + '…'}"
+
+
+def found_at(
+    place: str, scopes: Mapping[str, Any], then: Callable[[Any], Any] = lambda value: value
+) -> Any:
+    """What is at a place now, looked up as torch does; None where it cannot be reached."""
+    try:
+        return then(eval(place, dict(scopes)))
+    except Exception:  # whatever the user's own code raises
+        return None
 
 
 def _instead(place: str, bound: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.compiler.contract.guard_policy import Decisions
-from workbench.compiler.contract.guard_words import in_words, shown
+from workbench.compiler.contract.guard_words import found_at, in_words, shown
 
 Check = Callable[[Mapping[str, Any]], bool]
 
@@ -30,14 +30,15 @@ class LiveGuards:
     """The guards that are checked in this process, also those that no file can hold.
 
     `scope` are the globals that they look into. `apart` is torch's tree of those that look at no
-    input, `names` what these look at. `held` are code and classes of which torch's guards know the
-    address alone: another object may come to lie there. Of other objects `gone` gets the names
-    when they are collected.
+    input, `names` what these look at, `tensors` the places of tensors, each another. `held` are
+    code and classes of which torch's guards know the address alone: another object may come to lie
+    there. Of other objects `gone` gets the names when they are collected.
     """
 
     scope: Mapping[str, Any]
     apart: Any = None
     names: tuple[str, ...] = ()
+    tensors: tuple[str, ...] = ()
     held: tuple[Any, ...] = ()
     watched: tuple[Any, ...] = field(default=(), repr=False)
     gone: list[str] = field(default_factory=list)
@@ -54,13 +55,22 @@ class LiveGuards:
                     held[id(value)] = value
                 elif id(value) not in watched:
                     watched[id(value)] = _watched(value, shown(entry.orig_guard.name), gone)
-        rest = [e.orig_guard.name for e in decisions.checked if not decisions.of_inputs(e)]
+        found = [entry for entry in decisions.checked if not decisions.of_inputs(entry)]
+        rest = [entry.orig_guard.name for entry in found]
         names = dict.fromkeys(shown(name) for name in rest if name)
-        return cls(scope, decisions.apart, (*names,), (*held.values(),), (*watched.values(),), gone)
+        return cls(
+            scope,
+            decisions.apart,
+            (*names,),
+            tuple(n for n, e in zip(rest, found, strict=True) if e.guard_type == "TENSOR_MATCH"),
+            (*held.values(),),
+            (*watched.values(),),
+            gone,
+        )
 
     def verdicts(self) -> dict[str, str]:
         """What became of each thing that is no input: torch says no more than the first change."""
-        found = dict.fromkeys(self.names, "ok")
+        found = dict.fromkeys(self.names, "ok") | dict(self._one_tensor())
         if self.apart is None:
             return found
         answer = self.apart.check_verbose({})
@@ -71,6 +81,15 @@ class LiveGuards:
             found = dict.fromkeys(found, "not compared: a check before it failed")
             found |= {name: f"changed: {how or words}"}
         return found
+
+    def _one_tensor(self) -> Iterator[tuple[str, str]]:
+        """Each place whose tensor is also at a place before it, which it was not."""
+        seen: dict[int, str] = {}
+        for place in self.tensors:
+            value = found_at(place, {"G": self.scope})
+            first = seen.setdefault(id(value), place)
+            if first != place and value is not None:
+                yield shown(place), f"changed: it is the tensor of {shown(first)} now"
 
     def checks(self) -> tuple[Check, ...]:
         """What torch's guards do not notice: an object is gone of which they know the place."""
