@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from workbench.analysis.memory.budget_code import snippets
-from workbench.analysis.memory.budgets import Budgets, recorded_budgets
+from workbench.analysis.memory.budgets import BudgetPoint, Budgets, recorded_budgets
 from workbench.report import Report
 
 RECORDS = Path(__file__).parents[2] / "records"
@@ -53,6 +53,20 @@ def test_a_budget_that_computes_all_again_is_a_checkpoint_without_a_policy() -> 
     *_, layers = snippets(LAYERS, budgets(), 0.0)
     assert "context_fn" not in layers.text
     assert "checkpoint(layer, x, use_reentrant=False)" in layers.text
+
+
+def test_budgets_are_not_ranked_within_the_error_of_the_preview() -> None:
+    own = BudgetPoint(1.0, 8, 1, 0, 0, None, None, peak_bytes=1000, preview_bytes=1000)
+    near = replace(own, budget=0.8, peak_bytes=None, preview_bytes=800)  # up to 1053
+    far = replace(near, budget=0.5, preview_bytes=700)  # up to 921
+    wrong = replace(near, budget=0.0, preview_bytes=100, why_not="It draws again.")
+    found = Budgets("step", 1.0, (own, near, far, wrong), ())
+    assert found.promising == (far,)
+    assert ".at(0.5) compiles one that is lower, 631 B to 921 B by the preview" in found.sentence
+    assert (own.least_bytes, own.most_bytes) == (1000, 1000)
+    nothing = Budgets("step", 1.0, (own, near, wrong), ())
+    assert nothing.promising == ()
+    assert nothing.sentence.endswith("compile others with .at(0.8).")
 
 
 def test_layers_are_addressed_from_the_module_that_the_note_names() -> None:

@@ -120,6 +120,26 @@ def test_float64_that_comes_in_is_left_alone() -> None:
     assert rules_of(found_in(scaled, (torch.randn(8, 16, dtype=torch.float64),))) == []
 
 
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    steps = torch.arange(x.shape[-1], dtype=torch.float64, device=x.device)
+    wide = torch.relu(x * steps)
+    return torch.sin(wide.to(torch.float64) + x.double()) @ wide.T
+
+
+def test_a_change_of_one_line_is_not_offered_where_others_ask_for_float64_too() -> None:
+    found = found_in(doubled, (torch.randn(32, 32),))["float64-creeps-in"]
+    first = doubled.__code__.co_firstlineno + 1
+    assert found.before == ()
+    assert f"float32 numbers in lines {first}, {first + 2}:" in found.text
+    assert "up to half of the time of" in found.text
+
+
+def test_float64_on_a_gpu_is_said_in_time() -> None:
+    found = found_in(scaled, (torch.randn(64, 128),), target="h100")["float64-creeps-in"]
+    assert found.saved_us_high
+    assert " µs" in repr(found).split("\n")[0] or " ns" in repr(found).split("\n")[0]
+
+
 def test_a_rule_names_the_line_and_shows_the_change() -> None:
     found = found_in(copied, (torch.randn(64, 32), torch.randn(64, 48)))
     (line,) = found[0].before

@@ -12,6 +12,7 @@ from workbench.analysis.gpu_model.roofline import roofline
 from workbench.analysis.opportunities.facts import Facts, base
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.errors import UsageError
+from workbench.number_text import plural
 from workbench.report import Kernel
 from workbench.report.machine_rows import KernelRoofline
 from workbench.specs import Catalogue, Gpu
@@ -39,28 +40,80 @@ def float64_that_creeps_in(facts: Facts) -> Iterator[Opportunity]:
     first = next(iter(places.values()))
     line = facts.line_at(first.file or "", first.line or 0)
     found = _WIDE.findall("" if line is None else line[1])
-    can_write = line is not None and len(places) == 1 and len(found) == 1
+    again = _widened_again(facts, first)  # the change of one line alone would do nothing
+    can_write = line is not None and len(places) == 1 and len(found) == 1 and not again
     text = line[1] if line is not None and can_write else ""
     saved = moved // 2
+    low, high, source = _time_of_single(facts, list(kernels.values()), saved)
+    lines = f"lines {', '.join(map(str, [first.line, *again]))}" if again else "this line"
     yield Opportunity(
         id="",
         rule="float64-creeps-in",
         kind="rewrite" if can_write else "dtype",
-        text="Make float32 numbers in this line: no input is float64, but they are, and so is all "
-        "that is computed with them, in twice the memory. Results become float32.",
+        text=f"Make float32 numbers in {lines}: no input is float64, but they are, and so is all "
+        "that is computed with them, in twice the memory and with half as many numbers in each "
+        f"instruction: up to half of the time of {plural(len(kernels), 'kernel')} on a CPU, more "
+        "on a GPU. Results become float32.",
         sure="likely",
-        source="counted: half of what float64 buffers are written and read"
-        + facts.time_source(kernels.values()),
+        source=f"counted: half of what float64 buffers are written and read{source}",
         kernels=tuple(kernels),
         **facts.place([first]),
         saved_bytes_low=saved,
         saved_bytes_high=saved,
-        saved_us_low=facts.least_microseconds(saved, kernels.values()),
-        saved_us_high=facts.microseconds(saved, kernels.values()),
+        saved_us_low=low,
+        saved_us_high=high,
         before=(text,) if can_write else (),
         after=(_WIDE.sub(lambda word: _WIDER[word[0]], text),) if can_write else (),
         changes_numbers=True,
     )
+
+
+def _widened_again(facts: Facts, first: NodeFacts) -> list[int]:
+    """Other lines that ask for float64 themselves, of what is computed with it."""
+    wide = (node for node in facts.nodes.values() if node.dtype == "float64" and node.line)
+    places = sorted({(node.file or "", node.line or 0) for node in wide})
+    found = []
+    for file, number in places:
+        line = facts.line_at(file, number)
+        is_other = (file, number) != (first.file, first.line)
+        if is_other and line is not None and _WIDE.search(line[1]):
+            found.append(number)
+    return found
+
+
+def _time_of_single(
+    facts: Facts, kernels: list[Kernel], saved: int
+) -> tuple[float | None, float | None, str]:
+    """Microseconds that float32 saves in these kernels, and where they are from.
+
+    The bytes alone at the low end; at the high end their arithmetic as well: half of what was
+    measured, or the bounds by the GPU's rates.
+    """
+    low, high = facts.least_microseconds(saved, kernels), facts.microseconds(saved, kernels)
+    source = facts.time_source(kernels)
+    gpu = _gpu(facts)
+    if facts.is_measured(kernels):
+        half = sum(kernel.time_us or 0.0 for kernel in kernels) / 2
+        return low, max(high or 0.0, half), f"{source}; at the high end half of their time"
+    if gpu is None or high is None:
+        return low, high, source
+    by_id = {kernel.id: kernel for kernel in kernels}
+    gain = 0.0
+    for row in facts.report.roofline:
+        kernel = by_id.get(row.kernel)
+        if kernel is None or row.bound_us is None or row.moved_bytes is None:
+            continue
+        is_product = _multiplies(kernel)
+        there = roofline(
+            gpu,
+            moved_bytes=row.moved_bytes // 2,
+            flops=row.flops or 0,
+            dtype="fp32",
+            matrix=is_product,
+        )
+        gain += max(0.0, row.bound_us - there.time_us) * max(kernel.calls, 1)
+    more = f"; at the high end the bounds in float64 less those in float32 on {gpu.title}"
+    return low, max(high, gain), f"{source}{more if gain > high else ''}"
 
 
 def _widens(facts: Facts, node: NodeFacts) -> bool:
