@@ -22,7 +22,7 @@ from workbench.errors import WorkbenchError
 
 _HELD = "-held"
 _FOLDER = re.compile(rf"\.?(aot-)?workbench-.*{_HELD}")
-_UNBORN = ".unborn-workbench-"  # a folder that nobody has locked yet
+_UNBORN = "aot-workbench-new-"  # a folder that nobody has locked yet
 _PART = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part")
 _OLD_S = 3600.0
 _UNBORN_S = 60.0

@@ -202,7 +202,7 @@ def option_value(text: str) -> tuple[str, Any]:
         return key, value.lower() == "true"
     try:
         return key, ast.literal_eval(value)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return key, value
 
 

@@ -54,6 +54,10 @@ def test_a_machine_is_described_by_a_mapping_or_a_file(tmp_path: Path) -> None:
         ({"cude": "13.0"}, "machine names cude, which is unknown"),
         ({"cuda": 13.0}, "machine\\['cuda'\\] is 13.0: expected a text"),
         ({"gpus": ["h100"]}, "machine\\['gpus'\\] is a list of dicts"),
+        ({"cpu_flags": "avx2"}, "machine\\['cpu_flags'\\] is 'avx2': expected a list of texts"),
+        ({"modules": [[1]]}, "expected a list of texts"),
+        ({"modules": 5}, "expected a list of texts"),
+        ({"symbols": ["GLIBC"]}, "machine\\['symbols'\\] is .* expected a dict"),
     ],
 )
 def test_a_wrong_description_is_named(description: object, words: str) -> None:

@@ -139,14 +139,28 @@ def _from_mapping(data: Mapping[str, Any]) -> Machine:
             "machine['gpus'] is a list of dicts, such as [{'name': 'NVIDIA H100 80GB HBM3', "
             f"'arch': 'sm_90'}}]: {error}."
         ) from error
-    sets = {name: frozenset(data.get(name, ())) for name in ("cpu_flags", "modules")}
+    sets = {name: frozenset(_texts(name, data.get(name, ()))) for name in ("cpu_flags", "modules")}
+    symbols = data.get("symbols", {})
+    if not isinstance(symbols, Mapping) or not all(isinstance(v, str) for v in symbols.values()):
+        raise UsageError(
+            f"machine['symbols'] is {symbols!r:.80}: expected a dict, such as {{'GLIBC': '2.36'}}."
+        )
     parts = {**data, **sets, "gpus": gpus, "gpu": bool(data.get("gpu") or gpus)}
     if not data.get("cuda") and (built := toolkit_of(str(data.get("torch")))):
         parts["cuda"] = ".".join(map(str, built))
     for name, value in parts.items():
         if name in _TEXTS and not isinstance(value, str | None):
             raise UsageError(f"machine[{name!r}] is {value!r}: expected a text, such as '13.0'.")
+    may_lack = ("triton", "cuda", "hip", "driver")  # others that are not known are empty texts
+    parts |= {name: "" for name in _TEXTS if name not in may_lack and parts.get(name, "") is None}
     return Machine(**parts)
+
+
+def _texts(name: str, value: Any) -> Iterable[str]:
+    is_list = isinstance(value, list | tuple | set | frozenset)
+    if not is_list or not all(isinstance(text, str) for text in value):
+        raise UsageError(f"machine[{name!r}] is {value!r:.80}: expected a list of texts.")
+    return value  # type: ignore[no-any-return]
 
 
 def current_machine(*, symbols: bool = True) -> Machine:
