@@ -73,13 +73,30 @@ def atomic_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     collect_parts(target)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with open(temporary, "x+b") as file:  # no descriptor is left to an interrupt
-            hold(file.fileno(), wait=False)
+        with _held_part(temporary) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, target)
+            if os.name != "nt":  # while it is held: what nobody holds is removed by others
+                os.replace(temporary, target)
+        if os.name == "nt":  # which moves no open file
+            os.replace(temporary, target)
     except BaseException:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+
+
+def _held_part(temporary: Path) -> BinaryIO:
+    """A new file that is locked; no descriptor is left to an interrupt."""
+    while True:
+        file = open(temporary, "x+b")  # noqa: SIM115  # the caller closes it
+        try:
+            with suppress(OSError):  # where there are no locks nobody removes it either
+                hold(file.fileno())
+            if temporary.exists():  # else another writer has found it before it was locked
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
