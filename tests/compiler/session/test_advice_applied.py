@@ -634,3 +634,58 @@ def test_a_static_cache_of_one_length_serves_prompts_of_every_length() -> None:
     assert "transformers.StaticCache(config=model.config, max_cache_len=…)" in told
     cured = run(is_fixed=True).frame("compiles")
     assert not (cured.step >= 2).any()  # prompts of 7 and 9 compile nothing more
+
+
+def test_sizes_that_were_equal_may_differ_from_then_on() -> None:
+    def both(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a.sum() + b.sum()
+
+    calls = [(ones(4), ones(4)), (ones(4), ones(6)), (ones(5), ones(7))]
+    session = called(both, calls, dynamic=True)
+    assert of(session).cure.startswith("expected once: these sizes were equal")
+    assert again(session) == 1
+
+
+def test_a_string_for_a_number_is_another_program() -> None:
+    found = of(called(chosen, [(ones(3), 3), (ones(3), "b")]))
+    assert found.is_expected
+    assert "dynamic" not in found.cure
+
+
+def test_gradients_that_are_left_out_are_kept_as_zeros() -> None:
+    def run(*, set_to_none: bool) -> wb.Session:
+        torch._dynamo.reset()
+        first, last = nn.Linear(3, 3), nn.Linear(3, 3)
+        parameters = [*first.parameters(), *last.parameters()]
+        optimizer = torch.optim.Adam(parameters, torch.tensor(0.1))
+        step = torch.compile(optimizer.step, backend="eager")
+        with wb.session() as session:
+            for at in range(3):
+                optimizer.zero_grad(set_to_none=set_to_none)
+                y = first(ones(2, 3))
+                (y if at % 2 else last(y)).sum().backward()
+                step()
+        return session
+
+    found = of(run(set_to_none=True))
+    assert found.is_expected
+    assert "`zero_grad(set_to_none=False)`" in found.cure
+    assert again(run(set_to_none=False)) == 0
+
+
+def test_groups_of_parameters_are_added_before_the_first_step() -> None:
+    def run(*, is_late: bool) -> wb.Session:
+        torch._dynamo.reset()
+        first, last = nn.Linear(3, 3), nn.Linear(3, 3)
+        optimizer = torch.optim.Adam(first.parameters(), torch.tensor(0.1))
+        step = torch.compile(optimizer.step, backend="eager")
+        with wb.session() as session:
+            for at in range(3):
+                if at == int(is_late):
+                    optimizer.add_param_group({"params": list(last.parameters())})
+                last(first(ones(2, 3))).sum().backward()
+                step()
+        return session
+
+    assert of(run(is_late=True)).cure == "add every group of parameters before the first step"
+    assert again(run(is_late=False)) == 0

@@ -18,6 +18,7 @@ _DTYPES = {
 _SIZE = re.compile(r"^(?P<tensor>.+)\.size\(\)\[(?P<dim>\d+)\]$")
 _IS_SIZE_1 = re.compile(r"^2 <= \S+$")
 _STRIDE = re.compile(r"\.stride(?:\(\)\[\d+\])?$")
+_EQUAL_SIZES = re.compile(r"\.size\(\)\[\d+\] == \S+\.size\(\)\[\d+\]$")
 _GROUP = re.compile(r"param_groups\[\d+\]\['(?P<name>\w+)'\]")
 _GLOBAL = re.compile(r"^G\['(?P<name>\w+)'\](?P<rest>.*)$")
 _CACHE = re.compile(
@@ -135,19 +136,27 @@ def _of_sizes(own: Sequence[Reason], rows: Sequence[SessionRecompile], fixed_by:
             "the code asks for this size, as a loop over it or int() of it does, so each is a "
             "program of its own: pad to few sizes"
         )
-    branches = [reason for _, _, reason in sizes if _is_branch(reason)]
-    if branches and len(branches) == len(sizes):
-        return Cure(
-            "expected: the code asks for the size, and each answer is a program of its own, "
-            "compiled once",
-            (),
-            True,
-        )
+    if sizes and all(_is_branch(reason) for _, _, reason in sizes):
+        return _of_answers(sizes[0][2])
     text, code = _marked([each for each in sizes if not _is_branch(each[2])])
     smaller = [row for row in rows if _is_less(row.actual, row.expected)]
     if len(rows) == len(smaller) == 1 and rows[0].source.endswith(".size()[0]"):
         text += ", or drop_last=True in the DataLoader where that was the last batch of an epoch"
     return Cure(text, code)
+
+
+def _of_answers(reason: Reason) -> Cure:
+    """Of what the code asks of sizes, or two of them share, no mark changes anything."""
+    if _EQUAL_SIZES.search(reason.guard):
+        text = (
+            "expected once: these sizes were equal in the call before, and may differ from now on"
+        )
+    else:
+        text = (
+            "expected: the code asks for the size, and each answer is a program of its own, "
+            "compiled once"
+        )
+    return Cure(text, (), True)
 
 
 def _is_branch(reason: Reason) -> bool:
@@ -192,7 +201,7 @@ def _of_value(reason: Reason, fixed_by: str) -> Cure:
         )
     if match := _GROUP.search(source):
         return _of_optimizer(match["name"])
-    if not _is_number(expected):
+    if not (_is_number(expected) and _is_number(_now(reason))):
         return Cure(
             "expected: each of its values is a program of its own, compiled once; where it has "
             "many, keep it out of the compiled function",
@@ -270,6 +279,13 @@ def _of_aliasing(reason: Reason) -> Cure:
 def _of_type(own: Sequence[Reason]) -> Cure:
     """What differs first; that a parameter has another dtype says that the model was cast."""
     source, expected, actual = own[0].source, own[0].expected, own[0].actual
+    if source.endswith(".grad") and expected == "not None":
+        return Cure(
+            "expected where a step leaves some gradients out; `zero_grad(set_to_none=False)` keeps "
+            "zeros there, and one program",
+            (),
+            True,
+        )
     if source.endswith(".grad"):
         return Cure(
             "expected once, as there is no gradient in the first step; "
@@ -290,7 +306,8 @@ def _of_type(own: Sequence[Reason]) -> Cure:
         return Cure(f"pass a tensor in every call: {_shown(code)}", code)
     if source.endswith("dispatch key set"):
         return Cure(
-            "expected: under vmap and its like, or with another layout, it is a program of its own",
+            "expected: on another device, in another layout, or under vmap and its like it is a "
+            "program of its own",
             (),
             True,
         )
@@ -355,6 +372,8 @@ def _of_length(reason: Reason) -> Cure:
             (),
             True,
         )
+    if "self.param_groups" in reason.source:
+        return Cure("add every group of parameters before the first step")
     if "dict.keys(" in reason.guard:
         return Cure("pass the same keys in the same order in every call")
     return Cure(
