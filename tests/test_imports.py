@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1] / "workbench"
 
 FLOORS = """
 0 errors · ports · number_text
+0 live_only
 0 file_path · temporary
 0 plain_data · arguments
 0 settings · specs · specs.opcodes · report

@@ -22,6 +22,7 @@ from workbench.handles.cross_compiled import CrossCompiled, job_for
 from workbench.handles.load import load_compiled
 from workbench.handles.recipe import Recipe
 from workbench.handles.save import save_compiled
+from workbench.live_only import LiveOnly
 from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.caller_context import CallerContext
 from workbench.processes.child import Child
@@ -34,12 +35,14 @@ START = "starting a worker"
 RESULT = "result.aot"
 
 
-class Job(BackgroundTask[Made]):
+class Job(LiveOnly, BackgroundTask[Made]):
     """A running or ended compilation; `await` it, or ask for its `result`.
 
     `on_change`, when set, is called without arguments, from another thread, whenever `progress`
     has changed. Its worker ends with this process, and with `cancel`, together with its compilers.
     """
+
+    instead = "Take its result() where it runs, and save that."
 
     def cancel(self) -> bool:
         """End the worker and its compilers at once; False when it had ended before."""

@@ -107,6 +107,16 @@ class Compiled(OtherTargets):
         """Tell torch.jit.script that there is no source here."""
         raise UsageError(NO_SOURCE.format(name=self.name))
 
+    def __copy__(self) -> Compiled:
+        """Itself, as a function's copy is; what is called on an object is refused."""
+        if self._plan.receiver:
+            self.__reduce_ex__(4)
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Compiled:
+        """Itself, as a function's copy is; what is called on an object is refused."""
+        return self.__copy__()
+
     @property
     def module(self) -> torch.nn.Module | None:
         """The module that is called, or None."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.archive.file_kinds import OpenedFile
+from workbench.compiler.aot_files.late_globals import ask
 from workbench.compiler.aot_files.loading import LoadedArtifact, load_artifact
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.plan import CallPlan
@@ -53,6 +54,7 @@ def load_compiled(
         f_globals=f_globals,
         handed_over=tuple(external_data or ()),
     )
+    ask(plan.specialized)
     original = receiver if plan.kind == "module" else None
     report = LateReport(contract["name"], lambda: _report(loaded, path, contract["name"]))
     compiled = compiled_as(loaded.callable, plan, report, original=original)

@@ -17,6 +17,7 @@ from workbench.compiler.running.model_files import Unpacking
 from workbench.compiler.running.slots import CLOSED
 from workbench.errors import NO_SOURCE, ArtifactError, UsageError, WorkbenchError
 from workbench.handles.derived import Derived
+from workbench.live_only import LiveOnly
 from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
@@ -36,7 +37,7 @@ NO_KERNEL_TIMES = (
 )
 
 
-class Package(ReportHolder, Derived):
+class Package(LiveOnly, ReportHolder, Derived):
     """What `package` returns, and `load` for a `.pt2` file.
 
     With one model it is called like that model; of several, `package[name]` is called. Where they

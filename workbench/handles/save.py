@@ -18,6 +18,7 @@ from workbench.artifacts.machine.machine import Machine
 from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
 from workbench.compiler.aot_files import saving, serializability
 from workbench.compiler.aot_files.file_tables import without_file
+from workbench.compiler.aot_files.late_globals import with_setters
 from workbench.compiler.aot_files.payload import Serialized
 from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.aot_files.saving import (
@@ -28,6 +29,7 @@ from workbench.compiler.aot_files.saving import (
 )
 from workbench.compiler.aot_files.weights import NotStorable
 from workbench.compiler.contract.callables import compiled_parts, resolve
+from workbench.compiler.contract.specialized_values import is_found_again
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import file_path
@@ -59,6 +61,12 @@ def save_compiled(
     plan = compiled.plan
     aot_fn, emptied = serializability.saveable(compiled.aot_fn, plan.guarded)
     modules, functions = serializability.kept_outside(aot_fn)
+    outside = {
+        **modules,
+        **{name: function for name, (function, _) in functions.items()},
+        **(external_data or {}),
+    }
+    _require_own_identity(compiled, aot_fn, outside)
 
     def write(place: str | None) -> str:
         return saving.save_artifact(
@@ -68,17 +76,15 @@ def save_compiled(
                 **plan.to_json(compiled.report.request),
                 "imports": {name: place for name, (_, place) in functions.items()},
             },
-            specialized_json=plan.specialized_to_json(emptied),
+            specialized_json=with_setters(plan.specialized_to_json(emptied), plan.inlined),
             guards_json={"policy": compiled.report.request.guards, "dropped": list(plan.dropped)},
             report=without_file(compiled.report),
             module=module,
             weights=place,
             isa=isa,
-            external_data={
-                **modules,
-                **{name: function for name, (function, _) in functions.items()},
-                **(external_data or {}),
-            },
+            external_data=outside,
+            receiver=plan.receiver,
+            example=compiled.guard_sandbox,
             target=compiled.target,
             backend=compiled.report.request.backend,
         )
@@ -87,6 +93,26 @@ def save_compiled(
         with _said(path):
             return write(INSIDE)
     return write(place)
+
+
+def _require_own_identity(compiled: Compiled, aot_fn: Any, outside: Mapping[str, Any]) -> None:
+    """Raise `ArtifactError` for an argument that has to be the very object which a file copies."""
+    env = aot_fn._artifacts.runtime_env
+    held = {
+        name: cell.cell_contents
+        for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=False)
+        if name not in outside
+    }
+    for pair in compiled.plan.aliased:
+        stored = [name for name in pair if name in held]
+        if len(stored) == 1 and not is_found_again(held[stored[0]]):
+            argument = pair[0] if pair[1] == stored[0] else pair[1]
+            raise ArtifactError(
+                f"{compiled.name} cannot be saved: it was compiled for {argument} and "
+                f"{stored[0]}, which it captured, being one object, and a file would hold another "
+                f"one. Leave it out, save(path, external_data={{{stored[0]!r}: …}}), and hand it "
+                "back at load; or compile with another object as argument."
+            )
 
 
 @contextlib.contextmanager

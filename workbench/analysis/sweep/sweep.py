@@ -119,6 +119,10 @@ class Sweep(Presented):
         """A page with the table and the charts, which needs no network; written to `path`."""
         return presenter().page(self, path)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What was measured, without the store and the view that belong to this process."""
+        return {**vars(self), "read": None, "view": None}
+
     @checked
     def export(self, path: str | PathLike[str]) -> None:
         """Write it for other programs: `.csv`, `.parquet`, or `.sqlite` with the records of rows.

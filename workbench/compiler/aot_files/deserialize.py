@@ -121,7 +121,8 @@ def _read_payload(payload: bytes, external_data: dict[str, Any]) -> dict[str, An
 class Libraries:
     """Hands out the functions of built C++ libraries; when none are packed, torch compiles them.
 
-    `guarded` says whether the guards are read too; what is never checked does without them.
+    `guarded` says whether the guards are read too; what is never checked does without them. Not
+    `started`, the graphs are read and not made callable.
     """
 
     files: Mapping[str, Path]
@@ -129,6 +130,7 @@ class Libraries:
     packed: bool
     gpu: PackedKernels | None = None
     guarded: bool = True
+    started: bool = True
     _contents: dict[str, bytes] = dataclasses.field(default_factory=dict)
 
     def kept(self) -> KeptForSaving:
@@ -230,6 +232,8 @@ def _deserialize_callable(
         is_bundled = bundled is not None and bundled is tp.BUNDLED_CALLABLE.find()
         if not is_bundled:
             return by_torch(data)
+        if not libraries.started:
+            return BundleUnpickler(io.BytesIO(data)).load()
         entry = BundleUnpickler(io.BytesIO(data)).entry()
         for part in (entry.compiled_fw, entry.compiled_bw):
             if getattr(getattr(part, "result", None), "source_code", None):

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.archive import container
 from workbench.artifacts.machine.machine import release, torch_build
@@ -23,15 +23,19 @@ from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.generated import KernelRequest
 from workbench.compiler.aot_files.payload import NATIVE, BuiltKernel, Serialized, serialize
-from workbench.compiler.aot_files.weights import pack
+from workbench.compiler.aot_files.read_back import require_readable
+from workbench.compiler.aot_files.weights import not_storable, pack, rebuilt
 from workbench.compiler.cold_start.compile_cache import PATIENCE, fast_start
 from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import compiled_for
-from workbench.errors import UsageError
+from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report
 from workbench.report.texts import LateTexts
 from workbench.temporary import temporary_folder
+
+if TYPE_CHECKING:
+    from workbench.compiler.contract.guard_sandbox import GuardSandbox
 
 INSIDE, BESIDE, LATER = WEIGHTS
 _OLD_WORDS = {"bundle": INSIDE, "separate": LATER}
@@ -74,15 +78,40 @@ def save_artifact(
     weights: str | None = None,
     isa: str | Sequence[str] = NATIVE,
     external_data: Mapping[str, Any] | None = None,
+    receiver: tuple[Any, ...] = (),
+    example: GuardSandbox | None = None,
     target: str = "cpu",
     backend: str = "inductor",
     store: TrustStore | None = None,
 ) -> str:
     """Write one artifact atomically and return its digest (`sha256:…`).
 
-    The report's compiler options decide which ISA the kernels were generated for.
+    The report's compiler options decide which ISA the kernels were generated for. What is written
+    is read back first, and the `example` call put to the guards that were read, on `receiver` or
+    on what the file holds of it. Raises `ArtifactError` with what cannot be read back.
     """
     serialized = serialize(aot_fn, external_data, _options(report))
+
+    def read_back(owner: tuple[Any, ...]) -> None:
+        require_readable(
+            serialized,
+            aot_fn,
+            contract_json,
+            specialized_json,
+            receiver=owner,
+            external_data=external_data or {},
+            example=example,
+        )
+
+    if module is None or weights != INSIDE:
+        read_back(receiver)
+    else:
+        stored = rebuilt(module)
+        try:
+            read_back((stored,))
+        except ArtifactError as error:
+            read_back(receiver)  # raises too, unless it is the stored module that does not fit
+            raise not_storable(f"pickled and read back it is another one. {error}") from error
     return write_serialized(
         path,
         serialized,

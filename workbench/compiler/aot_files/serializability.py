@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.nn.utils.parametrize import is_parametrized
 
-from workbench.compiler.contract.guard_policy import Decisions
+from workbench.compiler.aot_files.guard_values import values_reducer, without_unpicklable
+from workbench.compiler.contract.guard_policy import Decisions, forget_passing_values, other_sides
 from workbench.compiler.contract.paths import Path, leaves, parse
 from workbench.compiler.contract.specialized_values import _is_literal, resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
-from workbench.compiler.internals.tensor_like import TensorLike
 
 
 def saveable(aot_fn: Any, guarded: frozenset[str]) -> tuple[Any, tuple[str, ...]]:
@@ -28,17 +27,23 @@ def saveable(aot_fn: Any, guarded: frozenset[str]) -> tuple[Any, tuple[str, ...]
     not needed. `guarded` are the names that kept guards read. Returns the names that were emptied.
     """
     env = aot_fn._artifacts.runtime_env
-    read = guarded | {
+    read = {
         i.argval
         for i in dis.get_instructions(env.bytecode)
         if i.opname in ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE")
     }
     cells, emptied = [], []
     for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=False):
-        keep = name in read or _plain(cell.cell_contents)
-        cells.append(cell if keep else types.CellType(None))
-        emptied += [] if keep else [name]
-    if not emptied:
+        value = cell.cell_contents
+        keep = name in read or name in guarded or _plain(value)
+        if not keep:
+            emptied.append(name)
+            cell = types.CellType(None)
+        elif name not in read and isinstance(value, dict | list | tuple):
+            written = without_unpicklable(value)  # a check looks at some of it
+            cell = cell if written is value else types.CellType(written)
+        cells.append(cell)
+    if all(a is b for a, b in zip(cells, env.closure or (), strict=True)):
         return aot_fn, ()
     env = dataclasses.replace(env, closure=tuple(cells))
     twin = copy.copy(aot_fn)
@@ -94,42 +99,9 @@ def compiling_for_serialization(decisions: Decisions, bound: Mapping[str, Any]) 
     """
     with Patches() as patches:
         patches.wrap(tp.SERIALIZE_GUARDS, lambda inner: _serializer(inner, decisions, bound))
-        patches.wrap(tp.GUARDS_REDUCER, _real_reducer)
+        patches.wrap(tp.GUARDS_REDUCER, values_reducer)
         patches.wrap(tp.ADD_SOURCE, lambda inner: _source_recorder(inner, decisions.codes))
         yield
-
-
-def _real_reducer(inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Have what is written of a fake tensor describe the real one.
-
-    Torch would write the whole fake mode with every tensor and the keys by which fakes are
-    dispatched, which no real tensor has. A parametrized module, whose own class refuses, is
-    written as torch writes one of a local class: as a plain module.
-    """
-    fake, rebuild = tp.FAKE_TENSOR.get(), tp.UNPICKLE_GUARDED_TENSOR.get()
-
-    def reducer_override(pickler: Any, value: Any) -> Any:  # asked about every object in guards
-        found = inner(pickler, value)
-        if found is NotImplemented and isinstance(value, torch.nn.Module):
-            return _as_plain_module(value) if is_parametrized(value) else found
-        if not isinstance(value, fake) or not isinstance(found, tuple) or found[0] != rebuild:
-            return found
-        _, device, pytype, _, grad = found[1]
-        if isinstance(value, torch.nn.Parameter):
-            pytype = torch.nn.Parameter
-        keys = tp.DISPATCH_KEYS.get()(value)
-        for name in ("Python", "PythonTLSSnapshot"):
-            keys = keys.remove(getattr(tp.DISPATCH_KEY.get(), name))
-        with tp.UNSET_FAKE.get()():
-            meta = TensorLike(value.shape, value.stride(), value.dtype, "meta").empty()
-            meta.requires_grad_(value.requires_grad)
-        return rebuild, (meta, device, pytype, keys.raw_repr(), grad)
-
-    return reducer_override
-
-
-def _as_plain_module(module: torch.nn.Module) -> tuple[Any, ...]:
-    return object.__new__, (torch.nn.Module,), vars(module)
 
 
 def _source_recorder(
@@ -162,9 +134,10 @@ def _serializer(
             builder = _rebuilt(self, builder, kept, output_graph, save=True)[0]
 
         def serialize(guards: list[Any]) -> bytes:
-            with _needed_key_orders(output_graph, guards):
+            with _needed_key_orders(output_graph, guards), _needed_names(self, guards):
                 return inner(self, builder, guards, output_graph)
 
+        _look_at_given(builder, kept)
         guarded = [entry.value for entry in decisions.entries if entry.has_value]
         guarded = [v for v in guarded if isinstance(v, torch.Tensor | torch.nn.Module)]
         with _without_gradients([*_tensors(dict(bound)), *_tensors(guarded)]):
@@ -175,7 +148,7 @@ def _serializer(
                 if not lost:
                     raise
                 _note(decisions, lost)
-                return serialize([g for g in kept if _root(g.name) not in lost])
+                return serialize([g for g in kept if not lost.keys() & _roots(g)])
 
     return serialize_guards
 
@@ -188,6 +161,7 @@ def _rebuilt(
     manager: Any, builder: Any, guards: Sequence[Any], output_graph: Any, *, save: bool
 ) -> tuple[Any, Any]:
     """A builder and a tree of these guards alone, beside those that torch checks here."""
+    forget_passing_values(guards)
     for name in _NOTED:
         noted = getattr(manager, name, None)
         if save and noted is not None:
@@ -216,6 +190,17 @@ def _apart(manager: Any, builder: Any, decisions: Decisions, output_graph: Any) 
     return tree, is_whole and len(alone) == len(rest)
 
 
+def _look_at_given(builder: Any, guards: Sequence[Any]) -> None:
+    """Have the tensors written that guards were given beside their names.
+
+    Of a numpy array or number torch made one for the graph, and looks at another one each time.
+    """
+    for guard in guards:
+        given = getattr(guard.create_fn, "keywords", {}).get("value")
+        if isinstance(given, torch.Tensor):
+            builder.guard_tree_values[id(given)] = given
+
+
 @contextlib.contextmanager
 def _needed_key_orders(output_graph: Any, guards: Sequence[Any]) -> Iterator[None]:
     """Keep only the dicts whose key order a kept guard reads.
@@ -232,6 +217,18 @@ def _needed_key_orders(output_graph: Any, guards: Sequence[Any]) -> Iterator[Non
         yield
     finally:
         output_graph.guard_on_key_order = before
+
+
+@contextlib.contextmanager
+def _needed_names(manager: Any, guards: Sequence[Any]) -> Iterator[None]:
+    """Keep only the names that these guards look at besides their own: torch writes them all."""
+    before = manager.additional_used_local_vars
+    used = {root for guard in guards for root in _roots(guard)}
+    manager.additional_used_local_vars = type(before)(name for name in before if name in used)
+    try:
+        yield
+    finally:
+        manager.additional_used_local_vars = before
 
 
 @contextlib.contextmanager
@@ -260,6 +257,10 @@ def _root(guard_name: str) -> str:
     return place[1].root if place else guard_name
 
 
+def _roots(guard: Any) -> set[str]:
+    return {_root(guard.name), *map(_root, other_sides(guard))}
+
+
 def _lost_roots(serialize: Callable[[list[Any]], bytes], guards: Sequence[Any]) -> dict[str, str]:
     """The roots whose guards cannot be pickled on their own, with the reason."""
     groups: dict[str, list[Any]] = {}
@@ -276,6 +277,6 @@ def _lost_roots(serialize: Callable[[list[Any]], bytes], guards: Sequence[Any]) 
 
 def _note(decisions: Decisions, lost: dict[str, str]) -> None:
     for i, entry in enumerate(decisions.entries):
-        root = _root(entry.name)
-        if decisions.reasons[i] is None and root in lost:
-            decisions.reasons[i] = f"its value cannot be pickled ({lost[root]})"
+        found = sorted(lost.keys() & _roots(entry.orig_guard))
+        if decisions.reasons[i] is None and found:
+            decisions.reasons[i] = f"its value cannot be pickled ({lost[found[0]]})"

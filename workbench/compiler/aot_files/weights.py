@@ -99,11 +99,47 @@ def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
     try:
         Pickler(buffer).dump(module)
     except Exception as error:  # pickle raises whatever an object's own code raises
-        raise NotStorable(
-            f"The module cannot be stored in the artifact: {error}. Save with weights='later' and "
-            "hand the module to wb.load(path, module=model)."
-        ) from error
+        raise not_storable(str(error)) from error
     return buffer.getvalue()
+
+
+def rebuilt(module: torch.nn.Module) -> torch.nn.Module:
+    """The module as a file would give it back, with the tensors of this one.
+
+    Raises `NotStorable` when it cannot be pickled, or when its own pickling loses tensors.
+    """
+    collected: _Collected = {}
+    skeleton = _pickle(module, collected)
+    tensors = dict(collected.values())
+    if any(tensor.is_meta for tensor in tensors.values()):
+        raise not_storable("it holds a tensor without data, on the meta device")
+
+    class Unpickler(pickle.Unpickler):
+        """Puts the tensors back, by number."""
+
+        def persistent_load(self, number: Any) -> torch.Tensor:
+            return tensors[number]
+
+    try:
+        made: torch.nn.Module = Unpickler(io.BytesIO(skeleton)).load()
+        again = dict(_named(made))
+    except Exception as error:  # unpickling raises whatever the stored objects raise
+        raise not_storable(f"{type(error).__name__}: {error}") from error
+    lost = [n for n, t in _named(module) if again.get(n) is not t and not can_be_flattened(t)]
+    if lost:
+        raise not_storable(
+            f"{type(module).__name__} pickled and read back has lost {lost[0]}, by the rules of "
+            "its own class or of a part of it (__reduce__, __getstate__, __setstate__)"
+        )
+    return made
+
+
+def not_storable(why: str) -> NotStorable:
+    """The error for a module that a file cannot hold, with what to do."""
+    return NotStorable(
+        f"The module cannot be stored in the artifact: {why}. Save with weights='later' and "
+        "hand the module to wb.load(path, module=model)."
+    )
 
 
 def parametrized(kind: type[torch.nn.Module], names: Sequence[str]) -> torch.nn.Module:

@@ -77,7 +77,8 @@ class Decisions:
     @property
     def guarded(self) -> frozenset[str]:
         """The local names that kept guards read."""
-        places = [parse(e.name) for e, kept in zip(self.entries, self.kept, strict=True) if kept]
+        kept = [e for e, kept in zip(self.entries, self.kept, strict=True) if kept]
+        places = [parse(name) for e in kept for name in (e.name, *other_sides(e.orig_guard))]
         return frozenset(p[1].root for p in places if p is not None and p[0] == "L")
 
     @property
@@ -85,6 +86,17 @@ class Decisions:
         """The global names that kept guards read."""
         places = [parse(e.name) for e, kept in zip(self.entries, self.kept, strict=True) if kept]
         return {p[1].root for p in places if p is not None and p[0] == "G"}
+
+    @property
+    def aliased(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of local names behind which kept guards ask for one object."""
+        pairs = [
+            (parse(entry.name), parse(other))
+            for entry, kept in zip(self.entries, self.kept, strict=True)
+            if kept
+            for other in other_sides(entry.orig_guard)
+        ]
+        return tuple((a[1].root, b[1].root) for a, b in pairs if a is not None and b is not None)
 
     @property
     def dropped(self) -> list[Any]:
@@ -122,6 +134,7 @@ def guard_filter(
     def decide(entries: Sequence[Any]) -> list[bool]:
         decisions.entries[:] = entries
         decisions.specialized.clear()
+        forget_passing_values([entry.orig_guard for entry in entries])
         # the compiled code reads at run time those globals that lead to a tensor
         tensors = (e for e in entries if e.is_global and e.guard_type == "TENSOR_MATCH")
         anchored = {p[1].root for e in tensors if (p := parse(e.name)) is not None}
@@ -147,6 +160,16 @@ def guard_filter(
         return decisions.live.copy()
 
     return decide
+
+
+def forget_passing_values(guards: Sequence[Any]) -> None:
+    """Let guards be built again on values that are made anew at each look.
+
+    Torch compares such a value, the tensor of a numpy array, with the one of the look before, and
+    fails where that is neither true nor false.
+    """
+    for guard in guards:
+        guard.obj_weakref = None
 
 
 def _drop_saved_tensor_hooks(decisions: Decisions) -> None:
@@ -176,12 +199,28 @@ def _why_not(
         return "reached through an import statement, which torch cannot read back from a file"
     if entry.has_value and _is_of_parametrization(entry):
         return "the class of a parametrized module is made while the program runs"
-    place = parse(entry.name)
+    others = [(name, "G[" in name) for name in other_sides(entry.orig_guard)]
+    reasons = (
+        _why_not_reached(*one, anchored, code) for one in ((entry.name, entry.is_global), *others)
+    )
+    return next(filter(None, reasons), None)
+
+
+def _why_not_reached(name: str, is_global: bool, anchored: set[str], code: set[str]) -> str | None:
+    place = parse(name)
     if place is not None and place[0] == "L" and place[1].root in code:
         return "reached through a function in the closure, which is part of the code"
-    if entry.is_global and (place is None or place[1].root not in anchored):
+    if is_global and (place is None or place[1].root not in anchored):
         return "reached through a global, which may not exist in another process"
     return None
+
+
+def other_sides(guard: Any) -> tuple[str, ...]:
+    """The names that a guard looks at besides its own: what an object has to be, too."""
+    source = getattr(guard.create_fn, "keywords", {}).get("source_b")  # of DUPLICATE_INPUT
+    if source is None:
+        return ()
+    return (str(source.name() if callable(source.name) else source.name),)
 
 
 def _is_of_parametrization(entry: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
@@ -61,7 +62,8 @@ def in_words(
             name = f"{shown(own[2])}.{own[1]}"
             yield f"{name}: the object was given one of its own after it was compiled"
         elif same := _SAME.fullmatch(text):
-            yield f"{shown(same[1])} and {shown(same[2])} have to be one tensor, as when compiled"
+            places = f"{shown(same[1])} and {shown(same[2])}"
+            yield f"{places} have to be {_one(same[1], bound)}, as when compiled"
         elif kind := _TYPE.fullmatch(text):
             yield f"{shown(kind[1])}: expected a {kind[2]}{_instead(kind[1], bound)}"
         elif "G[" in text and scope is not None:
@@ -114,13 +116,29 @@ def found_at(
         return None
 
 
-def _instead(place: str, bound: Mapping[str, Any]) -> str:
-    """What a call has there, where it can be looked up."""
+def _one(place: str, bound: Mapping[str, Any]) -> str:
+    """What two places have to have in common, by what a call has at the first."""
+    value = _there(place, bound)
+    kinds = {torch.Tensor: "one tensor", torch.nn.Module: "one module", type: "one class"}
+    for kind, words in kinds.items():
+        if isinstance(value, kind):
+            return words
+    if value is None:
+        return "one object"
+    return "one function" if inspect.isroutine(value) else f"one {type(value).__qualname__}"
+
+
+def _there(place: str, bound: Mapping[str, Any]) -> Any:
     found = parse(place)
     try:
-        value = None if found is None else found[1].get(bound)
+        return None if found is None else found[1].get(bound)
     except (KeyError, IndexError, TypeError, AttributeError):
-        value = None
+        return None
+
+
+def _instead(place: str, bound: Mapping[str, Any]) -> str:
+    """What a call has there, where it can be looked up."""
+    value = _there(place, bound)
     return "" if value is None else f", got a {type(value).__module__}.{type(value).__qualname__}"
 
 

@@ -37,7 +37,8 @@ class CallPlan:
     that the compiled code reads to the scope that holds its current value. `plain` says that
     a fast guard may run before torch's guards. `closure` are the names that a call has besides
     its arguments. `memory` is there for code that writes into its arguments. `live` is there in the
-    process that compiled, where torch's guards compare the specialized values, too.
+    process that compiled, where torch's guards compare the specialized values, too. `aliased` are
+    pairs of names behind which one object has to be.
     """
 
     contract: Contract
@@ -56,6 +57,7 @@ class CallPlan:
     inlined: InlinedCode = field(default_factory=InlinedCode)
     memory: SharedMemory | None = None
     live: LiveGuards | None = None
+    aliased: tuple[tuple[str, str], ...] = ()
 
     def checks(self) -> tuple[Callable[[Mapping[str, Any]], bool], ...]:
         """The fast checks that torch's guards do not make."""
@@ -121,6 +123,7 @@ class CallPlan:
     def unreachable(self) -> Iterator[str]:
         """The specialized globals that cannot be compared in this process."""
         reachable = set(map(id, self.specialized.reachable))
+        reachable -= set(map(id, self.specialized.not_there))
         yield from (value.name for value in self.specialized.values if id(value) not in reachable)
 
     def to_json(self, request: Request) -> dict[str, Any]:

@@ -56,7 +56,8 @@ class SpecializedValue:
 
     `owner` is the module whose global it is reached through, or None for an argument; `check` is
     one of `_CHECKS`. `known` is False when the value exists only in the process that
-    compiled (a lambda, a local class): it is compared there, not after loading.
+    compiled (a lambda, a local class): it is compared there, not after loading. `asked` is the
+    place of the code that sets it when it is first asked, in a file: there it may be missing.
     """
 
     path: Path
@@ -64,6 +65,7 @@ class SpecializedValue:
     check: str
     owner: str | None = None
     known: bool = field(default=True, compare=False)
+    asked: str | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -88,6 +90,16 @@ class SpecializedValue:
             return _SAID[self.check].format(_shown(self.value))
         return f"compiled with {_shown(self.value)}, now {_shown(value)}"
 
+    def is_there(self, scope: Mapping[str, Any]) -> bool:
+        """Whether the program has set it: it is found, and is more than None in place of it."""
+        try:
+            value = self.path.get(scope)
+            if self.check in ("attribute", "key"):
+                return self.holds(value)
+            return value is not None or self.value is None
+        except _FAILURES:
+            return False
+
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data for the manifest."""
         return {
@@ -95,6 +107,7 @@ class SpecializedValue:
             "owner": self.owner,
             "check": self.check,
             "value": _encode(self.value),
+            **({"asked": self.asked} if self.asked else {}),
         }
 
 
@@ -159,6 +172,11 @@ def _is_literal(value: Any) -> bool:
             v is None or (isinstance(v, (*_LITERALS, bool)) and _is_literal(v)) for v in value
         )
     return type(value) in _LITERALS
+
+
+def is_found_again(value: Any) -> bool:
+    """Whether reading a file gives the very object that was written."""
+    return value is None or isinstance(value, bool) or importable_name(value) is not None
 
 
 def importable_name(value: Any) -> str | None:
@@ -247,7 +265,8 @@ def from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[SpecializedValue, ...]
         path = Path.from_json(row["path"])
         with contextlib.suppress(ImportError, AttributeError):
             value = _decode(row["value"])
-            found.append(SpecializedValue(path, value, row["check"], row["owner"]))
+            asked = row.get("asked")
+            found.append(SpecializedValue(path, value, row["check"], row["owner"], asked=asked))
     return tuple(found)
 
 
@@ -279,6 +298,17 @@ class SpecializedValues:
             b for b in self.values if b.owner is None or b.path.root in self.scopes.get(b.owner, {})
         )
 
+    @property
+    def not_there(self) -> tuple[SpecializedValue, ...]:
+        """The globals that the program sets when it is first asked, and has not set here."""
+        return tuple(
+            one
+            for one in self.values
+            if one.asked
+            and (scope := self.scopes.get(one.owner or "")) is not None
+            and not one.is_there(scope)
+        )
+
     def mismatches(self, bound: Mapping[str, Any], *, arguments: bool = True) -> list[str]:
         """A sentence for each value that is not the one that was compiled in.
 
@@ -289,6 +319,8 @@ class SpecializedValues:
             if one.owner is None and not arguments:
                 continue
             scope = bound if one.owner is None else self.scopes[one.owner]
+            if one.asked and not one.is_there(scope):
+                continue
             try:
                 value = one.path.get(scope)
                 other = one.value.get(scope) if one.check == SAME else None
@@ -314,6 +346,10 @@ class SpecializedValues:
             source = "L" if one.owner is None else f"G{i}"
             if one.owner is not None:
                 scope[source] = self.scopes[one.owner]
+            if one.asked:
+                scope[f"m{i}"] = SpecializedValues((one,), self.scopes).mismatches
+                tests.append(f"not m{i}(L)")
+                continue
             place = one.path.source(f"{source}[{one.path.root!r}]")
             if one.check == SAME:
                 tests.append(f"{place} is {one.value.source(f'{source}[{one.value.root!r}]')}")

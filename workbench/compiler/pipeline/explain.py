@@ -8,7 +8,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -20,6 +20,7 @@ from workbench.compiler.internals.patches import Patches, held_back, without_tor
 from workbench.compiler.measuring.call_leaves import copies, restored
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.recording.capture import Recorder
+from workbench.live_only import LiveOnly
 from workbench.number_text import plural
 from workbench.report import Break, Guard, Outcome, Report, Request, Table
 
@@ -40,7 +41,7 @@ _OPS = ("call_function", "call_method", "call_module")
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(LiveOnly):
     """What stops a function from being one graph; `report` holds the graphs and their sources.
 
     `recipe` is the call, to try a rewrite of it, and `live_cures` tries the cures of its breaks;
@@ -54,6 +55,12 @@ class Explanation:
     report: Report = field(repr=False)
     recipe: Any = field(default=None, repr=False, compare=False)
     live_cures: Any = field(default=None, repr=False, compare=False)
+
+    instead: ClassVar[str] = "Write its record with .report.save(path)."
+
+    def __deepcopy__(self, memo: Any) -> Explanation:
+        """Itself: nothing in it changes."""
+        return self
 
     @property
     def try_in_background(self) -> Callable[[Any], Any] | None:

@@ -316,6 +316,7 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
         kind=run.callee.kind,
         reference=importable_name(run.callee.function) if not run.callee.receiver else None,
         guarded=run.decisions.guarded,
+        aliased=run.decisions.aliased,
         plain=is_plain(run.decisions, run.bound),
         dropped=tuple(dropped_rows(run.decisions)),
         memory=SharedMemory.of(arguments, [leaf.path.get(run.bound) for leaf in arguments])

@@ -18,11 +18,12 @@ from workbench.compiler.running.loaded import NUMBERS, LoadedModel
 from workbench.compiler.running.signature import CallSignature
 from workbench.compiler.running.trees import nested, read_tree
 from workbench.errors import ArtifactError, ContractError
+from workbench.live_only import LiveOnly
 
 Values = Mapping[str, int]
 
 
-class Bucketed:
+class Bucketed(LiveOnly):
     """What a package of several sizes is called by.
 
     Each request runs in the smallest compiled size that holds it; its inputs are padded to that

@@ -18,6 +18,7 @@ from workbench.artifacts.machine.machine import release
 from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel
 from workbench.compiler.aot_files import serializability
 from workbench.compiler.aot_files.generated import kernels_asked_for, packed_binaries
+from workbench.compiler.aot_files.late_globals import with_setters
 from workbench.compiler.aot_files.payload import generated_programs, serialize
 from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.internals import torch_private as tp
@@ -73,7 +74,7 @@ def program_of(
             **plan.to_json(request),
             "imports": {name: place for name, (_, place) in functions.items()},
         },
-        specialized=tuple(plan.specialized_to_json(emptied)),
+        specialized=tuple(with_setters(plan.specialized_to_json(emptied), plan.inlined)),
         guards={"policy": request.guards, "dropped": list(plan.dropped)},
         built_for=built_for,
         not_packed=tuple(sorted(kernels_asked_for(programs) - packed)),

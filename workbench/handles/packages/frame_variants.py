@@ -21,6 +21,7 @@ from workbench.compiler.session.recording import is_recording
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import file_path
 from workbench.handles.programs.session import LiveSession
+from workbench.live_only import LiveOnly
 from workbench.report.session.record import Session
 
 ON_MISS = ("compile", "eager", "error")
@@ -68,7 +69,7 @@ def _check_calls(calls: Sequence[Call]) -> None:
             )
 
 
-class Variants:
+class Variants(LiveOnly):
     """What `wb.variants` recorded: a function in parts between its breaks, each with variants."""
 
     def __init__(self, fn: Callable[..., Any], recorded: Recorded, session: Session | None) -> None:
@@ -121,7 +122,7 @@ class Variants:
         return f"Variants({self.name}: {len(rows)} parts, {counted} variants)"
 
 
-class LoadedVariants:
+class LoadedVariants(LiveOnly):
     """A function whose compiled variants came from a file; it is called as the function is.
 
     `misses` counts the graphs that were compiled because no variant fitted (`on_miss="compile"`) or

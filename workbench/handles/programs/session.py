@@ -9,6 +9,7 @@ from typing import Any, Literal, Self, TypeVar
 from workbench.arguments import checked
 from workbench.compiler.session.recording import SessionRecorder
 from workbench.errors import UsageError
+from workbench.live_only import LiveOnly
 from workbench.report.record import Report
 from workbench.report.session.header import SessionHeader
 from workbench.report.session.record import Session, empty_tables
@@ -18,7 +19,7 @@ Item = TypeVar("Item")
 Capture = Literal["light", "full"]
 
 
-class LiveSession(Session):
+class LiveSession(LiveOnly, Session):
     """A session of this process; its tables and reports are those of the moment they are read."""
 
     def __init__(self, capture: Capture = "light", steps: Literal["optimizer"] | None = None):

@@ -1,0 +1,23 @@
+"""A process that has not asked yet loads what was compiled by one that had."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import fresh_process
+
+import workbench as wb
+from tests import late_samples as samples
+
+
+def test_what_is_set_when_first_asked_is_asked_for(tmp_path: Path) -> None:
+    for function in samples.ALL:
+        function(samples.X)
+        compiled = wb.aot_compile(function, (samples.X,), backend="eager", grad=False)
+        compiled.save(tmp_path / f"{function.__name__}.aot")
+    found = json.loads(fresh_process.run_fresh(tmp_path, "tests.late_samples", str(tmp_path)))
+    assert "FLAGS._ok (global of tests.late_samples): compiled with True, now False" in found.pop(
+        "changed"
+    )
+    assert found == {function.__name__: True for function in samples.ALL}

@@ -1,0 +1,97 @@
+"""What could not be loaded is refused when it is saved, by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import workbench as wb
+from workbench.compiler.aot_files.weights import NotStorable
+
+X = torch.ones(4)
+
+
+class Reduced(nn.Module):
+    """Pickled as a new one of its size, with other weights."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size, self.linear = size, nn.Linear(size, size)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.linear(x)
+        return y
+
+    def __reduce__(self) -> Any:
+        return Reduced, (self.size,)
+
+
+class InSlots(nn.Module):
+    """Whose slot is lost when it is pickled, as torch's own module does that."""
+
+    __slots__ = ("k",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.k = 2.0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.k
+
+
+class OnMeta(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.plan = torch.empty(4, device="meta")
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+
+def compiled(function: Any, *args: Any) -> Any:
+    return wb.aot_compile(function, args, backend="eager", grad=False)
+
+
+def test_functions_of_numpy_that_torch_writes_by_names_without_meaning(tmp_path: Path) -> None:
+    array = np.array([2.0])
+    code = compiled(lambda x: x * float(array[0]), X)
+    with pytest.raises(wb.ArtifactError, match=r"cannot be read back.*\n?.*aot_eager"):
+        code.save(tmp_path / "a.aot")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("module", "why"),
+    [
+        (Reduced(4), "Reduced pickled and read back has lost linear.weight"),
+        (InSlots(), r"it is another one.*getattr failed on source L\['self'\].k"),
+        (OnMeta(), "a tensor without data, on the meta device"),
+    ],
+)
+def test_a_module_that_its_own_pickling_changes(
+    module: nn.Module, why: str, tmp_path: Path
+) -> None:
+    code = compiled(module, X)
+    with pytest.raises(NotStorable, match=why):
+        code.save(tmp_path / "a.aot", weights="inside")
+    code.save(tmp_path / "a.aot", weights="later")
+    loaded = wb.load(tmp_path / "a.aot", module=module)
+    assert torch.equal(loaded(X), module(X))
+
+
+def test_an_argument_that_is_the_captured_tensor_itself(tmp_path: Path) -> None:
+    captured = torch.ones(4)
+    code = compiled(lambda x: x + captured, captured)
+    with pytest.raises(wb.ArtifactError, match=r"for x and captured, which it captured, being one"):
+        code.save(tmp_path / "a.aot")
+    outside = {"captured": captured}
+    code.save(tmp_path / "a.aot", external_data=outside)
+    loaded = wb.load(tmp_path / "a.aot", external_data=outside)
+    assert torch.equal(loaded(captured), captured + captured)
+    with pytest.raises(wb.ContractError, match="x and captured have to be one tensor"):
+        loaded(X)

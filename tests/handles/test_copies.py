@@ -1,0 +1,75 @@
+"""Handles copied and pickled: they work, or one sentence says what to do."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+
+X = torch.ones(4)
+
+
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+class Scale:
+    def __init__(self) -> None:
+        self.k = 2.0
+
+    def times(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.k
+
+
+class Model(torch.nn.Module):
+    def __init__(self, act: Callable[..., Any]) -> None:
+        super().__init__()
+        self.linear, self.act = torch.nn.Linear(4, 4), act
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.act(self.linear(x))
+
+
+def test_a_compiled_function_is_copied_as_a_function_is(tmp_path: Path) -> None:
+    compiled = wb.aot_compile(doubled, (X,), backend="eager", grad=False)
+    compiled.save(tmp_path / "a.aot")
+    for handle in (compiled, wb.load(tmp_path / "a.aot")):
+        assert copy.copy(handle) is handle
+        model = Model(handle)
+        with torch.no_grad():
+            assert torch.equal(copy.deepcopy(model)(X), model(X))
+        with pytest.raises(wb.WorkbenchError, match=r"doubled \(Compiled\) lives.*save"):
+            pickle.dumps(handle)
+
+
+def test_what_is_called_on_an_object_is_refused() -> None:
+    method = wb.aot_compile(Scale().times, (X,), backend="eager", grad=False)
+    for way in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(wb.WorkbenchError, match="lives in this process"):
+            way(method)
+
+
+def test_sessions_and_jobs_say_what_to_do() -> None:
+    with wb.session() as session:
+        torch.compile(doubled, backend="eager")(X)
+    job = wb.compile_async(doubled, (X,), backend="eager")
+    for way in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(wb.WorkbenchError, match=r"LiveSession.*\.save"):
+            way(session)
+        with pytest.raises(wb.WorkbenchError, match=r"Job.*result\(\)"):
+            way(job)
+    job.result()
+
+
+def test_an_explanation_is_its_own_copy_and_names_its_record() -> None:
+    found = wb.explain(doubled, (X,))
+    assert copy.deepcopy(found) is found
+    with pytest.raises(wb.WorkbenchError, match=r"Explanation.*\.report\.save"):
+        pickle.dumps(found)

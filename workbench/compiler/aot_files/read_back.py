@@ -1,0 +1,97 @@
+"""What is about to be written, read back: what a load would refuse is refused by name before."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from workbench.compiler.aot_files.deserialize import Libraries, deserialize
+from workbench.compiler.aot_files.payload import Serialized
+from workbench.compiler.contract.guard_sandbox import GuardSandbox
+from workbench.compiler.contract.plan import CallPlan
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import held_back
+from workbench.errors import ArtifactError, UsageError, WorkbenchError
+
+
+def require_readable(
+    serialized: Serialized,
+    aot_fn: Any,
+    contract_json: Mapping[str, Any],
+    specialized_json: Sequence[Any],
+    *,
+    receiver: tuple[Any, ...],
+    external_data: Mapping[str, Any],
+    example: GuardSandbox | None,
+) -> None:
+    """Read code, constants, names and guards back, and put the example call to those guards.
+
+    Nothing of the model runs and no library is started. `example` has the guards of this process:
+    where they do not accept the example call now, it is not put to the ones that were read.
+
+    Raises `ArtifactError` with what cannot be read back.
+    """
+    name = contract_json.get("name", "The compiled function")
+    scope = aot_fn.fn.__globals__
+    log = logging.getLogger(tp.TRACING.module)  # tells at length what is raised, too
+    with _explained(name), held_back(log, "Error while creating guard", "Created at"):
+        found = deserialize(
+            serialized.payload,
+            Libraries({}, None, packed=True, started=False),
+            aliases=serialized.aliases,
+            external_data=external_data,
+            f_globals={n: scope[n] for n in serialized.missing_names},
+        )
+    if example is None:
+        return
+    try:
+        if not example.check().ok:
+            return
+    except UsageError:  # inputs that cannot be made from a description
+        return
+    with _explained(name):
+        plan = CallPlan.from_json(
+            json.loads(json.dumps(contract_json)),
+            specialized_json,
+            receiver=receiver[0] if receiver else None,
+            f_globals=scope,
+            handed_over=tuple(external_data),
+        )
+        answer = GuardSandbox(found._artifacts, plan, example.example).check()
+    if not answer.ok:
+        raise ArtifactError(
+            f"{name} cannot be saved: read back from the file, its checks refuse the call that it "
+            f"was compiled with: {answer.failed or answer.guard}. {_CURE}"
+        )
+
+
+_CURE = (
+    "An object that is kept by identity or cannot be stored is left out of the file when it is "
+    "named: save(path, external_data={'name': object}), and handed back at load under that name."
+)
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    try:
+        yield
+    except WorkbenchError as error:
+        raise ArtifactError(f"{name} cannot be saved: no load would take it. {error}") from error
+    except Exception as error:  # unpickling raises whatever the stored objects raise
+        words = f"{type(error).__name__}: {error}".split("\n")[0]
+        raise ArtifactError(
+            f"{name} cannot be saved, because what is written cannot be read back: {words}. "
+            f"{_reason(error)}"
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    if "wrapped_" in str(error):
+        return (
+            "With backend='eager' torch writes the functions of numpy by names that it does not "
+            "have. Compile with backend='aot_eager' or 'inductor', or use torch's functions."
+        )
+    return _CURE
