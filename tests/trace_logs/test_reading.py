@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hashlib
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
+from workbench.command_line.main import main
 from workbench.report import STAGES, Report
 from workbench.views.document import document
 
@@ -260,3 +263,22 @@ def test_logs_of_a_folder_that_was_used_twice_keep_their_names(tmp_path: Path) -
     trace = wb.read_trace(tmp_path)
     assert list(trace.logs) == ["first", "second"]
     assert len(trace.kernels) == 6
+
+
+def test_an_export_that_raised_is_a_failed_outcome(tmp_path: Path) -> None:
+    """torch logs no error of an export, only the graph until then."""
+    graph = (
+        "\ndef forward(self, arg0_1):\n    # File: model.py:11 in forward, code: if n > 3:\n"
+        '    gt: "Sym(u0 > 3)" = item > 3;  item = gt = None\n'
+    )
+    meta = {"artifact": {"name": "make_fx_fail_partial", "encoding": "string"}}
+    written = {**meta, "has_payload": hashlib.md5(graph.encode()).hexdigest()}
+    lines = "".join(f"\t{line}\n" for line in graph.split("\n"))
+    log = tmp_path / "export.log"
+    head = "V1125 22:45:53.000000 1 torch/fx/proxy_tensor.py:2929] "
+    log.write_text(f"{head}{json.dumps(written)}\n{lines}")
+    found = wb.read_trace(log)
+    assert not found.outcome.ok
+    assert found.outcome.step == "compilation export"
+    assert "raised after model.py:11 in forward, code: if n > 3:" in str(found.outcome.error)
+    assert main(["report", str(log)]) == 1

@@ -86,6 +86,7 @@ class LogContent:
     guards: list[Piece] = field(default_factory=list)
     breaks: list[Piece] = field(default_factory=list)
     errors: list[Piece] = field(default_factory=list)
+    partial: list[Piece] = field(default_factory=list)
     recompiles: list[Piece] = field(default_factory=list)
     starts: dict[str, list[Any]] = field(default_factory=dict)
     metrics: list[tuple[str | None, dict[str, Any]]] = field(default_factory=list)
@@ -152,6 +153,7 @@ class _Sorter:
             "dynamo_cpp_guards_str": self._keeper(c.guards),
             "dynamo_graph_break_reason": self._keeper(c.breaks),
             "dynamo_error": self._keeper(c.errors),
+            "make_fx_fail_partial": self._keeper(c.partial),
             "recompile_reasons": self._keeper(c.recompiles),
         }
 

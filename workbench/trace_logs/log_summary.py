@@ -202,6 +202,18 @@ def _options(contents: Sequence[LogContent]) -> tuple[tuple[str, str], ...]:
     return tuple((name, "True") for name in _OPTIONS if config.get(name) is True)
 
 
+def _stopped(graph: str) -> str:
+    """Where a capture ended that raised, by the last lines of the graph until then.
+
+    torch logs no error of an export, only that graph.
+    """
+    lines = [line.strip() for line in graph.splitlines() if line.strip()]
+    place = next((line for line in reversed(lines) if line.startswith("# File: ")), "")
+    last = next((line for line in reversed(lines) if " = " in line), "its beginning")
+    after = f"{place.removeprefix('# File: ')}: " if place else ""
+    return f"the capture raised after {after}{last}; the log does not hold its error"
+
+
 def outcome(contents: Sequence[LogContent]) -> Outcome:
     """Failed when a compilation raised: which, in which function, and the error."""
     names = functions(contents)
@@ -216,6 +228,10 @@ def outcome(contents: Sequence[LogContent]) -> Outcome:
             steps.append(f"{where} ({function})" if function else where)
             reason = str(row.get("fail_reason") or piece.text().rstrip().rpartition("\n")[2])
             lines.append(f"{steps[-1]}: {row.get('fail_type', 'error')}: {places.shared(reason)}")
+        for piece in content.partial:
+            if piece.compile_id is None:  # within a compilation its error is told, or was caught
+                steps.append(f"{content.label} export".strip())
+                lines.append(f"{steps[-1]}: {places.shared(_stopped(piece.text()))}")
     if not steps:
         return Outcome()
     return Outcome(False, "compilation " + ", ".join(steps), "\n\n".join(lines))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import pickle
 import subprocess
 import sys
@@ -107,3 +108,12 @@ def test_looking_needs_no_torch(artifact: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "sha256: False\n"
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_log_of_tritonparse_is_named_as_such(is_packed: bool, tmp_path: Path) -> None:
+    lines = b'{"event_type": "compilation", "pid": 3, "stack": []}\n' * 300
+    path = tmp_path / "triton.ndjson"
+    path.write_bytes(gzip.compress(lines) if is_packed else lines)
+    with pytest.raises(ArtifactError, match="is a log of tritonparse"):
+        inspect(path)

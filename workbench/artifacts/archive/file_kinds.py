@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ TORCH_HEADER = b"PT2AOT\x01"
 _PICKLES = (b"\x80\x04\x95", b"\x80\x05\x95", b"\x80\x04", b"\x80\x05")
 _PAYLOAD_LIMIT = 4 << 30
 _COMPILED = "data/aotinductor/"
+_EVENT_TYPE = b'"event_type"'  # in the first bytes of each line of a log of tritonparse
 _GZIP, _SESSION = b"\x1f\x8b", b"session.json"  # how a .wbr begins, the first member of a .wbs
 _NAME_AT = 30  # of the first member of a zip
 FRAMES = "frames"  # what only the contract of a file of variants has
@@ -154,6 +156,12 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
 
 def _refuse_records(name: str, head: bytes) -> None:
     """Raise `ArtifactError` for what the workbench records: it is opened otherwise."""
+    if _EVENT_TYPE in _unpacked(head):
+        raise ArtifactError(
+            f"{name} is a log of tritonparse, the compilations and launches of Triton kernels: "
+            "tritonparse itself shows it. What torch.compile did beside it is in the log that "
+            "TORCH_TRACE writes: wb.read_trace."
+        )
     how = "wb.Report.load, a log with wb.read_trace" if head.startswith(_GZIP) else ""
     if head.startswith(b"PK") and head[_NAME_AT:].startswith(_SESSION):
         how = "wb.Session.load"
@@ -162,6 +170,16 @@ def _refuse_records(name: str, head: bytes) -> None:
             f"{name} is a record, not an artifact: open it with {how}, or look into it with "
             "`workbench report`."
         )
+
+
+def _unpacked(head: bytes) -> bytes:
+    """The first bytes of a file, of a compressed one those inside."""
+    if not head.startswith(_GZIP):
+        return head if head.startswith(b"{") else b""
+    try:
+        return zlib.decompressobj(wbits=31).decompress(head, 64)
+    except zlib.error:
+        return b""
 
 
 def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
