@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 import workbench as wb
 from tests.compiler.interpreter.programs import compiled_case, verified
+from tests.compiler.virtual_gpu.cases import add_kernel
 from workbench.compiler.interpreter.session import Interpreter
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 
@@ -129,3 +130,19 @@ def test_the_original_gets_the_random_numbers_of_the_program() -> None:
     assert found.ok
     assert found.reference.endswith("draws (the same seeds)")
     assert not wb.verify(compiled, (x,), reference=lambda x: draws(x) * 1.1).ok
+
+
+def test_kernels_of_the_user_that_write_in_place_are_run_for_the_original() -> None:
+    def twice(x: Tensor) -> Tensor:
+        y = x.view(16, 8).t().contiguous()
+        z = y.clone()
+        add_kernel[(1,)](y, y, y, y.numel(), BLOCK=128)
+        add_kernel[(1,)](z, y, z, z.numel(), BLOCK=128)
+        return y * z
+
+    compiled = wb.aot_compile(twice, (X,), target="h100", grad=False)
+    found = wb.verify(compiled, (X,), per_kernel=True)
+    assert found.ok, found.frame("kernels").to_string()
+    assert "twice" in found.reference
+    wrong = wb.verify(compiled, (X,), reference=lambda x: twice(x) + 1)
+    assert [row.leaf for row in wrong.rows if not row.ok] == ["output"]

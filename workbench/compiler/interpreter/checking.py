@@ -64,7 +64,6 @@ class Checker:
         self._in_double = in_double
         self._float64 = float64
         self._exact: Mapping[str, Any] | None = None
-        self._reference = _References(graph, values, drawing)
         self._tolerance = tolerance
         self._name = "backward" if graph.is_backward else "forward"
         self._left = Counter(
@@ -73,6 +72,7 @@ class Checker:
             for buffer in {write.buffer for write in group if not write.is_allocation}
         )
         self._all = Counter(self._left)
+        self._reference = _References(graph, values, drawing, self._times_left)
         self.rows: list[KernelComparison] = []
 
     def __call__(
@@ -92,6 +92,10 @@ class Checker:
             )
         if len(self.rows) == before:
             self.rows.append(self._unchecked(step, "", "it wrote to no buffer of the graph"))
+
+    def _times_left(self, name: str) -> tuple[int, int]:
+        """How often a buffer will be written to yet, and how often it has been."""
+        return self._left[name], self._all[name] - self._left[name]
 
     def _expected(self, name: str, *, is_first: bool) -> Callable[[], tuple[str, torch.Tensor]]:
         """What a buffer should hold now: in between only its own loops say it."""
@@ -147,8 +151,15 @@ class Checker:
 class _References:
     """What each buffer should hold in the end: a node's value, or what its loops compute."""
 
-    def __init__(self, graph: CapturedGraph, values: Mapping[str, Any], drawing: Drawing):
+    def __init__(
+        self,
+        graph: CapturedGraph,
+        values: Mapping[str, Any],
+        drawing: Drawing,
+        times_left: Callable[[str], tuple[int, int]],
+    ):
         self._graph = graph
+        self._times_left = times_left
         self._each = drawing.each
         self._values = values
         self._nodes = _final_nodes(graph)
@@ -173,15 +184,20 @@ class _References:
         return "loops", computed(name, body, layout, self._storage, self._each)
 
     def _storage(self, name: str) -> torch.Tensor:
-        """A buffer as it lies in memory."""
+        """A buffer as it lies in memory now, which may be before a later kernel writes to it."""
+        left, done = self._times_left(name)
+        if left and done:
+            return self._laid_out(name, self.by_loops(name, known=done == 1)[1])
         if name not in self._flat:
-            _, value = self.value(name)
-            here = replace(TensorLike.of(value), offset=0)
-            layout = here if name in self._inputs else self._graph.layouts.get(name)
-            if layout is None:
-                raise LoopsNotComputed(f"the layout of {name} is not known")
-            self._flat[name] = flattened(value, layout)
+            self._flat[name] = self._laid_out(name, self.value(name)[1])
         return self._flat[name]
+
+    def _laid_out(self, name: str, value: torch.Tensor) -> torch.Tensor:
+        here = replace(TensorLike.of(value), offset=0)
+        layout = here if name in self._inputs else self._graph.layouts.get(name)
+        if layout is None:
+            raise LoopsNotComputed(f"the layout of {name} is not known")
+        return flattened(value, layout)
 
 
 def failed(kernel: str, reason: str) -> KernelComparison:
