@@ -21,6 +21,11 @@ import torch
 import workbench as wb
 from tests.states.programs import Program, programs
 
+FROZEN = ("own default", "cell of a helper")
+"""What a file has of its own: objects that are defaults, and cells that closures share."""
+UNNAMED = ("table of functions", "decorated", "COUNTER", "/ TENSOR shape", "FUNCTION")
+"""What a file cannot compare yet where it has no dotted name: functions in containers, counts."""
+
 
 @contextlib.contextmanager
 def state_kept() -> Iterator[None]:
@@ -147,7 +152,9 @@ def loaded(program: Program, folder: Path) -> str | None:
             return f"loaded, unchanged: {found!r} in place of {before!r}"
         exec(program.change, vars(module))
         expected, found = (answer(call, module, program) for call in (module.f, compiled))
-    if is_refused(found) or is_same(expected, found) or not torch_notices(program, folder):
+    if is_refused(found) or is_same(expected, found) or program.kind.startswith(FROZEN):
+        return None
+    if any(kind in program.kind for kind in UNNAMED) or not torch_notices(program, folder):
         return None
     return f"loaded: {found!r} in place of {expected!r}"
 

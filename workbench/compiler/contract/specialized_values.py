@@ -35,6 +35,7 @@ _CHECKS = {
     "key": "{c} in {at}",
     "no key": "{c} not in {at}",
     "keys": "tuple({at}) == {c}",
+    "members": "{at} == {c}",
     "alive": "{at} is not None",
 }
 """What is asked of a place, as Python source."""
@@ -45,6 +46,7 @@ _SAID = {
     "no own": "compiled without an attribute {} of its own, it has one now",
     "key": "compiled with {} in it, it is gone",
     "no key": "compiled without {}, which is in it now",
+    "members": "compiled with {}, it has other members now",
     "keys": "compiled with the keys {}, it has others now",
     "alive": "compiled with an object that is gone",
 }
@@ -125,7 +127,10 @@ def specialize(
         return SpecializedValue(path, value, "equals", owner)
     if isinstance(value, torch.dtype | torch.device):
         return SpecializedValue(path, value, "equals", owner)
-    if owner is None and isinstance(value, _OBJECTS):
+    if type(value) is set and _is_literal(frozenset(value)):
+        return SpecializedValue(path, frozenset(value), "members", owner)
+    is_class = isinstance(value, type | types.BuiltinFunctionType)  # code is compared by itself
+    if isinstance(value, _OBJECTS) and (owner is None or (is_class and _importable(value))):
         return SpecializedValue(path, value, "is", owner, _importable(value))
     return None
 
