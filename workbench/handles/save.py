@@ -121,7 +121,7 @@ def _said(path: str | PathLike[str]) -> Iterator[None]:
     try:
         yield
     except NotStorable as error:
-        warnings.warn(f"{path} is written without weights. {error}", stacklevel=5)
+        warnings.warn(f"{path} is written without weights. {error}", stacklevel=6)
 
 
 def _needs_module(place: str, compiled: Compiled | CrossCompiled) -> str:

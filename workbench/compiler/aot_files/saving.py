@@ -50,7 +50,7 @@ _LEVELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """For each ISA as torch names it: what `-march` may use at most, the processor flags it needs."""
 
 
-def weights_word(weights: str | None, stacklevel: int = 4) -> str | None:
+def weights_word(weights: str | None, stacklevel: int = 5) -> str | None:
     """Where the weights go, in the words of packages; raises `UsageError` for another word.
 
     An `.aot` file always holds them beside the code: "beside" is "inside". Words of earlier
