@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import torch.utils._pytree as pytree
 from torch.export import Dim
 
 import workbench as wb
 from tests.compiler.packaging import samples
+from workbench.compiler.packaging.outputs import every_node_keyed
 
 
 @dataclass
@@ -102,3 +106,48 @@ def test_a_registered_data_class_and_an_output_of_transformers(tmp_path: Path) -
 def test_as_an_input_it_has_to_be_registered(tmp_path: Path) -> None:
     with pytest.raises(wb.CaptureError, match=r"torch\.export\.register_dataclass\(TheClass\)"):
         wb.package(lambda inner: inner.total + 1, (Inner(X),), path=tmp_path / "p.pt2")
+
+
+class Sample(OrderedDict[str, torch.Tensor]):
+    """An output as that of diffusers: registered with torch, without keys for its leaves."""
+
+
+def _flattened(sample: Sample) -> tuple[list[torch.Tensor], list[str]]:
+    return list(sample.values()), list(sample)
+
+
+def _made(values: Iterable[torch.Tensor], names: list[str]) -> Sample:
+    return Sample(zip(names, values, strict=True))
+
+
+@pytest.fixture
+def sample_known() -> Iterator[None]:
+    name = f"{__name__}.Sample"
+    pytree.register_pytree_node(Sample, _flattened, _made, serialized_type_name=name)
+    yield
+    pytree._deregister_pytree_node(Sample)
+
+
+class Sampling(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return Sample(sample=x["sample"] * 2) if isinstance(x, Sample) else Sample(sample=x + 1)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sample_known")
+def test_classes_registered_without_keys_are_packaged(tmp_path: Path) -> None:
+    for given in (X, Sample(sample=X)):
+        package = wb.package(Sampling().eval(), (given,), path=tmp_path / "p.pt2")
+        found, expected = package(given), Sampling()(given)
+        assert isinstance(found, Sample)
+        torch.testing.assert_close(found["sample"], expected["sample"])
+
+
+@pytest.mark.usefixtures("sample_known")
+def test_leaves_of_classes_without_keys_have_a_place_for_the_time_of_a_package() -> None:
+    with every_node_keyed():
+        (keys, leaf), *rest = pytree.tree_flatten_with_path((Sample(sample=X),))[0]
+    assert [str(key) for key in keys] == ["[0]", "['sample']"]
+    assert leaf is X
+    assert not rest
+    assert pytree.SUPPORTED_NODES[Sample].flatten_with_keys_fn is None

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch.export import Dim
 
 import workbench as wb
@@ -192,3 +193,100 @@ def test_values_from_outside_are_said_to_be_frozen(monkeypatch: pytest.MonkeyPat
         f"time.time() is frozen at capture: {place('clock, dice')}",
         f"random.random() is frozen at capture: {place('clock, dice')}",
     )
+
+
+WRITES: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "a row": (lambda t, a: t[0].copy_(a), (3,)),
+    "an assigned row": (lambda t, a: t.__setitem__(0, a), (3,)),
+    "several at once": (lambda t, a: torch._foreach_add_([t], [a]), (3, 3)),
+    "out=": (lambda t, a: torch.add(a, a, out=t), (3, 3)),
+    "a view of a view": (lambda t, a: t.chunk(3)[1].t()[0].fill_(2.0), (3,)),
+    "statistics": (lambda t, a: F.batch_norm(a, t[0], t[1], training=True), (5, 3)),
+    "other statistics": (lambda t, a: F.instance_norm(a, t[0], t[1]), (2, 3, 4)),
+    "by a tensor": (lambda t, a: t.index_put_((torch.tensor([1]),), a), (3,)),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_every_write_into_a_plain_attribute_has_the_same_cure(write: str) -> None:
+    change, shape = WRITES[write]
+
+    class Writes(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept = torch.ones(3, 3)
+
+        def forward(self, a: torch.Tensor) -> torch.Tensor:
+            change(self.kept, a)
+            return self.kept.sum()
+
+    words = refused(Writes().eval(), torch.randn(shape))
+    assert f"at {__file__}:" in words
+    assert "writes into it" in words
+    assert "Cure: keep the value in a tensor: self.register_buffer(" in words
+
+
+def test_writes_of_an_exported_program_are_refused_too() -> None:
+    class Writes(torch.nn.Module):
+        kept = torch.ones(3, 3)
+
+        def forward(self, a: torch.Tensor) -> torch.Tensor:
+            self.kept[0] = a
+            return self.kept.sum()
+
+    program = torch.export.export(Writes().eval(), (torch.randn(3),))
+    assert "Cure: keep the value in a tensor" in refused(program, torch.randn(3))
+
+
+def test_a_literal_with_the_values_of_an_attribute_may_be_written_into() -> None:
+    class Writes(torch.nn.Module):
+        kept = torch.tensor([1.0, 2.0])
+
+        def forward(self, a: torch.Tensor) -> torch.Tensor:
+            own = torch.tensor([1.0, 2.0])
+            own.add_(a)
+            return own + self.kept
+
+    assert exported(Writes().eval(), torch.randn(2)).program
+
+
+class Irreps(tuple[int, ...]):
+    """A tuple that does not say how long it is, as one of e3nn."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+
+class Steps(dict[str, int]):
+    def items(self) -> Any:
+        raise RuntimeError("not to be listed")
+
+
+@pytest.mark.parametrize("held", [Irreps((1, 2)), Steps(a=1)])
+def test_containers_that_do_not_say_what_they_hold(held: Any) -> None:
+    class Holds(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.held = held
+
+        def forward(self, a: torch.Tensor) -> torch.Tensor:
+            return a * 2
+
+    assert exported(Holds().eval(), torch.randn(2)).program
+
+
+def test_a_write_into_a_copy_of_a_plain_attribute_has_its_line_and_a_cure(tmp_path: Path) -> None:
+    class Writes(torch.nn.Module):
+        kept = torch.ones(3)
+
+        def forward(self, a: torch.Tensor) -> torch.Tensor:
+            own = self.kept.clone()
+            own[1] = a[0]
+            return own + a
+
+    with pytest.raises(wb.CaptureError) as caught:
+        wb.package(Writes().eval(), (torch.randn(3),), path=tmp_path / "p.pt2")
+    words = str(caught.value)
+    assert f"at {__file__}:" in words
+    assert "make it a buffer" in words
+    assert "INTERNAL ASSERT" not in words

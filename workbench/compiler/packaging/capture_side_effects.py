@@ -23,8 +23,8 @@ from workbench.compiler.packaging.python_state import (
     depends_on_state,
     holding,
     state_of,
-    tensors_in,
 )
+from workbench.compiler.packaging.written_constants import KEEP, check_written
 from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError
 
@@ -37,10 +37,6 @@ _TRAIN_CURE = "call model.eval() before packaging, and model.train() after it to
 _FROZEN = (
     "the line changes a Python value that the program reads: there is no Python in a package, so "
     "the value of the capture would be used for ever"
-)
-_KEEP = (
-    "keep the value in a tensor: self.register_buffer('name', torch.zeros(())) and "
-    "self.name.add_(1), which a package carries on; or take it as an input"
 )
 
 Export = Callable[[], Any]
@@ -148,9 +144,8 @@ def check_side_effects(
         is_read = is_read and depends_on_state(module, *inputs)
     if is_read:
         shown = [line or f"{name} (its line was not found)" for name, line in lines.items()]
-        raise CaptureError(refusal(title, shown, _FROZEN, _KEEP))
-    if written := [*_written(program, before)]:
-        raise CaptureError(refusal(title, written, _FROZEN, _KEEP))
+        raise CaptureError(refusal(title, shown, _FROZEN, KEEP))
+    check_written(title, program)
     outer = list(_outer_effects(module))
     lost = [
         f"{name} is not kept up by the package: {line or 'line unknown'}"
@@ -175,28 +170,6 @@ def _equal(a: Any, b: Any) -> bool:
     if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
         return type(a) is type(b)
     return a is b or compare_tensors("", a, b, 0.0, 0.0).ok
-
-
-def _written(program: Any, state: State) -> Iterator[str]:
-    """The lines that write in place into a tensor which is state, but no buffer."""
-    signature = program.graph_signature.inputs_to_lifted_tensor_constants
-    held = [leaf for _, value in state.values() for leaf in tensors_in(value)]
-    roots: dict[Any, Any] = {}
-    places = Places()
-    for node in program.graph.nodes:
-        if node.op == "placeholder" and node.name in signature:
-            tensor = program.constants[signature[node.name]]
-            if any(_equal(tensor, other) for other in held if other.shape == tensor.shape):
-                roots[node] = node
-        schema = getattr(node.target, "_schema", None)
-        if schema is None or not node.args or node.args[0] not in roots:
-            continue
-        if str(node.target).startswith("aten.lift_fresh_copy"):
-            roots[node] = node
-        elif schema.is_mutable:
-            frame = places.innermost(node.meta.get("stack_trace") or "")
-            where = "a tensor" if frame is None else f"{frame.file}:{frame.line}"
-            yield f"{where} ({node.target} writes into it)"
 
 
 def _line(module: torch.nn.Module, slot: Slot) -> str | None:

@@ -52,6 +52,14 @@ _NUMBER = (
     "wb.package({'relu': ..., 'sigmoid': ...}, ...); to make a size, tell torch its range with "
     "torch._check(n <= most) after n = x.item()",
 )
+_UNFUNCTIONAL = ("mutating a non-functional tensor", "to have an entirely functional graph")
+_ORIGINAL = re.compile(r'File "([^"]+)", line (\d+), in ')
+_OF_CONSTANT = (
+    "the line writes in place into a copy of a tensor that is no buffer of the model, which "
+    "AOTInductor cannot compile",
+    "make it a buffer, self.register_buffer('name', tensor), and copy that; or compute a new "
+    "tensor in place of the write, such as x = x * 3",
+)
 
 
 def explain_export(error: Exception, title: str, guarded: Sequence[str] = ()) -> WorkbenchError:
@@ -83,6 +91,11 @@ def explain_export(error: Exception, title: str, guarded: Sequence[str] = ()) ->
 
 def explain_compile(error: Exception, title: str) -> CaptureError:
     """The error for whatever AOTInductor raised on a program that was captured."""
+    if any(text in str(error) for text in _UNFUNCTIONAL):
+        found = _ORIGINAL.findall(str(error))
+        return CaptureError(
+            refusal(title, [f"{file}:{line}" for file, line in found[-1:]], *_OF_CONSTANT)
+        )
     cause = error.__cause__ or error
     words = f"{type(cause).__name__}: {_first_lines(str(error) or repr(error), most=6)}"
     return CaptureError(

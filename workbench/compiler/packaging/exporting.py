@@ -33,6 +33,7 @@ from workbench.compiler.packaging.outputs import DataClasses
 from workbench.compiler.packaging.outside_values import frozen_reads
 from workbench.compiler.packaging.python_state import state_kept
 from workbench.compiler.packaging.request import ModelRequest
+from workbench.compiler.packaging.written_constants import check_written
 from workbench.compiler.sources.sources import Places
 from workbench.errors import UsageError, WorkbenchError
 
@@ -127,6 +128,7 @@ def export(found: Exportable) -> Exported:
     module, title = found.module, found.title
     if isinstance(found.request.model, ExportedProgram):
         check_program_mode(title, found.request.model)
+        check_written(title, found.request.model)
         return Exported(found.request.model, any_size=False, notes=(programs.EXPORTED,))
     with watched_state(module) as states, frozen_reads(module) as frozen:
         program, any_size = _for_every_size(found)

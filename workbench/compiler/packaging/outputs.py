@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +13,7 @@ import torch
 
 from workbench.compiler.internals import torch_private as tp
 
+_Keyed = Callable[[Any], tuple[Any, Any]]
 _Place = tuple[int, ...]  # which child of which child
 
 
@@ -83,3 +84,37 @@ def _is_unknown(value: Any) -> bool:
         return False
     known = type(value) in tp.TREE_NODES.get()
     return not known and all(one.init for one in dataclasses.fields(value))
+
+
+@contextmanager
+def every_node_keyed() -> Iterator[None]:
+    """Classes that were registered without `flatten_with_keys_fn` have one inside of the `with`.
+
+    torch asks for the place of every leaf while it exports, and raises where a class has none, as
+    those of diffusers do.
+    """
+    nodes = tp.TREE_NODES.get()
+    lacking = {kind: node for kind, node in nodes.items() if node.flatten_with_keys_fn is None}
+    ours = {
+        kind: node._replace(flatten_with_keys_fn=_keyed(node.flatten_fn))
+        for kind, node in lacking.items()
+    }
+    nodes.update(ours)
+    try:
+        yield
+    finally:
+        nodes.update({kind: lacking[kind] for kind in ours if nodes.get(kind) is ours[kind]})
+
+
+def _keyed(flatten: Callable[[Any], tuple[Any, Any]]) -> _Keyed:
+    def flatten_with_keys(value: Any) -> tuple[Any, Any]:
+        children, context = flatten(value)
+        children, nodes = list(children), tp.TREE_NODES.get()
+        names = list(context) if isinstance(context, list | tuple) else []
+        is_named = all(isinstance(name, str) for name in names)
+        if is_named and len({*names}) == len(names) == len(children):
+            named = dict(zip(names, children, strict=True))
+            return nodes[dict].flatten_with_keys_fn(named)[0], context
+        return nodes[list].flatten_with_keys_fn(children)[0], context
+
+    return flatten_with_keys

@@ -97,16 +97,29 @@ def _inside(value: Any, name: str, seen: set[int]) -> Iterator[Slot]:
     """The attributes of plain objects, also of those in containers."""
     if id(value) in seen or len(seen) > _SLOTS:
         return
-    if isinstance(value, _CONTAINERS) and 0 < len(value) < _MOST:
+    if isinstance(value, _CONTAINERS) and 0 < _length(value) < _MOST:
         seen.add(id(value))
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, item in list(items):
+        for key, item in _items(value):
             yield from _inside(item, f"{name}[{key!r}]", seen)
     elif _is_plain_object(value):
         seen.add(id(value))
         for key, part in list(vars(value).items()):
             yield Slot(f"{name}.{key}", vars(value), key)
             yield from _inside(part, f"{name}.{key}", seen)
+
+
+def _length(value: Any) -> int:
+    """The length of a container as its base has it: a class of its own may refuse to say."""
+    base = next(kind for kind in _CONTAINERS if isinstance(value, kind))
+    return base.__len__(value)
+
+
+def _items(value: Any) -> list[tuple[Any, Any]]:
+    """The parts of a container by key or number, as its base has them."""
+    if isinstance(value, dict):
+        return list(dict.items(value))
+    base = next(kind for kind in _CONTAINERS if isinstance(value, kind))
+    return list(enumerate(base.__iter__(value)))
 
 
 def _is_plain_object(value: Any) -> bool:
@@ -170,15 +183,6 @@ def _copied(value: Any) -> Any:
     return value
 
 
-def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors of a value, also those in containers."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif type(value) in _CONTAINERS:
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from tensors_in(part)
-
-
 def changed(before: State, after: State) -> dict[tuple[int, str], Slot]:
     """The slots whose value is another one than before."""
     slots = {key: row[0] for key, row in (*before.items(), *after.items())}
@@ -198,10 +202,14 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, _PLAIN):
         return bool(a == b)
     if isinstance(a, dict):
-        return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
+        others = dict(_items(b))
+        return dict.keys(a) == others.keys() and all(
+            _same(value, others[key]) for key, value in _items(a)
+        )
     if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return len(a) == len(b) if isinstance(a, set) else True
+        pairs = zip(_items(a), _items(b), strict=False)
+        return _length(a) == _length(b) and all(_same(one[1], two[1]) for one, two in pairs)
+    return _length(a) == _length(b) if isinstance(a, set) else True
 
 
 def put_back(before: State, slots: Mapping[tuple[int, str], Slot]) -> None:

@@ -41,6 +41,7 @@ from workbench.compiler.packaging.contracts import (
 from workbench.compiler.packaging.diagnosis import explain_compile
 from workbench.compiler.packaging.exporting import Exportable, Exported, export, exportable
 from workbench.compiler.packaging.operators import custom_operators
+from workbench.compiler.packaging.outputs import every_node_keyed
 from workbench.compiler.packaging.processors import build_of
 from workbench.compiler.packaging.records import (
     operator_notes,
@@ -254,7 +255,8 @@ def write_package(
     """
     target = checked_path(path)
     with temporary_folder() as folder:
-        packed = [pack(one, folder / one.name, progress, build) for one in requests]
+        with every_node_keyed():
+            packed = [pack(one, folder / one.name, progress, build) for one in requests]
         members: dict[str, Content] = dict(FIXED)
         for part in packed:
             members.update(part.members)
