@@ -235,10 +235,12 @@ class Compiled(OtherTargets):
 
         These are globals, what was inlined, what torch's guards look at, and states of torch, such
         as the grad mode, where they are others now. What changed is also refused by every call.
+        Of a loaded file "frozen at capture: …" is what it goes on with and cannot compare.
         """
         specialized = self._plan.specialized
         inlined = self._plan.inlined
         verdicts = {} if self._plan.live is None else self._plan.live.verdicts()
+        verdicts |= {name: f"frozen at capture: {value}" for name, value in self._plan.frozen()}
         verdicts |= {one.name: "ok" for one in inlined.parts}
         verdicts |= {name: f"changed: {how}" for name, how in inlined.changed()}
         verdicts |= {value.name: "ok" for value in specialized.values if value.owner is not None}

@@ -53,6 +53,7 @@ def load_compiled(
         receiver=receiver,
         f_globals=f_globals,
         handed_over=tuple(external_data or ()),
+        dropped=loaded.manifest.guards.get("dropped", ()),
     )
     ask(plan.specialized)
     original = receiver if plan.kind == "module" else None

@@ -122,7 +122,10 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """One guard, kept in the artifact or dropped with the reason."""
+    """One guard, kept in the artifact or dropped with the reason.
+
+    `frozen` is the value that a file goes on with, where it compares nothing in place of the guard.
+    """
 
     id: str
     kept: bool
@@ -133,6 +136,7 @@ class Guard:
     is_global: bool = False
     file: str | None = None
     line: int | None = None
+    frozen: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

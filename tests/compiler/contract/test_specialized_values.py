@@ -73,9 +73,21 @@ def test_a_length() -> None:
     assert values.mismatches({}) == ["STEPS (global of owner): compiled with length 2, now 3"]
 
 
-@pytest.mark.parametrize("value", [[1], {"a": 1}, torch.ones(1), object(), types, [float]])
+@pytest.mark.parametrize("value", [[1], {"a": 1}, torch.ones(1), object(), [float]])
 def test_what_is_no_constant_is_not_baked(value: Any) -> None:
     assert specialize(Path("v"), value, "owner") is None
+
+
+def test_a_module_is_known_by_its_name_as_a_global_alone() -> None:
+    value = specialize(Path("v"), types, "owner")
+    assert value is not None
+    (read,) = from_json([value.to_json()])
+    assert read.value is types
+    assert not read.holds(torch)
+    assert specialize(Path("v"), types, None) is None
+    copied = specialize(Path("v"), type(types)("types"), "owner")  # another one of that name
+    assert copied is not None
+    assert not copied.known
 
 
 def test_a_local_function_is_known_in_this_process_only() -> None:

@@ -22,6 +22,10 @@ _BREAK: Mapping[str, Callable[[Any], Any]] = {
     "explanation": lambda text: _QUOTED.sub(HIDDEN, text),
 }
 _SIZES = {"shape": lambda text: text if not text or text.startswith("[") else HIDDEN}
+_GUARD: Mapping[str, Callable[[Any], Any]] = {
+    "code": lambda _: (),
+    "frozen": lambda text: text and HIDDEN,
+}
 _NOTE = {"note": lambda text: text and HIDDEN}
 _DROPPED: Mapping[str, tuple[str, str, Mapping[str, Callable[[Any], Any]]]] = {
     "sources": ("the text of {}", "function", _NO_TEXT),
@@ -32,7 +36,7 @@ _DROPPED: Mapping[str, tuple[str, str, Mapping[str, Callable[[Any], Any]]]] = {
     "assembly": ("{} of compiled kernels", "text", _NO_TEXT),
     "autotune": ("the code among {} of the autotuner", "choice", _NO_TEXT),
     "breaks": ("the line and the context of {}", "graph break", _BREAK),
-    "guards": ("the compared values of {}", "guard", {"code": lambda _: ()}),
+    "guards": ("the compared values of {}", "guard", _GUARD),
     "recompiles": ("the reasons of {}", "recompilation", {"reason": lambda _: HIDDEN}),
     "contract": ("constants among {} of the file", "input", _SIZES),
     "roundtrip": ("notes on {} of the round trip", "way", _NOTE),

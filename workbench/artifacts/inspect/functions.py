@@ -180,15 +180,22 @@ def _guards(name: str, manifest: Manifest, told: Facts) -> Iterator[GuardFacts]:
     listed = manifest.guards.get("dropped")
     rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
     dropped = {
-        (str(r.get("kind", "")), str(r.get("name", ""))): str(r.get("why", "")) for r in rows
+        (str(r.get("kind", "")), str(r.get("name", ""))): (
+            str(r.get("why", "")),
+            str(r.get("frozen") or ""),
+        )
+        for r in rows
     }
     for guard in told.guards:
-        why = dropped.get((guard.kind, guard.name))
-        yield guard if why is None else replace(guard, kept=False, why=why)
+        found = dropped.get((guard.kind, guard.name))
+        if found is None:
+            yield guard
+        else:
+            yield replace(guard, kept=False, why=found[0], frozen=found[1])
     known = {(guard.kind, guard.name) for guard in told.guards}
-    for (kind, place), why in dropped.items():
+    for (kind, place), (why, frozen) in dropped.items():
         if (kind, place) not in known:
-            yield GuardFacts(name, kind, place, False, why)
+            yield GuardFacts(name, kind, place, False, why, frozen)
 
 
 def _baked(name: str, manifest: Manifest) -> Iterator[GuardFacts]:

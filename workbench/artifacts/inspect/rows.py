@@ -90,13 +90,17 @@ class ConstantFacts:
 
 @dataclass(frozen=True)
 class GuardFacts:
-    """One assumption, checked by the file when it is called (`kept`) or left out with a reason."""
+    """One assumption, checked by the file when it is called (`kept`) or left out with a reason.
+
+    `frozen` is the value that the file goes on with where it compares nothing instead.
+    """
 
     model: str
     kind: str
     name: str
     kept: bool
     why: str = ""
+    frozen: str = ""
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,8 @@ def summary(report: ArtifactReport) -> str:
     if report.guards:
         kept = sum(row.kept for row in report.guards)
         lines.append(_line("guards", f"{kept} kept, {len(report.guards) - kept} dropped"))
+    frozen = {f"{row.name}: {row.frozen}": None for row in report.guards if row.frozen}
+    lines += _listed("frozen", [*frozen], "guards")
     # of what is imported its place: its name in the file is torch's own and long
     places = {"module", "import"}
     outside = (
@@ -60,11 +62,11 @@ def _line(name: str, words: str) -> str:
     return f"  {name:<9} {words}"
 
 
-def _listed(name: str, words: Sequence[str]) -> Iterator[str]:
+def _listed(name: str, words: Sequence[str], table: str = "") -> Iterator[str]:
     for number, text in enumerate(words[:_SHOWN]):
         yield _line("" if number else name, text)
     if len(words) > _SHOWN:
-        yield _line("", f"… and {len(words) - _SHOWN} more: .frame({name!r})")
+        yield _line("", f"… and {len(words) - _SHOWN} more: .frame({(table or name)!r})")
 
 
 def _models(report: ArtifactReport) -> Iterator[str]:

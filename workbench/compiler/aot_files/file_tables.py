@@ -144,10 +144,17 @@ def _artifact(manifest: Manifest) -> _Described:
         *([ArtifactFact("Weights", weights)] if weights else []),
         *([ArtifactFact("Built for", manifest.built_for.title)] if manifest.built_for else []),
         ArtifactFact("Guards left out", str(dropped)),
+        *_listed("Frozen at capture", _frozen(manifest)),
         *_listed("Handed over at load", (*manifest.external_data, *manifest.missing_names)),
     )
     contract = Contract.from_json(manifest.contract["inputs"])
     return _Described(facts, tuple(_members(manifest)), tuple(_inputs(contract)))
+
+
+def _frozen(manifest: Manifest) -> list[str]:
+    """The places that the file goes on with as they were, each with its value."""
+    rows = (row for row in manifest.guards.get("dropped", ()) if row.get("frozen"))
+    return [*dict.fromkeys(f"{row.get('place')} ({row['frozen']})" for row in rows)]
 
 
 def _package(manifest: PackageManifest) -> _Described:

@@ -62,13 +62,15 @@ class Decisions:
     """What happened to each guard of one compilation, filled while the guards are built.
 
     `reasons` say why a file does not keep a guard; `live` are those that torch checks in this
-    process all the same. `codes` are those of every function that was traced. `apart` is torch's
+    process all the same. `replaced` are the places of those for which a file compares a value, or
+    asks a state of torch. `codes` are those of every function that was traced. `apart` is torch's
     tree of the live guards on what is no input, `is_apart` says whether it has all of them.
     """
 
     entries: list[Any] = field(default_factory=list)
     reasons: list[str | None] = field(default_factory=list)
     specialized: dict[tuple[str | None, Path, str], SpecializedValue] = field(default_factory=dict)
+    replaced: set[int] = field(default_factory=set)
     codes: list[types.CodeType] = field(default_factory=list)
     live: list[bool] = field(default_factory=list)
     apart: Any = None
@@ -134,6 +136,7 @@ def guard_filter(
     def decide(entries: Sequence[Any]) -> list[bool]:
         decisions.entries[:] = entries
         decisions.specialized.clear()
+        decisions.replaced.clear()
         forget_passing_values([entry.orig_guard for entry in entries])
         # the compiled code reads at run time those globals that lead to a tensor
         tensors = (e for e in entries if e.is_global and e.guard_type == "TENSOR_MATCH")
@@ -147,9 +150,11 @@ def guard_filter(
             not (i in by_code or entry.guard_type in _OURS or reason == _NO_BACKWARD)
             for i, (entry, reason) in enumerate(zip(entries, decisions.reasons, strict=True))
         ]
-        for entry, reason in zip(entries, decisions.reasons, strict=True):
-            if reason is not None:
-                _stand_in(entry, function, decisions)
+        for i, (entry, reason) in enumerate(zip(entries, decisions.reasons, strict=True)):
+            if reason is not None and (
+                entry.guard_type in _REPLACED or _stand_in(entry, function, decisions)
+            ):
+                decisions.replaced.add(i)
         if policy == "strict":
             _refuse(entries, decisions)
         elif callable(policy):
@@ -230,18 +235,18 @@ def _is_of_parametrization(entry: Any) -> bool:
     return isinstance(entry.value, str) and entry.name.endswith(_OWN_NAME.format(entry.value))
 
 
-def _stand_in(entry: Any, function: types.FunctionType, decisions: Decisions) -> None:
-    """Bake the value of a dropped guard when it is a constant."""
+def _stand_in(entry: Any, function: types.FunctionType, decisions: Decisions) -> bool:
+    """Bake the value of a dropped guard when it is a constant; whether a file compares it."""
     place = parse_state(entry.orig_guard.name)
     if place is None or not entry.has_value:
-        return
+        return False
     scope, path = place
     kinds = {entry.guard_type, *entry.derived_guard_types}
     owner: str | None = None
     if scope == "G":
         located = _owner(path, function)
         if located is None:
-            return
+            return False
         owner, path = located
     if entry.guard_type == "DUPLICATE_INPUT":
         specialized = _same_object(entry, path, owner, function)
@@ -251,16 +256,17 @@ def _stand_in(entry: Any, function: types.FunctionType, decisions: Decisions) ->
         specialized = specialize(path, entry.value, owner, length=True)
         if owner is not None and entry.guard_type == "DICT_KEYS_MATCH" and _is_users(owner):
             specialized = observe(path, entry.value, owner, entry.guard_type, None) or specialized
-    elif kinds & {*_CONSTANTS, *_IDENTITIES}:
+    elif kinds & {*_CONSTANTS, *_IDENTITIES, "MODULE_MATCH"}:
         specialized = specialize(path, entry.value, owner)
     elif owner is not None and _is_users(owner):
         asked = getattr(entry.orig_guard.create_fn, "keywords", {})
         asked = asked.get("attr", asked.get("key"))
         specialized = observe(path, entry.value, owner, entry.guard_type, asked)
     else:
-        return
+        return False
     if specialized is not None:
         decisions.specialized[(owner, path, specialized.check)] = specialized
+    return specialized is not None and specialized.known
 
 
 def _owner(path: Path, function: types.FunctionType) -> tuple[str, Path] | None:
@@ -313,15 +319,6 @@ def _refuse(entries: Sequence[Any], decisions: Decisions) -> None:
             + "\n".join(lost)
             + "\nCompile with guards='portable', which reports them, or remove what they depend on."
         )
-
-
-def dropped_rows(decisions: Decisions) -> list[Mapping[str, str]]:
-    """Every dropped guard with its reason, for the manifest."""
-    return [
-        {"name": entry.name, "kind": entry.guard_type, "why": reason}
-        for entry, reason in zip(decisions.entries, decisions.reasons, strict=True)
-        if reason is not None
-    ]
 
 
 # a check in one C++ call for plain signatures, which accepts only what torch's guards accept

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
+import os
 import re
+import reprlib
+import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
@@ -161,3 +165,51 @@ def shown(place: str) -> str:
     """`self.inner` for `L['self']._modules['inner']`."""
     text = _BUILTIN.sub(r"\1", _GLOBAL.sub(r"\1", _ARGUMENT.sub(r"\1", place)))
     return _OF_CLASS.sub(r"\1.\2", _MODULE.sub(r".\1", text))
+
+
+def value_text(value: Any, place: str = "") -> str:
+    """What a value is, shortly, without running code of its class; none of the environment's."""
+    if _is_environment(value, place):
+        return "of the environment, not written here"
+    if isinstance(value, types.ModuleType):
+        return f"module {value.__name__}"
+    if isinstance(value, torch.Tensor):
+        return f"a tensor, {str(value.dtype).removeprefix('torch.')}{[*value.shape]}"
+    if isinstance(value, type):
+        return f"class {value.__module__}.{value.__qualname__}"
+    if inspect.isroutine(value):
+        name = getattr(value, "__qualname__", type(value).__qualname__)
+        return f"function {getattr(value, '__module__', None) or 'builtins'}.{name}"
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__qualname__}.{value.name}"
+    if _is_plain(value):
+        return _BOUNDED.repr(value)
+    if type(value) in (list, tuple, dict, set, frozenset):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"an object of {type(value).__module__}.{type(value).__qualname__}"
+
+
+_BOUNDED = reprlib.Repr()
+_BOUNDED.maxstring = _BOUNDED.maxother = _LONGEST
+_SCALARS = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is dict:
+        return all(type(key) in _SCALARS and _is_plain(part) for key, part in value.items())
+    if type(value) in (list, tuple, set, frozenset):
+        return all(type(part) in _SCALARS for part in value)
+    return type(value) in _SCALARS
+
+
+def _is_environment(value: Any, place: str) -> bool:
+    """Whether it is a variable of the environment, also one that a global was given."""
+    if "environ" in place:
+        return not inspect.isroutine(value)
+    parts = value if type(value) in (list, tuple, set, frozenset) else [value]
+    parts = value.values() if type(value) is dict else parts
+    known = set(os.environ.values())
+    return any(
+        type(part) in (str, bytes) and len(part) > 3 and os.fsdecode(part) in known
+        for part in parts
+    )

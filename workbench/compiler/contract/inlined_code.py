@@ -74,6 +74,13 @@ class Inlined:
             yield ".__defaults__", positional
             yield from ((f".__kwdefaults__[{n!r}]", value) for n, value in (named or {}).items())
 
+    def is_written(self) -> bool:
+        """Whether a file has it: another process finds it by name, and can tell what it was."""
+        if self.place is None or self.place.startswith("__main__:"):
+            return False
+        is_named = self.kind == OBJECT and importable_name(self.expected) is not None
+        return self.kind == CODE or is_named
+
     def has_its_code(self) -> bool:
         """Whether it is a function with the code that was compiled in."""
         return self.kind == CODE and digest(self.found().__code__) == digest(self.expected)
@@ -183,11 +190,11 @@ class InlinedCode:
         files: dict[str, str | None] = {}
         rows: list[dict[str, str | None]] = []
         for one in self.parts:
-            if one.place is None or one.place.startswith("__main__:"):
+            if not one.is_written():
                 continue
-            if one.kind == OBJECT and (name := importable_name(one.expected)) is not None:
-                rows.append({"name": one.place, "object": name})
-            elif one.kind == CODE:
+            if one.kind == OBJECT:
+                rows.append({"name": one.place, "object": importable_name(one.expected)})
+            else:
                 code = one.expected
                 if code.co_filename not in files:
                     files[code.co_filename] = file_hash(code.co_filename)

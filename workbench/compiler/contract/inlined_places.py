@@ -141,6 +141,24 @@ def compared_by_code(entries: Sequence[Any], function: types.FunctionType) -> se
     return found
 
 
+def compared_in_files(
+    dropped: Sequence[Any], function: types.FunctionType, code: InlinedCode
+) -> set[int]:
+    """The places in `dropped` of guards on what a file compares by its code or its name."""
+    written = [one for one in code.parts if one.is_written()]
+    places = {(id(one.holder), one.lookup) for one in written}
+    expected = {id(one.expected) for one in written}
+    modules, cells = _modules(dropped), _cells(function)
+    found = set()
+    for i, entry in enumerate(dropped):
+        place = parse(entry.name) if entry.guard_type in _IDENTITIES else None
+        spot = None if place is None else _spot(entry, place, function, modules, cells)
+        known = getattr(entry.value, "__code__", entry.value)
+        if id(known) in expected if spot is None else (id(spot.holder), spot.lookup) in places:
+            found.add(i)
+    return found
+
+
 def _modules(entries: Sequence[Any]) -> dict[str, Any]:
     return {e.name: e.value for e in entries if isinstance(e.value, types.ModuleType)}
 

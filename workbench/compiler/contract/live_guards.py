@@ -1,15 +1,22 @@
-"""What the guards of torch need besides their own tree, in the process that compiled."""
+"""What the guards of torch need besides their own tree here, and what of them no file holds."""
 
 from __future__ import annotations
 
+import os
 import types
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
+from workbench.compiler.contract.contract import CONSTANTS
 from workbench.compiler.contract.guard_policy import Decisions
-from workbench.compiler.contract.guard_words import found_at, in_words, shown
+from workbench.compiler.contract.guard_words import found_at, in_words, shown, value_text
+from workbench.compiler.contract.inlined_code import InlinedCode
+from workbench.compiler.contract.inlined_places import compared_in_files
+from workbench.compiler.contract.paths import parse_state
 
 Check = Callable[[Mapping[str, Any]], bool]
 
@@ -120,3 +127,46 @@ def _watched(value: Any, name: str, gone: list[str]) -> Any:
         return weakref.ref(value, lambda _reference: gone.append(name))
     except TypeError:
         return value
+
+
+def dropped_rows(
+    decisions: Decisions,
+    function: types.FunctionType,
+    code: InlinedCode,
+    arguments: Collection[str],
+) -> Iterator[Mapping[str, str]]:
+    """Every guard that no file holds, with the reason and, if nothing replaces it, its value.
+
+    That value is `frozen`: a file goes on with it, whatever the place holds then. What a file
+    compares by itself, what its contract says of the `arguments`, and what is torch's or Python's
+    own, of which it names the release, is not.
+    """
+    by_code = {
+        id(decisions.dropped[i]) for i in compared_in_files(decisions.dropped, function, code)
+    }
+    for i, (entry, reason) in enumerate(zip(decisions.entries, decisions.reasons, strict=True)):
+        if reason is None:
+            continue
+        row = {"name": entry.name, "kind": entry.guard_type, "why": reason}
+        is_compared = i in decisions.replaced or id(entry) in by_code
+        if not is_compared and entry.name and not _is_known(entry, arguments):
+            value = value_text(entry.value, entry.name) if entry.has_value else "unknown"
+            row |= {"frozen": value, "place": shown(entry.name)}
+        yield row
+
+
+def _is_known(entry: Any, arguments: Collection[str]) -> bool:
+    """Whether the contract has it, or the release of torch or of Python says what it is."""
+    place, value = parse_state(entry.orig_guard.name), entry.value
+    if place is not None and place[0] == "L" and place[1].root in arguments:
+        return isinstance(value, (*CONSTANTS, torch.Tensor))
+    if value is os.environ or entry.name.endswith(_VARIABLES):
+        return True
+    module = value.__name__ if isinstance(value, types.ModuleType) else None
+    if isinstance(value, _HELD):
+        module = module or getattr(value, "__module__", None)
+    return str(module).partition(".")[0] in _RELEASED
+
+
+_VARIABLES = ".environ._data"  # where os.environ has them: each that was read has its own guard
+_RELEASED = ("torch", "builtins", "_operator")

@@ -120,6 +120,12 @@ class CallPlan:
             + "\nPass inputs that fit, or compile again for these."
         )
 
+    def frozen(self) -> Iterator[tuple[str, str]]:
+        """Of a loaded file what it goes on with, whatever there is now: its place and its value."""
+        if self.live is None:
+            found = (row for row in self.dropped if row.get("frozen"))
+            yield from ((str(row.get("place")), str(row["frozen"])) for row in found)
+
     def unreachable(self) -> Iterator[str]:
         """The specialized globals that cannot be compared in this process."""
         reachable = set(map(id, self.specialized.reachable))
@@ -172,6 +178,7 @@ class CallPlan:
         receiver: Any | None,
         f_globals: Mapping[str, Any] | None,
         handed_over: Collection[str] = (),
+        dropped: Sequence[Any] = (),
     ) -> CallPlan:
         """Rebuild a plan in this process; raises `ArtifactError` when the receiver is not given.
 
@@ -203,6 +210,7 @@ class CallPlan:
             reference=data["reference"],
             guarded=frozenset(data["guarded"]),
             plain=data["plain"],
+            dropped=tuple(row for row in dropped if isinstance(row, dict)),
             memory=SharedMemory.from_json(data["memory"]) if data.get("memory") else None,
             inlined=InlinedCode.from_json(data.get("code", ()), [*called(receiver, None)]),
         )

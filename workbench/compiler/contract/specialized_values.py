@@ -129,6 +129,10 @@ def specialize(
         return SpecializedValue(path, value, "equals", owner)
     if type(value) is set and _is_literal(frozenset(value)):
         return SpecializedValue(path, frozenset(value), "members", owner)
+    is_own = owner is not None and not path.root.startswith("__")  # torch's names for what it reads
+    if isinstance(value, types.ModuleType) and is_own:
+        known = sys.modules.get(value.__name__) is value
+        return SpecializedValue(path, value, "is", owner, known)
     is_class = isinstance(value, type | types.BuiltinFunctionType)  # code is compared by itself
     if isinstance(value, _OBJECTS) and (owner is None or (is_class and _importable(value))):
         return SpecializedValue(path, value, "is", owner, _importable(value))
@@ -234,6 +238,8 @@ def _encode(value: Any) -> dict[str, Any]:
         return {"dtype": str(value).removeprefix("torch.")}
     if isinstance(value, torch.device):
         return {"device": str(value)}
+    if isinstance(value, types.ModuleType):
+        return {"object": value.__name__}
     if isinstance(value, enum.Enum | types.FunctionType | types.BuiltinFunctionType | type):
         return {"object": _object_name(value)}
     if isinstance(value, float):
@@ -367,4 +373,6 @@ class SpecializedValues:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, types.ModuleType):
+        return f"module {value.__name__}"
     return _object_name(value) or repr(value) if isinstance(value, _OBJECTS) else repr(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.compiler.sources.sources import Places
@@ -26,6 +26,19 @@ def frozen_reads(entries: Sequence[Any], places: Places) -> tuple[str, ...]:
         for place, keys in found.items()
         for key in sorted(keys) or ("",)
     )
+
+
+def missing_variables(entries: Sequence[Any], places: Places) -> Iterator[Mapping[str, str]]:
+    """The variables that these lines name and that are not set, as rows of what no file holds."""
+    named = (_place(entry.orig_guard, places)[1] for entry, _ in _reads(entries))
+    for key in dict.fromkeys(key for keys in named for key in keys if key not in os.environ):
+        yield {
+            "name": f"G['os'].environ[{key!r}]",
+            "kind": "ENVIRONMENT",
+            "why": "torch has no guard on a variable of the environment that is not set",
+            "frozen": "not set",
+            "place": f"os.environ[{key!r}]",
+        }
 
 
 def _reads(entries: Sequence[Any]) -> Iterator[tuple[Any, list[str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,10 +20,10 @@ from workbench.compiler.contract import shapes
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.calling import binder
 from workbench.compiler.contract.contract import Contract
-from workbench.compiler.contract.guard_policy import Decisions, dropped_rows, guard_filter, is_plain
+from workbench.compiler.contract.guard_policy import Decisions, guard_filter, is_plain
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.inlined_places import inlined
-from workbench.compiler.contract.live_guards import LiveGuards
+from workbench.compiler.contract.live_guards import LiveGuards, dropped_rows
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.request import CompileOptions, check_args
@@ -43,10 +43,11 @@ from workbench.compiler.internals.signatures import readable_annotations, signat
 from workbench.compiler.internals.torch_state import GlobalState, tf32_uses
 from workbench.compiler.measuring.eager_memory import EagerCounter
 from workbench.compiler.pipeline import failures
-from workbench.compiler.pipeline.frozen_reads import frozen_reads
+from workbench.compiler.pipeline.frozen_reads import frozen_reads, missing_variables
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
 from workbench.compiler.recording.capture import Recorder
 from workbench.compiler.recording.chosen_fusion import fusion_chosen
+from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, UsageError
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Outcome, Report, Request
@@ -144,7 +145,7 @@ def _recording(
                 bytecode = aot_fn._artifacts.runtime_env.bytecode
                 recorder.bytecode.keep(bytecode, recorder.trace.compile_id)
                 run.step = "contract"
-                plan = _plan(run, aot_fn, state)
+                plan = _plan(run, aot_fn, state, recorder.places)
         except BaseException as error:
             _note_guards(recorder, run)
             shown = failures.recorded(
@@ -156,7 +157,7 @@ def _recording(
             if shown is error:
                 raise
             raise shown from error
-    _note_guards(recorder, run)
+    _note_guards(recorder, run, plan.dropped)
     frozen = frozen_reads(run.decisions.entries, recorder.places)
     recorder.request = replace(request, notes=(*request.notes, *frozen))
     report = _with_caught_errors(recorder.report(outcome=Outcome()))
@@ -287,7 +288,7 @@ def _compile_once(run: _Run, backend: Any) -> Any:
         )
 
 
-def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
+def _plan(run: _Run, aot_fn: Any, state: GlobalState, places: Places) -> CallPlan:
     function = run.callee.function
     module = globals_module(function)
     values = tuple(run.decisions.specialized.values())
@@ -305,6 +306,15 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
     live = {name for name in live if name in function.__globals__}
     contract = Contract.of(run.bound, run.dynamic, run.receiver)
     arguments = contract.arguments()
+    code = inlined(
+        run.decisions.codes,
+        function,
+        run.callee.receiver[0] if run.callee.receiver else None,
+        run.decisions.dropped,
+        [entry.value for entry in run.decisions.entries if entry.has_value],
+        frozenset(map(id, run.decisions.checked)),
+    )
+    entered = set(run.bound) - {run.receiver}
     return CallPlan(
         contract=contract,
         specialized=SpecializedValues.in_scopes(values, module, function.__globals__),
@@ -318,22 +328,20 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
         guarded=run.decisions.guarded,
         aliased=run.decisions.aliased,
         plain=is_plain(run.decisions, run.bound),
-        dropped=tuple(dropped_rows(run.decisions)),
+        dropped=(
+            *dropped_rows(run.decisions, function, code, entered),
+            *missing_variables(run.decisions.entries, places),
+        ),
         memory=SharedMemory.of(arguments, [leaf.path.get(run.bound) for leaf in arguments])
         if writes_arguments(aot_fn)
         else None,
-        inlined=inlined(
-            run.decisions.codes,
-            function,
-            run.callee.receiver[0] if run.callee.receiver else None,
-            run.decisions.dropped,
-            [entry.value for entry in run.decisions.entries if entry.has_value],
-            frozenset(map(id, run.decisions.checked)),
-        ),
+        inlined=code,
         live=LiveGuards.of(run.decisions, function.__globals__),
     )
 
 
-def _note_guards(recorder: Recorder, run: _Run) -> None:
+def _note_guards(recorder: Recorder, run: _Run, rows: Sequence[Mapping[str, str]] = ()) -> None:
     decisions = run.decisions
-    recorder.guards.note(decisions.entries, decisions.kept, decisions.reasons)
+    values = {id(e): row.get("frozen") for e, row in zip(decisions.dropped, rows, strict=False)}
+    frozen = [values.get(id(entry)) for entry in decisions.entries]
+    recorder.guards.note(decisions.entries, decisions.kept, decisions.reasons, frozen)

@@ -21,7 +21,7 @@ class GuardRecorder:
     def __init__(self, patches: Patches, places: Places):
         self._patches = patches
         self._places = places
-        self._noted: list[tuple[Any, bool, str | None]] = []
+        self._noted: list[tuple[Any, bool, str | None, str | None]] = []
         self._found: list[Any] = []
 
     def install(self) -> None:
@@ -36,9 +36,14 @@ class GuardRecorder:
         entries: Sequence[Any],
         keep: Sequence[bool],
         reasons: Sequence[str | None],
+        frozen: Sequence[str | None] | None = None,
     ) -> None:
-        """Take what a guard filter decided: one answer and one reason for each entry."""
-        self._noted = list(zip(entries, keep, reasons, strict=True))
+        """Take what a guard filter decided: one answer and one reason for each entry.
+
+        `frozen` are the values of those that nothing replaces in a file.
+        """
+        values = [None] * len(entries) if frozen is None else frozen
+        self._noted = list(zip(entries, keep, reasons, values, strict=True))
 
     def rows(self) -> list[Guard]:
         """The guards, in the order in which Dynamo built them."""
@@ -46,15 +51,14 @@ class GuardRecorder:
             return [self._row(f"q{n}", *noted) for n, noted in enumerate(self._noted)]
         return [self._unfiltered(f"q{n}", guard) for n, guard in enumerate(self._found)]
 
-    def _row(self, id: str, entry: Any, keep: bool, why: str | None) -> Guard:
+    def _row(self, id: str, entry: Any, keep: bool, why: str | None, frozen: str | None) -> Guard:
         guard = entry.orig_guard
         code = getattr(entry, "code_parts", None) or guard.code_list
         file, line = self._place(guard)
         reason = None if keep else why or "dropped by the guard filter"
-        name = str(guard.name)
-        return Guard(
-            id, keep, entry.guard_type, name, code_of(code), reason, entry.is_global, file, line
-        )
+        name, kind = str(guard.name), entry.guard_type
+        checks = code_of(code)
+        return Guard(id, keep, kind, name, checks, reason, entry.is_global, file, line, frozen)
 
     def _unfiltered(self, id: str, guard: Any) -> Guard:
         file, line = self._place(guard)

@@ -1,0 +1,169 @@
+"""Objects that are collected, and what of torch's guards a file goes on with as it was."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import gc
+import math
+import os
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.analysis.source.redact import HIDDEN, redact
+from workbench.compiler.contract.guard_policy import Decisions
+from workbench.compiler.contract.live_guards import LiveGuards
+from workbench.handles.compiled import Compiled
+
+compile_eager = functools.partial(wb.aot_compile, backend="eager")
+X = torch.ones(3)
+
+
+class Thing:
+    """Something that only its identity tells from another."""
+
+
+def looked_at(value: object) -> Decisions:
+    """One live guard on the identity of an object."""
+    entry = types.SimpleNamespace(
+        guard_type="ID_MATCH",
+        derived_guard_types=(),
+        has_value=True,
+        value=value,
+        orig_guard=types.SimpleNamespace(name="G['thing']"),
+    )
+    return Decisions(entries=[entry], reasons=["an identity"], live=[True])
+
+
+def test_a_call_is_refused_once_an_object_is_gone_that_was_compiled_in() -> None:
+    thing = Thing()
+    live = LiveGuards.of(looked_at(thing), {})
+    compiled = compile_eager(lambda x: x + 1, (X,))
+    plan = dataclasses.replace(compiled.plan, live=live)
+    handle = Compiled(compiled.aot_fn, plan, compiled.report)
+    torch.testing.assert_close(handle(X), X + 1)
+    del thing
+    gc.collect()
+    with pytest.raises(
+        wb.ContractError, match=r"thing: the object that was compiled in is gone: compile again"
+    ):
+        handle(X)
+
+
+def test_an_object_that_cannot_be_watched_is_held() -> None:
+    live = LiveGuards.of(looked_at((thing := Thing(), 1)), {})
+    held = [value for value in live.watched if isinstance(value, tuple)]
+    assert held[0][0] is thing
+    assert live.mismatches() == []
+
+
+TABLE = {"f": lambda x: x * 2, "g": 3.0}
+MODULE = math
+LOCAL = type("Local", (), {"__qualname__": "made.<locals>.Local", "k": 2.0})()
+
+
+def of_state(x: torch.Tensor) -> torch.Tensor:
+    return TABLE["f"](x) * TABLE["g"] * MODULE.pi + LOCAL.k  # type: ignore[operator, attr-defined]
+
+
+def of_environment(x: torch.Tensor) -> torch.Tensor:
+    if os.environ.get("WB_TEST_MISSING") is None and os.environ["WB_TEST_TOKEN"] == "token-41":
+        return x + 1
+    return x + 2
+
+
+def loaded(compiled: Any, tmp_path: Path) -> Any:
+    compiled.save(tmp_path / "f.aot")
+    return wb.load(tmp_path / "f.aot", trust=True)
+
+
+def test_what_no_check_of_a_file_replaces_is_listed_with_its_value(tmp_path: Path) -> None:
+    compiled = compile_eager(of_state, (X,))
+    rows = compiled.report.frame("guards")
+    frozen = {row.source: row.frozen for row in rows[rows.frozen.notna()].itertuples()}
+    here = f"function {__name__}.<lambda>"
+    assert frozen == {  # of all the others a file compares what was there
+        "G['TABLE']['f']": here,
+        "G['LOCAL']": f"an object of {__name__}.made.<locals>.Local",
+    }
+    assert "frozen at capture" not in " ".join(compiled.check_globals().values())
+
+    handle = loaded(compiled, tmp_path)
+    verdicts = handle.check_globals()
+    assert verdicts["TABLE['f']"] == f"frozen at capture: {here}"
+    assert verdicts[f"TABLE['g'] (global of {__name__})"] == "ok"
+    facts = {row.name: row.value for row in handle.report.artifact}
+    assert f"TABLE['f'] ({here})" in facts["Frozen at capture"]
+    report = wb.inspect(tmp_path / "f.aot")
+    assert here in [row.frozen for row in report.guards]
+    assert str(report).count(f"G['TABLE']['f']: {here}") == 1
+
+
+def test_a_global_that_is_another_module_is_refused_after_loading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = loaded(compile_eager(of_state, (X,)), tmp_path)
+    torch.testing.assert_close(handle(X), of_state(X))
+    monkeypatch.setitem(globals(), "MODULE", types.SimpleNamespace(pi=math.pi))
+    with pytest.raises(wb.ContractError, match=r"MODULE .*: compiled with module math, now"):
+        handle(X)
+
+
+def test_a_variable_that_is_not_set_is_listed_and_no_other_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WB_TEST_TOKEN", "token-41")
+    monkeypatch.delenv("WB_TEST_MISSING", raising=False)
+    handle = loaded(compile_eager(of_environment, (X,)), tmp_path)
+    frozen = {n: v for n, v in handle.check_globals().items() if v.startswith("frozen")}
+    assert frozen == {"os.environ['WB_TEST_MISSING']": "frozen at capture: not set"}
+    monkeypatch.setenv("WB_TEST_TOKEN", "another")
+    with pytest.raises(wb.ContractError, match="WB_TEST_TOKEN"):
+        handle(X)
+
+
+def test_a_redacted_record_has_none_of_the_values() -> None:
+    shown, _ = redact(compile_eager(of_state, (X,)).report)
+    assert {row.frozen for row in shown.guards} == {None, HIDDEN}
+
+
+COUNT = 0
+
+
+def count() -> None:
+    global COUNT
+    COUNT += 1
+
+
+def counted(x: torch.Tensor) -> torch.Tensor:
+    count()
+    return x * 2
+
+
+def test_a_new_value_for_a_global_is_refused_when_it_is_compiled() -> None:
+    with pytest.raises(wb.CaptureError, match="gives a new value to the global COUNT"):
+        compile_eager(counted, (X,))
+    assert COUNT == 0
+
+
+def test_a_new_value_for_a_variable_of_another_module_reaches_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = types.ModuleType("wb_test_counts")
+    other.n = 0  # type: ignore[attr-defined]
+    monkeypatch.setitem(globals(), "OTHER", other)
+
+    def steps(x: torch.Tensor) -> torch.Tensor:
+        OTHER.n += 1  # type: ignore[name-defined]  # noqa: F821
+        return x * 2
+
+    compiled = compile_eager(steps, (X,))
+    compiled(X)
+    assert other.n == 1  # type: ignore[attr-defined]
+    with pytest.raises(wb.ContractError, match=r"OTHER.n: compiled with 0, now 1"):
+        compiled(X)
