@@ -83,3 +83,24 @@ def test_an_assumption_that_matters_becomes_a_guard(monkeypatch: pytest.MonkeyPa
     contract, (note,) = tried(monkeypatch, library, "batch < 16", low=2)
     assert contract.guards == ("batch < 16",)
     assert note.startswith("calls are refused unless batch < 16: torch supposed so")
+
+
+class Rows(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.reshape(6, -1) * 2
+
+
+def test_what_eager_demands_is_not_blamed_on_the_choice_of_kernels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = {"x": {0: Dim.AUTO}}
+    found = exportable(ModelRequest(Rows().eval(), (torch.ones(12),), dynamic_shapes=spec))
+    exported = Exported(export(found).program, any_size=True)
+    contract = contract_of(exported.program, found.inputs, found.declared)
+    monkeypatch.setattr(trials, "_runner", lambda *_: Library_(lambda _: True))
+    built = Built({}, Library(), assumed=("Eq(x_0, 6*((x_0//6)))",))
+    _, (note,) = trials.tried(found, exported, built, contract)
+    assert note == (
+        "calls are refused unless x_0 is a multiple of 6: the model itself takes no other size; "
+        "declare 6 * Dim('k') in place of x_0 to say so"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -46,3 +47,28 @@ def test_the_break_that_left_nothing_to_save_is_named(function: object, why: str
     with pytest.raises(wb.ArtifactError, match=why) as caught:
         wb.variants(function, [(torch.ones(3),)])  # type: ignore[arg-type]
     assert "functions were compiled on their own" not in str(caught.value)
+
+
+def picking(x: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    y = x[rows] * 2
+    torch._dynamo.graph_break()
+    if y.sum() > 1e9:
+        raise ValueError("of the user")
+    return y + 1
+
+
+def test_what_fails_in_compiled_code_is_a_run_error_and_what_the_user_raises_is_not(
+    tmp_path: Path,
+) -> None:
+    torch.compiler.reset()
+    x, rows = torch.ones(8), torch.tensor([1, 2])
+    wb.variants(picking, [(x, rows)]).save(tmp_path / "f.aotv")
+    loaded = wb.load(tmp_path / "f.aotv", picking, on_miss="error", trust=True)
+    try:
+        with pytest.raises(wb.RunError, match="compiled picking failed while it ran") as caught:
+            loaded(x, torch.tensor([100, 2]))
+        assert isinstance(caught.value.__cause__, RuntimeError)
+        with pytest.raises(ValueError, match="of the user"):
+            loaded(x * 1e12, rows)
+    finally:
+        loaded.close()

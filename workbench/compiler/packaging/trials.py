@@ -30,6 +30,10 @@ _WRONG = (
     "the compiled code is wrong elsewhere; give an example of another size"
 )
 
+_DEMANDED = "calls are refused unless {}: the model itself takes no other size"
+_MULTIPLE = "; declare {} * Dim('k') in place of {} to say so"
+_STEPS = 64  # up to here a number is looked for whose multiples are what the model takes
+
 
 def tried(
     found: Exportable, exported: Exported, built: Built, contract: ExportedContract
@@ -47,9 +51,13 @@ def tried(
     lows = {name: trial.lowest(name, low) for name, low in small.items()}
     if len(lows) > 1 and not trial.agrees(lows):
         lows = dict.fromkeys(lows, _SAFE)
-    wrong = [text for text, sizes in doubts if not trial.agrees(sizes)]
+    wrong = {text: sizes for text, sizes in doubts if not trial.agrees(sizes)}
     honest = replace(contract.starting_at(lows), guards=(*contract.guards, *wrong))
-    notes = (*_raised(honest), *(_WRONG.format(text) for text in wrong))
+    said = (
+        _WRONG.format(text) if trial.takes(sizes) else _demanded(text, contract)
+        for text, sizes in wrong.items()
+    )
+    notes = (*_raised(honest), *said)
     return honest, notes
 
 
@@ -66,6 +74,17 @@ def untried(
     honest = contract.starting_at({} if exported.any_size else lows)
     honest = replace(honest.on_device("cuda"), guards=(*contract.guards, *wrong))
     return honest, (*_raised(honest), *(_WRONG.format(text) for text in wrong))
+
+
+def _demanded(text: str, contract: ExportedContract) -> str:
+    """The note on sizes that eager mode refuses too, such as 7 for `reshape(6, -1)`."""
+    (relation,) = read_relations((text,), list(contract.ranges))
+    (name,) = (name for name in contract.ranges if re.search(rf"\b{name}\b", text))
+    step = next((n for n in range(1, _STEPS + 1) if relation.holds({name: n})), 1)
+    sizes = range(1, 4 * step + 1)
+    if step == 1 or any(relation.holds({name: n}) != (n % step == 0) for n in sizes):
+        return _DEMANDED.format(text)
+    return _DEMANDED.format(f"{name} is a multiple of {step}") + _MULTIPLE.format(step, name)
 
 
 def _raised(contract: ExportedContract) -> dict[str, None]:
@@ -122,12 +141,26 @@ class _Trial:
             low -= 1
         return low
 
-    def agrees(self, sizes: Mapping[str, int]) -> bool:
-        """Whether library and module give the same for inputs of these sizes."""
-        leaves = list(self._cut(sizes))
+    def takes(self, sizes: Mapping[str, int]) -> bool:
+        """Whether the module itself runs with inputs of these sizes."""
+        args, kwargs = self._call(list(self._cut(sizes)))
+        try:
+            with torch.no_grad(), restored(self.found.module, gpus=()):
+                self.found.module(*args, **kwargs)
+        except (RuntimeError, ValueError, IndexError, TypeError):
+            return False
+        return True
+
+    def _call(self, leaves: list[Any]) -> tuple[Any, Any]:
         request = self.found.request
         _, spec = tp.TREE_FLATTEN.get()((tuple(request.args), dict(request.kwargs)))
         args, kwargs = tp.TREE_UNFLATTEN.get()(leaves, spec)
+        return args, kwargs
+
+    def agrees(self, sizes: Mapping[str, int]) -> bool:
+        """Whether library and module give the same for inputs of these sizes."""
+        leaves = list(self._cut(sizes))
+        args, kwargs = self._call(leaves)
         flat = [leaf.clone() for leaf in leaves if isinstance(leaf, torch.Tensor)]
         try:
             with torch.no_grad(), restored(self.found.module, gpus=()):

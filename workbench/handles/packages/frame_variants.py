@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
@@ -18,12 +19,14 @@ from workbench.compiler.aot_files.variants import Call, NothingCompiled, Recorde
 from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.session.recording import is_recording
-from workbench.errors import ArtifactError, UsageError
+from workbench.errors import ArtifactError, UsageError, WorkbenchError, failed_call
 from workbench.file_path import file_path
 from workbench.handles.programs.session import LiveSession
 from workbench.live_only import LiveOnly
 from workbench.report.session.record import Session
 
+_AROUND_COMPILED = "torch/_functorch/_aot_autograd/"
+_COMPILES = "torch/_dynamo/convert_frame.py"
 ON_MISS = ("compile", "eager", "error")
 
 
@@ -176,12 +179,20 @@ class LoadedVariants(LiveOnly):
         """Call the function.
 
         Raises `ArtifactError` where a function that was compiled in is another one now, and with
-        `on_miss="error"` where nothing fits.
+        `on_miss="error"` where nothing fits; `RunError` for what compiled code raises. What the
+        function's own Python raises between its breaks is raised as it is.
         """
         if self._is_same is not None and not self._is_same():
             changed = "; ".join(self._installed.inlined.mismatches())
             raise ArtifactError(f"{self.name} was recorded with other code. {changed}.")
-        return self._compiled(*args, **kwargs)
+        try:
+            return self._compiled(*args, **kwargs)
+        except WorkbenchError:
+            raise
+        except Exception as error:  # whatever a kernel or the user's own lines raise
+            if not _is_of_compiled_code(error):
+                raise
+            raise failed_call(self.name, error) from error
 
     def close(self) -> None:
         """Take the file's code away from the function, which is compiled as ever from then on."""
@@ -206,6 +217,13 @@ class LoadedVariants(LiveOnly):
 
     def __repr__(self) -> str:
         return f"LoadedVariants({self.name}, on_miss={self._on_miss!r}, misses={self.misses})"
+
+
+def _is_of_compiled_code(error: Exception) -> bool:
+    """Whether compiled code raised it: torch's wrappers stand around that, and compile nothing."""
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    is_inside = any(_AROUND_COMPILED in file for file in files)
+    return is_inside and not any(file.endswith(_COMPILES) for file in files)
 
 
 def load_variants(
