@@ -35,17 +35,13 @@ def triple(a): return a * 3
 
 @dataclass(frozen=True)
 class Program:
-    """One module: `call` are the arguments, `change` is a statement, both as source.
-
-    `is_frozen` says that the state exists only in the process that compiled: in a closure.
-    """
+    """One module: `call` are the arguments, `change` is a statement, both as source."""
 
     name: str
     kind: str
     source: str
     call: str
     change: str
-    is_frozen: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,7 +68,6 @@ class Holder:
     write: str
     parameter: str = ""
     argument: str = ""
-    is_frozen: bool = False
 
 
 HOLDERS = tuple(Holder(**row) for row in _ROWS["holder"])
@@ -86,7 +81,6 @@ class Special:
     setup: str
     use: str
     change: str
-    is_frozen: bool = False
 
 
 SPECIALS = tuple(Special(**row) for row in _ROWS["special"])
@@ -114,7 +108,7 @@ def programs(seed: int, count: int) -> Iterator[Program]:
 def _special(way: Special, n: str) -> Program:
     source = f"{HEADER}\n{way.setup.format(n=n)}\ndef f(a):\n    return a * {way.use.format(n=n)}\n"
     change = way.change.format(n=n)
-    return Program(n, way.kind, source, "(torch.ones(3),)", change, way.is_frozen)
+    return Program(n, way.kind, source, "(torch.ones(3),)", change)
 
 
 def _held(holder: Holder, value: Value, n: str) -> Program:
@@ -133,7 +127,7 @@ def _held(holder: Holder, value: Value, n: str) -> Program:
         f"    return a * {value.use.replace('{}', read)}\n"
     )
     call = f"(torch.ones(3), {argument})" if argument else "(torch.ones(3),)"
-    return Program(n, f"{holder.kind} / {value.kind}", source, call, change, holder.is_frozen)
+    return Program(n, f"{holder.kind} / {value.kind}", source, call, change)
 
 
 def _beside(program: Program, other: Program) -> Program:
@@ -142,4 +136,4 @@ def _beside(program: Program, other: Program) -> Program:
     first, _, rest = program.source.removeprefix(HEADER).partition("\ndef f(")
     source = f"{HEADER}\n{setup}\n{first}\ndef f({rest.rstrip()} + {body}"
     kind = f"{program.kind}, beside {other.kind}"
-    return Program(program.name, kind, source, program.call, program.change, program.is_frozen)
+    return Program(program.name, kind, source, program.call, program.change)

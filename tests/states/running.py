@@ -104,6 +104,11 @@ def torch_notices(program: Program, folder: Path) -> bool:
         return is_same(answer(module.f, module, program), found)
 
 
+def _unnoticed(program: Program, folder: Path) -> Path:
+    """The file that is there when torch.compile did not notice the change of a program."""
+    return folder / f"{name_of(program)}.unnoticed"
+
+
 def live(program: Program, folder: Path) -> Outcome:
     """Compile, save, change, call: the same as eager, or refused; no verdict on it is a wrong ok.
 
@@ -113,7 +118,8 @@ def live(program: Program, folder: Path) -> Outcome:
         module = _imported(written(program, folder))
         before = answer(module.f, module, program)
         try:
-            compiled = wb.aot_compile(module.f, eval(program.call, vars(module)), backend="eager")
+            inputs = eval(program.call, vars(module))
+            compiled = wb.aot_compile(module.f, inputs, backend="eager", capture="light")
         except wb.WorkbenchError:
             return Outcome(program, captured=False)
         found = answer(compiled, module, program)
@@ -133,7 +139,10 @@ def live(program: Program, folder: Path) -> Outcome:
             is_silent = said == {"ok"} and not is_input
             silent = f"check_globals says ok, the call: {found}" if is_silent else None
             return Outcome(program, silent, refused=True)
-    if is_same(expected, found) or not torch_notices(program, folder):
+    if is_same(expected, found):
+        return Outcome(program)
+    if not torch_notices(program, folder):
+        _unnoticed(program, folder).touch()
         return Outcome(program)
     return Outcome(program, f"live: {found!r} in place of {expected!r}")
 
@@ -154,7 +163,9 @@ def loaded(program: Program, folder: Path) -> str | None:
         expected, found = (answer(call, module, program) for call in (module.f, compiled))
     if is_refused(found) or is_same(expected, found) or program.kind.startswith(FROZEN):
         return None
-    if any(kind in program.kind for kind in UNNAMED) or not torch_notices(program, folder):
+    if any(kind in program.kind for kind in UNNAMED) or _unnoticed(program, folder).exists():
+        return None
+    if not torch_notices(program, folder):
         return None
     return f"loaded: {found!r} in place of {expected!r}"
 

@@ -242,9 +242,10 @@ def _user_function(value: Any, users: Codes) -> tuple[str, types.FunctionType | 
 def _in_modules(users: Codes, function: types.FunctionType) -> Iterator[Inlined]:
     """Functions that a module has by the name that their code has."""
     modules: dict[str, list[tuple[str, dict[str, Any]]]] = {}
-    for module in list(sys.modules.values()):
+    files = {code.co_filename for code in users}
+    for module in list(sys.modules.values()) if files else ():
         file = getattr(module, "__file__", None)
-        if isinstance(file, str) and isinstance(module, types.ModuleType):
+        if isinstance(file, str) and file in files and isinstance(module, types.ModuleType):
             modules.setdefault(file, []).append((module.__name__, vars(module)))
     own = (globals_module(function), function.__globals__)
     for code in users:
