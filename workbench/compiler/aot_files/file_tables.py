@@ -153,7 +153,8 @@ def _artifact(manifest: Manifest) -> _Described:
 
 def _frozen(manifest: Manifest) -> list[str]:
     """The places that the file goes on with as they were, each with its value."""
-    rows = (row for row in manifest.guards.get("dropped", ()) if row.get("frozen"))
+    listed = manifest.guards.get("dropped", ())
+    rows = (row for row in listed if isinstance(row, dict) and row.get("frozen"))
     return [*dict.fromkeys(f"{row.get('place')} ({row['frozen']})" for row in rows)]
 
 
