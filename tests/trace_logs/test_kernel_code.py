@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from workbench.report import Report
+from workbench.trace_logs.aoti_code import parse_aoti
 from workbench.trace_logs.kernel_code import parse_program
 
 RECORDS = Path(__file__).parents[1] / "records"
@@ -88,3 +89,61 @@ def test_inputs_that_are_checked_in_one_line_are_inputs_too() -> None:
 
 def test_a_program_in_another_language_has_no_kernels() -> None:
     assert parse_program("#include <torch/csrc/inductor/aoti_runtime/model.h>").kernels == ()
+
+
+KERNELS = """\
+#include <torch/csrc/inductor/cpp_prefix.h>
+extern "C"  void  cpp_fused_relu_0(float* in_out_ptr0,
+                       const float* in_ptr0)
+{
+}
+
+#include <torch/csrc/inductor/cpp_prefix.h>
+extern "C"  void  cpp_fused_unused_1(float* out_ptr0)
+{
+}
+"""
+WRAPPER = """\
+void other() { cpp_fused_unused_1(x); }
+/*
+triton_poi_fused_2 = async_compile.triton('triton_poi_fused_2', r'''
+def triton_poi_fused_2(in_ptr0, out_ptr0, xnumel, XBLOCK):
+    pass
+''', device_str='cuda')
+*/
+void AOTInductorModel::run_impl(
+) {
+    auto arg2_1 = std::move(inputs[0]);
+    static constexpr int64_t int_array_0[] = {8L, };
+    static constexpr int64_t int_array_1[] = {1L, };
+    AOTI_CHECK(aoti_torch_empty_strided(1, int_array_0, int_array_1, cached_torch_dtype_float32, \
+cached_torch_device_type_cpu, this->device_idx_, &buf0_handle));
+    if (_check()) { assert_size_stride(arg2_1, {s97, 8L}, {8L, 1L}, "input"); }
+    // Topologically Sorted Source Nodes: [linear], Original ATen: [aten.addmm]
+    AOTI_CHECK(aoti_torch_cpu_addmm_out(buf0, arg2_1, arg2_1, 1L, 1L));
+    auto buf2 = std::move(buf0);  // reuse
+    cpp_fused_relu_0((float*)(buf2.data_ptr()), (const float*)(arg2_1.data_ptr()));
+    call_triton_poi_fused_2(arg2_1, buf2, 8L, this->device_idx_, stream, kernels, cubin_dir_);
+    AOTI_CHECK(aoti_torch_cpu_topk(buf2, 2L, &buf3_handle));
+    output_handles[0] = buf2.release();
+}
+"""
+
+
+def test_a_program_of_aotinductor_is_read_with_its_kernels() -> None:
+    program = parse_aoti(WRAPPER, KERNELS)
+    assert [
+        (k.name, k.language, k.calls, list(k.reads), list(k.writes)) for k in program.kernels
+    ] == [
+        ("extern_kernels.addmm", "extern", 1, ["arg2_1"], ["buf0"]),
+        ("cpp_fused_relu_0", "cpp", 1, ["buf0", "arg2_1"], ["buf0"]),
+        ("triton_poi_fused_2", "triton", 1, ["arg2_1"], ["buf0"]),
+        ("torch.ops.aten.topk", "extern", 1, ["buf0"], ["buf3"]),
+        ("cpp_fused_unused_1", "cpp", 0, [], []),
+    ]
+    assert program.kernels[0].captured == ("linear",)
+    assert (program.kernels[1].text or "").endswith("{\n}")
+    assert [(b.name, b.kind, b.shape, b.dtype) for b in program.buffers[:2]] == [
+        ("buf0", "output", (8,), "float32"),
+        ("arg2_1", "input", ("s97", 8), None),
+    ]

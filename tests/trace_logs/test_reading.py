@@ -282,3 +282,19 @@ def test_an_export_that_raised_is_a_failed_outcome(tmp_path: Path) -> None:
     assert found.outcome.step == "compilation export"
     assert "raised after model.py:11 in forward, code: if n > 3:" in str(found.outcome.error)
     assert main(["report", str(log)]) == 1
+
+
+def test_a_log_of_aotinductor_shows_its_generated_program(tmp_path: Path) -> None:
+    kernel = '\nextern "C"  void  cpp_fused_0(float* out_ptr0)\n{\n}\n'
+    wrapper = "\nvoid AOTInductorModel::run_impl(\n    cpp_fused_0((float*)(buf0.data_ptr()));\n"
+    lines = ""
+    for name, text in (("wrapper", wrapper), ("kernel", kernel)):
+        meta = {"graph_dump": {"name": f"inductor_aot_{name}_code", "type": "cpp"}}
+        meta["has_payload"] = hashlib.md5(text.encode()).hexdigest()  # type: ignore[assignment]
+        lines += f"V1125 22:45:53.000000 1 torch/_inductor/codecache.py:2616] {json.dumps(meta)}\n"
+        lines += "".join(f"\t{line}\n" for line in text.split("\n"))
+    (tmp_path / "aoti.log").write_text(lines)
+    report = wb.read_trace(tmp_path / "aoti.log")
+    assert [(k.name, k.calls) for k in report.kernels] == [("cpp_fused_0", 1)]
+    assert len(report.wrappers) == 1
+    assert next(row for row in report.capabilities if row.name == "kernels").available

@@ -41,7 +41,7 @@ _UNUSED = frozenset(
         *("guard_added", "guard_added_fast", "propagate_real_tensors_provenance"),
         *("symbolic_shape_specialization", "create_unbacked_symbol", "compilation_metrics_runtime"),
         *("aot_joint_graph_fw_metadata", "exported_program", "optimize_ddp_split_graph"),
-        *("optimize_ddp_split_child", "compiled_autograd_graph", "graph_dump"),
+        *("optimize_ddp_split_child", "compiled_autograd_graph"),
         "dynamo_side_effects",
         *("inductor_provenance_tracking_kernel_stack_traces", "triton_kernel_info"),
     }
@@ -82,6 +82,7 @@ class LogContent:
     damage: Damage = field(default_factory=Damage)
     graphs: list[Piece] = field(default_factory=list)
     codes: list[Piece] = field(default_factory=list)
+    kernel_codes: list[Piece] = field(default_factory=list)
     mappings: list[Piece] = field(default_factory=list)
     guards: list[Piece] = field(default_factory=list)
     breaks: list[Piece] = field(default_factory=list)
@@ -149,6 +150,7 @@ class _Sorter:
             **dict.fromkeys(_CACHES, self._on_cache),
             **dict.fromkeys(STAGE_OF, self._keeper(c.graphs)),
             "inductor_output_code": self._keeper(c.codes),
+            "graph_dump": self._on_dump,
             "inductor_provenance_tracking_node_mappings": self._keeper(c.mappings, c.codes),
             "dynamo_cpp_guards_str": self._keeper(c.guards),
             "dynamo_graph_break_reason": self._keeper(c.breaks),
@@ -181,6 +183,13 @@ class _Sorter:
             pieces.append(Piece(record.name, record.compile_id, record.raw, len(before)))
 
         return keep
+
+    def _on_dump(self, record: LogRecord) -> None:
+        """The files of AOTInductor: the program comes before its kernels."""
+        name, c = record.meta["name"], self._content
+        pieces = {"inductor_aot_wrapper_code": c.codes, "inductor_aot_kernel_code": c.kernel_codes}
+        if name in pieces:
+            self._keeper(pieces[name], c.graphs if pieces[name] is c.codes else c.codes)(record)
 
     def _on_event(self, record: LogRecord) -> None:
         event = record.json()

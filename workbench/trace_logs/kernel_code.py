@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from workbench.trace_logs.graph_texts import Dims, bytes_of_dtype, dims, parts_of
@@ -166,20 +166,28 @@ class LoggedProgram:
 
 def parse_program(text: str) -> LoggedProgram:
     """Read a generated Python program; of one in C++ nothing is found."""
-    defined = dict(_defined(text))
+    defined = dict(defined_kernels(text))
     start = text.find("async_compile.wait(globals())")
     end = _END.search(text, max(start, 0))
     body = text[max(start, 0) : end.start() if end else len(text)]
-    reader = _CallReader(defined)
-    for line in body.split("\n"):
-        reader.line(line.strip())
     direction = _ID.search(text)
     is_backward = direction is not None and direction[1] == "backward"
+    return read_calls(defined, map(str.strip, body.split("\n")), is_backward)
+
+
+def read_calls(
+    defined: dict[str, CodeKernel], lines: Iterable[str], is_backward: bool
+) -> LoggedProgram:
+    """Follow the calls in the lines of a program whose kernels are known."""
+    reader = _CallReader(defined)
+    for line in lines:
+        reader.line(line)
     uncalled = [kernel for kernel in defined.values() if not kernel.calls]
     return LoggedProgram((*reader.found, *uncalled), reader.buffers.rows(), is_backward)
 
 
-def _defined(text: str) -> Iterator[tuple[str, CodeKernel]]:
+def defined_kernels(text: str) -> Iterator[tuple[str, CodeKernel]]:
+    """Every kernel that a program hands to a compiler in its own source, by name."""
     last = 0
     for found in _DEFINITION.finditer(text):
         comments = text[max(last, text.rfind("\n\n\n", last, found.start())) : found.start()]

@@ -10,6 +10,7 @@ import orjson
 
 from workbench.compiler.sources.stages import PARENTS, RETRACED, STAGE_OF
 from workbench.report import Buffer, Graph, Kernel, Link, Node, Table, TextWriter, Wrapper
+from workbench.trace_logs.aoti_code import parse_aoti
 from workbench.trace_logs.content import LogContent, Piece
 from workbench.trace_logs.graph_texts import TextNode, parse_graph
 from workbench.trace_logs.kernel_code import CodeBuffer, CodeKernel, LoggedProgram, parse_program
@@ -167,12 +168,19 @@ class KernelRows:
     def read(self, content: LogContent, places: LogPlaces, graphs: list[LogGraph]) -> None:
         """Take the generated programs of one log."""
         mappings = {(piece.after, piece.compile_id): piece for piece in content.mappings}
+        kernel_codes = {(piece.after, piece.compile_id): piece for piece in content.kernel_codes}
         for number, piece in enumerate(content.codes, 1):
             text = piece.text()
-            program = parse_program(text)
+            others = kernel_codes.get((number, piece.compile_id))
+            if piece.name == "graph_dump":  # of AOTInductor
+                program = parse_aoti(text, "" if others is None else others.text())
+            else:
+                program = parse_program(text)
             before = graphs[: piece.after]
             lowered = _last(before, "after_post_grad", piece, content.graphs)
             captured = _last(before, "dynamo", piece, content.graphs)
+            if captured is None:  # an exported program, which Dynamo did not capture
+                captured = _last(before, "before_pre_grad", piece, content.graphs)
             id = f"i{len(self._lowerings)}"
             is_backward = program.is_backward or (lowered is not None and lowered.is_backward)
             key = self._texts.add(places.shared(text.rstrip("\n")))
