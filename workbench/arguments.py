@@ -26,10 +26,11 @@ _LARGEST = 2**63 - 1
 
 @dataclass(frozen=True)
 class _Kind:
-    """One type of a declaration: how people call it, and why a value is not of it (or None)."""
+    """One type of a declaration: how people call one and many, and why a value is not of it."""
 
     words: str
     why_not: Callable[[Any], str | None]
+    many: str = ""
 
 
 def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -74,6 +75,8 @@ def check_text(name: str, value: str) -> None:
 
 def shown(value: object) -> str:
     """A value in a message: short, on one line, of characters that can be printed."""
+    if hasattr(type(value), "shape"):  # of a tensor the numbers say nothing
+        return f"a {type(value).__name__}"
     try:
         text = repr(value)
     except Exception as error:  # of a class of the user
@@ -172,7 +175,7 @@ def _mapping(keys: Sequence[_Kind], values: Sequence[_Kind]) -> _Kind:
             return ""
         return _inside(given, keys, "key") or _inside(given.values(), values, "value")
 
-    return _Kind(f"a dict{_of(keys, ' with keys that are')}", why_not)
+    return _Kind("a dict", why_not)
 
 
 def _sequence(name: str, items: Sequence[_Kind]) -> _Kind:
@@ -180,7 +183,7 @@ def _sequence(name: str, items: Sequence[_Kind]) -> _Kind:
         is_one = isinstance(given, Sequence) and not isinstance(given, str | bytes | bytearray)
         return _inside(given, items, "item") if is_one else ""
 
-    return _Kind(f"a {'tuple' if name == 'tuple' else 'list'}{_of(items, ' of')}", why_not)
+    return _Kind(f"a {'tuple' if name == 'tuple' else 'list'}{_of(items)}", why_not)
 
 
 def _iterable(items: Sequence[_Kind]) -> _Kind:
@@ -189,11 +192,12 @@ def _iterable(items: Sequence[_Kind]) -> _Kind:
             return ""
         return _inside(given, items, "item") if isinstance(given, Sequence) else None
 
-    return _Kind(f"several{_of(items, ' of')}", why_not)
+    return _Kind(f"several{_of(items) or ' values'}", why_not)
 
 
-def _of(kinds: Sequence[_Kind], words: str) -> str:
-    return f"{words} {' or '.join(kind.words for kind in kinds)}" if kinds else ""
+def _of(kinds: Sequence[_Kind]) -> str:
+    named = [kind.many for kind in kinds if kind.many]
+    return f" of {' or '.join(named)}" if named else ""
 
 
 def _inside(given: Any, kinds: Sequence[_Kind], what: str) -> str | None:
@@ -243,9 +247,9 @@ def _no_instance(name: str, value: Any) -> str | None:
 
 
 _NAMED: Mapping[str, _Kind] = {
-    "str": _Kind("a text", _no_text),
-    "int": _Kind("a whole number", _no_integer),
-    "float": _Kind("a number", _no_number),
+    "str": _Kind("a text", _no_text, "texts"),
+    "int": _Kind("a whole number", _no_integer, "whole numbers"),
+    "float": _Kind("a number", _no_number, "numbers"),
     "bool": _Kind("True or False", _no_boolean),
     "PathLike": _Kind("a str or a pathlib.Path", why_no_path),
     "BinaryIO": _Kind("a binary file", lambda v: None if hasattr(v, "read") else ""),

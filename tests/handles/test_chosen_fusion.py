@@ -72,7 +72,7 @@ def test_names_that_are_not_there_are_refused(together: Any) -> None:
         together.with_fusion(forbid=[("k7", "relu")])
     with pytest.raises(wb.UsageError, match="are one operation before anything is fused"):
         together.with_fusion(forbid=[("k0", "relu")])
-    with pytest.raises(wb.UsageError, match="is no pair"):
+    with pytest.raises(wb.UsageError, match="its item 'k0' is not a tuple"):
         together.with_fusion(forbid=["k0"])
     with pytest.raises(wb.UsageError, match="Name pairs"):
         together.with_fusion()

@@ -240,7 +240,7 @@ def test_a_kernel_that_a_gpu_cannot_have_gets_a_note(worker: CrossCompiler) -> N
     ("targets", "words"),
     [
         ([], "targets is empty: name at least one GPU"),
-        ("a100", "expected a list of GPUs"),
+        ("a100", "targets is 'a100': expected a list of texts"),
         (["a101"], "There is no GPU 'a101'. Did you mean"),
     ],
 )

@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
@@ -92,8 +93,9 @@ def _held_part(temporary: Path) -> BinaryIO:
     while True:
         file = open(temporary, "x+b")  # noqa: SIM115  # the caller closes it
         try:
-            with suppress(OSError):  # where there are no locks nobody removes it either
-                hold(file.fileno())
+            if sys.platform != "win32":  # which renames no locked file; nobody removes it there
+                with suppress(OSError):  # where there are no locks nobody removes it either
+                    hold(file.fileno())
             if temporary.exists():  # else another writer has found it before it was locked
                 return file
         except BaseException:

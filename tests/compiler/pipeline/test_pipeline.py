@@ -223,7 +223,7 @@ def test_a_request_that_cannot_be(options: dict[str, Any], words: str) -> None:
 
 
 def test_example_inputs_that_do_not_fit_the_signature() -> None:
-    with pytest.raises(wb.UsageError, match="expected a tuple of example inputs"):
+    with pytest.raises(wb.UsageError, match="args is a Tensor: expected a tuple"):
         wb.aot_compile(add, X)  # type: ignore[arg-type]
     with pytest.raises(wb.UsageError, match=r"add\(\) missing 1 required positional argument: 'b'"):
         wb.aot_compile(add, (X,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -68,7 +69,7 @@ def check_folder(folder: Path) -> None:
         return
     _check_owner(folder, found)
     written = found.st_mode & 0o022
-    if os.name == "posix" and written and (written & 0o002 or not _is_private(found.st_gid)):
+    if sys.platform != "win32" and written and (written & 0o002 or not _is_private(found.st_gid)):
         raise TrustError(
             f"Other users can write to the folder {folder} (mode {stat.S_IMODE(found.st_mode):o}), "
             "so that the keys and digests in it prove nothing. Look through it, then: "
@@ -91,7 +92,7 @@ def _is_private(group: int) -> bool:
 def check_secret(file: Path, found: os.stat_result) -> None:
     """Raise `TrustError` for a secret file that others may read or that belongs to another user."""
     _check_owner(file, found)
-    if os.name == "posix" and found.st_mode & 0o077:
+    if sys.platform != "win32" and found.st_mode & 0o077:
         raise TrustError(
             f"Other users can read the signing key {file} (mode {stat.S_IMODE(found.st_mode):o}). "
             f"If none of them did: chmod 600 {file}. Otherwise remove it; the next file that is "
@@ -100,7 +101,7 @@ def check_secret(file: Path, found: os.stat_result) -> None:
 
 
 def _check_owner(path: Path, found: os.stat_result) -> None:
-    if os.name == "posix" and found.st_uid != os.geteuid():
+    if sys.platform != "win32" and found.st_uid != os.geteuid():
         raise TrustError(
             f"{path} belongs to user {found.st_uid}, not to you: nothing there is believed. Name a "
             "folder of your own in AOT_WORKBENCH_DATA."

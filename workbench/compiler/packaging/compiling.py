@@ -103,7 +103,14 @@ def build(
     """
     module = program.module(check_guards=False)
     args, kwargs = tuple(example[0]), dict(example[1])
-    ours = {"aot_inductor.package": True, "aot_inductor.output_path": str(folder)}
+    # torch 2.13 writes the device and the environment into this dict of its configuration and leaves
+    # them there: every later compilation of the process would miss torch's cache
+    metadata = tp.INDUCTOR_CONFIG.get().aot_inductor.metadata
+    ours = {
+        "aot_inductor.package": True,
+        "aot_inductor.output_path": str(folder),
+        "aot_inductor.metadata": {**options.get("aot_inductor.metadata", metadata)},
+    }
     if any(value.numel() == 1 for value in program.state_dict.values()):
         # torch takes a weight or buffer of one element for a constant: neither new weights nor
         # what the model itself writes into a buffer would ever reach the code

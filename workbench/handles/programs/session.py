@@ -62,7 +62,6 @@ class LiveSession(LiveOnly, Session):
             raise UsageError("step() ends a step of a session that records; this one does not.")
         self._recorder.steps.end()
 
-    @checked
     def steps(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items, such as the batches of a loader; each ends a step when the next is asked.
 
