@@ -103,8 +103,8 @@ def build(
     """
     module = program.module(check_guards=False)
     args, kwargs = tuple(example[0]), dict(example[1])
-    # torch 2.13 writes the device and the environment into this dict of its configuration and leaves
-    # them there: every later compilation of the process would miss torch's cache
+    # torch 2.13 writes the device and the environment into this dict of its configuration, where
+    # they stay: every later compilation of the process would miss torch's cache
     metadata = tp.INDUCTOR_CONFIG.get().aot_inductor.metadata
     ours = {
         "aot_inductor.package": True,
