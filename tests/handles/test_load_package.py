@@ -48,6 +48,8 @@ def test_to_find_the_loader_imports_nothing_of_the_compiler() -> None:
         "workbench.api",
         "workbench.api.files",
         "workbench.api.host",
+        "workbench.arguments",
         "workbench.errors",
+        "workbench.file_path",
         "workbench.ports",
     }
