@@ -188,3 +188,19 @@ def test_what_fails_while_it_runs_is_an_error_of_ours_with_torchs_as_its_cause(
     assert isinstance(caught.value, RuntimeError)
     assert which == "package" or isinstance(caught.value.__cause__, (IndexError, RuntimeError))
     torch.testing.assert_close(call(table, places), table[places])
+
+
+def test_a_guard_that_raises_leaves_torch_function_as_it_was() -> None:
+    module = torch.nn.Linear(3, 3)
+    module.offset = torch.ones(3)  # type: ignore[assignment]
+
+    class Shifted(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + module.offset  # type: ignore[operator]
+
+    compiled = wb.aot_compile(Shifted(), (torch.ones(3),), backend="eager", grad=False)
+    module.offset = nested()  # type: ignore[assignment]
+    with pytest.raises(wb.WorkbenchError):
+        compiled(torch.ones(3))
+    module.offset = torch.ones(3)  # type: ignore[assignment]
+    assert torch.equal(compiled(torch.ones(3)), torch.full((3,), 2.0))

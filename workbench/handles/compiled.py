@@ -93,6 +93,8 @@ class Compiled(OtherTargets):
         self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> WorkbenchError:
         """What to raise for what a call raised: what runs around it may be the reason."""
+        if self._checked and self._plan.state is not None:
+            self._plan.state.restore_torch_function()
         around = list(surroundings(self.name, (*args, *kwargs.values())))
         if around:
             return ContractError("\n".join(f"{one}." for one in around))

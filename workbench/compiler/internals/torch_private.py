@@ -201,6 +201,12 @@ GLOBAL_STATE_GUARD = Name(
 )
 TENSOR_GUARDS = Name("torch._C._dynamo.guards:TensorGuards", "checking tensors in one call")
 FUNCTION_MODES = Name("torch._C:_len_torch_function_stack", "torch function modes that are on")
+SET_FUNCTION_STATE = Name(
+    "torch._C:_set_torch_function_state", "putting torch function back after a guard that raised"
+)
+FUNCTION_STATE = Name(
+    "torch._C:_TorchFunctionState", "putting torch function back after a guard that raised"
+)
 DEVICE_MODULE = Name("torch.utils._device:", "the default device")
 SET_GRAD_ENABLED = Name("torch._C:_set_grad_enabled", "entering no_grad without an object per call")
 MARK_DYNAMIC = Name("torch._dynamo:mark_dynamic", "dynamic dimensions")

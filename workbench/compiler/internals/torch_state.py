@@ -51,6 +51,15 @@ class GlobalState:
         """The state of this moment."""
         return cls(_now())
 
+    def restore_torch_function(self) -> None:
+        """Switch torch function on where it was on before torch's guards were asked.
+
+        A tree of guards switches it off while it looks, and leaves it off for the thread when a
+        guard raises instead of answering (torch 2.13: at the strides of a nested tensor).
+        """
+        if self.snapshot.get("torch_function"):
+            tp.SET_FUNCTION_STATE.get()(tp.FUNCTION_STATE.get().ENABLED)
+
     @property
     def grad_mode(self) -> bool:
         """Whether grad mode was on."""
