@@ -75,8 +75,9 @@ def check_text(name: str, value: str) -> None:
 
 def shown(value: object) -> str:
     """A value in a message: short, on one line, of characters that can be printed."""
-    if hasattr(type(value), "shape"):  # of a tensor the numbers say nothing
-        return f"a {type(value).__name__}"
+    within = value if isinstance(value, list | tuple) else ()
+    if any(hasattr(type(one), "shape") for one in (value, *within)):
+        return f"a {type(value).__name__}"  # of a tensor the numbers say nothing
     try:
         text = repr(value)
     except Exception as error:  # of a class of the user
