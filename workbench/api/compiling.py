@@ -344,7 +344,6 @@ def warm_up() -> WarmUp:
 
 
 @needs_torch
-@checked
 def variants(
     fn: Callable[..., Any], calls: Sequence[tuple[Any, ...] | Callable[..., Any]]
 ) -> Variants:
