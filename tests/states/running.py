@@ -27,9 +27,18 @@ UNNAMED = ("table of functions", "decorated", "COUNTER", "/ TENSOR shape", "FUNC
 """What a file cannot compare yet where it has no dotted name: functions in containers, counts."""
 
 
+# torch.testing forbids to set the flags of backends in the process that imports it, this lifts it
+allow_flags = getattr(torch.backends, "__allow_nonbracketed_mutation")  # mangled else
+
+
 @contextlib.contextmanager
 def state_kept() -> Iterator[None]:
     """Set back what the changes of programs set in the whole process."""
+    with allow_flags():
+        yield from _state_kept()
+
+
+def _state_kept() -> Iterator[None]:
     cudnn, environ = torch.backends.cudnn, dict(os.environ)
     flags = cudnn.benchmark, cudnn.enabled, torch.backends.mkldnn.enabled
     tf32, grad = torch.backends.cuda.matmul.allow_tf32, torch.is_grad_enabled()

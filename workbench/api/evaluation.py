@@ -263,7 +263,7 @@ def roundtrip(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
-    ways: Sequence[str] | None = None,
+    ways: str | Sequence[str] | None = None,
     reference: Callable[..., Any] | None = None,
     model: str | None = None,
     progress: ProgressCallback | None = None,

@@ -177,7 +177,8 @@ export interface BudgetCode {
 
 /**
  * One budget: bytes that are kept, the peak, what it costs. `peak` is that of the compiled
- * program, None until it was compiled; `preview` is a model of it.
+ * program, None until it was compiled; `preview` is the most that a model of it leaves
+ * possible.
  */
 export interface Budget {
   budget: number;

@@ -13,9 +13,9 @@ import traitlets
 from ipywidgets import Widget, widget_serialization
 
 from workbench.errors import WorkbenchError
+from workbench.views.widgets.questions import check_message
 from workbench.views.wire.codec import bundle, bundle_bytes, pack
 from workbench.views.wire.document import Answer
-from workbench.views.wire.questions import check_message
 
 
 class FrontEnd(ipywidgets.Widget):  # type: ignore[misc]
