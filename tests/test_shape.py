@@ -1,0 +1,79 @@
+"""Ceilings of the shape of the code: each measure is as good as here, or better.
+
+A ceiling goes down when the code does better, never up.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from sample_packages import Sample
+
+import workbench as wb
+from tests.shape import shape
+from tests.walk import compile_small, walk
+
+MOST_LINES = 96_500
+LEAST_MEAN_FUNCTION = 9.5
+MOST_PRIVATE_ONCE = 9.0
+MOST_REPEATED_NAMES = 84
+LEAST_VERBS = 0.30
+MOST_DEVICE_FILES = 43
+
+ONLY_2_13 = pytest.mark.skipif(
+    not torch.__version__.startswith("2.13."),
+    reason=f"torch before {torch.__version__}: walks are counted with the release of every test",
+)
+
+
+def test_the_measures_of_the_package_do_not_get_worse() -> None:
+    found = shape()
+    assert found.lines <= MOST_LINES
+    assert found.mean_function >= LEAST_MEAN_FUNCTION
+    assert found.private_once <= MOST_PRIVATE_ONCE
+    assert found.repeated_names <= MOST_REPEATED_NAMES
+    assert found.verbs >= LEAST_VERBS
+    assert found.device_files <= MOST_DEVICE_FILES
+
+
+def test_the_contributors_page_says_what_a_new_kind_of_device_would_touch() -> None:
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
+    assert f"would touch {MOST_DEVICE_FILES} files today" in text
+
+
+def test_a_measure_counts_what_it_says(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "same.py").write_text('"""cuda"""\n\n\ndef _once():\n    return torch.cuda\n')
+    functions = ("make_it():\n    pass", "thing():\n    return _once()", "_never():\n    pass")
+    (tmp_path / "same.py").write_text("\n\n\n".join(f"def {each}" for each in functions) + "\n")
+    found = shape(tmp_path)
+    assert (found.lines, found.files, found.repeated_names, found.device_files) == (15, 2, 1, 1)
+    assert found.mean_function == 2
+    assert found.verbs == 0.5
+    assert found.private_once == 1000 * 2 / 15  # one is called once, one never
+
+
+@ONLY_2_13
+def test_the_walk_of_a_compilation_does_not_get_longer() -> None:
+    found = walk(compile_small)
+    assert ("api/compiling.py", "aot_compile") in found.stops
+    assert len(found.stops) <= 67, found.stops
+    assert found.rooms <= 11
+    assert found.depth <= 10
+
+
+@ONLY_2_13
+def test_the_walk_of_a_load_does_not_get_longer(small: Sample) -> None:
+    found = walk(lambda: wb.load(small.path))
+    assert ("handles/load_package.py", "load_package") in found.stops
+    assert len(found.stops) <= 27, found.stops
+    assert found.rooms <= 9
+    assert found.depth <= 10
+
+
+def test_a_walk_has_only_what_hands_on_and_nothing_that_torch_calls() -> None:
+    found = walk(lambda: wb.targets())
+    assert found.stops[0] == ("arguments.py", "checked.<locals>.called")
+    assert all(not file.startswith("/") for file, _ in found.stops)
