@@ -16,12 +16,13 @@ FRONTEND := assets/frontend
 SHORT := $(foreach number,01,$(wildcard notebooks/$(number)_*.ipynb))
 # whole files in three processes: a test waits for compilers, for kernels that start, for a browser
 THREE := -n 3 --dist loadgroup --max-worker-restart 0
+THREE_FILES := -n 3 --dist loadfile --max-worker-restart 0
 CONSTRAINED := install --quiet --constraint constraints.txt
 # a CI shows where the time goes
 PYTEST := -m pytest $(if $(CI),--durations=25)
 
 .PHONY: setup lab demo demo-gpu test test-all test-newest test-versions test-gpu test-wild check bench \
-	browser linker packages frontend screenshots notebooks docs
+	browser linker packages frontend screenshots pictures notebooks docs test-notebooks
 setup: .venv/.lab
 
 .venv/.python:
@@ -70,6 +71,11 @@ packages:
 test: .venv/.test browser linker packages
 	$(BIN)/python $(PYTEST) $(THREE) -m 'not slow and not gpu' --nbval-lax $(SHORT) tests
 
+# every notebook from its first cell to its last, beside its saved outputs; a process runs one at a
+# time, a cell waits for the compiler more than it computes
+test-notebooks: .venv/.test browser
+	$(BIN)/python $(PYTEST) $(THREE_FILES) --nbval-lax notebooks
+
 test-all: .venv/.test browser linker packages
 	$(BIN)/python $(PYTEST) -m 'not gpu'
 	$(BIN)/python $(PYTEST) --nbval-lax notebooks
@@ -105,7 +111,7 @@ test-newest: .venv-newest/.test browser linker packages
 	$(NEWEST)/python $(PYTEST) -m 'not slow and not gpu'
 
 # make test-versions PYTHON=3.12 TORCH=2.12 runs the suite in an environment of its own, writes a row
-# of tests/versions/results.json and the table in the README; PART names the paths, without it all
+# of tests/versions/results.json and the table of docs/pages/about/limits.md; PART names the paths, without it all
 test-versions: VERSION = $(if $(filter command,$(firstword $(origin PYTHON))),$(PYTHON),3.11)
 test-versions: TORCH ?= 2.13
 test-versions:
@@ -132,13 +138,17 @@ frontend: $(FRONTEND)/node_modules/.installed
 screenshots: .venv/.test browser
 	$(BIN)/python -m tests.browser.screenshots out/screenshots
 
+# the pictures of the README and the guide, of records; that of a sweep is measured: see the module
+pictures: .venv/.test browser
+	$(BIN)/python -m tests.browser.readme_pictures
+
 check: .venv/.test $(FRONTEND)/node_modules/.installed
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	cd $(FRONTEND) && npm run check
 
-# writes tests/bench/bench.json and the table in the README; waits for a quiet machine, ends with 1
-# when a figure misses its reach, after writing it
+# writes tests/bench/bench.json and docs/pages/about/figures.md; waits for a quiet machine, ends with
+# 1 when a figure misses its reach, after writing it
 bench: .venv/.test browser
 	$(BIN)/python -m tests.bench --record

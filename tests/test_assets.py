@@ -1,4 +1,4 @@
-"""The recorded report in `assets` opens without torch; the README's pictures are there."""
+"""The recorded report in `assets` opens without torch; the pictures of the pages are there."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+
+from docs.generate import pages
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = """
@@ -44,7 +46,11 @@ def test_the_recorded_report_names_no_machine() -> None:
     assert not re.findall(r"(?<![\w.])/(?:home|root|tmp|work|usr|opt)/", "".join(texts))
 
 
-def test_the_pictures_of_the_readme_are_there() -> None:
-    linked = re.findall(r"\]\(((?:assets|notebooks)/[^)#]+)\)", (ROOT / "README.md").read_text())
-    assert linked
-    assert [path for path in linked if not (ROOT / path).is_file()] == []
+def test_the_pictures_that_pages_show_are_there_and_no_others() -> None:
+    shown = set(pages.pictures())
+    there = {f"assets/{path.name}" for path in (ROOT / "assets").iterdir() if path.is_file()}
+    assert shown == there - {"assets/scores_h100.wbr"}
+
+
+def test_the_moving_picture_is_small() -> None:
+    assert (ROOT / "assets" / "click.webp").stat().st_size <= 1_000_000

@@ -6,7 +6,7 @@ import json
 from argparse import Action, ArgumentParser, _SubParsersAction
 from collections.abc import Iterator
 
-from docs.generate.readme import Page
+from docs.generate.pages import Page
 from workbench.command_line.documents import SCHEMA
 from workbench.command_line.main import command_parser
 

@@ -3,50 +3,55 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from docs.generate import notebooks, readme, reference
+from docs.generate import notebooks, pages, reference
 
-_README = readme.ROOT / "README.md"
 _EMPTY_HEAD = re.compile(r"<thead>\s*<tr>(?:\s*<th></th>)+\s*</tr>\s*</thead>")
+_WRITTEN = (pages.HOME, pages.WHICH, *pages.GUIDE, *pages.ABOUT)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """The order of the pages."""
-    text = _README.read_text(encoding="utf-8")
-    home, *others = readme.pages(text)
-    by_folder: dict[str, list[Any]] = {"guide": [], "about": []}
-    for page in others:
-        by_folder[page.path.partition("/")[0]].append({page.title: page.path})
-    titles = readme.notebook_titles(text)
+    titles = pages.notebook_titles()
     named = [{titles[path.name]: _page_of(path.stem)} for path in notebooks.notebooks()]
     config.nav = [
-        {home.title: home.path},
+        {"Start": pages.HOME},
+        {pages.title(pages.WHICH): pages.WHICH},
         {"Notebooks": named},
-        {"Guide": by_folder["guide"]},
+        {"Guide": [{pages.title(page): page} for page in pages.GUIDE]},
         {"Reference": [{page.title: page.path} for page in reference.pages()]},
-        {"About": by_folder["about"]},
+        {"About": [{pages.title(page): page} for page in pages.ABOUT]},
     ]
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """The pages that are generated, and the files that they show."""
-    text = _README.read_text(encoding="utf-8")
-    for page in (*readme.pages(text), *reference.pages()):
-        files.append(File.generated(config, page.path, content=page.text))
+    """The pages that are generated or lie elsewhere, and the files that they show."""
+    for page, name in pages.BESIDE.items():
+        files.append(File.generated(config, page, content=(pages.ROOT / name).read_text()))
+    for made in reference.pages():
+        files.append(File.generated(config, made.path, content=made.text))
     for path in notebooks.notebooks():
-        made = notebooks.markdown(path)
-        files.append(File.generated(config, _page_of(path.stem), content=made))
+        files.append(File.generated(config, _page_of(path.stem), content=notebooks.markdown(path)))
         files.append(File.generated(config, f"notebooks/{path.name}", abs_src_path=str(path)))
-    for picture in readme.pictures(text):
-        source = str(readme.ROOT / picture)
+    for picture in pages.pictures():
+        source = str(pages.ROOT / picture)
         files.append(File.generated(config, picture, abs_src_path=source))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """A written page with links of the site; one without sections gives its contents' room away."""
+    path = page.file.src_uri
+    if path not in _WRITTEN:
+        return markdown
+    if "\n## " not in markdown:
+        page.meta.setdefault("hide", ["toc"])
+    return pages.linked(path, markdown)
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:

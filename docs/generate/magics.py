@@ -7,7 +7,7 @@ import textwrap
 from argparse import Action
 from collections.abc import Iterator
 
-from docs.generate.readme import Page
+from docs.generate.pages import Page
 from workbench.notebook.magics import WorkbenchMagics
 from workbench.notebook.options import OF_MAGICS
 

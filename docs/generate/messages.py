@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from docs.generate.readme import Page
+from docs.generate.pages import Page
 from workbench import errors
 from workbench.analysis.fusion import why_not
 from workbench.analysis.opportunities.opportunity import SURE

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from docs.generate.readme import ROOT
+from docs.generate.pages import ROOT
 
 FOLDER = ROOT / "notebooks"
 _PLACE = '<div class="nb-outputs" id="outputs-{}"></div>'

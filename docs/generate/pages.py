@@ -1,20 +1,45 @@
-"""The README as pages: the way in on the first one, each later section on one of its own."""
+"""The written pages: the README, what lies beside it, and `docs/pages`, with their links."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parents[2]
-ABOUT = {"Beside other tools": "tools", "Figures": "figures", "Working on it": "contributing"}
-"""Sections that are about the project; the others between them and the notebooks are a guide."""
-_ALONE = (
-    "---\nhide: [toc]\n---\n\n"  # one section has no contents to list: its tables have the room
+WRITTEN = ROOT / "docs" / "pages"
+HOME, WHICH = "index.md", "which.md"
+GUIDE = (
+    "guide/the-view.md",
+    "guide/virtual-gpus.md",
+    "guide/sessions.md",
+    "guide/memory.md",
+    "guide/packages.md",
+    "guide/sweeps.md",
+    "guide/two-compilations.md",
+    "guide/expectations.md",
+    "guide/failures.md",
 )
-_HOME_ENDS = "Notebooks"
+ABOUT = (
+    "about/limits.md",
+    "about/security.md",
+    "about/models.md",
+    "about/figures.md",
+    "about/tools.md",
+    "about/contributing.md",
+    "about/changes.md",
+)
+"""Pages in the order in which the site lists them."""
+BESIDE = {
+    HOME: "README.md",
+    "about/contributing.md": "CONTRIBUTING.md",
+    "about/changes.md": "CHANGELOG.md",
+}
+"""Pages whose text does not lie in `docs/pages`, with their file below the root."""
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)]+)\)")
-_FIGURES = re.compile(r"<!-- .*? -->\n?")
+_MARK = re.compile(r"<!-- .*? -->\n?")
+_CODE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -26,46 +51,66 @@ class Page:
     text: str
 
 
-def pages(readme: str) -> list[Page]:
-    """The pages that a README becomes, the first being the way in."""
-    head, *sections = re.split(r"^## ", readme, flags=re.MULTILINE)
-    titles = [section.partition("\n")[0].strip() for section in sections]
-    last = titles.index(_HOME_ENDS) + 1
-    home = "## ".join([head, *sections[:last]])
-    found = [Page("index.md", "Start", _linked(home, ""))]
-    for title, section in zip(titles[last:], sections[last:], strict=True):
-        folder = "about" if title in ABOUT else "guide"
-        name = ABOUT.get(title) or slug(title)
-        text = _FIGURES.sub("", f"{_ALONE}# {section}")
-        found.append(Page(f"{folder}/{name}.md", title, _linked(text, "../")))
-    return found
+def source(page: str) -> Path:
+    """The file that a written page is made from."""
+    return ROOT / BESIDE[page] if page in BESIDE else WRITTEN / page
 
 
-def slug(title: str) -> str:
-    """A title as the name of a file."""
-    return re.sub(r"\W+", "-", title.lower()).strip("-")
+def title(page: str) -> str:
+    """What its first heading says."""
+    return source(page).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
-def notebook_titles(readme: str) -> dict[str, str]:
-    """What it calls each notebook, by the name of its file."""
-    found = {target: label for _, label, target in _LINK.findall(readme)}
+def notebook_titles() -> dict[str, str]:
+    """What the README calls each notebook, by the name of its file."""
+    found = {target: label for _, label, target in _LINK.findall(source(HOME).read_text())}
     return {Path(target).name: label for target, label in found.items() if ".ipynb" in target}
 
 
-def pictures(readme: str) -> list[str]:
-    """The pictures that it shows, by their paths below the root."""
-    return sorted({target for is_image, _, target in _LINK.findall(readme) if is_image})
+def targets(page: str) -> Iterator[tuple[str, Path]]:
+    """The links of a page to files of this repository: as written, and the file."""
+    for _, _, target in _LINK.findall(_CODE.sub("", source(page).read_text(encoding="utf-8"))):
+        if "://" not in target and not target.startswith("#"):
+            yield target, (source(page).parent / target.partition("#")[0]).resolve()
 
 
-def _linked(text: str, up: str) -> str:
-    """The text with links to pages of the site; a file that has no page stays as its name."""
+def pictures() -> list[str]:
+    """The pictures that written pages show, by their paths below the root."""
+    found = {file for page in (HOME, WHICH, *GUIDE, *ABOUT) for _, file in targets(page)}
+    below = (file.relative_to(ROOT).as_posix() for file in found)
+    return sorted(path for path in below if path.startswith("assets/"))
+
+
+def linked(page: str, text: str) -> str:
+    """Its text with links to pages of the site; a file that has no page stays as its name.
+
+    In the repository the links lead from file to file, so that a page reads there as well.
+    """
 
     def link(match: re.Match[str]) -> str:
         mark, label, target = match.groups()
-        if target.startswith("notebooks/"):
-            return f"[{label}]({up}{target.removesuffix('.ipynb')}.md)"
-        if mark or "://" in target:
-            return f"{mark}[{label}]({target if '://' in target else up + target})"
-        return f"`{target}`"
+        if "://" in target or target.startswith("#"):
+            return match[0]
+        path, _, part = target.partition("#")
+        there = _on_site((source(page).parent / path).resolve())
+        if there is None:
+            return f"`{label.strip('`')}`"
+        up = "../" * (len(PurePosixPath(page).parts) - 1)
+        return f"{mark}[{label}]({up}{there}{'#' * bool(part)}{part})"
 
-    return _LINK.sub(link, text)
+    parts = _CODE.split(_MARK.sub("", text))  # every second one is a listing
+    return "".join(
+        part if number % 2 else _LINK.sub(link, part) for number, part in enumerate(parts)
+    )
+
+
+def _on_site(file: Path) -> str | None:
+    for page, name in BESIDE.items():
+        if file == ROOT / name:
+            return page
+    if file.is_relative_to(WRITTEN):
+        return file.relative_to(WRITTEN).as_posix()
+    below = file.relative_to(ROOT)
+    if below.parts[0] == "notebooks":
+        return below.with_suffix(".md").as_posix()
+    return below.as_posix() if below.parts[0] == "assets" else None

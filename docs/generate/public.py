@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
-from docs.generate.readme import Page
+from docs.generate.pages import Page
 from workbench import errors
 from workbench.api import compiling, evaluation, files, programs, showing
 

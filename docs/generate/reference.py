@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from docs.generate import commands, magics, messages, public, tables
-from docs.generate.readme import Page
+from docs.generate.pages import Page
 
 
 def pages() -> list[Page]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import workbench as wb
-from docs.generate.readme import Page
+from docs.generate.pages import Page
 from workbench.analysis.diff.difference import PARTS, Change
 from workbench.analysis.gpu_model.launches import KernelLaunch
 from workbench.artifacts.inspect.report import TABLES as OF_FILES

@@ -1,6 +1,7 @@
 """Measures every figure: `python -m tests.bench [NAME ...] [--quick] [--record]`.
 
-`--record`, which `make bench` gives, writes them into tests/bench/bench.json and the README.
+`--record`, which `make bench` gives, writes them into tests/bench/bench.json and into the page
+of figures.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from tests.bench import (
     bench_virtual,
     bench_virtual_verify,
     bench_wide,
-    readme_table,
+    figures_page,
 )
 from tests.bench import record as records
 from tests.bench.figure import Figure
@@ -81,7 +82,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"any of {', '.join(BENCHES)}; all by default")
     parser.add_argument("--quick", action="store_true", help="fewer repeats, to try the bench")
-    parser.add_argument("--record", action="store_true", help="write the file and the README")
+    parser.add_argument("--record", action="store_true", help="write the file and the page")
     chosen = parser.parse_args(arguments)
     names = chosen.names or list(BENCHES)
     if unknown := set(names) - set(BENCHES):
@@ -107,7 +108,7 @@ def _printed(figures: Iterable[Figure]) -> Iterator[Figure]:
 
 
 def record(found: Mapping[str, list[Figure]]) -> None:
-    """Write the figures into the file, in the place of older ones, and the README's table.
+    """Write the figures into the file, in the place of older ones, and the table of the page.
 
     Figures of other machines or of other versions stay, with their letter.
     """
@@ -120,7 +121,7 @@ def record(found: Mapping[str, list[Figure]]) -> None:
     ]
     made = kept.with_figures(here, rows)
     made.save()
-    readme_table.write(made)
+    figures_page.write(made)
 
 
 if __name__ == "__main__":

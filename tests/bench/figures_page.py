@@ -1,4 +1,4 @@
-"""The README's table of figures, made from the recorded ones."""
+"""The table of figures in the docs, made from the recorded ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import textwrap
 from tests.bench.figure import ROOT
 from tests.bench.record import Place, Record, Recorded
 
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "pages" / "about" / "figures.md"
 BEGIN, END = "<!-- figures: written by make bench -->\n", "<!-- end of figures -->\n"
 HEADLINES = (
     "import workbench (ms)",
@@ -45,7 +45,7 @@ HEADLINES = (
     "training step of 5 ms in a session / without (CPU s)",
     "torch.compile of GPT-2 in a session / without (CPU s)",
 )
-"""The figures that the README shows, by their names in the file; it shows all that were missed."""
+"""The figures that the page shows, by their names in the file; it shows all that were missed."""
 _UNIT = re.compile(r" \((?:ms|s|us|MB|GB|kB)\)")  # stands behind the value
 _UNITS = {"us": "µs", "ratio": "", "count": ""}
 
@@ -73,8 +73,8 @@ def _introduction(record: Record) -> str:
     where = "; ".join(("" if is_one else f"{at}: ") + _place(places[at]) for at in sorted(places))
     words = (
         f"Of `make bench`{' on ' if is_one else '. Machines: '}{where}. "
-        "[tests/bench/bench.json](tests/bench/bench.json) has all figures. *a / b* is ours to "
-        "theirs, measured in turn: below 1 is faster here."
+        "[tests/bench/bench.json](../../../tests/bench/bench.json) has all figures. *a / b* is "
+        "ours to theirs, measured in turn: below 1 is faster here."
     )
     return textwrap.fill(words, 110, break_on_hyphens=False)
 
@@ -99,12 +99,12 @@ def _row(name: str, row: Recorded | None, is_one_place: bool) -> str:
     return f"| {title} | {value} | {reach} | {row.conditions} |"
 
 
-def in_readme(text: str) -> str:
-    """The part of the README between the two marks."""
+def on_page(text: str) -> str:
+    """The part of the page between the two marks."""
     return text.split(BEGIN)[1].split(END)[0]
 
 
 def write(record: Record) -> None:
-    """Put the table into the README."""
-    text = README.read_text()
-    README.write_text(text.replace(in_readme(text), table(record)))
+    """Put the table into the page."""
+    text = PAGE.read_text()
+    PAGE.write_text(text.replace(on_page(text), table(record)))

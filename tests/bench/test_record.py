@@ -1,13 +1,14 @@
-"""What the file of figures keeps, and how the README's table shows it."""
+"""What the file of figures keeps, and how the page of figures shows it."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.bench import readme_table
+from tests.bench import figures_page
 from tests.bench import record as records
 from tests.bench.__main__ import BENCHES
 from tests.bench.figure import Figure
@@ -59,8 +60,8 @@ def test_figures_of_another_machine_stay_with_its_letter(monkeypatch: pytest.Mon
     assert (kept.letter(HERE), kept.letter(THERE)) == ("a", "b")
     both = kept.with_figures(THERE, again(0.3, "b"))
     assert both.places == {"a": HERE, "b": THERE}
-    monkeypatch.setattr(readme_table, "HEADLINES", tuple(both.figures))
-    lines = readme_table.table(both).splitlines()
+    monkeypatch.setattr(figures_page, "HEADLINES", tuple(both.figures))
+    lines = figures_page.table(both).splitlines()
     assert lines[-2:] == [
         "| load | 0.3 s (b) | ≤ 0.5 s | 2 threads |",
         "| load: peak memory | 600 MB (a), **missed** | ≤ 250 MB | with a hash |",
@@ -90,8 +91,8 @@ def test_the_table_shows_what_missed_its_reach_and_what_is_not_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     names = ("load (s)", "load (s): peak memory", "not there (us)")
-    monkeypatch.setattr(readme_table, "HEADLINES", names)
-    assert readme_table.table(made(*FIGURES)).splitlines()[-3:] == [
+    monkeypatch.setattr(figures_page, "HEADLINES", names)
+    assert figures_page.table(made(*FIGURES)).splitlines()[-3:] == [
         "| load | 0.2 s | ≤ 0.5 s | 2 threads |",
         "| load: peak memory | 600 MB, **missed** | ≤ 250 MB | with a hash |",
         "| not there | not measured yet | | |",
@@ -103,14 +104,26 @@ def test_the_table_shows_what_missed_its_reach_and_what_is_not_measured(
     [(0.01642, "ratio", "0.0164"), (1.056, "us", "1.06 µs"), (1234.4, "MB", "1,234 MB")],
 )
 def test_values_are_shown_in_three_digits(value: float, unit: str, text: str) -> None:
-    assert readme_table.shown(value, unit) == text
+    assert figures_page.shown(value, unit) == text
 
 
 def test_a_figure_that_missed_its_reach_is_shown_though_no_headline_names_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(readme_table, "HEADLINES", ("load (s)",))
-    assert readme_table.table(made(*FIGURES)).splitlines()[-2:] == [
+    monkeypatch.setattr(figures_page, "HEADLINES", ("load (s)",))
+    assert figures_page.table(made(*FIGURES)).splitlines()[-2:] == [
         "| load | 0.2 s | ≤ 0.5 s | 2 threads |",
         "| load: peak memory | 600 MB, **missed** | ≤ 250 MB | with a hash |",
     ]
+
+
+def test_the_figures_on_the_page_are_those_of_the_file() -> None:
+    record = records.Record.load()
+    assert figures_page.on_page(figures_page.PAGE.read_text()) == figures_page.table(record)
+    assert set(figures_page.HEADLINES) <= record.figures.keys()
+
+
+def test_every_figure_in_the_file_says_when_and_under_which_conditions() -> None:
+    for row in records.Record.load().figures.values():
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", row.date), row
+        assert len(row.conditions) > 20, row

@@ -1,7 +1,7 @@
-"""The README's pictures of records, taken anew: `-m tests.browser.readme_pictures`.
+"""Pictures of records in the README and the guide, taken anew: `make pictures`.
 
-`sweep.png` is taken with the argument `sweep`: what it shows is measured, in a minute on a machine
-that does nothing else.
+`-m tests.browser.readme_pictures NAME` takes one of them. `sweep` only so: what it shows is
+measured, in a minute on a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import torch
 
 import workbench as wb
 from tests.browser.driving import running_chromium
+from tests.browser.moving_picture import record_clicks
 from tests.browser.panes import show
 from workbench.report import Report
 
@@ -76,9 +77,12 @@ def sweep_picture(browser: Any, folder: Path) -> None:
 def main(names: list[str]) -> None:
     """Take those named, else all of records."""
     with tempfile.TemporaryDirectory() as folder, running_chromium() as browser:
-        for name in names or PICTURES:
+        for name in names or (*PICTURES, "click"):
             if name == "sweep":
                 sweep_picture(browser, Path(folder))
+            elif name == "click":
+                page_file = Path(folder) / "click.html"
+                record_clicks(browser, SCORES, page_file, ROOT / "assets" / "click.webp")
             else:
                 picture(name, browser, Path(folder))
 

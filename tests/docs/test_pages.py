@@ -14,9 +14,9 @@ from docs.generate import (
     magics,
     messages,
     notebooks,
+    pages,
     parameters,
     public,
-    readme,
     tables,
 )
 from workbench.analysis.opportunities.rules import RULES
@@ -24,29 +24,47 @@ from workbench.errors import __all__ as errors
 from workbench.notebook.options import OF_MAGICS
 from workbench.report import Report
 
-README = (readme.ROOT / "README.md").read_text()
+WRITTEN = (pages.HOME, pages.WHICH, *pages.GUIDE, *pages.ABOUT)
 FRAMES = {
     frame.key: frame for frame in (*tables.of_reports(), *tables.of_others(), *tables.of_files())
 }
 
 
-def test_every_section_of_the_readme_is_on_a_page() -> None:
-    pages = readme.pages(README)
-    sections = re.findall(r"^## (.*)$", README, re.MULTILINE)
-    on_home = re.findall(r"^## (.*)$", pages[0].text, re.MULTILINE)
-    assert [*on_home, *(page.title for page in pages[1:])] == sections
-    assert {page.path for page in pages} > {f"about/{name}.md" for name in readme.ABOUT.values()}
+def test_every_written_page_is_listed_and_has_a_title() -> None:
+    listed = {pages.HOME, pages.WHICH, *pages.GUIDE, *pages.ABOUT}
+    there = {path.relative_to(pages.WRITTEN).as_posix() for path in pages.WRITTEN.rglob("*.md")}
+    assert listed == there | set(pages.BESIDE)
+    assert all(pages.source(page).read_text().startswith("# ") for page in listed)
+
+
+@pytest.mark.parametrize("page", WRITTEN)
+def test_links_between_written_pages_lead_to_files(page: str) -> None:
+    gone = [written for written, file in pages.targets(page) if not file.is_file()]
+    assert gone == []
+
+
+def test_links_of_the_repository_become_links_of_the_site() -> None:
+    text = "[a](../about/tools.md#x) [b](../../../notebooks/01_quick_start.ipynb)"
+    text += " [c](../../../LICENSE)"
+    assert pages.linked("guide/memory.md", text) == (
+        "[a](../about/tools.md#x) [b](../notebooks/01_quick_start.md) `c`"
+    )
+    assert pages.linked("index.md", "![a](assets/gpu.png) [b](CHANGELOG.md)") == (
+        "![a](assets/gpu.png) [b](about/changes.md)"
+    )
+    listing = "```python\nrecipes[0](x)\n```"
+    assert pages.linked("guide/memory.md", listing) == listing
 
 
 def test_every_notebook_has_the_name_that_the_readme_gives_it() -> None:
-    assert [path.name for path in notebooks.notebooks()] == list(readme.notebook_titles(README))
+    assert [path.name for path in notebooks.notebooks()] == list(pages.notebook_titles())
 
 
 def test_every_public_name_is_in_the_reference() -> None:
-    index, *pages = public.pages()
+    index, *others = public.pages()
     named = set(re.findall(r"^\| \[`wb\.(\w+)`\]", index.text, re.MULTILINE))
     assert named == set(wb.__all__)
-    described = set(re.findall(r"heading: wb\.(\w+)", "".join(page.text for page in pages)))
+    described = set(re.findall(r"heading: wb\.(\w+)", "".join(page.text for page in others)))
     assert described == set(wb.__all__) - set(errors)
 
 

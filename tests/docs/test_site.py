@@ -15,6 +15,7 @@ from tests.browser.saved_pages import violations
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 READ = (
     "index.html",
+    "which.html",
     "notebooks/01_quick_start.html",
     "notebooks/06_autotune_and_modes.html",
     "guide/the-view.html",
@@ -23,6 +24,7 @@ READ = (
     "reference/tables.html",
     "reference/messages.html",
     "about/tools.html",
+    "about/contributing.html",
 )
 
 

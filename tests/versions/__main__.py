@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from tests.compiler.internals import snapshot
-from tests.versions import readme_table, results
+from tests.versions import results, versions_page
 
 ROOT = Path(__file__).parents[2]
 MARKS = "not slow and not gpu"
@@ -45,8 +45,8 @@ def main(arguments: list[str]) -> int:
         **counts,
     )
     results.keep(row)
-    readme_table.write(results.load())
-    print(readme_table.table([row]))
+    versions_page.write(results.load())
+    print(versions_page.table([row]))
     return done.returncode
 
 

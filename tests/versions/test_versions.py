@@ -1,4 +1,4 @@
-"""The README's table of versions, pyproject.toml and the committed results say the same."""
+"""The table of versions in the docs, pyproject.toml and the committed results say the same."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.versions import environment, readme_table, results
+from tests.versions import environment, results, versions_page
 
 ROOT = Path(__file__).parents[2]
 JUNIT = """<testsuites><testsuite><testcase classname="tests.a" name="one"/>
@@ -22,10 +22,9 @@ def row(**changed: object) -> results.Row:
     return results.Row(**{**values, **changed})  # type: ignore[arg-type]
 
 
-def test_the_table_in_the_readme_is_that_of_the_results() -> None:
-    assert readme_table.in_readme(readme_table.README.read_text()) == readme_table.table(
-        results.load()
-    )
+def test_the_table_on_the_page_is_that_of_the_results() -> None:
+    page = versions_page.PAGE.read_text()
+    assert versions_page.on_page(page) == versions_page.table(results.load())
 
 
 def test_each_version_of_python_that_the_project_names_has_run_everything() -> None:

@@ -1,4 +1,4 @@
-"""The README's table of versions, made from results.json."""
+"""The table of versions in the docs, made from results.json."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.versions.results import Row
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "pages" / "about" / "limits.md"
 BEGIN, END = "<!-- versions: written by make test-versions -->\n", "<!-- end of versions -->\n"
 
 
@@ -24,12 +24,12 @@ def table(rows: Iterable[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def in_readme(text: str) -> str:
-    """The part of the README between the two marks."""
+def on_page(text: str) -> str:
+    """The part of the page between the two marks."""
     return text.split(BEGIN)[1].split(END)[0]
 
 
 def write(rows: Iterable[Row]) -> None:
-    """Put the table into the README."""
-    before, rest = README.read_text().split(BEGIN)
-    README.write_text(before + BEGIN + table(rows) + END + rest.split(END)[1])
+    """Put the table into the page."""
+    before, rest = PAGE.read_text().split(BEGIN)
+    PAGE.write_text(before + BEGIN + table(rows) + END + rest.split(END)[1])

@@ -135,7 +135,7 @@ def main() -> None:
         names = [n for n in asked.names or choice.names(column) if n not in known]
         print(f"{column}: {len(names)} models to go", flush=True)
         run(column, names)
-    record.write_readme(record.load())
+    record.write_page(record.load())
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 PATH = Path(__file__).with_name("results.json")
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "pages" / "about" / "models.md"
 BEGIN, END = "<!-- wild: written by make test-wild -->", "<!-- wild: end -->"
 WIDTH = 108
 VERDICTS = {
@@ -40,7 +40,7 @@ WORDS = {
     "differs": "with another result",
     "not run": "not run yet",
 }
-"""The verdicts other than "right" in the README's sentence."""
+"""The verdicts other than "right" in the sentence of the page."""
 
 
 def load() -> dict[str, Any]:
@@ -108,7 +108,7 @@ def counts(table: Mapping[str, Any], column: str) -> Counter[str]:
 
 
 def sentence(table: Mapping[str, Any]) -> str:
-    """What the README says of the table, with every verdict that is in it."""
+    """What the page says of the table, with every verdict that is in it."""
     return (
         f"Of the {table['asked']['inference']} kinds of causal language model that transformers "
         f"{table['transformers']} ships, made tiny by one recipe, "
@@ -126,15 +126,15 @@ def paragraph(table: Mapping[str, Any]) -> str:
     return textwrap.fill(words, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def in_readme(text: str) -> str:
-    """What stands in the README between the two marks."""
+def on_page(text: str) -> str:
+    """What stands on the page between the two marks."""
     return text.split(BEGIN)[1].split(END)[0].strip()
 
 
-def write_readme(table: Mapping[str, Any]) -> None:
-    """Put the sentence into the README."""
-    text = README.read_text()
-    README.write_text(text.replace(in_readme(text), paragraph(table)))
+def write_page(table: Mapping[str, Any]) -> None:
+    """Put the sentence into the page."""
+    text = PAGE.read_text()
+    PAGE.write_text(text.replace(on_page(text), paragraph(table)))
 
 
 def right(table: Mapping[str, Any], column: str) -> int:

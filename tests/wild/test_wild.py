@@ -42,8 +42,10 @@ def test_nothing_fails_with_us_alone(column: str) -> None:
     assert not record.counts(TABLE, column).keys() & {"ours", "failed", "differs"}
 
 
-def test_the_readme_says_what_the_table_says() -> None:
-    assert record.in_readme(record.README.read_text()) == record.paragraph(TABLE)
+def test_the_page_and_the_readme_say_what_the_table_says() -> None:
+    assert record.on_page(record.PAGE.read_text()) == record.paragraph(TABLE)
+    agreed = f"{record.right(TABLE, 'inference')} of {TABLE['asked']['inference']} compile"
+    assert agreed in (record.PAGE.parents[3] / "README.md").read_text()
 
 
 @pytest.mark.slow

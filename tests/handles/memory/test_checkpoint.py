@@ -318,7 +318,7 @@ def test_an_absent_gpu_has_times_by_the_model() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STEPS)
 def test_the_peak_of_a_compiled_budget_is_in_the_range_of_its_preview(name: str) -> None:
-    """README: 24 % too low to 11 % too high."""
+    """The guide: 24 % too low to 11 % too high."""
     model, inputs = build(name)
     found = wb.aot_compile(model, inputs, grad=True).checkpoint()
     before = {point.budget: point for point in found.budgets.points}
