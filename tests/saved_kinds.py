@@ -107,6 +107,49 @@ class MadeModule(Holder):
         return super().__new__(cls)
 
 
+class Checking(Holder):
+    """Wraps its own method, as metrics of torchmetrics do: the wrapper has the method's name."""
+
+    def __init__(self) -> None:
+        super().__init__(2.0)
+        self.update = _checked(self.update, self)  # type: ignore[method-assign]
+
+    def update(self, y: torch.Tensor) -> torch.Tensor:
+        return y * self.value
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.update(super().forward(x))
+
+
+def _checked(update: Callable[..., torch.Tensor], owner: Any) -> Callable[..., torch.Tensor]:
+    @functools.wraps(update)
+    def wrapper(*args: Any, by: float = 1.0, **kwargs: Any) -> torch.Tensor:
+        if not owner.training:
+            by = 0.0
+        return update(*args, **kwargs) * by
+
+    return wrapper
+
+
+class Equipped:
+    """Has functions of its own that are no methods: one under a method's name, one local."""
+
+    def __init__(self) -> None:
+        self.k = 3.0
+
+        def scale(y: torch.Tensor) -> torch.Tensor:
+            return y * self.k
+
+        @functools.wraps(Equipped.move)
+        def move(y: torch.Tensor, *, by: float = 2.0) -> torch.Tensor:
+            return y + by * self.k
+
+        self.scale, self.move = scale, move  # type: ignore[method-assign]
+
+    def move(self, y: torch.Tensor) -> torch.Tensor:
+        return y
+
+
 class Unread(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -177,6 +220,9 @@ READ: dict[str, tuple[Any, Callable[[Any, torch.Tensor], torch.Tensor]]] = {
         for name in ("int8", "int64", "uint16", "float16", "float32", "float64", "complex128")
     },
     "numpy array": (np.ones(4, "float32"), added),
+    "a local function": (Equipped(), lambda v, y: v.scale(y)),
+    "a wrapper named as a method": (Equipped(), lambda v, y: v.move(y)),
+    "wrappers in a list": ([_checked(times, Checking())], lambda v, y: v[0](y, y)),
 }
 
 
@@ -208,6 +254,7 @@ def samples() -> dict[str, Sample]:
         **{f"read: {name}": (Reader(*pair), (X,)) for name, pair in READ.items()},
         "a module with __setstate__": (RestoringModule(Kept()), (X,)),
         "a module with __new__": (MadeModule(Kept()), (X,)),
+        "a module with a wrapped method": (Checking(), (X,)),
         "an unread class": (Unread(), (X, nn.ReLU)),
         "an unread dtype": (Unread(), (X, torch.float32)),
         "unread parts": (Unread(), (X, {"c": nn.Linear, "l": threading.Lock()})),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copyreg
 import enum
+import importlib
 import io
 import pickle
+import sys
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -46,6 +48,8 @@ def values_reducer(inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any
         looked_at = id(value) in pickler.guard_tree_values
         if isinstance(value, type | types.FunctionType) and not looked_at:
             return inner(pickler, value) if _is_named(value) else (NotLookedAt, ())
+        if isinstance(value, types.FunctionType) and not _is_named(value):
+            return _function(value)
         found = inner(pickler, value)
         if isinstance(value, fake):
             return _described(value, found)
@@ -103,6 +107,46 @@ def _is_shared(value: Any) -> bool:
 def _is_named(value: type | types.FunctionType) -> bool:
     """Whether it can be imported; torch writes local functions of its own in guards."""
     return importable_name(value) is not None or str(value.__module__).startswith("torch")
+
+
+def _function(value: types.FunctionType) -> Any:
+    """A function that no import gives as its code, with what its closure holds set afterwards.
+
+    Torch asks the name whether a function is local, and `functools.wraps` gives a wrapper another's
+    name and module: it writes a mark. A closure that holds the function's owner would never end.
+    """
+    module = value.__globals__.get("__name__")
+    made = (value.__code__, module if module in sys.modules else value.__module__)
+    cells = tuple(map(_contents, value.__closure__ or ()))
+    attributes = {"__qualname__": value.__qualname__, "__module__": value.__module__}
+    kept = (value.__defaults__, value.__kwdefaults__, cells, {**vars(value), **attributes})
+    return make_function, made, kept, None, None, fill_function
+
+
+def _contents(cell: types.CellType) -> tuple[Any, ...]:
+    """What a cell holds, in a tuple; none where its variable has no value yet."""
+    try:
+        return (cell.cell_contents,)
+    except ValueError:
+        return ()
+
+
+def make_function(code: types.CodeType, module: str) -> types.FunctionType:
+    """The function of a code with the globals of a module, and with cells that are empty."""
+    cells = tuple(types.CellType() for _ in code.co_freevars)
+    return types.FunctionType(code, vars(importlib.import_module(module)), None, None, cells)
+
+
+def fill_function(
+    function: types.FunctionType, kept: tuple[Any, Any, tuple[tuple[Any, ...], ...], dict[str, Any]]
+) -> None:
+    """Give a function that was made its defaults, what its cells hold, and its attributes."""
+    function.__defaults__, function.__kwdefaults__, cells, attributes = kept
+    for cell, contents in zip(function.__closure__ or (), cells, strict=True):
+        if contents:
+            cell.cell_contents = contents[0]
+    for name, value in attributes.items():
+        setattr(function, name, value)
 
 
 def _described(value: Any, found: Any) -> Any:

@@ -138,6 +138,7 @@ def _serializer(
                 return inner(self, builder, guards, output_graph)
 
         _look_at_given(builder, kept)
+        _look_at_aliases(builder, kept)
         guarded = [entry.value for entry in decisions.entries if entry.has_value]
         guarded = [v for v in guarded if isinstance(v, torch.Tensor | torch.nn.Module)]
         with _without_gradients([*_tensors(dict(bound)), *_tensors(guarded)]):
@@ -199,6 +200,17 @@ def _look_at_given(builder: Any, guards: Sequence[Any]) -> None:
         given = getattr(guard.create_fn, "keywords", {}).get("value")
         if isinstance(given, torch.Tensor):
             builder.guard_tree_values[id(given)] = given
+
+
+def _look_at_aliases(builder: Any, guards: Sequence[Any]) -> None:
+    """Have everything written that is on the way to two names of one object.
+
+    Torch compares them without a look at what they go through, such as a local function's closure.
+    """
+    for guard in guards:
+        other = getattr(guard.create_fn, "keywords", {}).get("source_b")
+        for source in (guard.originating_source, other) if other is not None else ():
+            builder.get_guard_manager_from_source(source)
 
 
 @contextlib.contextmanager
