@@ -134,7 +134,7 @@ def test_the_environment_is_that_of_the_log() -> None:
     assert (there.torch[:4], there.python[:5], there.cpu) == ("2.13", "3.11.", "")
     assert there.threads > 0
     assert report.request.inputs == ("x: float32 [8, 16] on cpu",)
-    assert "s77 = L['x'].size()[0]" in str(report.request.dynamic_shapes)
+    assert "s77 = x.shape[0]" in str(report.request.dynamic_shapes)
     assert {event.outcome for event in report.cache} == {"miss"}
 
 
@@ -267,20 +267,72 @@ def test_logs_of_a_folder_that_was_used_twice_keep_their_names(tmp_path: Path) -
 
 def test_an_export_that_raised_is_a_failed_outcome(tmp_path: Path) -> None:
     """torch logs no error of an export, only the graph until then."""
+    log = export_log(tmp_path, 'add: "f32[4]" = add.Tensor(arg0_1, 1);  arg0_1 = None')
+    found = wb.read_trace(log)
+    assert not found.outcome.ok
+    assert found.outcome.step == "compilation export"
+    assert 'raised after model.py:11 in forward: "if n < k:": add:' in str(found.outcome.error)
+    assert not found.breaks
+    assert main(["report", str(log)]) == 1
+
+
+def export_log(folder: Path, last: str, *records: dict[str, object]) -> Path:
+    """The log of an export that raised after the node `last`."""
+    head = "V1125 22:45:53.000000 1 torch/fx/proxy_tensor.py:2929] "
     graph = (
-        "\ndef forward(self, arg0_1):\n    # File: model.py:11 in forward, code: if n > 3:\n"
-        '    gt: "Sym(u0 > 3)" = item > 3;  item = gt = None\n'
+        "\ndef forward(self, arg0_1):\n    # File: model.py:11 in forward, code: if n < k:\n"
+        f"    {last}\n"
     )
     meta = {"artifact": {"name": "make_fx_fail_partial", "encoding": "string"}}
     written = {**meta, "has_payload": hashlib.md5(graph.encode()).hexdigest()}
     lines = "".join(f"\t{line}\n" for line in graph.split("\n"))
-    log = tmp_path / "export.log"
+    before = "".join(f"{head}{json.dumps(record)}\n" for record in records)
+    log = folder / "export.log"
+    log.write_text(f"{before}{head}{json.dumps(written)}\n{lines}")
+    return log
+
+
+COUNTED = [{"line": 9, "name": "forward", "filename": 0, "loc": "n = a.nonzero().shape[0]"}]
+SYMBOLS: list[dict[str, object]] = [
+    {"str": ["model.py", 0]},
+    {"create_symbol": {"symbol": "s52", "source": "L['b'].size()[0]", "vr": "[2, int_oo]"}},
+    {"create_unbacked_symbol": {"symbol": "u0", "vr": "[0, int_oo]", "user_stack": COUNTED}},
+]
+BECAUSE = 'where u0 is computed from data at model.py:9 in forward: "n = a.nonzero().shape[0]"'
+
+
+def test_a_decision_by_data_of_an_export_is_a_break_in_terms_of_the_inputs(tmp_path: Path) -> None:
+    log = export_log(tmp_path, 'lt: "Sym(u0 < s52)" = n < k;  n = k = lt = None', *SYMBOLS)
+    found = wb.read_trace(log)
+    (row,) = found.breaks
+    assert (row.kind, row.file, row.line) == ("Decision by data", "model.py", 11)
+    assert row.reason.endswith(f"torch cannot tell whether u0 < b.shape[0], {BECAUSE}")
+    assert "torch.where" in row.hints[0]
+    assert row.reason in str(found.outcome.error)
+    assert found.request.dynamic_shapes == "s52 = b.shape[0] in [2, int_oo]"
+
+
+def test_a_number_from_data_of_an_export_is_a_break(tmp_path: Path) -> None:
+    log = export_log(tmp_path, 'item: "Sym(u0)" = item.default(arg0_1);  arg0_1 = None', *SYMBOLS)
+    (row,) = wb.read_trace(log).breaks
+    assert (row.kind, row.text) == ("Number from data", "if n < k:")
+    assert "torch._check" in row.hints[0]
+
+
+def test_an_export_that_dynamo_gave_up_is_a_failed_outcome(tmp_path: Path) -> None:
+    """Dynamo writes why, and no compilation."""
+    reason = (
+        "Could not guard on data-dependent expression u0 < 4 (unhinted: u0 < s52).  (Size-like "
+        'symbols: u0)\n\nUser Stack:\n  File "model.py", line 11, in forward\n    if n < k:\n'
+    )
     head = "V1125 22:45:53.000000 1 torch/fx/proxy_tensor.py:2929] "
-    log.write_text(f"{head}{json.dumps(written)}\n{lines}")
+    metrics = {"compilation_metrics": {"fail_type": "UserError", "fail_reason": reason}}
+    log = tmp_path / "strict.log"
+    log.write_text("".join(f"{head}{json.dumps(one)}\n" for one in (*SYMBOLS, metrics)))
     found = wb.read_trace(log)
     assert not found.outcome.ok
-    assert found.outcome.step == "compilation export"
-    assert "raised after model.py:11 in forward, code: if n > 3:" in str(found.outcome.error)
+    assert (found.breaks[0].line, found.breaks[0].kind) == (11, "Decision by data")
+    assert f"u0 < b.shape[0], {BECAUSE}" in str(found.outcome.error)
     assert main(["report", str(log)]) == 1
 
 

@@ -50,7 +50,10 @@ class OtherTargets(LiveOnly, ReportHolder):
 
     def __repr__(self) -> str:
         """A short stable summary: no times, no addresses."""
-        inputs = ", ".join(self.report.request.inputs)
+        request = self.report.request
+        inputs = ", ".join(request.inputs)
+        if request.conditions:
+            inputs = f"{inputs}; only where {request.together}"
         kernels = plural(len(self.report.kernels), "kernel")
         return f"Compiled({self.name}({inputs}), {self.target}, {kernels})"
 

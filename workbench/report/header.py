@@ -28,12 +28,16 @@ class Environment:
     variables: tuple[tuple[str, str], ...] = ()
 
 
+_CONDITIONS = 4  # on sizes, spelled out in one line
+
+
 @dataclass(frozen=True)
 class Request:
     """What was asked for; `options` are the compiler options that differ from their default.
 
     `tf32` names what a GPU's libraries may compute in TF32: "products", "convolutions". `fusion`
     holds what `with_fusion` chose: "forbid" or "force", and the operations of both ends.
+    `conditions` are what sizes have to meet together, such as `a.shape[0] < b.shape[0]`.
     """
 
     name: str = ""
@@ -52,6 +56,14 @@ class Request:
     notes: tuple[str, ...] = ()
     tf32: tuple[str, ...] = ()
     fusion: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
+    conditions: tuple[str, ...] = ()
+
+    @property
+    def together(self) -> str:
+        """The conditions in one line, the first few spelled out; empty where there are none."""
+        more = len(self.conditions) - _CONDITIONS
+        shown = " and ".join(self.conditions[:_CONDITIONS])
+        return f"{shown} and {more} more" if more > 0 else shown
 
 
 @dataclass(frozen=True)

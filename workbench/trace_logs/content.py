@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from io import BufferedIOBase
 from typing import Any
 
+from workbench.compiler.sources.size_symbols import SYMBOL_RECORDS
 from workbench.compiler.sources.stages import STAGE_OF
 from workbench.report import CacheEvent
 from workbench.trace_logs.records import Bounds, Damage, LogReader, LogRecord, Payload
@@ -31,6 +32,7 @@ _TIMES = tuple(name for name in _METRICS if name.endswith(("_time", "_time_s")))
 _COUNTS = ("co_firstlineno", "fail_user_frame_lineno", "guard_count", "graph_op_count")
 _LATEST = 1e11  # seconds since the epoch, such as calendars know
 _EACH = 500  # bytes that a row takes beside its text
+_FRAMES = 8  # of a stack, the innermost
 _DEEPEST = 20  # levels of a record that is kept as it is
 _UNUSED = frozenset(
     {
@@ -39,7 +41,7 @@ _UNUSED = frozenset(
         *("compiled_function_forward", "compiled_function_backward", "backward_prologue"),
         *("backward_epilogue", "inductor_runtime_and_tensor_meta", "link", "dump_file"),
         *("guard_added", "guard_added_fast", "propagate_real_tensors_provenance"),
-        *("symbolic_shape_specialization", "create_unbacked_symbol", "compilation_metrics_runtime"),
+        "compilation_metrics_runtime",
         *("aot_joint_graph_fw_metadata", "exported_program", "optimize_ddp_split_graph"),
         *("optimize_ddp_split_child", "compiled_autograd_graph"),
         "dynamo_side_effects",
@@ -95,7 +97,7 @@ class LogContent:
     cache: list[CacheEvent] = field(default_factory=list)
     tensors: dict[tuple[Any, Any], dict[str, Any]] = field(default_factory=dict)
     sources: list[tuple[str | None, tuple[Any, Any], str]] = field(default_factory=list)
-    symbols: list[tuple[str, str, str]] = field(default_factory=list)
+    symbols: list[tuple[str, str | None, dict[str, Any]]] = field(default_factory=list)
     torch: str = ""
     counts: Counter[str] = field(default_factory=Counter)
     unknown: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -146,7 +148,7 @@ class _Sorter:
             "torch_version": self._on_version,
             "describe_tensor": self._on_tensor,
             "describe_source": self._on_source,
-            "create_symbol": self._on_symbol,
+            **dict.fromkeys(SYMBOL_RECORDS, self._on_symbol),
             **dict.fromkeys(_CACHES, self._on_cache),
             **dict.fromkeys(STAGE_OF, self._keeper(c.graphs)),
             "inductor_output_code": self._keeper(c.codes),
@@ -228,9 +230,12 @@ class _Sorter:
         self._content.sources.append((record.compile_id, key, str(record.meta["source"])))
 
     def _on_symbol(self, record: LogRecord) -> None:
-        meta = record.meta
-        row = str(meta["symbol"]), str(meta.get("source")), str(meta.get("vr"))
-        self._content.symbols.append(row)
+        meta = {name: str(record.meta.get(name)) for name in ("symbol", "source", "vr", "value")}
+        sources, stack = record.meta.get("sources") or [], record.meta.get("user_stack") or []
+        if not isinstance(sources, list) or not all(isinstance(each, dict) for each in stack):
+            raise TypeError("a symbol has sources and a stack")
+        kept = {**meta, "sources": [*map(str, sources)], "user_stack": stack[-_FRAMES:]}
+        self._content.symbols.append((record.name, record.compile_id, kept))
 
     def _on_cache(self, record: LogRecord) -> None:
         cache, outcome = _CACHES[record.name]

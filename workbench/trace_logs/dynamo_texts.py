@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from workbench.compiler.recording.guards import code_of
-from workbench.compiler.sources.break_messages import ANOTHER, IN_LOOP, LOOP_HINT, break_message
+from workbench.compiler.sources.break_messages import (
+    ANOTHER,
+    IN_LOOP,
+    LOOP_HINT,
+    BreakMessage,
+    break_message,
+    data_break,
+)
+from workbench.compiler.sources.size_symbols import SizeSymbols, undecided
 from workbench.report import Break, Guard
 from workbench.trace_logs.content import LogContent
-from workbench.trace_logs.source_places import LogPlaces, frames_of
+from workbench.trace_logs.source_places import LogPlaces, frames_of, named
 
 _REASON = "Graph Break Reason: "
 _USER_CODE = re.compile(r"\n(?:User code traceback|from user code):\n")
@@ -22,8 +31,27 @@ _LINE = re.compile(r"^([| ]*)\+- (\w+)(?:: (.*))?$")
 _MANAGER = re.compile(r"source=(.*?), (?:accessed_by|type)=")
 _COMMENT = re.compile(r"\s+# (?:(.*?)\s+# )?(\S+):(\d+) in \S+\s*$")
 _THREADS = re.compile(r'"num_threads":(\d+)')
+_FILE = re.compile(r"# File: (.+?):(\d+) in (\w+), code: (.*)")
+_FROM_DATA = re.compile(r':\s*"Sym\((?=[^"]*\bz?u\d)([^"]+)\)" = ')
+_UNBACKED = re.compile(r"z?u[f]?\d+")
 Resolve = Callable[[str], str | None]
 """Names the file of a report that a shortened path ends, or None."""
+
+
+Namer = Callable[[str], str]
+"""Puts sizes in place of the symbols of one compilation."""
+
+
+class Place(NamedTuple):
+    """A line of the user: where it is, in what function, what it says."""
+
+    file: str
+    line: int
+    function: str
+    text: str
+
+
+_NOWHERE = Place("", 0, "", "")
 
 
 class BreakReader:
@@ -34,30 +62,45 @@ class BreakReader:
 
     def read(self, content: LogContent, places: LogPlaces) -> None:
         """Take the breaks of one log."""
+        sizes = sizes_of(content, places)
         for piece in content.breaks:
             text = piece.text()
             head, _, message = text.partition(_REASON)
-            self._take(_message(message or text), text, places, _AT.search(head))
+            place = _place(text, places, _AT.search(head))
+            self._take(_message(message or text), place, places, _namer(sizes, piece.compile_id))
         for piece in content.failures():
             text = piece.text()
             found = _UNSUPPORTED.search(text)
             if found is not None:
-                self._take(text[found.end() :], text[found.end() :], places, None)
+                text = text[found.end() :]
+                place = _place(text, places, None)
+                self._take(text, place, places, _namer(sizes, piece.compile_id))
+        for stop in export_stops(content, places):
+            if stop.parts is not None:
+                self._add(stop.parts, stop.place, places, [])
 
     def rows(self) -> list[Break]:
         """The breaks in the order in which they were met."""
         return list(self._met.values())
 
-    def _take(self, message: str, text: str, places: LogPlaces, at: re.Match[str] | None) -> None:
+    def _take(self, message: str, place: Place, places: LogPlaces, namer: Namer) -> None:
         cause, _, rest = message.partition(ANOTHER)
         parts = break_message(_USER_CODE.split(cause)[0])
-        file, line, function, code = _place(text, places, at)
+        parts = replace(
+            parts, reason=namer(parts.reason or parts.kind), explanation=namer(parts.explanation)
+        )
+        self._add(parts, place, places, [LOOP_HINT] if IN_LOOP in rest else [])
+
+    def _add(
+        self, parts: BreakMessage, place: Place, places: LogPlaces, more: Sequence[str]
+    ) -> None:
+        file, line, function, code = place
         key = file, line, parts.kind
         if key in self._met:
             met = self._met[key]
             self._met[key] = replace(met, count=met.count + 1)
             return
-        hints = [*parts.hints, *([LOOP_HINT] if IN_LOOP in rest else [])]
+        hints = [*parts.hints, *more]
         self._met[key] = Break(
             id=f"b{len(self._met)}",
             file=file,
@@ -80,7 +123,90 @@ def _message(text: str) -> str:
     return text
 
 
-def _place(text: str, places: LogPlaces, at: re.Match[str] | None) -> tuple[str, int, str, str]:
+def _namer(sizes: SizeSymbols, compile_id: str | None) -> Namer:
+    return lambda text: sizes.named(text, compile_id)
+
+
+def sizes_of(content: LogContent, places: LogPlaces) -> SizeSymbols:
+    """What the symbols of a log's compilations stand for."""
+
+    def line_of(stack: Sequence[Mapping[str, Any]]) -> str | None:
+        frames = [(content.strings.get(frame.get("filename", -1), ""), frame) for frame in stack]
+        mine = [found for found in frames if found[0] and places.is_user(found[0])]
+        if not mine:
+            return None
+        file, frame = mine[-1]
+        place = f"{places.shown(file)}:{frame.get('line')} in {frame.get('name')}"
+        return f'{place}: "{str(frame.get("loc") or "").strip()}"'
+
+    sizes = SizeSymbols(line_of)
+    for kind, compile_id, meta in content.symbols:
+        sizes.take(kind, meta, compile_id)
+    return sizes
+
+
+@dataclass(frozen=True)
+class ExportStop:
+    """Where an export ended that raised; `parts` are there for what depends on data."""
+
+    text: str
+    place: Place
+    parts: BreakMessage | None
+
+
+def export_stops(content: LogContent, places: LogPlaces) -> Iterator[ExportStop]:
+    """The captures of a log that raised outside of a compilation.
+
+    A capture that traces functions logs no error, only the graph until then; one that begins with
+    Dynamo logs why it failed without the compilation.
+    """
+    sizes = sizes_of(content, places)
+    for piece in content.partial:
+        if piece.compile_id is None:  # within a compilation its error is told, or was caught
+            yield _stop_of(piece.text(), sizes, places)
+    for compile_id, row in content.metrics:
+        if compile_id is None and row.get("fail_type") and row["fail_type"] != "Unsupported":
+            yield _failed_export(row, sizes, places)
+
+
+def _failed_export(row: Mapping[str, Any], sizes: SizeSymbols, places: LogPlaces) -> ExportStop:
+    message = str(row.get("fail_reason", ""))
+    frames = [(frame, text) for frame, text in frames_of(message) if places.is_user(frame.file)]
+    place = _NOWHERE
+    if frames:
+        frame, text = frames[-1]
+        places.note(frame.file, frame.line, frame.function, text)
+        place = Place(places.shown(frame.file), frame.line, frame.function, text)
+    where = f' at {place.file}:{place.line}: "{place.text}"' if frames else ""
+    parts = data_break(*condition) if (condition := undecided(message)) else None
+    said = _in_sizes(parts, sizes) if parts is not None else None
+    shown = said.reason if said is not None else sizes.named(_USER_CODE.split(message)[0].strip())
+    return ExportStop(f"{row['fail_type']}{where}: {places.shared(shown)}", place, said)
+
+
+def _stop_of(graph: str, sizes: SizeSymbols, places: LogPlaces) -> ExportStop:
+    """Where it ended, by the last lines of the graph until then."""
+    lines = [line.strip() for line in graph.splitlines() if line.strip()]
+    last = next((line for line in reversed(lines) if " = " in line), "its beginning")
+    at = next((m for line in reversed(lines) if (m := _FILE.match(line))), None)
+    place = Place(places.shown(at[1]), int(at[2]), named(at[3]), at[4].strip()) if at else _NOWHERE
+    head = f"{place.file}:{place.line} in {place.function}: " if at else ""
+    found = _FROM_DATA.search(last)
+    if found is None:
+        shown = f'"{place.text}": {last}' if at else last
+        ending = f"{head}{sizes.named(shown)}; the log does not hold its error"
+        return ExportStop(f"the capture raised after {ending}", place, None)
+    if at:
+        places.note(at[1], place.line, place.function, place.text)
+    parts = _in_sizes(data_break(found[1], _UNBACKED.fullmatch(found[1]) is not None), sizes)
+    return ExportStop(f'{head}"{place.text}": {parts.reason}', place, parts)
+
+
+def _in_sizes(parts: BreakMessage, sizes: SizeSymbols) -> BreakMessage:
+    return replace(parts, reason=sizes.named(parts.reason))
+
+
+def _place(text: str, places: LogPlaces, at: re.Match[str] | None) -> Place:
     """File, line, function and text of the innermost user line."""
     stack = _USER_CODE.split(text, maxsplit=1)[1:]
     frames = frames_of(_INTERNAL.split(stack[0])[0]) if stack else []
@@ -88,10 +214,10 @@ def _place(text: str, places: LogPlaces, at: re.Match[str] | None) -> tuple[str,
     if mine:
         frame, code = mine[-1]
         places.note(frame.file, frame.line, frame.function, code)
-        return places.shown(frame.file), frame.line, frame.function, code
+        return Place(places.shown(frame.file), frame.line, frame.function, code)
     if at is not None:
-        return places.shown(at[1]), int(at[2]), "", ""
-    return "", 0, "", ""
+        return Place(places.shown(at[1]), int(at[2]), "", "")
+    return _NOWHERE
 
 
 def functions(contents: Iterable[LogContent]) -> dict[tuple[str, str], str]:

@@ -9,9 +9,11 @@ from typing import Any
 
 import orjson
 
+from workbench.compiler.sources.break_messages import data_break
+from workbench.compiler.sources.size_symbols import SizeSymbols, in_words, undecided
 from workbench.report import Capability, Environment, Outcome, Request
 from workbench.trace_logs.content import LogContent
-from workbench.trace_logs.dynamo_texts import functions, threads
+from workbench.trace_logs.dynamo_texts import export_stops, functions, sizes_of, threads
 from workbench.trace_logs.source_places import LogPlaces, named
 
 _NEVER = "a trace log holds no {}: compile with wb.aot_compile, which asks the compiler itself"
@@ -141,7 +143,7 @@ def _endings(content: LogContent) -> Iterator[str]:
     ended = {compile_id for compile_id, _ in content.metrics}
     given_up: dict[str, list[str]] = {}
     for compile_id, row in content.metrics:
-        if row.get("fail_type") and compile_id not in failed:
+        if row.get("fail_type") and compile_id is not None and compile_id not in failed:
             given_up.setdefault(named(str(row.get("co_name", ""))), []).append(str(compile_id))
     for name, ids in given_up.items():
         yield f"{name} was left to Python in {_listed(ids)}"
@@ -181,9 +183,10 @@ def _inputs(contents: Sequence[LogContent]) -> Iterator[str]:
 def _symbols(contents: Sequence[LogContent]) -> str | None:
     """The sizes that were left open, with where they come from and what they may be."""
     found = dict.fromkeys(
-        f"{symbol} = {source} in {values}"
+        f"{meta['symbol']} = {in_words(meta['source'])} in {meta['vr']}"
         for content in contents
-        for symbol, source, values in content.symbols
+        for kind, _, meta in content.symbols
+        if kind == "create_symbol"
     )
     shown = "; ".join(list(found)[:8])
     more = f"; {len(found) - 8} more" if len(found) > 8 else ""
@@ -202,16 +205,10 @@ def _options(contents: Sequence[LogContent]) -> tuple[tuple[str, str], ...]:
     return tuple((name, "True") for name in _OPTIONS if config.get(name) is True)
 
 
-def _stopped(graph: str) -> str:
-    """Where a capture ended that raised, by the last lines of the graph until then.
-
-    torch logs no error of an export, only that graph.
-    """
-    lines = [line.strip() for line in graph.splitlines() if line.strip()]
-    place = next((line for line in reversed(lines) if line.startswith("# File: ")), "")
-    last = next((line for line in reversed(lines) if " = " in line), "its beginning")
-    after = f"{place.removeprefix('# File: ')}: " if place else ""
-    return f"the capture raised after {after}{last}; the log does not hold its error"
+def _without_switches(sizes: SizeSymbols, reason: str, compile_id: str | None) -> str:
+    """The reason in terms of the inputs' sizes; of what depends on data the condition alone."""
+    found = undecided(reason)
+    return sizes.named(data_break(*found).reason if found else reason, compile_id)
 
 
 def outcome(contents: Sequence[LogContent]) -> Outcome:
@@ -227,11 +224,11 @@ def outcome(contents: Sequence[LogContent]) -> Outcome:
             where = f"{content.label} {compile_id}".strip()
             steps.append(f"{where} ({function})" if function else where)
             reason = str(row.get("fail_reason") or piece.text().rstrip().rpartition("\n")[2])
+            reason = _without_switches(sizes_of(content, places), reason, piece.compile_id)
             lines.append(f"{steps[-1]}: {row.get('fail_type', 'error')}: {places.shared(reason)}")
-        for piece in content.partial:
-            if piece.compile_id is None:  # within a compilation its error is told, or was caught
-                steps.append(f"{content.label} export".strip())
-                lines.append(f"{steps[-1]}: {places.shared(_stopped(piece.text()))}")
+        for stop in export_stops(content, places):
+            steps.append(f"{content.label} export".strip())
+            lines.append(f"{steps[-1]}: {stop.text}")
     if not steps:
         return Outcome()
     return Outcome(False, "compilation " + ", ".join(steps), "\n\n".join(lines))

@@ -55,6 +55,8 @@ def _head(report: Report) -> Iterator[str]:
         yield from (f"  {line}" for line in (report.outcome.error or "").splitlines()[:_MOST])
     if request.inputs:
         yield f"inputs        {'; '.join(request.inputs)}"
+    if request.conditions:
+        yield f"only where    {request.together}"
     graphs, ops = captured(report)
     yield f"captured      graphs: {graphs}, ops: {ops}"
     yield from (f"note          {note}" for note in request.notes[:_FEW])

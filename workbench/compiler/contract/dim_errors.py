@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+from workbench.compiler.sources.size_symbols import in_words
 
 HEAD = "dynamic_shapes does not hold for "
 _SHOWN = 2  # conditions that are spelled out
-_PLACE = re.compile(r"L\['(\w+)'\]((?:\[[^\]]+\]|\.\w+(?!\w*\())*)\.size\(\)\[(\d+)\]")
 _RANGE = re.compile(
     r"Not all values of (\S+) = (.*?) in the specified range (.*?) satisfy the "
     r"generated guard (.*?)\.?$"
@@ -24,20 +26,19 @@ def is_violated(error: Exception) -> bool:
     return "Constraints violated" in str(error)
 
 
-def named(words: str) -> str:
-    """Sizes as people write them: `x.shape[0]` instead of `L['x'].size()[0]`."""
-    return _PLACE.sub(lambda m: f"{m[1]}{m[2]}.shape[{m[3]}]", words)
+def conditions(words: str, lines: Mapping[str, str | None] | None = None) -> list[str]:
+    """A line for each condition that torch's text names, the first few spelled out.
 
-
-def conditions(words: str) -> list[str]:
-    """A line for each condition that torch's text names, the first few spelled out."""
-    found = [short(named(line[4:])) for line in words.splitlines() if line.startswith("  - ")]
+    `lines` are the user's that fixed a size, by its place.
+    """
+    said = (in_words(line[4:]) for line in words.splitlines() if line.startswith("  - "))
+    found = [short(condition, lines or {}) for condition in said]
     rest = len(found) - _SHOWN
     more = [f"  … and {rest} more that follow from the same"] if rest > 0 else []
     return [*(f"  - {condition}" for condition in found[:_SHOWN]), *more]
 
 
-def short(condition: str) -> str:
+def short(condition: str, lines: Mapping[str, str | None]) -> str:
     """One condition of torch's, with the sizes named, in fewer words."""
     broken = _RANGE.match(condition)
     if broken is not None:
@@ -48,13 +49,14 @@ def short(condition: str) -> str:
         return f"{said}, but the code needs {needed}"
     fixed = _FIXED.match(condition)
     if fixed is not None:
-        return f"{fixed[1]} is declared dynamic, but the code or a weight fixes it to {fixed[2]}"
+        by = lines.get(fixed[1]) or "the code or a weight"
+        return f"{fixed[1]} is declared dynamic, but {by} fixes it to {fixed[2]}"
     return condition.rstrip(".")
 
 
-def explained(name: str, words: str) -> str:
+def explained(name: str, words: str, lines: Mapping[str, str | None]) -> str:
     """The message for torch's text about a compilation of `name` that keeps guards."""
-    shown = conditions(words)
+    shown = conditions(words, lines)
     fixed = all(" is declared dynamic, but " in line for line in shown)
     cure = _FIXED_CURE if fixed else _cure(shown[0])
     return "\n".join([f"{HEAD}{name}:", *shown, f"  Cure: {cure}."])

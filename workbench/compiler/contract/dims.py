@@ -13,7 +13,8 @@ _LARGEST = 2**31  # torch writes "no maximum" as a number beyond
 class Dynamic:
     """A dimension of size `scale * name + offset`, where `name` lies in [min, max].
 
-    A `name` of None is `Dim.AUTO` or `Dim.DYNAMIC`: torch's own guards decide. `is_raised` says
+    A `name` of None is `Dim.AUTO` or `Dim.DYNAMIC`: torch's own guards decide, and the range is
+    what they say. `is_raised` says
     that less was declared, and that torch compiled no code for the sizes 0 and 1.
     """
 
@@ -40,12 +41,20 @@ class Dynamic:
     def text(self) -> str:
         """The dimension as people write it, such as `2*batch in 4..64`."""
         if self.name is None:
-            return "any"
-        scaled = self.name if self.scale == 1 else f"{self.scale}*{self.name}"
-        shown = f"{scaled}{self.offset:+d}" if self.offset else scaled
+            bounds = (
+                f"{'' if self.min is None else self.min}..{'' if self.max is None else self.max}"
+            )
+            return "any" if bounds == ".." else bounds
+        shown = self.term
         low = "" if self.min is None else str(self.size(self.min))
         high = "" if self.max is None else str(self.size(self.max))
         return f"{shown} in {low}..{high}" if low or high else shown
+
+    @property
+    def term(self) -> str:
+        """A named dimension without its range, such as `2*batch`."""
+        scaled = str(self.name) if self.scale == 1 else f"{self.scale}*{self.name}"
+        return f"{scaled}{self.offset:+d}" if self.offset else scaled
 
     @property
     def starts_at_two(self) -> str:

@@ -14,6 +14,13 @@ from typing import Any
 from workbench.compiler.contract import dim_errors
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import held_back, without_torch_warnings
+from workbench.compiler.sources.size_symbols import (
+    BRANCH,
+    NUMBER,
+    SizeSymbols,
+    data_dependent,
+    in_words,
+)
 from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 
@@ -38,20 +45,6 @@ _OTHER = (
     "torch.library.custom_op"
 )
 _NO_FIX = "use Dim.AUTO there, which keeps what the code allows, or change the code"
-_BRANCH = (
-    "the line takes a decision by the values of a tensor; the program is captured once, before "
-    "there are any",
-    "choose with torch.where(condition, a, b) or torch.cond(condition, f, g, inputs); a decision "
-    "by sizes, dtypes or Python values may stay as it is",
-)
-_NUMBER = (
-    "the line needs a Python number that is computed from the values of a tensor: a list index, "
-    "the name of an operator or a size; the program is captured once, before there are any",
-    "to choose among operators, compute every candidate and pick with torch.where or "
-    "torch.stack(candidates)[index], or package each variant as a model of its own: "
-    "wb.package({'relu': ..., 'sigmoid': ...}, ...); to make a size, tell torch its range with "
-    "torch._check(n <= most) after n = x.item()",
-)
 _UNFUNCTIONAL = ("mutating a non-functional tensor", "to have an entirely functional graph")
 _ORIGINAL = re.compile(r'File "([^"]+)", line (\d+), in ')
 _OF_CONSTANT = (
@@ -62,29 +55,30 @@ _OF_CONSTANT = (
 )
 
 
-def explain_export(error: Exception, title: str, guarded: Sequence[str] = ()) -> WorkbenchError:
+def explain_export(
+    error: Exception, title: str, sizes: SizeSymbols, guarded: Sequence[str] = ()
+) -> WorkbenchError:
     """The error for whatever torch.export raised.
 
-    `guarded` are the lines at which it took decisions about declared sizes.
+    `sizes` say what torch's symbols stand for, `guarded` are the lines at which it took decisions
+    about declared sizes.
     """
     words = _NOISE.sub("", str(error)).strip() or type(error).__name__
     lines = lines_of(traceback.extract_tb(error.__traceback__))
     if isinstance(error, tp.DATA_DEPENDENT.get()):
-        reason, cure = _NUMBER if words.startswith("Could not extract") else _BRANCH
-        return CaptureError(refusal(title, lines, reason, cure))
+        _, cure = NUMBER if words.startswith("Could not extract") else BRANCH
+        return CaptureError(refusal(title, lines, data_dependent(words, sizes) or words, cure))
     if dim_errors.is_violated(error):
-        return CaptureError(_violated(title, words, guarded))
+        return CaptureError(_violated(title, words, sizes, guarded))
     if isinstance(error, tp.CONSTRAINT_VIOLATION.get()):
-        return UsageError(f"The example inputs do not fit dynamic_shapes: {words}.")
+        return UsageError(f"The example inputs do not fit dynamic_shapes: {in_words(words)}.")
     if isinstance(error, tp.USER_ERROR.get()):
-        return UsageError(
-            f"torch.export refuses the request for {title}: {dim_errors.named(words)}"
-        )
+        return UsageError(f"torch.export refuses the request for {title}: {in_words(words)}")
     if unknown := _UNKNOWN.search(words):
         kind = unknown[1].replace("__main__.", "")
         where = "output" if "in output" in words else "input"
         return CaptureError(refusal(title, lines, _NO_PYTREE.format(kind, where), _PYTREE))
-    cause = f"{type(error).__name__}: {_first_lines(words)}"
+    cause = f"{type(error).__name__}: {sizes.named(_first_lines(words))}"
     cure = _NUMPY if ".numpy()" in words else _OTHER
     return CaptureError(refusal(title, lines, cause, cure))
 
@@ -129,7 +123,7 @@ def lines_of(stack: traceback.StackSummary) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _violated(title: str, words: str, guarded: Sequence[str]) -> str:
+def _violated(title: str, words: str, sizes: SizeSymbols, guarded: Sequence[str]) -> str:
     """Torch's text about a declared range that does not hold: conditions and suggested fixes."""
     head, _, fixes = words.partition("Suggested fixes:")
     places = [f"  at {line}" for line in guarded[:_SHOWN]]
@@ -137,7 +131,7 @@ def _violated(title: str, words: str, guarded: Sequence[str]) -> str:
     cure = f"declare {'; '.join(suggested)}" if suggested else _NO_FIX
     if any(re.search(r"= [01]$", line) for line in suggested):
         cure = "use an example input whose size there is 2 or more: torch keeps 0 and 1 as they are"
-    shown = dim_errors.conditions(head)
+    shown = dim_errors.conditions(head, {size.place: size.line for size in sizes.fixed()})
     return "\n".join([f"{dim_errors.HEAD}{title}:", *shown, *places, f"  Cure: {cure}."])
 
 

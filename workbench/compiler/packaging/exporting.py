@@ -34,6 +34,7 @@ from workbench.compiler.packaging.outside_values import frozen_reads
 from workbench.compiler.packaging.python_state import state_kept
 from workbench.compiler.packaging.request import ModelRequest
 from workbench.compiler.packaging.written_constants import check_written
+from workbench.compiler.sources.size_symbols import SizeSymbols
 from workbench.compiler.sources.sources import Places
 from workbench.errors import UsageError, WorkbenchError
 
@@ -50,6 +51,7 @@ class Exportable:
     declared: Declared
     request: ModelRequest
     outputs: DataClasses = field(default_factory=DataClasses)
+    sizes: SizeSymbols = field(default_factory=lambda: SizeSymbols(lambda _: None))
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def _export(found: Exportable) -> Any:
         return _captured(found)
     except Exception as error:  # the capture runs the user's code, which raises whatever it likes
         lines = _guarded_lines(found) if dim_errors.is_violated(error) else ()
-        raise explain_export(error, found.title, lines) from error
+        raise explain_export(error, found.title, found.sizes, lines) from error
 
 
 def _captured(found: Exportable) -> Any:

@@ -108,6 +108,7 @@ def pack(
     chosen, notes = merged_options("inductor", request.mode, request.options)
     recorder = Recorder(level=request.capture, request=request_for(found, chosen, notes))
     recorder.tell(progress)
+    found = replace(found, sizes=recorder.sizes)
     if chosen.get("triton.cudagraphs"):
         notes = (*notes, _NO_GRAPHS)
     run = _Run(found, options_for(request.weights, chosen), recorder, notes=list(notes))

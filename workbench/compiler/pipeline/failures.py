@@ -14,6 +14,13 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.recording.capture import Recorder
 from workbench.compiler.sources.break_messages import break_message
 from workbench.compiler.sources.refused_inputs import refused_inputs
+from workbench.compiler.sources.size_symbols import (
+    BRANCH,
+    NUMBER,
+    SizeSymbols,
+    data_dependent,
+    undecided,
+)
 from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, WorkbenchError, first_line
 from workbench.report import Outcome
@@ -26,6 +33,11 @@ _TRACE_AUTOGRAD = (
 _RETURNED = re.compile(r"type <class '([\w.]+)'>")
 _COMPILED_FILE = re.compile(r"^\S*\+\+\S* (/[^\n]*?)/[^/\n]+\.cpp\b", re.MULTILINE)
 _KEPT = 6  # lines of a message at either end
+_EVERY_BREAK = (
+    "See every break at once with %aot_explain or workbench.explain(fn, args): it runs the "
+    "function. workbench.rehearse(fn, args) tries cures on a copy; workbench.variants(fn, "
+    "[args]) saves it with its breaks, on the CPU."
+)
 _NO_GRAPH = re.compile(r"backend_input (must not be|is not) None")
 
 
@@ -53,15 +65,18 @@ def recorded(
     return shown
 
 
-def explain(error: Exception, name: str, places: Places) -> CaptureError:
+def explain(error: Exception, name: str, recorder: Recorder) -> CaptureError:
     """A `CaptureError` for what a compilation of `name` raised; files as the report has them."""
-    return CaptureError(places.shared(_words(error, name, places)))
+    return CaptureError(recorder.places.shared(_words(error, name, recorder)))
 
 
-def _words(error: Exception, name: str, places: Places) -> str:
+def _words(error: Exception, name: str, recorder: Recorder) -> str:
+    places, sizes = recorder.places, recorder.sizes
     if isinstance(error, (tp.UNSUPPORTED.get(), tp.UNCAPTURED.get())):
-        return _graph_break(error, name, places)
+        return _graph_break(error, name, places, sizes)
     words = str(error).strip() or _asserted(error) or type(error).__name__
+    if reason := data_dependent(words, sizes):
+        return _undecided(error, name, places, reason)
     if "does not implement SerializableCallable" in words:
         kind = _RETURNED.search(words)
         return (
@@ -71,7 +86,7 @@ def _words(error: Exception, name: str, places: Places) -> str:
             "backend='inductor', 'aot_eager' or 'eager'."
         )
     if dim_errors.is_violated(error):
-        return dim_errors.explained(name, words)
+        return dim_errors.explained(name, words, {s.place: s.line for s in sizes.fixed()})
     if _NO_GRAPH.search(words):
         return (
             f"{name} computes no tensor, so there is nothing to compile: call it as it is, or "
@@ -96,10 +111,10 @@ def _words(error: Exception, name: str, places: Places) -> str:
             "puts it)."
         )
     if refused := refused_inputs(words):
-        return _raised(error, name, places, refused)
+        return _raised(error, name, places, sizes.named(refused))
     cause = error.__cause__ or error
     return (
-        f"Compiling {name} failed: {type(cause).__name__}: {_excerpt(words)}\n"
+        f"Compiling {name} failed: {type(cause).__name__}: {sizes.named(_excerpt(words))}\n"
         "error.report holds every step until then. Compile with backend='eager' to see whether "
         "the capture or the code generation is to blame."
     )
@@ -154,17 +169,24 @@ def _at(frame: Any, places: Places) -> str:
     return f'  at {place} in {frame.name}: "{(frame.line or "").strip()}"'
 
 
-def _graph_break(error: Any, name: str, places: Places) -> str:
+def _undecided(error: Any, name: str, places: Places, reason: str) -> str:
+    """What depends on data: a decision or a number that only a run knows."""
+    found = undecided(str(error))
+    assert found is not None
+    _, cure = NUMBER if found[1] else BRANCH
+    stack = error if getattr(error, "real_stack", None) else None
+    lines = _line(stack, places) if stack is not None else []
+    head = f"{name} cannot be captured in one graph: it depends on data."
+    return "\n".join([head, *lines, f"  Reason: {reason}.", f"  Cure: {cure}.", _EVERY_BREAK])
+
+
+def _graph_break(error: Any, name: str, places: Places, sizes: SizeSymbols) -> str:
     parts = break_message(str(getattr(error, "msg", error)))
     found = [f"{name} cannot be captured in one graph: {parts.kind or 'unsupported code'}."]
     found += _line(error, places)
-    found += [f"  Explanation: {parts.explanation}"] if parts.explanation else []
+    found += [f"  Explanation: {sizes.named(parts.explanation)}"] if parts.explanation else []
     for hint in parts.hints:
         is_switch = _AUTOGRAD in hint
         found.append(f"  Cure: {_TRACE_AUTOGRAD}" if is_switch else f"  Hint: {hint}")
-    found.append(
-        "See every break at once with %aot_explain or workbench.explain(fn, args): it runs the "
-        "function. workbench.rehearse(fn, args) tries cures on a copy; workbench.variants(fn, "
-        "[args]) saves it with its breaks, on the CPU."
-    )
+    found.append(_EVERY_BREAK)
     return "\n".join(found)

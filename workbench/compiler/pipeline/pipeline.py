@@ -19,6 +19,7 @@ from workbench.compiler.cold_start.partial_pch import PartialPch
 from workbench.compiler.contract import shapes
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.calling import binder
+from workbench.compiler.contract.captured_sizes import captured
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.guard_policy import Decisions, guard_filter, is_plain
 from workbench.compiler.contract.guard_sandbox import Example
@@ -47,10 +48,11 @@ from workbench.compiler.pipeline.frozen_reads import frozen_reads, missing_varia
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
 from workbench.compiler.recording.capture import Recorder
 from workbench.compiler.recording.chosen_fusion import fusion_chosen
-from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, UsageError
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Outcome, Report, Request
+
+_FIXED = 6  # sizes that the code fixed, each in a note
 
 
 @dataclass(frozen=True)
@@ -145,21 +147,26 @@ def _recording(
                 bytecode = aot_fn._artifacts.runtime_env.bytecode
                 recorder.bytecode.keep(bytecode, recorder.trace.compile_id)
                 run.step = "contract"
-                plan = _plan(run, aot_fn, state, recorder.places)
+                plan, conditions = _plan(run, aot_fn, state, recorder)
         except BaseException as error:
             _note_guards(recorder, run)
             shown = failures.recorded(
                 error,
                 recorder,
                 run.step,
-                lambda e: failures.explain(e, run.callee.name, recorder.places),
+                lambda e: failures.explain(e, run.callee.name, recorder),
             )
             if shown is error:
                 raise
             raise shown from error
     _note_guards(recorder, run, plan.dropped)
     frozen = frozen_reads(run.decisions.entries, recorder.places)
-    recorder.request = replace(request, notes=(*request.notes, *frozen))
+    recorder.request = replace(
+        request,
+        inputs=_inputs(plan.contract, run.receiver),
+        conditions=conditions,
+        notes=(*request.notes, *frozen, *_fixed_notes(recorder)),
+    )
     report = _with_caught_errors(recorder.report(outcome=Outcome()))
     report = run.eager.added(report) if options.counts_eager else report
     example = Example(run.bound, run.receiver)
@@ -221,7 +228,6 @@ def _check_target(target: str, bound: Mapping[str, Any]) -> None:
 
 def _request(run: _Run, state: GlobalState) -> Request:
     contract = Contract.of(run.bound, run.dynamic, run.receiver)
-    inputs = [leaf for leaf in contract.leaves or () if leaf.path.root != run.receiver]
     shown = None if run.options.dynamic_shapes is None else str(run.options.dynamic_shapes)
     shown = "every size" if shown is None and run.options.dynamic else shown
     return Request(
@@ -237,11 +243,23 @@ def _request(run: _Run, state: GlobalState) -> Request:
         guards=run.options.guards_name,
         capture=run.options.capture,
         dynamic_shapes=shown,
-        inputs=tuple(f"{leaf.path}: {leaf.text}" for leaf in inputs if leaf.kind == "tensor"),
+        inputs=_inputs(contract, run.receiver),
         notes=(*run.notes, *run.dynamic.notes),
         tf32=tf32_uses() if torch.cuda.is_available() else (),
         fusion=() if run.options.fusion is None else run.options.fusion.rows(),
     )
+
+
+def _fixed_notes(recorder: Recorder) -> tuple[str, ...]:
+    notes = [size.note for size in recorder.sizes.fixed()]
+    more = len(notes) - _FIXED
+    rest = [f"{more} more sizes that were to be dynamic are fixed by the code"] if more > 0 else []
+    return (*notes[:_FIXED], *rest)
+
+
+def _inputs(contract: Contract, receiver: str | None) -> tuple[str, ...]:
+    leaves = [leaf for leaf in contract.leaves or () if leaf.path.root != receiver]
+    return tuple(f"{leaf.path}: {leaf.text}" for leaf in leaves if leaf.kind == "tensor")
 
 
 def _backend(run: _Run) -> Any:
@@ -288,7 +306,10 @@ def _compile_once(run: _Run, backend: Any) -> Any:
         )
 
 
-def _plan(run: _Run, aot_fn: Any, state: GlobalState, places: Places) -> CallPlan:
+def _plan(
+    run: _Run, aot_fn: Any, state: GlobalState, recorder: Recorder
+) -> tuple[CallPlan, tuple[str, ...]]:
+    """How the code is called and checked, and what the sizes have to meet together."""
     function = run.callee.function
     module = globals_module(function)
     values = tuple(run.decisions.specialized.values())
@@ -304,7 +325,9 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState, places: Places) -> CallPla
         )
     live = {name for name in loaded if name in env.used_globals} | run.decisions.guarded_globals
     live = {name for name in live if name in function.__globals__}
-    contract = Contract.of(run.bound, run.dynamic, run.receiver)
+    declared = Contract.of(run.bound, run.dynamic, run.receiver)
+    guards = (part for e in run.decisions.entries for part in _on_sizes(e))
+    contract, conditions = captured(declared, recorder.sizes.fixed(), guards)
     arguments = contract.arguments()
     code = inlined(
         run.decisions.codes,
@@ -315,7 +338,7 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState, places: Places) -> CallPla
         frozenset(map(id, run.decisions.checked)),
     )
     entered = set(run.bound) - {run.receiver}
-    return CallPlan(
+    plan = CallPlan(
         contract=contract,
         specialized=SpecializedValues.in_scopes(values, module, function.__globals__),
         state=state,
@@ -330,7 +353,7 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState, places: Places) -> CallPla
         plain=is_plain(run.decisions, run.bound),
         dropped=(
             *dropped_rows(run.decisions, function, code, entered),
-            *missing_variables(run.decisions.entries, places),
+            *missing_variables(run.decisions.entries, recorder.places),
         ),
         memory=SharedMemory.of(arguments, [leaf.path.get(run.bound) for leaf in arguments])
         if writes_arguments(aot_fn)
@@ -338,6 +361,13 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState, places: Places) -> CallPla
         inlined=code,
         live=LiveGuards.of(run.decisions, function.__globals__),
     )
+    return plan, conditions
+
+
+def _on_sizes(entry: Any) -> tuple[str, ...]:
+    """The conditions of torch's guard on sizes; of any other guard none."""
+    parts = entry.orig_guard.code_list if entry.guard_type == "SHAPE_ENV" else None
+    return tuple(str(part).partition("  # ")[0].strip() for part in parts or ())
 
 
 def _note_guards(recorder: Recorder, run: _Run, rows: Sequence[Mapping[str, str]] = ()) -> None:

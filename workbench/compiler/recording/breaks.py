@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -22,9 +22,10 @@ PANE = "breaks"
 class BreakRecorder:
     """Collects the breaks that Dynamo reports while it goes on."""
 
-    def __init__(self, patches: Patches, places: Places):
+    def __init__(self, patches: Patches, places: Places, named: Callable[[str], str] = str):
         self._patches = patches
         self._places = places
+        self._named = named  # puts sizes in place of torch's symbols
         self._met: dict[tuple[str, int, str], Break] = {}
         self._counts: Counter[tuple[str, int, str]] = Counter()
         self._seen: set[int] = set()
@@ -84,8 +85,8 @@ class BreakRecorder:
             text=linecache.getline(file, line).strip(),
             kind=kind,
             gb_id=parts.gb_id or self._ids.get(kind),
-            reason=self._places.shared(parts.reason or kind),
-            explanation=self._places.shared(parts.explanation),
+            reason=self._named(self._places.shared(parts.reason or kind)),
+            explanation=self._named(self._places.shared(parts.explanation)),
             hints=tuple(self._places.shared(hint) for hint in parts.hints),
         )
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
 from workbench.compiler.internals.patches import Patches
-from workbench.compiler.internals.trace import TraceHandler
+from workbench.compiler.internals.trace import Record, TraceHandler
 from workbench.compiler.recording.autotune import AutotuneRecorder
 from workbench.compiler.recording.breaks import BreakRecorder
 from workbench.compiler.recording.budgets import BudgetRecorder
@@ -24,6 +24,7 @@ from workbench.compiler.recording.kernels import KernelRecorder
 from workbench.compiler.recording.lowering import LoweringRecorder
 from workbench.compiler.recording.phases import PhaseRecorder
 from workbench.compiler.recording.saved_reasons import SavedReasonRecorder
+from workbench.compiler.sources.size_symbols import SYMBOL_RECORDS, SizeSymbols
 from workbench.compiler.sources.sources import CallSites, Places, SourceTable
 from workbench.processes.messages import ProgressCallback
 from workbench.report import (
@@ -84,7 +85,8 @@ class Recorder:
         self._patches = Patches()
         self.trace = TraceHandler(self._patches)
         self.graphs = GraphRecorder(self._patches, self.places, self.texts)
-        self.breaks = BreakRecorder(self._patches, self.places)
+        self.sizes = SizeSymbols(self._line_of)
+        self.breaks = BreakRecorder(self._patches, self.places, self.sizes.named)
         self.bytecode = BytecodeRecorder(self._patches, self.places, self.texts)
         self.guards = GuardRecorder(self._patches, self.places)
         self.autotune = AutotuneRecorder(self._patches, self.places, self.texts)
@@ -126,6 +128,8 @@ class Recorder:
         self.saved_reasons.install()
         self.kernels.install(self.trace)
         self.breaks.install(self.trace)
+        for name in SYMBOL_RECORDS:
+            self.trace.on(name, self._on_size, "breaks")
         self.bytecode.install()
         self.guards.install()
         self.autotune.install()
@@ -139,6 +143,20 @@ class Recorder:
             self.breaks.take_failure(error)
             for part in (self.breaks, self.graphs, self.lowering, self.kernels):
                 part.close()
+
+    def _on_size(self, record: Record) -> None:
+        self.sizes.take(record.name, record.meta, record.compile_id)
+
+    def _line_of(self, stack: Sequence[Mapping[str, Any]]) -> str | None:
+        """The user's own line of a stack of the trace, or that of a library."""
+        frames = [(self.trace.strings.get(f["filename"], ""), f) for f in stack]
+        found = [each for each in frames if self.places.is_own(each[0])]
+        found = found or [each for each in frames if self.places.is_user(each[0])]
+        if not found:
+            return None
+        file, frame = found[-1]
+        place = f"{self.places.shown(file)}:{frame['line']} in {frame['name']}"
+        return f'{place}: "{str(frame.get("loc") or "").strip()}"'
 
     def report(self, outcome: Outcome | None = None) -> Report:
         """Everything that was recorded, as plain data."""

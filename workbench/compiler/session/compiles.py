@@ -73,6 +73,11 @@ class Compiles:
         stack = self._stack
         return stack[-1] if stack else None
 
+    def named(self, text: str) -> str:
+        """A text about the compile that goes on, with sizes in place of torch's symbols."""
+        recorder = None if self.current is None else self.current.first.recorder
+        return text if recorder is None else recorder.sizes.named(text)
+
     @property
     def _stack(self) -> list[OpenCompile]:
         stack: list[OpenCompile] = self._local.__dict__.setdefault("stack", [])

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workbench.compiler.sources.refused_inputs import missing_kernel, refused_inputs
+from workbench.compiler.sources.size_symbols import BRANCH, NUMBER, undecided
 from workbench.plain_data import parse_json
 
 RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)$")
@@ -53,6 +54,8 @@ class BreakMessage:
 
 def break_message(message: str) -> BreakMessage:
     """The parts of Dynamo's message about a break."""
+    if condition := undecided(message):
+        return data_break(*condition)
     head, _, rest = own_words(message).strip().partition("\n  Explanation: ")
     if _SCRIPT in rest:
         rest = _OF_SCRIPT
@@ -76,6 +79,13 @@ def break_message(message: str) -> BreakMessage:
         hints=[_flat(hint) for hint in hints if hint.strip()],
         gb_id=f"GB{url[1]}" if url else None,
     )
+
+
+def data_break(condition: str, is_number: bool) -> BreakMessage:
+    """The parts for a condition on data, as torch writes it, or for a number that it computes."""
+    (reason, cure), asked = (NUMBER, "asked for") if is_number else (BRANCH, "cannot tell whether")
+    kind = "Number from data" if is_number else "Decision by data"
+    return BreakMessage(kind, f"{kind}: torch {asked} {condition}", f"{reason}.", [cure], None)
 
 
 def own_words(message: str) -> str:

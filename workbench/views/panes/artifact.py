@@ -152,6 +152,8 @@ def _inputs(report: Report) -> list[tuple[str, str]]:
     for text in report.request.inputs:
         name, colon, rest = text.partition(": ")
         found.append((name, rest) if colon else ("", text))
+    if report.request.conditions:
+        found.append(("only where", report.request.together))
     return found
 
 
