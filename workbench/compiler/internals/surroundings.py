@@ -55,7 +55,7 @@ def recorders(name: str, values: Iterable[Any]) -> Iterator[str]:
             "under it, or compile with what takes the derivative inside, such as "
             f"wb.aot_compile(lambda x, t: torch.func.jvp({name}, (x,), (t,)), …)"
         )
-    yield from _modes(name, [kind for kind in _active_modes() if kind == _PROXIES])
+    yield from _modes(name)
 
 
 def surroundings(name: str, values: Iterable[Any]) -> Iterator[str]:
@@ -74,15 +74,11 @@ def surroundings(name: str, values: Iterable[Any]) -> Iterator[str]:
             f"{transform} works on operators one by one, and the compiled {name} has none: apply "
             f"it to the original and compile that, as in wb.aot_compile(torch.vmap({name}), …)"
         )
-    yield from _modes(name, [kind for kind in _active_modes() if kind != _PROXIES])
 
 
-def _active_modes() -> list[str]:
-    return [type(mode).__name__.lstrip("_") for mode in tp.DISPATCH_MODES.get()()]
-
-
-def _modes(name: str, kinds: Iterable[str]) -> Iterator[str]:
-    for kind in kinds:
+def _modes(name: str) -> Iterator[str]:
+    for mode in tp.DISPATCH_MODES.get()():
+        kind = type(mode).__name__.lstrip("_")
         yield (
             f"{'make_fx' if kind == _PROXIES else kind} follows operators one by one, and the "
             f"compiled {name} has none: run the original under it"

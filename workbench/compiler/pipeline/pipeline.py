@@ -19,7 +19,6 @@ from workbench.compiler.cold_start.partial_pch import PartialPch
 from workbench.compiler.contract import shapes
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.calling import binder
-from workbench.compiler.contract.captured_sizes import captured
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.guard_policy import Decisions, guard_filter, is_plain
 from workbench.compiler.contract.guard_sandbox import Example
@@ -44,6 +43,7 @@ from workbench.compiler.internals.signatures import readable_annotations, signat
 from workbench.compiler.internals.torch_state import GlobalState, tf32_uses
 from workbench.compiler.measuring.eager_memory import EagerCounter
 from workbench.compiler.pipeline import failures
+from workbench.compiler.pipeline.captured_sizes import captured
 from workbench.compiler.pipeline.frozen_reads import frozen_reads, missing_variables
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
 from workbench.compiler.recording.capture import Recorder
