@@ -144,6 +144,7 @@ class Equipped:
         def move(y: torch.Tensor, *, by: float = 2.0) -> torch.Tensor:
             return y + by * self.k
 
+        scale.__module__ = "torchlike"  # not torch's own, of which torch can do without the code
         self.scale, self.move = scale, move  # type: ignore[method-assign]
 
     def move(self, y: torch.Tensor) -> torch.Tensor:

@@ -106,7 +106,7 @@ def _is_shared(value: Any) -> bool:
 
 def _is_named(value: type | types.FunctionType) -> bool:
     """Whether it can be imported; torch writes local functions of its own in guards."""
-    return importable_name(value) is not None or str(value.__module__).startswith("torch")
+    return importable_name(value) is not None or str(value.__module__).partition(".")[0] == "torch"
 
 
 def _function(value: types.FunctionType) -> Any:
