@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ import torch
 from torch.compiler import is_compiling
 
 from workbench.arguments import checked
-from workbench.compiler.contract.calling import FastCheck, caller
+from workbench.compiler.contract.calling import FastCheck, binder, caller
 from workbench.compiler.contract.guard_policy import fast_guard
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.internals import torch_private as tp
@@ -63,6 +64,7 @@ class Compiled(OtherTargets):
         self.recipe = recipe
         self._report = report
         self._checked = True
+        self._guards_raised = False
         self._can_be_read = self._plan.contract.can_be_read()
         self._call = self._build_call()
         self._traced = self._for_tracing()
@@ -98,7 +100,23 @@ class Compiled(OtherTargets):
         around = list(surroundings(self.name, (*args, *kwargs.values())))
         if around:
             return ContractError("\n".join(f"{one}." for one in around))
+        if hidden := self._hidden(args, kwargs):
+            self._guards_raised = True
+            return self._plan.misfit(self.name, hidden)
         return failed_call(self.name, error)
+
+    def _hidden(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
+        """A sentence for each tensor beside the inputs that makes torch's guards raise."""
+        artifacts = self._aot_fn._artifacts
+        env = artifacts.runtime_env
+        with contextlib.suppress(TypeError):  # the call itself does not fit
+            bound = dict(binder(artifacts.signature)(*self._plan.receiver, *args, **kwargs))
+            cells = zip(env.bytecode.co_freevars, env.closure or (), strict=False)
+            bound |= {name: cell.cell_contents for name, cell in cells}
+            rows = self.report.guards
+            places = dict.fromkeys(row.source for row in rows if row.kind == "TENSOR_MATCH")
+            return self._plan.unreadable(places, bound)
+        return []
 
     @property
     def __name__(self) -> str:
@@ -222,10 +240,23 @@ class Compiled(OtherTargets):
 
     def _refuse(self, bound: Mapping[str, Any]) -> None:
         reasons: list[str] = []
+        if self._guards_raised and self._holds_now(bound):
+            return
         if self._can_be_read(bound):
             found = self._aot_fn._artifacts.guard_manager.check_verbose(bound)
             reasons = [] if found.result else list(found.verbose_code_parts)
         self._plan.refuse(self.name, bound, reasons)
+
+    def _holds_now(self, bound: Mapping[str, Any]) -> bool:
+        """Whether a call fits that was refused after one at which torch's guards had raised.
+
+        Those that compare tensors with each other then still hold the tensors of that call (torch
+        2.13), and say no once.
+        """
+        self._guards_raised = False
+        guards = self._aot_fn._artifacts.guard_manager
+        is_read = self._can_be_read(bound) and guards.check(bound)
+        return bool(is_read and not self._plan.mismatches(bound))
 
     def disable_guard_check(self) -> None:
         """Give up every check of a call: wrong inputs then give wrong results or a crash."""

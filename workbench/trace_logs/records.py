@@ -33,10 +33,11 @@ _UNTABBED_LINE = re.compile(rb"\n(?!\t)[ \t\r\f\v]*+\S")
 class Bounds:
     """How much of a log is read, in bytes, so that no content takes unbounded time or memory.
 
-    `barren` without any record, `inside` of one payload, `whole` of all, which matters for what is
-    unpacked, `kept` of all records that belong into a report.
+    `before` the first record, `barren` without any after it, `inside` of one payload, `whole` of
+    all, which matters for what is unpacked, `kept` of all records that belong into a report.
     """
 
+    before: int = 16 << 20
     barren: int = 128 << 20
     inside: int = 1 << 30
     whole: int = 1 << 40
@@ -87,12 +88,13 @@ def segments(
     """The records of a log in their order; reads in blocks, so that its size does not matter."""
     bounds = bounds or Bounds()
     rest, size = b"\n", _BLOCK
-    is_inside = False  # of a payload that is left out
+    is_inside = is_log = False  # of a payload that is left out; a record was found
     barren = whole = 0  # bytes since the last record, and of all
     while block := _read(file, size, damage):
         buffer = rest + block
         barren, whole = barren + len(block), whole + len(block)
-        if barren > (most := bounds.inside if is_inside else bounds.barren):
+        empty = bounds.barren if is_log else min(bounds.before, bounds.barren)
+        if barren > (most := bounds.inside if is_inside else empty):
             damage.given_up = f"{most >> 20} MiB in a row belong to no record"
             return
         if whole > bounds.whole:
@@ -100,6 +102,7 @@ def segments(
             return
         starts = list(_HEADER.finditer(buffer))
         end = starts[-1].start() if starts else 0
+        is_log = is_log or bool(starts)
         if len(starts) > 1:
             _count_foreign(buffer[: starts[0].start()], damage, is_inside)
             is_inside, barren = False, 0

@@ -15,14 +15,18 @@ from typing import Any
 import torch
 
 from workbench.compiler.contract.paths import Path, leaves, parse
+from workbench.compiler.internals.tensor_kind import kind_problem, no_sizes
 
 _OWN_ATTRIBUTE = re.compile(r"not ___dict_contains\('(\w+)', (L\[.*)\.__dict__\)")
 _SAME = re.compile(r"(L\[.*) is (L\[.*)")
 _TYPE = re.compile(r"___check_type_id\((L\[.*), \d+\), type=<class '([\w.<>]+)'>")
 _MODULE = re.compile(r"\._modules\['(\w+)'\]")
 _ARGUMENT = re.compile(r"L\['(\w+)'\]")
+_NO_TENSOR = re.compile(
+    r"expected type of '([GL]\[.*)' to be a tensor type, ' but found (<class '([\w.]+)'>)?"
+)
 _KEYS = re.compile(
-    r"tensor '(L\[.*)' dispatch key set mismatch\. expected DispatchKeySet\((.*)\), "
+    r"tensor '([GL]\[.*)' dispatch key set mismatch\. expected DispatchKeySet\((.*)\), "
     r"actual DispatchKeySet\((.*)\)"
 )
 _GLOBAL = re.compile(r"\bG\['(\w+)'\]")
@@ -76,9 +80,17 @@ def in_words(
             yield text
 
 
-def other_kind(reason: str) -> str:
-    """A reason in words where it is that a tensor is of another kind inside torch."""
-    keys = _KEYS.fullmatch(reason)
+def other_kind(reason: str, bound: Mapping[str, Any], scope: Mapping[str, Any]) -> str:
+    """A reason in words where it is that a tensor is of another kind, or no tensor at all."""
+    text = reason.split("  # ")[0].strip()
+    keys, other = _KEYS.fullmatch(text), _NO_TENSOR.match(text)
+    if place := keys or other:
+        value = found_at(place[1], {"L": bound, "G": scope})
+        problem = kind_problem(value) if isinstance(value, torch.Tensor) else None
+        if problem is not None:
+            return f"{shown(place[1])}: {problem}"
+    if other is not None:
+        return f"{shown(other[1])}: expected a tensor, got {other[3] or 'something else'}"
     if keys is None:
         return reason
     was, found = set(keys[2].split(", ")), set(keys[3].split(", "))
@@ -91,6 +103,14 @@ def other_kind(reason: str) -> str:
         f"{shown(keys[1])}: it is of another kind inside torch than the example was "
         f"({' and '.join(parts)}): pass a plain tensor, such as its .clone()"
     )
+
+
+def unreadable(
+    places: Iterable[str], bound: Mapping[str, Any], scope: Mapping[str, Any]
+) -> list[str]:
+    """A sentence for each of these places whose tensor torch's guards cannot look at."""
+    found = ((place, found_at(place, {"L": bound, "G": scope})) for place in places)
+    return [f"{shown(place)}: {kind_problem(value)}" for place, value in found if no_sizes(value)]
 
 
 def _of_state(text: str, scopes: Mapping[str, Any]) -> str:

@@ -6,12 +6,12 @@ As the JSON of a manifest too, so that a loaded file checks what the original ch
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.compiler.contract.contract import Contract, listing
-from workbench.compiler.contract.guard_words import in_words, other_kind
+from workbench.compiler.contract.guard_words import in_words, other_kind, unreadable
 from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.inlined_places import called
 from workbench.compiler.contract.live_guards import LiveGuards
@@ -110,9 +110,22 @@ class CallPlan:
         problems = (
             self.mismatches(bound)
             or list(kind_problems(given))
-            or broken([other_kind(one) for one in in_words(guard_reasons, bound, scope)], bound)
+            or broken([*in_words(self._of_kinds(guard_reasons, bound), bound, scope)], bound)
         )
-        raise ContractError(
+        raise self.misfit(name, problems)
+
+    def _of_kinds(self, reasons: list[str], bound: Mapping[str, Any]) -> list[str]:
+        scope = self.live.scope if self.live is not None else {}
+        return [other_kind(reason, bound, scope) for reason in reasons]
+
+    def unreadable(self, places: Iterable[str], bound: Mapping[str, Any]) -> list[str]:
+        """A sentence for each place with a tensor at which torch's guards cannot look."""
+        return unreadable(places, bound, self.live.scope if self.live is not None else {})
+
+    @staticmethod
+    def misfit(name: str, problems: list[str]) -> ContractError:
+        """The error for a call of `name` with these problems."""
+        return ContractError(
             f"This call does not fit what {name} was compiled for:\n"
             + listing(
                 problems or ["a check failed that passes now: state changed in another thread"]

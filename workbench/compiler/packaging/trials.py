@@ -29,7 +29,11 @@ _WRONG = (
     "calls are refused unless {}: torch supposed so while it chose kernels for the example, and "
     "the compiled code is wrong elsewhere; give an example of another size"
 )
-
+_UNTRIED = (
+    "calls are refused unless {}: torch supposed so while it compiled for the example, and whether "
+    "the code is right for other sizes cannot be tried without the GPU; give an example of such a "
+    "size, or package on a machine that has the GPU, where it is tried"
+)
 _DEMANDED = "calls are refused unless {}: the model itself takes no other size"
 _MULTIPLE = "; declare {} * Dim('k') in place of {} to say so"
 _STEPS = 64  # up to here a number is looked for whose multiples are what the model takes
@@ -73,7 +77,7 @@ def untried(
     wrong = [text for text, _ in _doubts(built.assumed, contract)]
     honest = contract.starting_at({} if exported.any_size else lows)
     honest = replace(honest.on_device("cuda"), guards=(*contract.guards, *wrong))
-    return honest, (*_raised(honest), *(_WRONG.format(text) for text in wrong))
+    return honest, (*_raised(honest), *(_UNTRIED.format(text) for text in wrong))
 
 
 def _demanded(text: str, contract: ExportedContract) -> str:
