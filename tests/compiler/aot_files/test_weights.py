@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import workbench as wb
 from workbench.compiler.aot_files.weights import Weights, pack
 from workbench.errors import ArtifactError
 
@@ -115,3 +116,32 @@ def test_a_parametrized_module_is_parametrized_again(kind: str, tmp_path: Path) 
     if kind == "own":
         again[0].weight = torch.ones(3, 4)
         torch.testing.assert_close(again[0].weight, torch.ones(3, 4))
+
+
+FACTOR = 2.0
+
+
+def test_the_class_of_a_module_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A class of a notebook travels by value, and is found again in the process that wrote it."""
+
+    class Local(torch.nn.Module):
+        """Reads a global, which changes later."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * FACTOR
+
+    module, forward = Local(), Local.forward
+    compiled = wb.aot_compile(module, (torch.ones(4),), backend="eager", grad=False)
+    compiled.save(tmp_path / "a.aot")
+    assert Local.forward is forward
+    loaded = wb.load(tmp_path / "a.aot", trust=True)
+    assert Local.forward is forward
+    assert isinstance(loaded.module, Local)
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    torch.testing.assert_close(module(torch.ones(4)), torch.full((4,), 3.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,26 @@ def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
     return buffer.getvalue()
 
 
+class _Unpickler(pickle.Unpickler):
+    """Reads modules whose classes may be those of this process, which stay as they are.
+
+    cloudpickle finds such a class again by a number, and then writes its members anew (3.1.2): the
+    methods of every module of it would read copies of their globals from then on.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = super().find_class(module, name)
+        is_filling = module.partition(".")[0] == "cloudpickle" and name == "_class_setstate"
+        return _filled_once(found) if is_filling else found
+
+
+def _filled_once(fill: Callable[[type, Any], type]) -> Callable[[type, Any], type]:
+    def filled(cls: type, state: Any) -> type:
+        return cls if state[0].keys() <= vars(cls).keys() else fill(cls, state)
+
+    return filled
+
+
 def rebuilt(module: torch.nn.Module) -> torch.nn.Module:
     """The module as a file would give it back, with the tensors of this one.
 
@@ -114,7 +134,7 @@ def rebuilt(module: torch.nn.Module) -> torch.nn.Module:
     if any(tensor.is_meta for tensor in tensors.values()):
         raise not_storable("it holds a tensor without data, on the meta device")
 
-    class Unpickler(pickle.Unpickler):
+    class Unpickler(_Unpickler):
         """Puts the tensors back, by number."""
 
         def persistent_load(self, number: Any) -> torch.Tensor:
@@ -266,7 +286,7 @@ class Weights:
         """The module with its tensors; runs code from the skeleton."""
         weights = self
 
-        class Unpickler(pickle.Unpickler):
+        class Unpickler(_Unpickler):
             """Puts the tensors back, by number."""
 
             def persistent_load(self, number: Any) -> torch.Tensor:
