@@ -73,3 +73,17 @@ def test_an_explanation_is_its_own_copy_and_names_its_record() -> None:
     assert copy.deepcopy(found) is found
     with pytest.raises(wb.WorkbenchError, match=r"Explanation.*\.report\.save"):
         pickle.dumps(found)
+
+
+def test_records_are_pickled_and_copied_whole(tmp_path: Path) -> None:
+    """Also the parts that are made, or read from a file, when they are first asked for."""
+    report = wb.aot_compile(doubled, (X,), backend="eager", grad=False).report
+    report.save(tmp_path / "a.wbr")
+    opened = wb.Report.load(tmp_path / "a.wbr")
+    for record in (report, opened, wb.diff(report, opened)):
+        for again in (pickle.loads(pickle.dumps(record)), copy.deepcopy(record)):
+            assert repr(again) == repr(record)
+    for one in (report, opened):
+        again = pickle.loads(pickle.dumps(one))
+        assert dict(again.texts) == dict(report.texts)
+        assert again.to_json()["tables"] == report.to_json()["tables"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from itertools import compress
 from os import PathLike
@@ -49,6 +49,10 @@ class Report(Tables):
     texts: Mapping[str, str] = field(default_factory=Texts)
     extra: Mapping[str, Any] = field(default_factory=dict)
     schema: int = SCHEMA
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled and copied without what was found out about it since."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
     @cached_property
     def _neighbours(self) -> dict[str, list[str]]:

@@ -39,6 +39,10 @@ class Texts(Mapping[str, str]):
             "texts": {k: list(v) for k, v in self._texts.items()},
         }
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied with all texts, also those that are made when they are asked for."""
+        return Texts.from_json, (self.to_json(),)
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Texts:
         """Read what `to_json` wrote."""

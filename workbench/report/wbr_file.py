@@ -41,6 +41,10 @@ class Lazy(Mapping[str, Value]):
     def __len__(self) -> int:
         return len(self._makers)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied with all values: what makes them is of this process."""
+        return dict, (dict(self),)
+
 
 class LazyTexts(Texts):
     """Texts that are decoded when the first one is asked for."""
