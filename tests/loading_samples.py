@@ -76,3 +76,9 @@ def compiled(fn: Any, args: tuple[Any, ...], backend: str = "inductor", **option
         result = torch.compile(fn, backend=backend, fullgraph=True, options=chosen)
         target = result.forward if isinstance(fn, torch.nn.Module) else result
         return target.aot_compile((args, {}))
+
+
+def wasteful(x: torch.Tensor) -> torch.Tensor:
+    """Draws numbers that nothing reads."""
+    torch.rand(3)
+    return x * 2

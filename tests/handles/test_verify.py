@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -254,3 +255,65 @@ def test_a_package_that_writes_its_buffers_is_not_moved_on(tmp_path: Path) -> No
     with pytest.raises(wb.UsageError, match="writes its own calls in every call"):
         package.verify(x)
     assert package(x).tolist() == [1.0] * 3
+
+
+def test_an_error_is_not_excused_by_sums_that_roundings_decide_elsewhere() -> None:
+    x = torch.randn(4000, generator=torch.Generator().manual_seed(0))
+
+    def sums(x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([(x * 1e6).cumsum(0) * 1.1, x * 0.5])
+
+    def otherwise(x: torch.Tensor) -> torch.Tensor:
+        total = (x.double() * 1e6).cumsum(0) * 1.1
+        return torch.cat([total.float(), x * 0.5])
+
+    def wrong(x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([otherwise(x)[:-3], x[-3:] * 0.5 + 0.1])
+
+    right = wb.verify(compile_eager(otherwise, (x,)), (x,), reference=sums)
+    assert right.ok
+    assert "within rounding" in right.rows[0].reason
+    assert not wb.verify(compile_eager(wrong, (x,)), (x,), reference=sums).ok
+
+
+@torch.library.custom_op("tests_verify::filled", mutates_args=())
+def filled(x: torch.Tensor) -> torch.Tensor:
+    """Writes through addresses, and knows float32 alone."""
+    made = torch.zeros_like(x)
+    ctypes.memmove(made.data_ptr(), x.contiguous().data_ptr(), 4 * x.numel())
+    return made
+
+
+@filled.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x)
+
+
+@torch.library.custom_op("tests_verify::counted", mutates_args=())
+def counted(x: torch.Tensor) -> torch.Tensor:
+    """Counts its calls where torch does not see it."""
+    COUNT.value += 1
+    return x + COUNT.value
+
+
+@counted.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x)
+
+
+COUNT = ctypes.c_int(0)
+
+
+def test_an_operator_that_knows_one_dtype_excuses_no_error() -> None:
+    def original(x: torch.Tensor) -> torch.Tensor:
+        return filled(x * 1.3).sum() + filled(x)
+
+    compiled = compile_eager(lambda x: original(x) + 0.1, (X,), grad=False)
+    assert wb.verify(compile_eager(original, (X,), grad=False), (X,)).ok
+    found = wb.verify(compiled, (X,), reference=original)
+    assert found.verdict == "failed"
+
+
+def test_a_program_that_gives_something_else_each_time_is_not_within_rounding() -> None:
+    compiled = compile_eager(lambda x: counted(x * 1.1), (X,), grad=False)
+    assert not compiled.verify(X).ok

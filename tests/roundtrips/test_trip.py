@@ -303,3 +303,21 @@ def test_state_and_gradients_are_compared_in_every_process() -> None:
     wrong = {leaf.leaf for leaf in frozen.leaves if not leaf.ok}
     assert "gradient of 0.weight" in wrong
     assert "output" not in wrong
+
+
+def test_random_states_are_compared_and_what_is_not_checked_is_never_ok() -> None:
+    x = (torch.randn(4),)
+    strict = wb.aot_compile(lambda x: x * 2, x, options={"fallback_random": True}, grad=False)
+    found = wb.roundtrip(strict, x, ways=("ours",), reference=samples.wasteful)
+    wrong = {leaf.leaf: leaf.note for leaf in found.leaves if not leaf.ok}
+    assert wrong == {"random state of torch": "only the original draws random numbers"}
+    assert found.way("ours").ok is False
+    found = wb.roundtrip(wb.aot_compile(samples.wasteful, x, grad=False), x, ways=("ours",))
+    rows = {leaf.leaf: (leaf.ok, leaf.checked) for leaf in found.leaves}
+    assert rows == {"output": (True, True), "random state of torch": (False, False)}
+    assert not found.ok
+    assert found.way("ours").ok is None
+    assert "not all was checked" in str(found)
+    assert "not checked: random state of torch of ours, it depends on random" in found.notes[0]
+    with pytest.raises(wb.BudgetError, match="random state of torch was not checked"):
+        found.require()

@@ -12,7 +12,12 @@ from torch.export import ExportedProgram
 
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.measuring.chance import DRAWN, compare_runs
-from workbench.compiler.measuring.double_precision import DoublePrecision, settled
+from workbench.compiler.measuring.double_precision import (
+    DoublePrecision,
+    InDouble,
+    Several,
+    settled,
+)
 from workbench.compiler.measuring.effects import Effects, RowMaker, Subject, pairs, subject_of
 from workbench.compiler.measuring.output_comparison import (
     Comparison,
@@ -61,7 +66,7 @@ def verify(
     comparing = _Comparing(compiled, original, own, other, RowMaker(
         lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
         compare_objects,
-        DRAWN if _draws_otherwise(compiled) else "",
+        DRAWN if draws_otherwise(compiled) else "",
     ))  # fmt: skip
     rows = comparing.rows()
     return Verification(tuple(rows), name, cause=_cause(compiled, rows, comparing, reference))
@@ -116,7 +121,7 @@ def _is_filled(cell: Any) -> bool:
     return True
 
 
-def _draws_otherwise(compiled: Compiled) -> bool:
+def draws_otherwise(compiled: Compiled) -> bool:
     """Whether the generated code draws other random numbers than torch from the same state."""
     request = compiled.report.request
     options = {name.replace("-", "_"): value for name, value in request.options}
@@ -165,9 +170,15 @@ class _Comparing:
     ) -> list[Comparison]:
         """The rows with the second opinion of the original in double precision."""
         sides = {pair.name: pair for pair in pairs(self._other, expected, actual)}
-        exact = in_double(self._original, self._other, actual)
+        wide = in_double(self._original, self._other, actual)
+        several = Several(lambda s: in_double(self._original, self._other, actual, s).exact)
         return [
-            settled(row, (row.leaf, pair.expected, pair.actual), exact.get(row.leaf))
+            settled(
+                row,
+                (row.leaf, wide.rounded.get(row.leaf), pair.actual),
+                wide.exact.get(row.leaf),
+                several.of(row.leaf),
+            )
             if row.verdict == "failed" and (pair := sides.get(row.leaf)) is not None
             else row
             for row in rows
@@ -175,10 +186,10 @@ class _Comparing:
 
 
 def in_double(
-    original: Callable[..., Any], subject: Subject, actual: Effects
-) -> dict[str, torch.Tensor | None]:
-    """The values of the original in double precision by the names of leaves, where it has them."""
-    mode = DoublePrecision()
+    original: Callable[..., Any], subject: Subject, actual: Effects, seed: int | None = None
+) -> InDouble:
+    """The original once more, and its values in double precision where it has them."""
+    mode = DoublePrecision(seed)
 
     def both() -> AbstractContextManager[Any]:
         stack = ExitStack()
@@ -189,8 +200,9 @@ def in_double(
     try:
         wide = replace(subject, around=both).run(original)
     except (RuntimeError, TypeError, NotImplementedError):
-        return {}  # code that looks at what tensors are may refuse the mode
-    return {pair.name: mode.exact(pair.expected) for pair in pairs(subject, wide, actual)}
+        return InDouble()  # code that looks at what tensors are may refuse the mode
+    found = {pair.name: pair.expected for pair in pairs(subject, wide, actual)}
+    return InDouble({name: mode.exact(value) for name, value in found.items()}, found)
 
 
 def verify_package(

@@ -32,7 +32,7 @@ class RoundTripWay:
     `steady_calls` later calls, `steady_p99_s` what 99 % of them take at most (nearest rank: the
     slowest call of fewer than 100). `peak_rss_bytes` is the most memory that its process had
     resident up to then, Python and torch included, without what a GPU or other processes held. The
-    errors are the largest over the outputs; `ok` is None where nothing could be compared. `note`
+    errors are the largest over the outputs; `ok` is None where not all could be compared. `note`
     says why a way did not run (`ran` is False then), or what it did differently.
     """
 
@@ -70,7 +70,8 @@ class RoundTripPhase:
 class RoundTripLeaf:
     """One output (or one input that was written to) of a way, compared with that of eager.
 
-    `bit_exact` compares the bytes; `ok` the values, within `rtol` and `atol`.
+    `bit_exact` compares the bytes; `ok` the values, within `rtol` and `atol`. What there is nothing
+    to compare with is not checked, and so not ok; the note says why.
     """
 
     way: str
@@ -84,6 +85,7 @@ class RoundTripLeaf:
     atol: float
     ok: bool
     note: str = ""
+    checked: bool = True
 
 
 def way_of(
@@ -95,13 +97,13 @@ def way_of(
 ) -> RoundTripWay:
     """A way that ran, summed up from its phases, its outputs and the seconds of later calls."""
     took = {phase.phase: phase.duration_s for phase in phases}
-    errors = [leaf.max_abs_error for leaf in leaves]
+    errors = [leaf.max_abs_error for leaf in leaves if leaf.checked]
     loading = [took[name] for name in LOADING if name in took]
     parts = (took.get("imports"), sum(loading) if loading else None, took["first_call"])
     return RoundTripWay(
         way=way,
         ran=True,
-        ok=all(leaf.ok for leaf in leaves) if leaves else None,
+        ok=_verdict(leaves),
         bit_exact=all(leaf.bit_exact for leaf in leaves) if leaves else None,
         max_abs_error=math.nan if any(map(math.isnan, errors)) else max(errors, default=None),
         imports_s=parts[0],
@@ -114,6 +116,13 @@ def way_of(
         steady_calls=len(calls_s),
         peak_rss_bytes=peak_rss_bytes,
     )
+
+
+def _verdict(leaves: Sequence[RoundTripLeaf]) -> bool | None:
+    """Whether all agree; None where nothing differs, and not all was checked."""
+    if any(leaf.checked and not leaf.ok for leaf in leaves):
+        return False
+    return True if leaves and all(leaf.checked for leaf in leaves) else None
 
 
 @dataclass(frozen=True, slots=True)

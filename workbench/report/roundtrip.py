@@ -80,9 +80,9 @@ class RoundTrip(Presented):
 
     @property
     def ok(self) -> bool:
-        """Whether ours ran (where it was asked for) and every output that there is fits eager's.
+        """Whether ours ran (where it was asked for) and what a way gives and changes fits eager's.
 
-        Never true when nothing could be compared.
+        Never true when nothing could be compared, or something was not checked.
         """
         ran = all(way.ran for way in self.ways if way.way == "ours")
         return ran and bool(self.leaves) and all(leaf.ok for leaf in self.leaves)
@@ -139,6 +139,8 @@ class RoundTrip(Presented):
             missed += [
                 f"{leaf.leaf} differs from eager by "
                 f"{number_text(leaf.max_abs_error, 'difference')}{leaf.note and f' ({leaf.note})'}"
+                if leaf.checked
+                else f"{leaf.leaf} was not checked: {leaf.note}"
                 for leaf in self.leaves
                 if leaf.way == way and not leaf.ok
             ] or [f"the outputs of {way} could not be compared with eager's"]

@@ -22,6 +22,7 @@ from workbench.handles.other_targets import OtherTargets
 from workbench.handles.package import Package
 from workbench.handles.packages.frame_variants import LoadedVariants, Variants
 from workbench.handles.save import save_compiled
+from workbench.handles.verify import draws_otherwise
 from workbench.report import Report, Request
 from workbench.report.file_rows import CPP
 from workbench.roundtrips.of_variants import plan_of_variants
@@ -134,6 +135,7 @@ def _of_compiled(
         folders=shipment.folders,
         saved_s=saved_s,
         notes=notes,
+        draws_otherwise=draws_otherwise(compiled),
     )
 
 

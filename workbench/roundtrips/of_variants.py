@@ -14,6 +14,7 @@ from workbench.compiler.aot_files.registries import read_entries
 from workbench.compiler.aot_files.variant_files import REGISTRIES
 from workbench.compiler.aot_files.variants import target_of
 from workbench.compiler.contract.specialized_values import importable_name
+from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError
 from workbench.handles.packages.frame_variants import LoadedVariants, Variants
 from workbench.report import Report, Request
@@ -82,6 +83,7 @@ def plan_of_variants(
         folders=shipment.folders,
         operators=_operators(variants),
         saved_s=saved_s,
+        draws_otherwise=not tp.INDUCTOR_CONFIG.get().fallback_random,
     )
 
 

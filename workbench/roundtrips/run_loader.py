@@ -18,6 +18,7 @@ import torch
 
 from workbench.compiler.aot_files.load_steps import Stopwatch
 from workbench.compiler.measuring.process_memory import peak_rss_bytes
+from workbench.compiler.measuring.random_states import moved, random_now
 from workbench.compiler.measuring.reachable import Change, Marks, Reached, Root, reached_by
 
 SEED = 0
@@ -46,12 +47,15 @@ def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dic
         watch.begin("inputs")  # not a part of loading
         before = Marks.of(reached_by(_roots(call, order, parcel)))
         seed()
+        at_first = random_now()
         watch.begin("first_call")
         found = call(*parcel["args"], **parcel["kwargs"])
         wait()
         stretches = watch.intervals()
+        drawn = moved(at_first, random_now())
         inputs = parcel["args"], parcel["kwargs"]
         leaves = plain_leaves(found, inputs) | state_leaves(before.changes(), before.names)
+        leaves["random"] = [*drawn.items()]
         peak = peak_rss_bytes()
         if order.get("grad"):
             leaves |= gradient_leaves(found, inputs, before.reached)

@@ -15,7 +15,8 @@ import torch
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.measuring.call_leaves import copies
-from workbench.compiler.measuring.effects import random_state, subject_of
+from workbench.compiler.measuring.effects import subject_of
+from workbench.compiler.measuring.random_states import moved, random_now, random_state
 from workbench.compiler.measuring.reachable import Marks, Snapshot
 from workbench.errors import ArtifactError, UsageError
 from workbench.processes.caller_context import lines_of_no_file
@@ -43,6 +44,7 @@ class TripPlan:
 
     `order` is what every process is told. `folders` are those that have to be removed. `operators`
     are what was captured, as `NodeRow.target` has them, where the report does not say it.
+    `draws_otherwise` says that compiled code draws other numbers than torch from the same seed.
     """
 
     name: str
@@ -56,6 +58,7 @@ class TripPlan:
     operators: Collection[str] = ()
     saved_s: float | None = None
     notes: tuple[str, ...] = ()
+    draws_otherwise: bool = True
 
 
 @dataclass
@@ -135,11 +138,14 @@ def expected_of(
     with random_state(), torch.set_grad_enabled(torch.is_grad_enabled() and not no_grad):
         try:
             seed()
+            at_first = random_now()
             found = original(*given[0], **given[1])
+            drawn = moved(at_first, random_now())
             marks = Marks(subject.reached, {}, before.entries)
             names = [*subject.reached.tensors, *marks.names]
             leaves = plain_leaves(found, given) | state_leaves(before.changes(), names)
             leaves |= gradient_leaves(found, given, subject.reached) if takes_grad(no_grad) else {}
+            leaves["random"] = [*drawn.items()]
             return copies((leaves,), {})[0][0]  # type: ignore[no-any-return]
         finally:
             before.restore()

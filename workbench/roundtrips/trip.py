@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import time
@@ -14,9 +15,11 @@ from typing import Any
 import torch
 
 from workbench.compiler.contract.request import check_args
+from workbench.compiler.measuring.chance import DRAWN
 from workbench.compiler.measuring.double_precision import ROUNDINGS
 from workbench.compiler.measuring.effects import LeafPair, gradient_scale
 from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
+from workbench.compiler.measuring.random_states import TORCH_RANDOM, difference
 from workbench.errors import UsageError, WorkbenchError
 from workbench.processes.child import Child
 from workbench.processes.messages import ProgressCallback
@@ -115,8 +118,8 @@ class _Trip:
             if "error" in answer:
                 ways.append(RoundTripWay(way, ran=False, note=str(answer["error"])))
                 continue
-            own = tuple(_leaf_rows(way, expected, outputs[way])) if expected else ()
-            notes += list(_not_checked(way, expected, outputs[way])) if expected else []
+            own = self._leaves(way, expected, outputs[way]) if expected else ()
+            notes += [f"not checked: {r.leaf} of {way}, {r.note}" for r in own if not r.checked]
             steps = tuple(_phases(way, answer["stretches"]))
             ways.append(way_of(way, steps, own, answer["calls_s"], answer["peak_rss_bytes"]))
             phases += steps
@@ -134,6 +137,14 @@ class _Trip:
             report=self.subject.report,
         )
         return replace(made, report=made.filled())
+
+    def _leaves(self, way: str, expected: Leaves, found: Leaves) -> tuple[RoundTripLeaf, ...]:
+        is_torch = way == "eager" or not self.subject.draws_otherwise
+        return (
+            *_leaf_rows(way, expected, found),
+            *_random_rows(way, expected, found, "" if is_torch else DRAWN),
+            *_not_checked(way, expected, found),
+        )
 
     def _gone(self, way: str, outputs: dict[str, Leaves]) -> dict[str, Any]:
         if way in self.subject.reasons:
@@ -207,7 +218,14 @@ def _leaf_rows(way: str, expected: Leaves, found: Leaves) -> Iterator[RoundTripL
         for row, name in zip_longest(rows, names[: len(rows)]):  # one row where the leaves differ
             figures = {k: v for k, v in vars(row).items() if k not in ("verdict", "reason")}
             is_exact = row.ok and exact.get(name, False)
-            yield RoundTripLeaf(way=way, bit_exact=is_exact, ok=row.ok, note=row.reason, **figures)
+            yield RoundTripLeaf(
+                way=way,
+                bit_exact=is_exact,
+                ok=row.ok,
+                note=row.reason,
+                checked=row.verdict != "not checked",
+                **figures,
+            )
 
 
 def _gradient_rows(left: list[tuple[str, Any]], right: list[tuple[str, Any]]) -> list[Comparison]:
@@ -251,14 +269,40 @@ def _unreached(where: str, expected: Leaves, found: Leaves) -> Iterator[tuple[st
             yield name, "one of the two does not reach it"
 
 
-def _not_checked(way: str, expected: Leaves, found: Leaves) -> Iterator[str]:
-    """A sentence for what a way and eager have no common ground for."""
+def _random_rows(
+    way: str, expected: Leaves, found: Leaves, otherwise: str
+) -> Iterator[RoundTripLeaf]:
+    """The random states that a way leaves otherwise; `otherwise` says why torch's may differ."""
+    states, others = dict(expected.get("random", [])), dict(found.get("random", []))
+    for name in {**states, **others}:
+        if states.get(name) == others.get(name):
+            continue
+        if "random" not in found:
+            yield _apart(way, name, "the process of this way does not tell it", checked=False)
+        elif otherwise and name.startswith(TORCH_RANDOM):
+            yield _apart(way, name, otherwise, checked=False)
+        else:
+            yield _apart(way, name, difference(states.get(name), others.get(name)), checked=True)
+
+
+def _not_checked(way: str, expected: Leaves, found: Leaves) -> Iterator[RoundTripLeaf]:
+    """A row for what a way and eager have no common ground for."""
     for where in ("state", "gradients"):
         for name, why in _unreached(where, expected, found):
-            yield f"not checked: {name} of {way}, {why}"
+            yield _apart(way, name, why, checked=False)
     for side, whose in ((expected, "eager"), (found, way)):
         for why, _ in side.get("backward", []):
-            yield f"not checked: the gradients of {way}, the backward pass of {whose} raises: {why}"
+            words = f"the backward pass of {whose} raises: {why}"
+            yield _apart(way, "gradients", words, checked=False)
+
+
+def _apart(way: str, name: str, note: str, *, checked: bool) -> RoundTripLeaf:
+    """A row for what differs in another way than by its numbers, or was not compared."""
+    error = math.inf if checked else math.nan
+    return RoundTripLeaf(
+        way, name, "", (), bit_exact=False, max_abs_error=error, max_rel_error=error,
+        rtol=0.0, atol=0.0, ok=False, note=note, checked=checked,
+    )  # fmt: skip
 
 
 def _as_data_classes(

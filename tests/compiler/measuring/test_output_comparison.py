@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from workbench.compiler.measuring.call_leaves import leaves_of
-from workbench.compiler.measuring.double_precision import settled
+from workbench.compiler.measuring.double_precision import DoublePrecision, settled
 from workbench.compiler.measuring.output_comparison import (
     Comparison,
     KernelComparison,
@@ -167,6 +167,28 @@ def test_double_precision_excuses_rounding_only() -> None:
     assert not opinion([INF, 2.0], [7.0, 9.0], [1e39, 2.0]).ok  # the reference overflowed
     assert not opinion([1.1, 2.0], [NAN, 2.0], [1.0, 2.0]).ok
     assert not opinion([1.1, INF], [0.9, 5.0], [1.0, INF]).ok
+
+
+def test_memory_written_past_torch_counts_as_exact() -> None:
+    plain, memory = torch.full((4,), 0.1), torch.zeros(4)
+    with DoublePrecision() as mode:
+        total = memory + plain * 3
+        memory.numpy()[1] = 5.0
+        again = memory * 1
+        memory.add_(plain)
+        memory.numpy()[2] = 7.0
+    assert mode.exact(total).tolist() == (plain.double() * 3).tolist()
+    assert again.tolist() == mode.exact(again).tolist() == [0.0, 5.0, 0.0, 0.0]
+    tenth = float(plain[0])
+    assert mode.exact(memory).tolist() == [tenth, 5 + tenth, 7.0, tenth]
+
+
+def test_complex_numbers_get_a_second_opinion_too() -> None:
+    left, right = torch.tensor([1.1 + 1j, 2.0]), torch.tensor([0.9 + 1j, 2.0])
+    row = compare_tensors("x", left, right, None, None)
+    exact = torch.tensor([1.0 + 1j, 2.0], dtype=torch.complex128)
+    assert settled(row, ("x", left, right), exact).ok
+    assert not settled(row, ("x", left, right - 0.5j), exact).ok
 
 
 def test_values_of_eight_bits_get_a_second_opinion_too() -> None:

@@ -42,9 +42,13 @@ from workbench.compiler.interpreter.session import (
     Session,
     warm_interpreter,
 )
-from workbench.compiler.measuring.double_precision import DoublePrecision, settled
+from workbench.compiler.measuring.double_precision import (
+    DoublePrecision,
+    InDouble,
+    Several,
+    settled,
+)
 from workbench.compiler.measuring.effects import (
-    TORCH_RANDOM,
     Effects,
     RowMaker,
     Subject,
@@ -59,6 +63,7 @@ from workbench.compiler.measuring.output_comparison import (
     compare_objects,
     not_checked,
 )
+from workbench.compiler.measuring.random_states import TORCH_RANDOM
 from workbench.compiler.virtual_gpu.captured import CapturedGraph
 from workbench.errors import UsageError, WorkbenchError
 
@@ -201,7 +206,7 @@ class _Verifier:
                 wide, exact = self._run_in_double()
                 if wide is None:
                     raise UsageError(_NO_FLOAT64.format(self._callee.name, "its outputs"))
-                return wide, exact
+                return wide, exact.exact
             try:
                 expected, is_whole = self._run_original(), True
             except DrawsDifferError as error:
@@ -236,16 +241,20 @@ class _Verifier:
             raise DrawsDifferError("it draws fewer than the graph does")
         return found
 
-    def _run_in_double(self) -> tuple[Effects | None, dict[str, torch.Tensor | None]]:
-        """The original once more, and its values in double precision where it has them."""
-        if any(graph.kernels for graph in self._graphs):
-            return None, {}  # a Triton kernel writes past torch: its results have no such values
-        mode = DoublePrecision()
+    def _run_in_double(self, seed: int | None = None) -> tuple[Effects | None, InDouble]:
+        """The original once more, and its values in double precision where it has them.
+
+        What a Triton kernel of the user gives counts as exact, and so is no reference of its own.
+        """
+        if self._question.float64 and any(graph.kernels for graph in self._graphs):
+            return None, InDouble()
+        mode = DoublePrecision(seed)
         try:
             wide = self._run_original(mode)
         except (RuntimeError, TypeError, NotImplementedError, DrawsDifferError):
-            return None, {}  # code that looks at what tensors are may refuse the mode
-        return wide, {p.name: mode.exact(p.expected) for p in pairs(self._judged, wide, wide, True)}
+            return None, InDouble()  # code that looks at what tensors are may refuse the mode
+        found = {p.name: p.expected for p in pairs(self._judged, wide, wide, True)}
+        return wide, InDouble({name: mode.exact(value) for name, value in found.items()}, found)
 
     def _run_without_autocast(
         self, function: Callable[..., Any], mode: AbstractContextManager[Any] = _NOTHING
@@ -281,15 +290,16 @@ class _Verifier:
         sides = [
             pair if exact.get(pair.name) is None else replace(pair, expected=exact[pair.name])
             for pair in pairs(self._judged, expected, actual)
-            if pair.name != TORCH_RANDOM  # a GPU has another generator
+            if not pair.name.startswith(TORCH_RANDOM)  # a GPU has another generator
         ]
         rows = maker.rows(sides)
         if question.float64 or all(row.verdict != "failed" for row in rows):
             return rows
         _, wide = self._run_in_double()
+        several = Several(lambda seed: self._run_in_double(seed)[1].exact)
         return [
-            settled(row, (row.leaf, _as(pair.expected, pair.actual), pair.actual),
-                    wide.get(row.leaf))
+            settled(row, (row.leaf, _as(wide.rounded.get(row.leaf), pair.actual), pair.actual),
+                    wide.exact.get(row.leaf), several.of(row.leaf))
             if row.verdict == "failed" else row
             for row, pair in zip(rows, sides, strict=True)
         ]  # fmt: skip

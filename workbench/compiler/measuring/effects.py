@@ -5,7 +5,6 @@ Two such runs are compared leaf by leaf; what there is nothing to compare with i
 
 from __future__ import annotations
 
-import contextlib
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,14 @@ from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals.tensor_subclass import mapped
 from workbench.compiler.measuring.call_leaves import copies, held_inputs, leaves_of
 from workbench.compiler.measuring.output_comparison import Comparison, not_checked
+from workbench.compiler.measuring.random_states import (
+    BEGINNING,
+    TORCH_RANDOM,
+    difference,
+    moved,
+    random_now,
+    random_state,
+)
 from workbench.compiler.measuring.reachable import (
     GONE,
     MOST,
@@ -34,7 +41,6 @@ from workbench.compiler.measuring.reachable import (
 )
 
 _SEED = 20
-TORCH_RANDOM = "random state of torch"
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class Effects:
     inputs: Any
     state: Mapping[str, Change]
     before: Snapshot
-    random: Mapping[str, Any]
+    random: Mapping[str, bytes]
     gradients: Mapping[str, torch.Tensor | None] | None = None
     backward: str = ""
 
@@ -93,9 +99,9 @@ class Subject:
             _seeded(seed)
         args, kwargs = copies(self.args, self.kwargs, self.held)
         with self.around():
-            at_first = _random_now()
+            at_first = random_now()
             output = function(*args, **kwargs)
-            drawn = _moved(at_first, _random_now())
+            drawn = moved(at_first, random_now())
             inputs = _copied_leaves((args, kwargs))
             state = before.changes()
             given = _copied_leaves(output)
@@ -246,7 +252,7 @@ def _without_backward(expected: Effects, actual: Effects) -> LeafPair:
 def _random_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
     for name in {**expected.random, **actual.random}:
         left, right = expected.random.get(name), actual.random.get(name)
-        if left is None or right is None or not np.array_equal(left, right):
+        if left != right:
             yield LeafPair(name, left, right)
 
 
@@ -280,37 +286,10 @@ def _left(before: Any, after: Any) -> bool:
     return type(before) is type(after)
 
 
-@contextlib.contextmanager
-def random_state() -> Iterator[None]:
-    """Put the random state of torch, Python and numpy back."""
-    own, of_numpy = random.getstate(), np.random.get_state()
-    with torch.random.fork_rng():
-        try:
-            yield
-        finally:
-            random.setstate(own)
-            np.random.set_state(of_numpy)
-
-
 def _seeded(seed: int) -> None:
     torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed)
-
-
-def _random_now() -> dict[str, Any]:
-    python = random.getstate()
-    numpy: Any = np.random.get_state(legacy=False)
-    return {
-        TORCH_RANDOM: torch.random.get_rng_state().numpy().copy(),
-        "random state of Python": np.array(python[1], dtype=np.uint64),
-        "random state of numpy": np.append(numpy["state"]["key"], numpy["state"]["pos"]),
-    }
-
-
-def _moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The states that a call has moved on."""
-    return {n: state for n, state in after.items() if not np.array_equal(before[n], state)}
 
 
 GRADIENT = "gradient of "
@@ -355,21 +334,16 @@ class RowMaker:
             return not_checked(pair.name, pair.not_checked)
         if pair.failure:
             return failed_row(pair.name, pair.failure)
-        if pair.name.startswith("random state of"):
+        if pair.name.startswith(BEGINNING):
             return self._random(pair)
         if isinstance(pair.expected, torch.Tensor) and isinstance(pair.actual, torch.Tensor):
             return self.tensors(pair.name, pair.expected, pair.actual, scale)
         return self.objects(pair.name, pair.expected, pair.actual)
 
     def _random(self, pair: LeafPair) -> Comparison:
-        if pair.name == TORCH_RANDOM and self.random_reason:
+        if pair.name.startswith(TORCH_RANDOM) and self.random_reason:
             return not_checked(pair.name, self.random_reason)
-        words = (
-            "only the original draws random numbers" if pair.actual is None
-            else "only the compiled code draws random numbers" if pair.expected is None
-            else "the call leaves another random state than the original"
-        )  # fmt: skip
-        return failed_row(pair.name, words)
+        return failed_row(pair.name, difference(pair.expected, pair.actual))
 
 
 def failed_row(name: str, reason: str) -> Comparison:

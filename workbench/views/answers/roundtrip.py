@@ -57,7 +57,7 @@ def words_of(phase: str) -> str:
 def against_eager(way: RoundTripWay) -> str:
     """How the outputs of a way compare with eager's, in a few words."""
     if way.ok is None:
-        return "not compared"
+        return "not compared" if way.max_abs_error is None else "not all checked"
     if way.bit_exact:
         return "bit-exact"
     if way.max_abs_error is None or way.max_abs_error == float("inf"):
@@ -81,7 +81,7 @@ def text(trip: RoundTrip | MissedBudget) -> str:
     if isinstance(trip, MissedBudget):
         return _missed_budget(trip)
     lines = [
-        f"RoundTrip({trip.name}, {bytes_text(trip.size)}: {'ok' if trip.ok else 'NOT ok'})",
+        f"RoundTrip({trip.name}, {bytes_text(trip.size)}: {_verdict(trip)})",
         *_table(trip.ways),
         *(f"  note: {note}" for note in trip.notes),
     ]
@@ -89,6 +89,14 @@ def text(trip: RoundTrip | MissedBudget) -> str:
         if way.ran:
             lines += ["", *_waterfall(trip, way)]
     return "\n".join(lines)
+
+
+def _verdict(trip: RoundTrip) -> str:
+    if trip.ok:
+        return "ok"
+    is_wrong = any(leaf.checked and not leaf.ok for leaf in trip.leaves)
+    has_run = all(way.ran for way in trip.ways if way.way == "ours")
+    return "NOT ok" if is_wrong or not trip.leaves or not has_run else "not all was checked"
 
 
 def _table(ways: Sequence[RoundTripWay]) -> Iterator[str]:

@@ -1,0 +1,56 @@
+"""The random states of torch, Python and numpy: which of them a call moves on."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+BEGINNING = "random state of "
+"""How the names of random states begin."""
+TORCH_RANDOM = f"{BEGINNING}torch"
+
+
+@contextlib.contextmanager
+def random_state() -> Iterator[None]:
+    """Put the random state of torch, Python and numpy back."""
+    own, of_numpy = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng():
+        try:
+            yield
+        finally:
+            random.setstate(own)
+            np.random.set_state(of_numpy)
+
+
+def random_now() -> dict[str, bytes]:
+    """The states as they are now, by name."""
+    numpy: Any = np.random.get_state(legacy=False)
+    found = {
+        TORCH_RANDOM: torch.random.get_rng_state().numpy().tobytes(),
+        f"{BEGINNING}Python": repr(random.getstate()).encode(),
+        f"{BEGINNING}numpy": repr(sorted(numpy.items())).encode() + numpy["state"]["key"].tobytes(),
+    }
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        for index in range(torch.cuda.device_count()):
+            state = torch.cuda.get_rng_state(index).numpy().tobytes()
+            found[f"{BEGINNING}torch on cuda:{index}"] = state
+    return found
+
+
+def moved(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The states that a call has moved on."""
+    return {name: state for name, state in after.items() if before.get(name) != state}
+
+
+def difference(expected: bytes | None, actual: bytes | None) -> str:
+    """In which way two states differ, None being one that was not moved on."""
+    if actual is None:
+        return "only the original draws random numbers"
+    if expected is None:
+        return "only the compiled code draws random numbers"
+    return "the call leaves another random state than the original"
