@@ -91,3 +91,34 @@ def step(call: object, model: Block, rows: int) -> list[float]:
     loss.backward()
     assert model.first.weight.grad is not None
     return [float(loss.detach()), *model.first.weight.grad.flatten().tolist()]
+
+
+SHARED = torch.ones(4)
+
+
+def adds_shared(x: torch.Tensor) -> torch.Tensor:
+    """Adds a global, which may be the argument, before a break."""
+    total = x + SHARED
+    torch._dynamo.graph_break()
+    return total * 2
+
+
+class Unreadable:
+    """Is pickled, and cannot be unpickled."""
+
+    def __init__(self) -> None:
+        self.factor = 2.0
+
+    def __reduce__(self) -> Any:
+        return _no_settings, ()
+
+
+def _no_settings() -> Unreadable:
+    raise ValueError("no such settings")
+
+
+def reads_settings(x: torch.Tensor, settings: Unreadable) -> torch.Tensor:
+    """Reads an object before a break."""
+    total = x * settings.factor
+    torch._dynamo.graph_break()
+    return total * 2

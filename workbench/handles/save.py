@@ -29,6 +29,7 @@ from workbench.compiler.aot_files.saving import (
 )
 from workbench.compiler.aot_files.weights import NotStorable
 from workbench.compiler.contract.callables import compiled_parts, resolve
+from workbench.compiler.contract.guard_words import shown
 from workbench.compiler.contract.specialized_values import is_found_again
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, UsageError
@@ -113,6 +114,13 @@ def _require_own_identity(compiled: Compiled, aot_fn: Any, outside: Mapping[str,
                 f"one. Leave it out, save(path, external_data={{{stored[0]!r}: …}}), and hand it "
                 "back at load; or compile with another object as argument."
             )
+    for pair in compiled.plan.read_as_inputs:
+        place, given = map(shown, pair)
+        raise ArtifactError(
+            f"{compiled.name} cannot be saved: it was compiled for the global {place} and {given} "
+            "being one object, reads one for both, and no file can ask whether they are. Compile "
+            f"it with another object as {given}, such as a copy."
+        )
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ import torch
 import tests.variant_samples as samples
 import workbench as wb
 from tests.fresh_process import run_fresh, run_script
-from tests.variant_samples import Block, batch, scored, step
+from tests.variant_samples import SHARED, Block, adds_shared, batch, scored, step
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, TrustError, UsageError
 
@@ -273,6 +273,21 @@ def test_a_function_of_a_script_or_a_cell_may_move_but_not_change(
 
 
 @pytest.mark.usefixtures("without_gradients")
+def test_an_argument_that_is_a_global_is_refused() -> None:
+    torch.compiler.reset()
+    with torch.no_grad(), pytest.raises(wb.ArtifactError, match="the global SHARED and x were one"):
+        wb.variants(adds_shared, [(SHARED,)])
+
+
+def test_what_cannot_be_read_back_is_refused_when_it_is_saved(tmp_path: Path) -> None:
+    torch.compiler.reset()
+    with torch.no_grad():
+        recorded = wb.variants(samples.reads_settings, [(batch(4), samples.Unreadable())])
+    with pytest.raises(wb.ArtifactError, match="read back: ValueError: no such settings"):
+        recorded.save(tmp_path / "a.aotv")
+    assert not list(tmp_path.iterdir())
+
+
 def test_torch_is_as_before(file: Path) -> None:
     held = (tp.PRECOMPILE_CODES, tp.PRECOMPILE_GRAPHS, tp.PRECOMPILE_STORE, tp.DYNAMO_CONFIG)
     before = [row.get() for row in held], logging.getLogger("torch._dynamo.guards").filters[:]

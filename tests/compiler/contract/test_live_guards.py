@@ -35,7 +35,7 @@ def looked_at(value: object) -> Decisions:
         derived_guard_types=(),
         has_value=True,
         value=value,
-        orig_guard=types.SimpleNamespace(name="G['thing']"),
+        orig_guard=types.SimpleNamespace(name="G['thing']", create_fn=None),
     )
     return Decisions(entries=[entry], reasons=["an identity"], live=[True])
 
@@ -166,4 +166,82 @@ def test_a_new_value_for_a_variable_of_another_module_reaches_it(
     compiled(X)
     assert other.n == 1  # type: ignore[attr-defined]
     with pytest.raises(wb.ContractError, match=r"OTHER.n: compiled with 0, now 1"):
+        compiled(X)
+
+
+SHARED = torch.ones(3)
+PARTS = [torch.ones(3)]
+LAYER = torch.nn.Linear(3, 3)
+SETTINGS = types.SimpleNamespace(scale=3.0)
+
+
+class Holder(torch.nn.Module):
+    """Keeps the layer that is a global, too, and the settings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.settings = LAYER, SETTINGS
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.inner(x) * self.settings.scale + LAYER(x)
+        return y
+
+
+class Scaled(torch.nn.Module):
+    """Reads its settings by two names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.settings = SETTINGS
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.settings.scale + SETTINGS.scale
+
+
+@pytest.mark.parametrize(
+    ("function", "same", "other", "words"),
+    [
+        (lambda a: a + SHARED, SHARED, X + 1, "a and SHARED have to be one tensor"),
+        (lambda a: SHARED * 2 + a, SHARED, X + 1, "SHARED and a have to be one tensor"),
+        (lambda a: a + PARTS[0], PARTS[0], X + 1, r"a and PARTS\[0\] have to be one tensor"),
+        (lambda a: a[0] + PARTS[0], PARTS, [X + 1], "a and PARTS have to be one list"),
+        (lambda a: a(X) + LAYER(X), LAYER, torch.nn.Linear(3, 3), "LAYER have to be one module"),
+    ],
+)
+def test_an_argument_that_was_a_global_has_to_be_it_again(
+    function: Any, same: Any, other: Any, words: str, tmp_path: Path
+) -> None:
+    """Torch itself makes no such guard: it reads the argument for both."""
+    compiled = compile_eager(function, (same,), grad=False)
+    torch.testing.assert_close(compiled(same), function(same))
+    with pytest.raises(wb.ContractError, match=words):
+        compiled(other)
+    with pytest.raises(wb.ArtifactError, match="reads one for both, and no file can ask"):
+        compiled.save(tmp_path / "a.aot")
+
+
+def test_a_part_of_a_module_that_was_a_global_has_to_be_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = compile_eager(Holder(), (X,), grad=False)
+    compiled(X)
+    with pytest.raises(
+        wb.ArtifactError, match=r"the global LAYER and self\.inner being one object"
+    ):
+        compiled.save(tmp_path / "a.aot")
+    monkeypatch.setitem(globals(), "LAYER", torch.nn.Linear(3, 3))
+    with pytest.raises(wb.ContractError, match=r"self\.inner and LAYER have to be one module"):
+        compiled(X)
+
+
+def test_settings_that_are_a_global_too_are_frozen_in_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = compile_eager(Scaled(), (X,), grad=False)
+    compiled.save(tmp_path / "a.aot")
+    loaded = wb.load(tmp_path / "a.aot", trust=True)
+    torch.testing.assert_close(loaded(X), compiled(X))
+    assert "SETTINGS" in dict(loaded.plan.frozen())
+    monkeypatch.setitem(globals(), "SETTINGS", types.SimpleNamespace(scale=5.0))
+    with pytest.raises(wb.ContractError, match=r"self\.settings and SETTINGS have to be one"):
         compiled(X)

@@ -13,7 +13,12 @@ from typing import Any
 import torch
 
 from workbench.compiler.aot_files.guard_values import values_reducer, without_unpicklable
-from workbench.compiler.contract.guard_policy import Decisions, forget_passing_values, other_sides
+from workbench.compiler.contract.guard_policy import (
+    Decisions,
+    forget_passing_values,
+    guarded_across,
+    other_sides,
+)
 from workbench.compiler.contract.paths import Path, leaves, parse
 from workbench.compiler.contract.specialized_values import _is_literal, resolve
 from workbench.compiler.internals import torch_private as tp
@@ -100,6 +105,7 @@ def compiling_for_serialization(decisions: Decisions, bound: Mapping[str, Any]) 
     with Patches() as patches:
         patches.wrap(tp.SERIALIZE_GUARDS, lambda inner: _serializer(inner, decisions, bound))
         patches.wrap(tp.GUARDS_REDUCER, values_reducer)
+        patches.wrap(tp.DUPLICATE_GUARD, guarded_across)
         patches.wrap(tp.ADD_SOURCE, lambda inner: _source_recorder(inner, decisions.codes))
         yield
 

@@ -6,6 +6,7 @@ import importlib
 import io
 import itertools
 import os
+import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -75,8 +76,10 @@ def write_variants(
 ) -> str:
     """Write one file atomically, signed as an artifact is, and return its digest.
 
-    `session` is the record of how it was compiled, as `Session.to_bytes` gives it.
+    `session` is the record of how it was compiled, as `Session.to_bytes` gives it. Raises
+    `ArtifactError` for what cannot be read back: code, graphs, and the values that guards look at.
     """
+    _require_readable(recorded)
     members: dict[str, container.Content] = {container.PAYLOAD: recorded.payload}
     if session is not None:
         members[container.SESSION] = session
@@ -102,6 +105,23 @@ def write_variants(
     whole = (store or TrustStore.of_user()).sign_if_possible(whole)
     container.write_artifact(path, whole, members)
     return whole.digest
+
+
+def _require_readable(recorded: Recorded) -> None:
+    """Read what is about to be written; nothing is put under a function, no library is started."""
+    try:
+        with _with_gradients():
+            entry = _read(recorded.payload, Libraries({}, None, packed=True, started=False))
+            for code in entry.dynamo.codes:
+                for variant in code.guarded_codes:
+                    pickle.loads(variant.guards_state)
+    except Exception as error:  # unpickling raises whatever the stored objects raise
+        words = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise ArtifactError(
+            f"{recorded.name} cannot be saved with its variants, because what is written cannot be "
+            f"read back: {words}. Have the function read such an object outside of the compiled "
+            "parts, or pass what it needs of it as an argument."
+        ) from error
 
 
 def install_variants(

@@ -26,6 +26,8 @@ from workbench.compiler.aot_files.payload import (
 from workbench.compiler.aot_files.registries import Registries
 from workbench.compiler.aot_files.view_bases import ViewBases
 from workbench.compiler.cold_start.compile_cache import fast_start
+from workbench.compiler.contract.guard_policy import across, guarded_across, holds_tensors
+from workbench.compiler.contract.guard_words import shown
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.internals.patches import Patches, ProcessPatches
@@ -102,22 +104,30 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         )
     name, dropped, codes = str(target.__qualname__), list[Mapping[str, str]](), list[CodeType]()
     fallen, registries, bases = set[CodeType](), Registries(), ViewBases()
+    inputs: dict[str, str] = {}
     with (
         _own_names(),
         preserved(),
         _own_store(),
         registries.read_by_key(),
+        _globals_among_inputs(),
         bases.left_out(),
         _fallen(fallen),
         collected_sources(codes),
         fast_start(),
     ):
         compiled = torch.compile(
-            fn, options={"guard_filter_fn": partial(_kept, dropped, registries)}
+            fn, options={"guard_filter_fn": partial(_kept, dropped, registries, inputs)}
         )
         with _explained(name):
             for call in calls:
                 compiled(*call) if isinstance(call, tuple) else call(compiled)
+        for place, given in inputs.items():
+            raise ArtifactError(
+                f"{name} cannot be saved with its variants: the global {place} and {given} were "
+                "one object, the code reads one for both, and no file can ask whether they are. "
+                f"Call it with another object as {given}, such as a copy."
+            )
         entries, _ = tp.PRECOMPILE_CONTEXT.get().create_cache_entries()
         if not entries:
             raise NothingCompiled(f"torch.compile compiled no part of {name}.")
@@ -133,6 +143,13 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         bases.require_unread(name, _compiled_codes(entry.dynamo.codes))
         found = _taken(name, entry, dropped, [target.__code__, *codes], fallen)
         return replace(found, registries=registries.rows())
+
+
+@contextmanager
+def _globals_among_inputs() -> Iterator[None]:
+    with Patches() as patches:
+        patches.wrap(tp.DUPLICATE_GUARD, guarded_across)
+        yield
 
 
 @contextmanager
@@ -230,14 +247,21 @@ def _row(code: Any, fallen: Collection[CodeType]) -> Mapping[str, Any]:
 
 
 def _kept(
-    dropped: list[Mapping[str, str]], registries: Registries, guards: Sequence[Any]
+    dropped: list[Mapping[str, str]],
+    registries: Registries,
+    inputs: dict[str, str],
+    guards: Sequence[Any],
 ) -> list[bool]:
-    """Which guards a file can hold; the others are noted."""
+    """Which guards a file can hold; the others are noted, and `inputs` that are globals, too."""
     kept, needless = [], registries.needless(guards)
     for at, guard in enumerate(guards):
         why = needless.get(at)
         if _BY_IDENTITY.intersection((guard.guard_type, *guard.derived_guard_types)):
             why = "it compares the identity of an object, which another process cannot have"
+        elif pair := across(guard.orig_guard):
+            why = "it compares a global with an input, and a file has a copy of the global"
+            if not guard.has_value or holds_tensors(guard.value):
+                inputs[shown(pair[0])] = shown(pair[1])
         elif "defaults__" in guard.name:
             why = "torch cannot write the defaults of a function"
         if why is not None:

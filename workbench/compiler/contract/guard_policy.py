@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import inspect
 import math
 import sys
@@ -54,6 +55,7 @@ _NOT_OF_INPUTS = (
 )
 _OWN_NAME = "['{0}'].fget.__closure__[1].cell_contents"
 """What the property of a parametrized tensor calls it: `register_parametrization` makes both."""
+_MOST_PARTS = 10_000
 _BIGGEST = 1 << 26  # bytes; the check is built from a tensor of each size
 
 
@@ -101,6 +103,17 @@ class Decisions:
         return tuple((a[1].root, b[1].root) for a, b in pairs if a is not None and b is not None)
 
     @property
+    def read_as_inputs(self) -> tuple[tuple[str, str], ...]:
+        """The globals with tensors that the code reads as an input, and which; no file asks that.
+
+        Both were one object when the code was compiled.
+        """
+        pairs = [(across(e.orig_guard), e) for e in self.entries]
+        return tuple(
+            pair for pair, e in pairs if pair and (not e.has_value or holds_tensors(e.value))
+        )
+
+    @property
     def dropped(self) -> list[Any]:
         """The entries that are not kept."""
         return [e for e, kept in zip(self.entries, self.kept, strict=True) if not kept]
@@ -117,7 +130,8 @@ class Decisions:
 
     def of_inputs(self, entry: Any) -> bool:
         """Whether a guard is one on arguments, or on what the expression of a fast check asks."""
-        return entry.guard_type in _NOT_OF_INPUTS or "L[" in entry.orig_guard.name
+        places = (entry.orig_guard.name, *other_sides(entry.orig_guard))
+        return entry.guard_type in _NOT_OF_INPUTS or any("L[" in place for place in places)
 
 
 def guard_filter(
@@ -204,6 +218,8 @@ def _why_not(
         return "reached through an import statement, which torch cannot read back from a file"
     if entry.has_value and _is_of_parametrization(entry):
         return "the class of a parametrized module is made while the program runs"
+    if across(entry.orig_guard):
+        return "a file has a copy of the global, which is no input of a call"
     others = [(name, "G[" in name) for name in other_sides(entry.orig_guard)]
     reasons = (
         _why_not_reached(*one, anchored, code) for one in ((entry.name, entry.is_global), *others)
@@ -226,6 +242,48 @@ def other_sides(guard: Any) -> tuple[str, ...]:
     if source is None:
         return ()
     return (str(source.name() if callable(source.name) else source.name),)
+
+
+def across(guard: Any) -> tuple[str, str] | None:
+    """The names of the global and of the input that a guard asks to be one object, if it does."""
+    sides = sorted((guard.name, *other_sides(guard)), key=lambda name: "L[" in name)
+    is_mixed = ["L[" in name for name in sides] == [False, True]
+    return (sides[0], sides[1]) if is_mixed else None
+
+
+def guarded_across(inner: Callable[..., Any]) -> Callable[..., Any]:
+    """Have torch guard that an input is a global, too, as it does for two inputs.
+
+    It makes no guard where one name is local and the other global (2.11 to 2.15, with a TODO), and
+    the graph reads both by the first name: `a + G` compiled for `G` itself is `a + a` for good.
+    """
+
+    def make_guard(obj_source: Any, dupe_source: Any) -> Any:
+        made = inner(obj_source, dupe_source)
+        if made is not None or dupe_source is None or dupe_source == obj_source:
+            return made
+        return functools.partial(tp.DUPLICATE_INPUT.get(), source_b=dupe_source)
+
+    return make_guard
+
+
+def holds_tensors(value: Any) -> bool:
+    """Whether a tensor or a module is reached from an object; so is one with too many parts."""
+    seen: dict[int, Any] = {}
+    left = [value]
+    while left and len(seen) < _MOST_PARTS:
+        part = left.pop()
+        if isinstance(part, torch.Tensor | torch.nn.Module):
+            return True
+        if id(part) in seen or isinstance(part, (*CODE_TYPES, types.ModuleType, *CONSTANTS)):
+            continue
+        seen[id(part)] = part
+        own = getattr(part, "__dict__", None)
+        tables = [] if own is None else [own, *(vars(kind) for kind in type(part).__mro__)]
+        left += [one for table in tables for one in table.values()]
+        left += [*part.values()] if isinstance(part, dict) else []
+        left += [*part] if isinstance(part, list | tuple | set | frozenset) else []
+    return bool(left)
 
 
 def _is_of_parametrization(entry: Any) -> bool:

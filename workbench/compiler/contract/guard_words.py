@@ -18,7 +18,7 @@ from workbench.compiler.contract.paths import Path, leaves, parse
 from workbench.compiler.internals.tensor_kind import kind_problem, no_sizes
 
 _OWN_ATTRIBUTE = re.compile(r"not ___dict_contains\('(\w+)', (L\[.*)\.__dict__\)")
-_SAME = re.compile(r"(L\[.*) is (L\[.*)")
+_SAME = re.compile(r"([GL]\[.*) is ([GL]\[.*)")
 _TYPE = re.compile(r"___check_type_id\((L\[.*), \d+\), type=<class '([\w.<>]+)'>")
 _MODULE = re.compile(r"\._modules\['(\w+)'\]")
 _ARGUMENT = re.compile(r"L\['(\w+)'\]")
@@ -70,8 +70,9 @@ def in_words(
             name = f"{shown(own[2])}.{own[1]}"
             yield f"{name}: the object was given one of its own after it was compiled"
         elif same := _SAME.fullmatch(text):
+            ours = same[1] if same[1].startswith("L") else same[2]
             places = f"{shown(same[1])} and {shown(same[2])}"
-            yield f"{places} have to be {_one(same[1], bound)}, as when compiled"
+            yield f"{places} have to be {_one(ours, bound)}, as when compiled"
         elif kind := _TYPE.fullmatch(text):
             yield f"{shown(kind[1])}: expected a {kind[2]}{_instead(kind[1], bound)}"
         elif "G[" in text and scope is not None:

@@ -38,7 +38,8 @@ class CallPlan:
     a fast guard may run before torch's guards. `closure` are the names that a call has besides
     its arguments. `memory` is there for code that writes into its arguments. `live` is there in the
     process that compiled, where torch's guards compare the specialized values, too. `aliased` are
-    pairs of names behind which one object has to be.
+    pairs of names behind which one object has to be, `read_as_inputs` those of a global and of an
+    input, which no file compares.
     """
 
     contract: Contract
@@ -58,6 +59,7 @@ class CallPlan:
     memory: SharedMemory | None = None
     live: LiveGuards | None = None
     aliased: tuple[tuple[str, str], ...] = ()
+    read_as_inputs: tuple[tuple[str, str], ...] = ()
 
     def checks(self) -> tuple[Callable[[Mapping[str, Any]], bool], ...]:
         """The fast checks that torch's guards do not make."""

@@ -412,6 +412,8 @@ PRECOMPILE_GRAPHS = _dynamo(
 )
 WRAP_VALUE = _dynamo("variables.builder:VariableBuilder._wrap", "registries that variants read")
 DICT_ENTRY = _dynamo("variables.builder:DictSubclassGetItemSource", "registries that variants read")
+DUPLICATE_GUARD = _dynamo("variables.builder:make_dupe_guard", "arguments that are globals, too")
+DUPLICATE_INPUT = _guards("GuardBuilder.DUPLICATE_INPUT", "arguments that are globals, too")
 CODE_SOURCE = _dynamo("package:_get_code_source", "recording methods of data classes")
 CODE_OF_ENTRY = _dynamo("package:_lookup_code", "frames of a file that run eagerly")
 EXEC_STRATEGY = _dynamo("types:FrameExecStrategy", "frames of a file that run eagerly")

@@ -350,6 +350,7 @@ def _plan(
         reference=importable_name(run.callee.function) if not run.callee.receiver else None,
         guarded=run.decisions.guarded,
         aliased=run.decisions.aliased,
+        read_as_inputs=run.decisions.read_as_inputs,
         plain=is_plain(run.decisions, run.bound),
         dropped=(
             *dropped_rows(run.decisions, function, code, entered),
