@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
+from workbench.compiler.contract.contract import Contract, Leaf
+from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.contract.paths import Path
 from workbench.compiler.packaging import trials
 from workbench.compiler.packaging.compiling import Built, Library
 from workbench.compiler.packaging.contracts import ExportedContract, contract_of
 from workbench.compiler.packaging.exporting import Exported, export, exportable
 from workbench.compiler.packaging.request import ModelRequest
+from workbench.compiler.packaging.trials import untried
 
 Run = Callable[[list[Tensor]], list[Tensor]]
 
@@ -104,3 +110,17 @@ def test_what_eager_demands_is_not_blamed_on_the_choice_of_kernels(
         "calls are refused unless x_0 is a multiple of 6: the model itself takes no other size; "
         "declare 6 * Dim('k') in place of x_0 to say so"
     )
+
+
+def test_what_cannot_be_tried_is_refused_and_not_called_wrong() -> None:
+    """A library for a GPU that is not here runs nowhere here."""
+    shape = (Dynamic("n", 2, 64), 8)
+    leaf = Leaf(Path("x"), "tensor", "Tensor", shape=shape, sizes=(4, 8), dtype="float32")
+    contract = ExportedContract(Contract((leaf,)), ranges={"n": (2, 64)})
+    built: Any = SimpleNamespace(assumed=["n < 32"])
+    exported: Any = SimpleNamespace(any_size=True)
+    honest, (note,) = untried(exported, built, contract)
+    assert honest.guards == ("n < 32",)
+    assert note.startswith("calls are refused unless n < 32: torch supposed so")
+    assert "cannot be tried without the GPU" in note
+    assert "wrong" not in note
