@@ -15,6 +15,7 @@ import torch
 from workbench.analysis.diff.comparing import compare as diff
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.tried import Tried, cost_of
+from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.request import TARGETS
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.call_leaves import copies, held_inputs, leaves_of, restored
@@ -22,6 +23,7 @@ from workbench.compiler.measuring.call_timer import RepeatableCall
 from workbench.compiler.measuring.chance import compare_runs
 from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
 from workbench.errors import UsageError, WorkbenchError
+from workbench.handles.memory.gradients import learning_tensors
 from workbench.handles.recipe import Call, Recipe
 from workbench.handles.rewriting import rewritten
 from workbench.processes.background_task import BackgroundTask, Steps
@@ -180,7 +182,8 @@ def compared(old: Any, new: Any, inputs: Any, call: Call, changes: bool) -> tupl
                 if seed is not None:
                     torch.manual_seed(seed)
                 args, kwargs = copies(given[0], given[1], held)
-                return leaves_of(x(*args, **kwargs))
+                result = x(*args, **kwargs)
+                return [*leaves_of(result), *_gradients(x, result, (args, kwargs))]
 
         return outcome
 
@@ -189,7 +192,10 @@ def compared(old: Any, new: Any, inputs: Any, call: Call, changes: bool) -> tupl
 
     before, after = run(old, inputs), run(new, (call.args, call.kwargs))
     if not changes:
-        return _verdict(compare_runs(after, before, rows), "what there was and the copy")
+        found = compare_runs(after, before, rows)
+        has_gradients = any(row.leaf.startswith("gradient of ") for row in found)
+        what = "Outputs and gradients" if has_gradients else "Outputs"
+        return _verdict(found, "what there was and the copy", what)
     pairs = zip(before(None), after(None), strict=True)
     errors = [
         compare_tensors(name, left, right.to(left.dtype), None, None)
@@ -203,7 +209,20 @@ def compared(old: Any, new: Any, inputs: Any, call: Call, changes: bool) -> tupl
     )
 
 
-def _verdict(rows: list[Comparison], who: str) -> tuple[bool | None, str]:
+def _gradients(x: Any, result: Any, given: tuple[Any, Any]) -> list[tuple[str, torch.Tensor]]:
+    """The gradients of the sum of the outputs, by what they are of; none where nothing has one."""
+    outputs = [leaf for _, leaf in leaves(result, Path("out")) if isinstance(leaf, torch.Tensor)]
+    outputs = [leaf for leaf in outputs if leaf.requires_grad]
+    wanted = learning_tensors(x.original, x.module, given)
+    if not outputs or not wanted:
+        return []
+    ones = [torch.ones_like(leaf) for leaf in outputs]
+    found = torch.autograd.grad(outputs, list(wanted.values()), ones, allow_unused=True)
+    pairs = zip(wanted, found, strict=True)
+    return [(f"gradient of {name}", gradient) for name, gradient in pairs if gradient is not None]
+
+
+def _verdict(rows: list[Comparison], who: str, what: str = "Outputs") -> tuple[bool | None, str]:
     verdicts = {row.verdict for row in rows}
     limits = {(row.rtol, row.atol) for row in rows if row.verdict != "not checked"}
     if not limits:
@@ -212,14 +231,13 @@ def _verdict(rows: list[Comparison], who: str) -> tuple[bool | None, str]:
     tolerance = f"rtol {rtol:.2g}, atol {atol:.2g}"
     if "failed" in verdicts:
         names = ", ".join(row.leaf for row in rows if row.verdict == "failed")
-        return False, f"Outputs of {who} differ in {names} ({tolerance})."
+        return False, f"{what} of {who} differ in {names} ({tolerance})."
     unchecked = [row.leaf for row in rows if row.verdict == "not checked"]
     if unchecked:
         return None, (
-            f"Outputs of {who} agree ({tolerance}), but {', '.join(unchecked)} "
-            "could not be checked."
+            f"{what} of {who} agree ({tolerance}), but {', '.join(unchecked)} could not be checked."
         )
-    return True, f"Outputs of {who} agree ({tolerance})."
+    return True, f"{what} of {who} agree ({tolerance})."
 
 
 def _times(old: Any, new: Any, inputs: Any, call: Call) -> tuple[float, float] | tuple[None, None]:

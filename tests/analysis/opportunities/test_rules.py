@@ -320,3 +320,34 @@ def test_what_saves_most_comes_first_and_the_table_has_every_field() -> None:
     assert table.rule.to_list()[0] == "half-precision"
     assert table.saved_us_high.is_monotonic_decreasing
     assert {"text", "sure", "source", "settings", "saved_bytes_low"} <= set(table)
+
+
+def test_float64_that_nobody_timed_is_not_said_in_bytes() -> None:
+    found = found_in(scaled, (torch.randn(8, 16),))["float64-creeps-in"]
+    assert found.saved_us_high is None
+    assert "saving not known" in repr(found)
+
+
+def attended_and_weights(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    weights = torch.softmax((q @ k.transpose(-1, -2)) * 0.125, -1)
+    return weights @ v, weights
+
+
+def learning_parts() -> tuple[torch.Tensor, ...]:
+    return tuple(torch.randn(8, 512, 64, requires_grad=True) for _ in range(3))
+
+
+@pytest.mark.slow
+def test_attention_of_a_training_step_is_tried_with_its_gradients() -> None:
+    found = found_in(attended, learning_parts(), grad=True)["attention-by-hand"]
+    tried = found.try_()
+    assert tried.agrees
+    assert tried.checked.startswith("Outputs and gradients of")
+    assert tried.after.kernels < tried.before.kernels
+
+
+@pytest.mark.slow
+def test_attention_whose_weights_are_returned_is_left_alone() -> None:
+    assert rules_of(found_in(attended_and_weights, learning_parts(), grad=True)) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import itertools
 import random
 import re
@@ -20,7 +21,8 @@ from workbench.analysis.opportunities.rehearsal import RehearsedCure
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? ")
-QUICK = (broken_programs.counted, broken_programs.logged)
+QUICK = (broken_programs.counted, broken_programs.logged, broken_programs.drawn_in_two_ways)
+QUICK_WITHOUT_CURE = (broken_programs.locking, broken_programs.ending_early)
 
 
 def patched(source: str, patch: str) -> str:
@@ -95,7 +97,7 @@ def test_a_praised_cure_compiles_as_it_is_given(function: Function, tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:a warning")
+@pytest.mark.filterwarnings("ignore:a warning", "ignore::ResourceWarning")
 @pytest.mark.parametrize(
     "function",
     [each for each in broken_programs.PROGRAMS if each not in QUICK],
@@ -142,3 +144,55 @@ def test_numbers_that_are_drawn_are_the_same_numbers(tmp_path: Path) -> None:
     made = pasted(cure, "drawn", tmp_path)
     x = torch.ones(3)
     torch.testing.assert_close(run(made, x), run(broken_programs.drawn, x))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(each, marks=[] if each in QUICK_WITHOUT_CURE else [pytest.mark.slow])
+        for each in broken_programs.WITHOUT_CURE
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_what_has_no_cure_says_what_to_do(
+    function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("2\n" * 20))
+    found = wb.rehearse(function, (torch.linspace(-1, 2, 8),))
+    (item, *_) = found.breaks
+    assert not any(cure.verdict == "cures" for cure in found.cures)
+    assert broken_programs.WITHOUT_CURE[function] in found.advice[item.id]
+    assert "no cure is known that takes it away" in repr(found)
+
+
+@pytest.mark.slow
+def test_what_is_read_while_compiling_says_that_it_stays() -> None:
+    found = wb.rehearse(broken_programs.looking_for_a_file, (torch.linspace(-1, 2, 8),))
+    (cure,) = (each for each in found.cures if each.verdict == "cures")
+    assert "stays as it was then" in cure.text
+
+
+def test_a_break_in_code_of_python_is_at_the_line_of_the_call() -> None:
+    found = wb.explain(broken_programs.reading_json, (torch.ones(8),))
+    (item,) = found.breaks
+    assert item.text.startswith("k = json.loads(")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_number_is_read_anew_by_an_operator() -> None:
+    found = wb.rehearse(broken_programs.reading_a_number, (torch.ones(3),))
+    cure = next(each for each in found.cures if each.verdict == "cures")
+    assert "whenever the compiled code runs" in cure.text
+
+
+def nothing_compiled(x: torch.Tensor) -> torch.Tensor:
+    for place in x.nonzero():
+        x = x + x[place]
+    return x
+
+
+def test_an_option_that_leaves_no_graph_is_no_help() -> None:
+    found = wb.rehearse(nothing_compiled, (torch.linspace(-1, 2, 8),))
+    assert found.chosen == ()
+    assert {cure.verdict for cure in found.cures} == {"no help"}

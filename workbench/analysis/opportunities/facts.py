@@ -101,6 +101,11 @@ class Facts:
         return list(found.values())
 
     @cached_property
+    def has_backward(self) -> bool:
+        """Whether it is a training step, whose forward also gives what the backward takes."""
+        return any(kernel.is_backward for kernel in self.kernels)
+
+    @cached_property
     def gpu(self) -> str | None:
         """The GPU that the roofline is of; None where the code is for a CPU."""
         return next((row.target for row in self.report.roofline), None)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes
+from workbench.analysis.memory.forward_outputs import forward_outputs
 from workbench.analysis.opportunities.attention_lines import with_library_attention
 from workbench.analysis.opportunities.facts import Facts, base, is_generated
 from workbench.analysis.opportunities.opportunity import Opportunity
@@ -127,7 +128,10 @@ def attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
         into = [(b, w) for b, w in facts.read(kernel) if _are_products(w)]
         out = [(b, r) for b, r in facts.written(kernel) if _are_products(r)]
         scores = [b for b, _ in (*into, *out)]
-        if not into or not out or not all(map(_is_own, scores)) or not _is_square(out[0][0]):
+        if not into or not out or not _is_square(out[0][0]) or kernel.is_backward:
+            continue
+        is_saved = facts.has_backward and not _is_returned(facts, kernel)
+        if not all(_is_own(buffer) or (is_saved and buffer.kind == "output") for buffer in scores):
             continue
         if facts.gpu is None and max(buffer.bytes or 0 for buffer in scores) < _CACHED:
             continue
@@ -199,6 +203,14 @@ def _are_products(kernels: tuple[Kernel, ...]) -> bool:
 
 def _is_own(buffer: Buffer) -> bool:
     return buffer.kind == "intermediate"
+
+
+def _is_returned(facts: Facts, kernel: Kernel) -> bool:
+    """Whether the forward returns a result of a kernel, and does not only keep it."""
+    report = facts.report
+    made = {report.nodes[report.node_row[id]].name for id in kernel.nodes if id in report.node_row}
+    outputs = forward_outputs(report, ())
+    return any(name in made and not is_kept for name, is_kept in outputs)
 
 
 def _is_square(buffer: Buffer) -> bool:

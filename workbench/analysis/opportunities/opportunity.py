@@ -91,6 +91,11 @@ class Opportunity:
         return _BY_HAND.get(self.kind, _DEPENDS)
 
     @property
+    def is_told_by_bytes(self) -> bool:
+        """Whether bytes tell what is saved: most of what float64 costs is its arithmetic."""
+        return self.rule != "float64-creeps-in"
+
+    @property
     def rank(self) -> tuple[float, float, float]:
         """What opportunities are ordered by: time, bytes, launches that are saved at most."""
         saved = self.saved_us_high, self.saved_bytes_high, self.fewer_kernels

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from workbench.analysis.source.cures import CureKind
+from workbench.analysis.source.without_cure import advice_for
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.report import Break
@@ -51,6 +52,12 @@ class RehearsedCure:
     patch: str  # the change as a unified diff; empty for options
 
 
+def _takes_away(cure: RehearsedCure) -> bool:
+    """Whether a cure takes its break away: alone, or as one of several."""
+    is_less = cure.breaks_after is not None and cure.breaks_after < cure.breaks_before
+    return cure.verdict == "cures" or (cure.verdict == "helps" and is_less)
+
+
 @dataclass(frozen=True, repr=False)
 class Rehearsal(Presented):
     """The graph breaks of a call with their cures, each tried by itself and compared.
@@ -67,6 +74,12 @@ class Rehearsal(Presented):
     breaks_after: int
     chosen: tuple[str, ...]
     chosen_patch: str = field(repr=False)
+
+    @property
+    def advice(self) -> Mapping[str, str]:
+        """What to do about the breaks that no cure takes away, by their id, in words."""
+        taken = {cure.break_id for cure in self.cures if _takes_away(cure)}
+        return {item.id: advice_for(item) for item in self.breaks if item.id not in taken}
 
     @checked
     def patch(self, cure: str | None = None) -> str:

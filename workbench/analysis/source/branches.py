@@ -184,12 +184,12 @@ def _assigned(statement: ast.stmt) -> tuple[str, ast.expr] | None:
 def _as_functions(statement: ast.If) -> Change | None:
     """`torch.cond` for blocks of assignments to the same names."""
     sides = [statement.body, statement.orelse]
-    assigned = [_assignments(side) for side in sides]
+    assigned = [assignments(side) for side in sides]
     names = [{name for name, _ in parts} for parts in assigned]
     if not names[0] or names[0] != names[1]:
         return None
     made = sorted(names[0])
-    used = sorted({name for parts in assigned for name in _read_first(parts)} & names[0])
+    used = sorted({name for parts in assigned for name in read_first(parts)} & names[0])
     results = ", ".join(made)
     code: list[str] = []
     for label, side in zip(("when_true", "when_false"), sides, strict=True):
@@ -202,17 +202,17 @@ def _as_functions(statement: ast.If) -> Change | None:
     return change_of("Choose with torch.cond", _COND, statement, *code)
 
 
-def _assignments(side: Sequence[ast.stmt]) -> list[tuple[str, ast.expr]]:
+def assignments(side: Sequence[ast.stmt]) -> list[tuple[str, ast.expr]]:
     """Names and values that a block assigns; nothing when it does anything else."""
     found = [part for statement in side if (part := _assigned(statement))]
     return found if len(found) == len(side) else []
 
 
-def _read_first(assignments: Sequence[tuple[str, ast.expr]]) -> set[str]:
+def read_first(block: Sequence[tuple[str, ast.expr]]) -> set[str]:
     """Names that a block reads before it assigns them."""
     assigned: set[str] = set()
     read: set[str] = set()
-    for name, value in assignments:
+    for name, value in block:
         read |= {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - assigned
         assigned.add(name)
     return read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.report import Break, Report
@@ -94,15 +94,28 @@ def _statement(tree: ast.AST, at: int) -> tuple[ast.stmt, Sequence[ast.stmt]] | 
 
 def replaced(statement: ast.stmt, old: ast.AST, new: ast.AST) -> ast.stmt:
     """A statement with one node of it replaced; the statement itself is left as it is."""
+    return with_nodes(statement, {old: new})
+
+
+def with_nodes(statement: ast.stmt, changed: Mapping[ast.AST, ast.AST]) -> ast.stmt:
+    """A statement with some of its nodes replaced; the statement itself is left as it is."""
 
     class Swap(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:
-            return new if node is old else self.generic_visit(node)
+            return changed[node] if node in changed else self.generic_visit(node)
 
-    memory = {id(old): old}  # the copy keeps the node that is looked for
+    memory = {id(old): old for old in changed}  # the copy keeps the nodes that are looked for
     swapped = Swap().visit(copy.deepcopy(statement, memory))
     assert isinstance(swapped, ast.stmt)
     return ast.fix_missing_locations(swapped)
+
+
+def own_names(tree: ast.AST) -> set[str]:
+    """The names that belong to a function: its arguments, and what it gives a value."""
+    stored = {
+        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+    }
+    return stored | {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
 
 
 def change_of(

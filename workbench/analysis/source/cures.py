@@ -12,6 +12,7 @@ from typing import Any, Literal
 from workbench.analysis.source.broken_statement import (
     BrokenStatement,
     broken_statements,
+    own_names,
     replaced,
 )
 from workbench.analysis.source.host_calls import dotted, is_message
@@ -62,6 +63,7 @@ _CALLS = (
     "Attempted to call function marked as skipped",
     "Failed to trace builtin operator",
     "Call to a time function",  # of its own kind since torch 2.15
+    "Unsupported method call",
 )
 _GRAPH_BREAK = "Call to `torch._dynamo.graph_break()`"
 
@@ -243,7 +245,7 @@ def _explicit(item: Break, broken: BrokenStatement) -> Cure | None:
     name = dotted(call.func)
     if name is None or name.startswith("torch.") or not item.kind.startswith(_CALLS):
         return None
-    if name.partition(".")[0] in _own_names(broken.tree):
+    if name.partition(".")[0] in own_names(broken.tree):
         return None
     text = ast.unparse(replaced(broken.statement, call.func, ast.Name(_outside(name), ast.Load())))
     made = _cure("explicit", _EXPLICIT, item, broken, broken.statement, text.split("\n"))
@@ -252,11 +254,3 @@ def _explicit(item: Break, broken: BrokenStatement) -> Cure | None:
 
 def _outside(name: str) -> str:
     return f"{name.replace('.', '_')}_outside"
-
-
-def _own_names(tree: ast.Module) -> set[str]:
-    """The names that belong to a function: its arguments, and what it gives a value."""
-    stored = {
-        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
-    }
-    return stored | {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}

@@ -1,23 +1,20 @@
-"""Calls of the host that stand in a graph's way: messages, clocks, random numbers, progress."""
+"""Calls of the host that stand in a graph's way: messages, clocks, progress bars."""
 
 from __future__ import annotations
 
 import ast
-import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
-from workbench.analysis.source.branches import branch_change
 from workbench.analysis.source.broken_statement import (
     BrokenStatement,
     Change,
     change_of,
     expression_of,
     replace_expression,
-    replaced,
 )
 
-_COMPILING = "torch.compiler.is_compiling()"
+COMPILING = "torch.compiler.is_compiling()"
 _MESSAGE = "The message is left out of the compiled code; without compiling it still appears."
 _LEFT_OUT = "The call is left out of the compiled code; without compiling it is still made."
 _LOGGING = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log"}
@@ -32,17 +29,6 @@ _CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "thread_time"}
 _PROGRESS = (
     "The compiled code goes through the same items without a progress bar; its loop is unrolled."
 )
-_DRAWN = (
-    "An operator of your own draws the number while the compiled code runs, from the same "
-    "generator, so that it is the same number."
-)
-_WHOLE = {"randint", "randrange", "getrandbits", "integers"}
-_REAL = {
-    *("random", "uniform", "gauss", "normalvariate", "expovariate", "betavariate", "triangular"),
-    *("gammavariate", "lognormvariate", "paretovariate", "vonmisesvariate", "weibullvariate"),
-    *("rand", "randn", "normal", "standard_normal", "random_sample", "exponential", "beta"),
-}
-_DTYPES: Mapping[bool, str] = {True: ", dtype=torch.int64", False: ""}
 
 
 def message_changes(broken: BrokenStatement) -> Iterator[Change]:
@@ -53,10 +39,10 @@ def message_changes(broken: BrokenStatement) -> Iterator[Change]:
             text = textwrap.indent(ast.unparse(statement), "    ")
             is_said = is_message(function)
             title = f"Keep the {'message' if is_said else 'call'} out of the compiled code"
-            code = f"if not {_COMPILING}:\n{text}"
+            code = f"if not {COMPILING}:\n{text}"
             yield change_of(title, _MESSAGE if is_said else _LEFT_OUT, statement, code)
         case ast.If(test, body, []) if all(map(_is_said, body)):
-            no = expression_of(f"not {_COMPILING}")
+            no = expression_of(f"not {COMPILING}")
             both = ast.BoolOp(ast.And(), [no, test])
             title = "Keep the message out of the compiled code"
             made = replace_expression(title, _MESSAGE, statement, test, both)
@@ -93,8 +79,8 @@ def _is_no_result(function: ast.expr) -> bool:
 
 def clock_changes(broken: BrokenStatement) -> Iterator[Change]:
     """Zero in place of a clock, where something is compiled."""
-    for node, value in _calls(broken.statement, _clock):
-        text = f"{value} if {_COMPILING} else {ast.unparse(node)}"
+    for node, value in calls_of(broken.statement, _clock):
+        text = f"{value} if {COMPILING} else {ast.unparse(node)}"
         new = expression_of(text)
         title = "Read the clock outside of the compiled code"
         why = _CLOCK.format(value)
@@ -120,8 +106,8 @@ def _clock(call: ast.Call) -> str | None:
 
 def progress_changes(broken: BrokenStatement) -> Iterator[Change]:
     """The items without their progress bar, where something is compiled."""
-    for node, items in _calls(broken.statement, _progress):
-        new = expression_of(f"({items}) if {_COMPILING} else {ast.unparse(node)}")
+    for node, items in calls_of(broken.statement, _progress):
+        new = expression_of(f"({items}) if {COMPILING} else {ast.unparse(node)}")
         title = "Leave the progress bar out of the compiled code"
         made = replace_expression(title, _PROGRESS, broken.statement, node, new)
         if made is not None:
@@ -137,64 +123,7 @@ def _progress(call: ast.Call) -> str | None:
     return ast.unparse(call.args[0]) if last in ("tqdm", "track") and call.args else None
 
 
-def random_changes(broken: BrokenStatement) -> Iterator[Change]:
-    """An operator that draws the number from the same generator while the compiled code runs."""
-    statement = broken.statement
-    for node, kind in _calls(statement, _random):
-        outer = next((each for each in ast.walk(statement) if _is_number_of(each, node)), node)
-        text = ast.unparse(node)
-        name = f"{re.sub(r'[^0-9A-Za-z]+', '_', text).strip('_')}_drawn"
-        dtype = _DTYPES[kind == "whole"]
-        above = (
-            f'@torch.library.custom_op("host::{name}", mutates_args=(), schema="() -> Tensor",',
-            "                         tags=(torch.Tag.nondeterministic_seeded,))",
-            f"def {name}():",
-            f"    return torch.tensor({text}{dtype})",
-            f"{name}.register_fake(lambda: torch.empty((){dtype}))",
-        )
-        new = expression_of(f"{name}()")
-        title = "Draw the number in an operator"
-        if isinstance(statement, ast.If):
-            tested = replaced(statement, outer, new)
-            chosen = branch_change(tested, broken.rest, broken.tree)
-            if chosen is not None:
-                yield Change(title, _DRAWN, chosen.first, chosen.last, chosen.code, above)
-            return
-        assert isinstance(outer, ast.expr)
-        made = replace_expression(title, _DRAWN, statement, outer, new, above)
-        if made is not None:
-            yield made
-        return
-
-
-def _random(call: ast.Call) -> str | None:
-    """Whether a call draws one number, "whole" or "real"; None for other calls."""
-    owner, _, last = (dotted(call.func) or "").rpartition(".")
-    if owner not in ("random", "np.random", "numpy.random"):
-        return None
-    try:
-        args = [ast.literal_eval(arg) for arg in call.args]
-        args += [ast.literal_eval(keyword.value) for keyword in call.keywords]
-    except ValueError:  # an argument of the function's own: the operator would have to take it
-        return None
-    if last == "choice" and args and isinstance(args[0], list | tuple):
-        kinds = {type(item) for item in args[0]}
-        return {frozenset((int,)): "whole", frozenset((float,)): "real"}.get(frozenset(kinds))
-    if last in _WHOLE:
-        return "whole"
-    has_size = any(keyword.arg == "size" for keyword in call.keywords)
-    is_array = has_size or (last in ("rand", "randn", "random_sample") and bool(call.args))
-    return "real" if last in _REAL and not is_array else None
-
-
-def _is_number_of(node: ast.AST, inner: ast.AST) -> bool:
-    match node:
-        case ast.Call(ast.Name("float" | "int"), [value], []):
-            return value is inner
-    return False
-
-
-def _calls(
+def calls_of(
     statement: ast.stmt, found: Callable[[ast.Call], str | None]
 ) -> Iterator[tuple[ast.Call, str]]:
     """The calls of a statement that a function knows, with what it says of them."""

@@ -18,12 +18,15 @@ from workbench.analysis.source.broken_statement import (
     replaced,
 )
 from workbench.analysis.source.counts import list_changes
+from workbench.analysis.source.draws import random_changes
 from workbench.analysis.source.host_calls import (
     clock_changes,
     message_changes,
     progress_changes,
-    random_changes,
 )
+from workbench.analysis.source.host_values import copy_changes, read_changes, unused_changes
+from workbench.analysis.source.lookup_tables import table_changes
+from workbench.analysis.source.loops import while_change
 from workbench.analysis.source.numbers import number_change
 from workbench.report import Break, Report
 
@@ -76,7 +79,7 @@ def rewrites_of(report: Report, item: Break) -> Iterator[Rewrite]:
             if (made := _rewritten(_placed(change, broken), broken)) is not None
         ]
         if found:
-            yield from {(each.after, each.options): each for each in found}.values()
+            yield from {(each.after, each.options, each.above): each for each in found}.values()
             return
 
 
@@ -93,11 +96,13 @@ def _only(change: _Change) -> _Rule:
 
 def _rules(item: Break) -> list[_Rule]:
     if item.kind.startswith(_VALUE):
-        first = _only(_first_of(branch_change, expression_change, number_change))
-        return [first, check_changes, message_changes, list_changes, random_changes]
+        first = _only(_first_of(branch_change, while_change, expression_change, number_change))
+        others = [check_changes, message_changes, list_changes, random_changes, table_changes]
+        return [first, *others]
     if item.kind.startswith(_SHAPE):
         return [_only(masked_sum_change), list_changes]
-    return [message_changes, clock_changes, progress_changes, random_changes]
+    calls = [message_changes, unused_changes, clock_changes, progress_changes, random_changes]
+    return [*calls, copy_changes, read_changes]
 
 
 def _first_of(*changes: _Change) -> _Change:

@@ -91,10 +91,15 @@ class BreakRecorder:
         )
 
     def _frame(self, stack: Iterable[Any]) -> tuple[str, int, str] | None:
-        """The innermost frame outside of torch; of torch, when there is no other."""
+        """The innermost frame outside of torch and Python; of these, when there is no other.
+
+        Dynamo goes into Python's own code, such as that of `os.path`, and breaks there; what can be
+        changed is the call.
+        """
         frames = [(f.filename, f.lineno or 0, f.name) for f in stack]
         mine = [f for f in frames if self._places.is_user(f[0])]
-        found = (mine or frames)[-1:]
+        changeable = [f for f in mine if not self._places.is_python(f[0])]
+        found = (changeable or mine or frames)[-1:]
         if not found:
             return None
         file, line, name = found[0]

@@ -67,6 +67,10 @@ class Places:
             self._is_torch[file] = known
         return not known
 
+    def is_python(self, file: str) -> bool:
+        """Whether a file is of Python's standard library, frozen modules included."""
+        return file.startswith("<frozen ") or self.shown(file).startswith("python/")
+
     def is_own(self, file: str) -> bool:
         """Whether a file is the user's own: of no library, nor of Python, nor of this compiler."""
         made_up = file.startswith(("<frozen", "<string")) or self.is_compiler(file)

@@ -158,7 +158,7 @@ def _outcome(
     with restored(module, held=held), torch.enable_grad():
         torch.manual_seed(seed)
         given = copies(*call, held)
-        learning = _learning(original, module, given)
+        learning = learning_tensors(original, module, given)
         output = function(*given[0], **given[1])
         outputs = dict(_tensors(output, Path("output")))
         wanted = [tensor for tensor in outputs.values() if tensor.requires_grad]
@@ -175,7 +175,7 @@ def _can_differ(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
 
 
-def _learning(
+def learning_tensors(
     original: Any,
     module: torch.nn.Module | None,
     given: tuple[tuple[Any, ...], dict[str, Any]],

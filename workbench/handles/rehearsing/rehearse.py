@@ -163,7 +163,7 @@ class BrokenCall:
         verdict: Verdict = (
             seen.verdict if agrees else "not checked" if agrees is None else "refused"
         )
-        if verdict == "cures" and not seen.graphs:
+        if verdict in ("cures", "helps") and not seen.graphs:
             return replace(seen, verdict="no help", checked="Nothing of it is compiled.")
         if not agrees:
             checked = f"Compiled by Inductor: {checked[:1].lower()}{checked[1:]}"

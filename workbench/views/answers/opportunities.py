@@ -60,9 +60,10 @@ def shortest_saving(found: Opportunity) -> str:
 
 
 def _savings(found: Opportunity) -> list[str]:
+    moved = _range(found.saved_bytes_low, found.saved_bytes_high, bytes_text)
     parts = [
         _range(found.saved_us_low, found.saved_us_high, _time),
-        _range(found.saved_bytes_low, found.saved_bytes_high, bytes_text),
+        moved if found.is_told_by_bytes else None,
         plural(found.fewer_kernels, "kernel") if found.fewer_kernels else None,
         f"{bytes_text(found.saved_memory)} of memory" if found.saved_memory else None,
     ]

@@ -61,12 +61,13 @@ def _breaks(found: Rehearsal) -> Iterator[str]:
     for item in found.breaks:
         yield _short(f"{item.file}:{item.line}  {item.text}")
         cures = [cure for cure in found.cures if cure.break_id == item.id]
-        if not cures:
-            yield "  no cure is known"
         for cure in cures:
             why = cure.checked if cure.verdict in ("refused", "not checked") else cure.text
             head = f"  {cure.id:<4}{cure.kind:<9} {cure.verdict:<12}{left(cure):<20}"
             yield _short(f"{head} {why}")
+        if advice := found.advice.get(item.id):
+            words = f"no cure is known that takes it away: {advice}"
+            yield from textwrap.wrap(words, _WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
 def _short(line: str) -> str:
