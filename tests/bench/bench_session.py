@@ -8,6 +8,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ CONDITIONS = (
 CALLS = 4000
 STEPS = 10_000
 COMPILES = 500
+LOOK_UP_US = 5.0
+"""What a session may add to a look-up."""
 VIEWED = 1200
 """Steps while a view is live: some seconds, in which it is drawn several times."""
 
@@ -32,6 +35,10 @@ def figures(quick: bool = False) -> Iterator[Figure]:
     added = found["call_on"] - found["call_off"]
     yield Figure("session: one call of a graph (µs more)", found["call_on"], found["call_off"],
                  added, 1.0, "µs")  # fmt: skip
+    for name, on, off in found["lookups"]:
+        more = on - off
+        title = f"session: a look-up, {name} (µs more)"
+        yield Figure(title, on, off, more, LOOK_UP_US, "µs")
     yield ratio(
         "training step of 5 ms in a session / without (CPU s)",
         found["step_on"],
@@ -69,6 +76,7 @@ def measure_here(pairs: int, is_quick: bool) -> dict[str, object]:
 
     torch.set_num_threads(1)
     call_on, call_off = _calls(pairs)
+    lookups = _lookups(pairs)
     step_on, step_off = interleaved(*_both(_step_seconds()), pairs)
     viewed = _step_seconds(VIEWED)
     shares: list[float] = []
@@ -78,6 +86,7 @@ def measure_here(pairs: int, is_quick: bool) -> dict[str, object]:
     return {
         "call_on": call_on,
         "call_off": call_off,
+        "lookups": lookups,
         "step_on": step_on,
         "step_off": step_off,
         "viewed_on": viewed_on,
@@ -143,6 +152,61 @@ def _calls(pairs: int) -> tuple[float, float]:
 
     on, off = interleaved(*_both(measure), pairs)
     return min(on), min(off)
+
+
+def _lookups(pairs: int) -> list[tuple[str, float, float]]:
+    """µs of a call that Dynamo looks up, in a session and without: minima, the graph run eagerly.
+
+    Of a function whose variant is found, of one without a graph, and of one that gets no further
+    variant, whose calls find none.
+    """
+    import torch
+
+    def doubled(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    def given_back(x: torch.Tensor) -> torch.Tensor:
+        return x
+
+    def limited(x: torch.Tensor) -> torch.Tensor:
+        return x * 3
+
+    config: Any = torch._dynamo.config
+    found = []
+    for name, function, sizes in (
+        ("its variant found", doubled, (4,)),
+        ("no graph in it", given_back, (4,)),
+        ("none found", limited, (2, 3, 4, 5)),
+    ):
+        x = torch.ones(sizes[-1])
+
+        def measure(call: Callable[..., Any], x: torch.Tensor = x) -> float:
+            started = time.process_time()
+            for _ in range(CALLS):
+                call(x)
+            return (time.process_time() - started) / CALLS * 1e6
+
+        def compiled(function: Any = function, sizes: tuple[int, ...] = sizes) -> Any:
+            torch._dynamo.reset()
+            made = torch.compile(function, backend="eager", dynamic=False)
+            for size in sizes:
+                made(torch.ones(size))
+            return made
+
+        with config.patch(recompile_limit=2):
+            on, off = interleaved(
+                partial(_recorded, compiled, measure), lambda c=compiled, m=measure: m(c()), pairs
+            )
+        found.append((name, min(on), min(off)))
+    return found
+
+
+def _recorded(compiled: Callable[[], Any], measure: Callable[[Any], float]) -> float:
+    """A measurement in a session that saw the function being compiled."""
+    import workbench as wb
+
+    with wb.session():
+        return measure(compiled())
 
 
 def _step_seconds(count: int = 40) -> Callable[..., float]:
