@@ -183,6 +183,17 @@ def test_memory_written_past_torch_counts_as_exact() -> None:
     assert mode.exact(memory).tolist() == [tenth, 5 + tenth, 7.0, tenth]
 
 
+def test_parts_of_a_tensor_have_their_own_exact_values() -> None:
+    values = torch.arange(8.0).reshape(2, 4) * 0.1
+    with DoublePrecision() as mode:
+        whole = values * 3
+        first, last = whole.split(2, 1)
+        last.mul_(2)
+    exact = values.double() * 3
+    assert torch.equal(mode.exact(first), exact[:, :2])
+    assert torch.equal(mode.exact(last), exact[:, 2:] * 2)
+
+
 def test_complex_numbers_get_a_second_opinion_too() -> None:
     left, right = torch.tensor([1.1 + 1j, 2.0]), torch.tensor([0.9 + 1j, 2.0])
     row = compare_tensors("x", left, right, None, None)

@@ -127,9 +127,9 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
     def _take_written(self, tensor: torch.Tensor) -> None:
         """Take for exact what was written into the memory of a tensor past torch."""
         key = _key(tensor)
-        now = _whole(tensor) if _overlaps(tensor) else tensor.detach()
-        now = now.to(_WIDE[tensor.dtype])
-        left, twin = (_as(now, one[key]) for one in (self._left, self._twins))
+        part = _whole(tensor) if _overlaps(tensor) else tensor.detach()
+        now = part.to(_WIDE[tensor.dtype])
+        left, twin = (_as(part, one[key]) for one in (self._left, self._twins))
         is_other = (now != left) & ~(now.isnan() & left.isnan())
         if bool(is_other.any()):
             twin.copy_(torch.where(is_other, self._rounded(now, tensor.dtype), twin))
