@@ -18,6 +18,7 @@ SHORT := $(foreach number,01,$(wildcard notebooks/$(number)_*.ipynb))
 THREE := -n 3 --dist loadgroup --max-worker-restart 0
 THREE_FILES := -n 3 --dist loadfile --max-worker-restart 0
 CONSTRAINED := install --quiet --constraint constraints.txt
+BESIDE := install --quiet --no-deps --upgrade --target .venv/zoo/site-packages
 # a CI shows where the time goes
 PYTEST := -m pytest $(if $(CI),--durations=25)
 
@@ -40,6 +41,16 @@ setup: .venv/.lab
 .venv/.test: .venv/.torch pyproject.toml
 	$(BIN)/pip $(CONSTRAINED) --editable '.[lab,test,dev]'
 	touch $@ .venv/.lab .venv/.docs
+
+# models of other libraries: beside the environment, in which they would change what other tests
+# see, and without what they ask for, which would bring another torch
+.venv/.libraries: .venv/.test tests/libraries/quick.txt
+	$(BIN)/pip $(BESIDE) --requirement tests/libraries/quick.txt
+	touch $@
+
+.venv/.all-libraries: .venv/.libraries tests/libraries/rest.txt
+	$(BIN)/pip $(BESIDE) --requirement tests/libraries/rest.txt
+	touch $@
 
 .venv/.docs: .venv/.torch pyproject.toml
 	$(BIN)/pip $(CONSTRAINED) --editable '.[lab,docs]'
@@ -68,7 +79,7 @@ linker:
 packages:
 	$(if $(CI),,-)@$(MAKE) --no-print-directory $(FRONTEND)/node_modules/.installed
 
-test: .venv/.test browser linker packages
+test: .venv/.libraries browser linker packages
 	$(BIN)/python $(PYTEST) $(THREE) -m 'not slow and not gpu' --nbval-lax $(SHORT) tests
 
 # every notebook from its first cell to its last, beside its saved outputs; a process runs one at a
@@ -76,7 +87,7 @@ test: .venv/.test browser linker packages
 test-notebooks: .venv/.test browser
 	$(BIN)/python $(PYTEST) $(THREE_FILES) --nbval-lax notebooks
 
-test-all: .venv/.test browser linker packages
+test-all: .venv/.all-libraries browser linker packages
 	$(BIN)/python $(PYTEST) -m 'not gpu'
 	$(BIN)/python $(PYTEST) --nbval-lax notebooks
 

@@ -7,7 +7,6 @@ each. A cell that says "saved" gets its verdict from a fresh process (`tests.wil
 from __future__ import annotations
 
 import json
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -18,16 +17,9 @@ import torch
 
 import workbench as wb
 from tests.wild import recipe
-from tests.wild.comparing import Distance, distance, result
+from tests.wild.comparing import distance, first_line, result
 
 Cell = dict[str, Any]
-
-
-def first_line(error: BaseException) -> str:
-    """The kind of an error with its first line, without what is another each time."""
-    lines = [line.strip() for line in str(error).strip().splitlines()] or [""]
-    line = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
-    return re.sub(r"0x[0-9a-f]+", "0x…", f"{type(error).__name__}: {line}")
 
 
 def cell(name: str, column: str, folder: Path) -> Cell:
@@ -117,7 +109,7 @@ def saved(case: recipe.Case, with_gradients: bool, path: Path) -> Cell:
         return unlike or whose(case, with_gradients, expected, first_line(error))
     if here.agrees:
         return {"verdict": "saved", "bytes": path.stat().st_size}
-    return whose(case, with_gradients, expected, words(here))
+    return whose(case, with_gradients, expected, here.words)
 
 
 def whose(case: recipe.Case, with_gradients: bool, expected: Any, why: str) -> Cell:
@@ -130,11 +122,7 @@ def whose(case: recipe.Case, with_gradients: bool, expected: Any, why: str) -> C
         return {"verdict": "torch", "why": first_line(error), "with us": why}
     if plain.agrees:
         return {"verdict": "ours", "why": why}
-    return {"verdict": "torch", "why": words(plain), "with us": why}
-
-
-def words(found: Distance) -> str:
-    return f"{found.where} differs by {found.difference:.2g}, the limit is {found.limit:.2g}"
+    return {"verdict": "torch", "why": plain.words, "with us": why}
 
 
 def verified(case: recipe.Case) -> Cell:

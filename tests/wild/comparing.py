@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import re
 from math import inf
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from tests.agreement import tensor_pairs
-from tests.wild.recipe import Case
+
+if TYPE_CHECKING:  # brings transformers, which other libraries' models do without
+    from tests.wild.recipe import Case
 
 LIMITS = {torch.float32: 1e-4, torch.bfloat16: 2e-2, torch.float16: 2e-3, torch.float64: 1e-8}
 """By dtype: how large a difference may be, in units of the largest value of a tensor or of 1."""
@@ -26,6 +29,18 @@ class Distance(NamedTuple):
     def agrees(self) -> bool:
         """Whether it is within the limit; NaN is not."""
         return self.difference <= self.limit
+
+    @property
+    def words(self) -> str:
+        """Where it is how large."""
+        return f"{self.where} differs by {self.difference:.2g}, the limit is {self.limit:.2g}"
+
+
+def first_line(error: BaseException) -> str:
+    """The kind of an error with its first line, without what is another each time."""
+    lines = [line.strip() for line in str(error).strip().splitlines()] or [""]
+    line = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    return re.sub(r"0x[0-9a-f]+", "0x…", f"{type(error).__name__}: {line}")
 
 
 def distance(found: Any, expected: Any) -> Distance:
