@@ -7,10 +7,13 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+
+import workbench
 
 ROOT = Path(__file__).parents[1]
 FIRST = ROOT / "notebooks" / "01_quick_start.ipynb"
@@ -46,6 +49,17 @@ def test_the_wheel_has_every_file_of_the_package_and_no_other(wheel: Path) -> No
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert held == wanted
     assert {"workbench/views/static/workbench.js", "workbench/specs/data/amd.toml"} <= held
+
+
+def test_the_version_stands_in_one_place(wheel: Path) -> None:
+    assert wheel.name == f"aot_workbench-{workbench.__version__}-py3-none-any.whl"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert "version" not in project
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        said_of = archive.read(metadata).decode()
+    assert f"\nVersion: {workbench.__version__}\n" in said_of
+    assert "is another project" in " ".join(said_of.split())  # what the README says of the name
 
 
 @pytest.fixture

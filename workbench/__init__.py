@@ -53,11 +53,19 @@ def __getattr__(name: str) -> Any:
         listed = (_module(module).__all__ for module in _listed())
         return sorted([*_HOMES, *(public for names in listed for public in names)])
     if not name.startswith("_"):
+        _warn_of_other_owner()
         for module in (_HOMES[name],) if name in _HOMES else _listed():
             found = _module(module)
             if name in _HOMES or name in found.__all__:
                 return getattr(found, name)
     raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+
+
+def _warn_of_other_owner() -> None:
+    # at the first use, not while importing: looking takes a fifth of a millisecond
+    from workbench.installation import warn_of_other_owner
+
+    warn_of_other_owner()
 
 
 def _listed() -> tuple[str, ...]:
@@ -94,6 +102,7 @@ _Ports.presenter, _Ports.sweep_files = _presenter, _sweep_files
 
 def load_ipython_extension(ipython: Any) -> None:
     """`%load_ext workbench`."""
+    _warn_of_other_owner()
     from workbench.notebook.magics import load
 
     load(ipython)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from workbench.installation import explain_overwritten
+
 if TYPE_CHECKING:
     from workbench.analysis.expectations.quantities import Record
     from workbench.report.session.record import Session
@@ -70,7 +72,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Describe the marker."""
+    """Describe the marker; warn where another project has overwritten the package."""
+    if wrong := explain_overwritten():
+        config.issue_config_time_warning(pytest.PytestConfigWarning(wrong), stacklevel=2)
     config.addinivalue_line("markers", _HELP)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from workbench.installation import explain_overwritten
+
 FINE, FINDING, WRONG_USE = 0, 1, 2
 _FILE = "a record (.wbr, .wbs), an artifact (.aot, .pt2), a log or a folder of TORCH_TRACE"
 _EXIT = (
@@ -19,6 +21,9 @@ _EXIT = (
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
+    if wrong := explain_overwritten():
+        print(f"workbench: {wrong}", file=sys.stderr)
+        return WRONG_USE
     chosen = command_parser().parse_args(words)
     from workbench.errors import WorkbenchError
 
