@@ -49,6 +49,18 @@ class Own(dict[str, int]):
     """A dict of the user's own class."""
 
 
+settings: Any = None
+"""A module whose `SCALE` the code reads."""
+TOKEN = ""
+
+
+def of_settings(x: torch.Tensor) -> torch.Tensor:
+    """A variable of another module, one of its own that the environment gave, and a break."""
+    y = x * settings.SCALE * (2.0 if TOKEN == "b" else 3.0)
+    print("in the middle", file=sys.stderr)
+    return y + 1
+
+
 LIBRARY: Any = None
 """A module whose `NOTED` the code reads."""
 OWN = Own()

@@ -52,14 +52,14 @@ def load_compiled(
         loaded.manifest.baked,
         receiver=receiver,
         f_globals=f_globals,
-        handed_over=tuple(external_data or ()),
+        handed_over=external_data,
         dropped=loaded.manifest.guards.get("dropped", ()),
     )
     ask(plan.specialized)
     original = receiver if plan.kind == "module" else None
     report = LateReport(contract["name"], lambda: _report(loaded, path, contract["name"]))
     compiled = compiled_as(loaded.callable, plan, report, original=original)
-    problems = plan.specialized.mismatches({}, arguments=False)
+    problems = plan.specialized.mismatches({}, arguments=False, guarded=False)
     if problems:
         raise ArtifactError(
             f"{path} was compiled with other values of globals:\n  - "

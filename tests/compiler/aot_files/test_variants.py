@@ -7,10 +7,11 @@ import json
 import logging
 import shutil
 import sys
+import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
@@ -301,3 +302,36 @@ def test_torch_is_as_before(file: Path) -> None:
     kept = ("__import_", "__builtins_dict__")
     assert {name for name in vars(samples) if not name.startswith(kept)} <= names
     assert tp.CACHE_ENTRIES.get()(scored.__code__) == []
+
+
+@pytest.mark.usefixtures("without_gradients")
+def test_a_value_of_a_module_or_of_the_environment_is_compared_when_a_file_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = f"sesame{40 + 1}"
+    monkeypatch.setenv("WB_TEST_TOKEN", token)
+    monkeypatch.setattr(samples, "TOKEN", token)
+    settings = ModuleType("settings_of_variants")
+    vars(settings)["SCALE"] = 2.0
+    monkeypatch.setitem(sys.modules, settings.__name__, settings)
+    monkeypatch.setattr(samples, "settings", settings)
+    file = tmp_path / "f.aotv"
+    recorded = wb.variants(samples.of_settings, [(torch.ones(3),)])
+    recorded.save(file)
+    with zipfile.ZipFile(file) as archive:
+        assert not any(token.encode() in archive.read(name) for name in archive.namelist())
+    rows = recorded.frame("guards").set_index("name")
+    assert rows.frozen["G['TOKEN']"] == "of the environment, not written here"
+    torch.compiler.reset()
+
+    for holder, name, value in (
+        (settings, "SCALE", 5.0),
+        (samples, "TOKEN", "another"),
+    ):
+        with monkeypatch.context() as changed:
+            changed.setattr(holder, name, value)
+            with pytest.raises(ArtifactError, match=f"other values of modules.*\n.*{name}"):
+                wb.load(file, samples.of_settings, trust=True)
+    loaded = wb.load(file, samples.of_settings, trust=True)
+    torch.testing.assert_close(loaded(torch.ones(3)), torch.full((3,), 7.0))
+    loaded.close()

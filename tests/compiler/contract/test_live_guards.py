@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
+import collections
 import dataclasses
 import functools
 import gc
+import gzip
 import math
 import os
 import types
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -86,22 +90,133 @@ def test_what_no_check_of_a_file_replaces_is_listed_with_its_value(tmp_path: Pat
     compiled = compile_eager(of_state, (X,))
     rows = compiled.report.frame("guards")
     frozen = {row.source: row.frozen for row in rows[rows.frozen.notna()].itertuples()}
-    here = f"function {__name__}.<lambda>"
-    assert frozen == {  # of all the others a file compares what was there
-        "G['TABLE']['f']": here,
-        "G['LOCAL']": f"an object of {__name__}.made.<locals>.Local",
-    }
+    here = f"an object of {__name__}.made.<locals>.Local"
+    assert frozen == {"G['LOCAL']": here}  # of all the others a file compares what was there
     assert "frozen at capture" not in " ".join(compiled.check_globals().values())
 
     handle = loaded(compiled, tmp_path)
     verdicts = handle.check_globals()
-    assert verdicts["TABLE['f']"] == f"frozen at capture: {here}"
+    assert verdicts["LOCAL"] == f"frozen at capture: {here}"
     assert verdicts[f"TABLE['g'] (global of {__name__})"] == "ok"
     facts = {row.name: row.value for row in handle.report.artifact}
-    assert f"TABLE['f'] ({here})" in facts["Frozen at capture"]
+    assert f"LOCAL ({here})" in facts["Frozen at capture"]
     report = wb.inspect(tmp_path / "f.aot")
     assert here in [row.frozen for row in report.guards]
-    assert str(report).count(f"G['TABLE']['f']: {here}") == 1
+    assert str(report).count(f"G['LOCAL']: {here}") == 1
+
+
+def wrapped(function: Any) -> Any:
+    """A decorator: what it wraps is in a cell."""
+
+    @functools.wraps(function)
+    def call(x: torch.Tensor) -> torch.Tensor:
+        return function(x)  # type: ignore[no-any-return]
+
+    return call
+
+
+class Settings:
+    """State that only the class has."""
+
+    scale = torch.ones(3)
+    act = torch.nn.functional.relu
+
+
+OF_CLASS = Settings()
+DOUBLE = wrapped(lambda x: x * 2)
+WORDS = collections.Counter("aab")
+ACTS = {"act": torch.nn.functional.relu}
+
+
+def of_places(x: torch.Tensor) -> torch.Tensor:
+    size = OF_CLASS.scale.shape[0]
+    made: torch.Tensor = TABLE["f"](x) + DOUBLE(x) + WORDS["a"] + ACTS["act"](x) + size  # type: ignore[operator]
+    return made + divmod(7, 2)[0]
+
+
+@pytest.mark.parametrize(
+    ("holder", "name", "value", "words"),
+    [
+        (TABLE, "f", lambda x: x * 3, r"TABLE\['f'\] .*: its code was compiled in"),
+        (globals(), "DOUBLE", wrapped(lambda x: x * 4), r"DOUBLE.*cell_contents .*: its code"),
+        (Settings, "scale", torch.ones(1), r"'scale'\] .*a tensor, float32\[3\].*float32\[1\]"),
+        (Settings, "scale", torch.ones(6)[::2], "with strides"),
+        (WORDS, "a", 3, r"WORDS\['a'\] .*: compiled with 2, now 3"),
+        (WORDS, "c", 3, "WORDS .*compiled with"),
+        (ACTS, "act", torch.nn.functional.softsign, r"ACTS\['act'\]"),
+        (builtins, "divmod", lambda a, b: (5, 0), "divmod"),
+    ],
+)
+def test_a_file_compares_what_lies_in_containers_cells_and_classes(
+    holder: Any, name: str, value: Any, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = loaded(compile_eager(of_places, (X,)), tmp_path)
+    torch.testing.assert_close(handle(X), of_places(X))
+    assert set(handle.check_globals().values()) == {"ok"}
+    (monkeypatch.setitem if isinstance(holder, dict) else monkeypatch.setattr)(holder, name, value)
+    with pytest.raises(wb.ContractError, match=words):
+        handle(X)
+    assert "changed" in " ".join(handle.check_globals().values())
+
+
+SHARED = torch.ones(3)
+
+
+def of_tensor(x: torch.Tensor) -> torch.Tensor:
+    return x + SHARED
+
+
+def test_a_file_names_the_tensor_that_its_own_guards_refuse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = loaded(compile_eager(of_tensor, (X,)), tmp_path)
+    monkeypatch.setitem(globals(), "SHARED", torch.ones(3, dtype=torch.float64))
+    with pytest.raises(wb.ContractError, match=r"SHARED .*float64"):
+        handle(X)
+    assert "float64" in handle.check_globals()[f"SHARED (global of {__name__})"]
+
+
+KEPT = [1.0]
+
+
+def of_default(x: torch.Tensor, factors: list[float] = KEPT, power: int = 2) -> torch.Tensor:
+    return x * factors[0] ** power
+
+
+def test_a_default_that_can_be_changed_is_listed(tmp_path: Path) -> None:
+    verdicts = loaded(compile_eager(of_default, (X,)), tmp_path).check_globals()
+    listed = {name: how for name, how in verdicts.items() if how.startswith("frozen")}
+    assert listed == {"factors (default of of_default)": "frozen at capture: [1.0]"}
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["read at the call", "in globals"])
+def test_no_file_has_a_value_of_the_environment(
+    kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = f"sesame{40 + 1}"  # as it stands nowhere in the source, which is in the file
+    state = {"TOKEN": token, "TOKENS": (token, "b"), "SET": {token}}
+    monkeypatch.setenv("WB_TEST_TOKEN", token)
+    for name, value in state.items():
+        monkeypatch.setitem(globals(), name, value)
+    compiled = compile_eager(of_tokens if kept else of_environment, (X,))
+    handle = loaded(compiled, tmp_path)
+    with zipfile.ZipFile(tmp_path / "f.aot") as archive:
+        members = [archive.read(name) for name in archive.namelist()]
+    unpacked = [gzip.decompress(m) if m.startswith(b"\x1f\x8b") else m for m in members]
+    assert not any(token.encode() in member for member in unpacked)
+    assert token not in compiled.report.frame("guards").to_string()
+    assert "salted hash" in wb.inspect(tmp_path / "f.aot").frame("guards").to_string()
+    handle(X)
+    monkeypatch.setenv("WB_TEST_TOKEN", "another")
+    monkeypatch.setitem(globals(), "TOKENS", ("another", "b"))
+    with pytest.raises(wb.ContractError, match="another value, which is of the environment") as had:
+        handle(X)
+    assert token not in str(had.value)
+
+
+def of_tokens(x: torch.Tensor) -> torch.Tensor:
+    factor = 2.0 if TOKEN == "b" or "b" in SET else 3.0  # type: ignore[name-defined]  # noqa: F821
+    return x * factor * (1.0 if TOKENS[0] == "b" else 4.0)  # type: ignore[name-defined]  # noqa: F821
 
 
 def test_a_global_that_is_another_module_is_refused_after_loading(

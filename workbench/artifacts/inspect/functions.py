@@ -204,7 +204,15 @@ def _baked(name: str, manifest: Manifest) -> Iterator[GuardFacts]:
         if isinstance(row, dict):
             path = path_text(row.get("path"))
             place = f"{row.get('owner', '')}.{path}".strip(".")
-            yield GuardFacts(name, "BAKED_VALUE", place, True, f"compiled for {row.get('value')}")
+            yield GuardFacts(name, "BAKED_VALUE", place, True, f"compiled for {_baked_text(row)}")
+
+
+def _baked_text(row: Mapping[str, Any]) -> str:
+    value = row.get("value")
+    known = value if isinstance(value, dict) else {}
+    if "hidden" in known:
+        return "a value of the environment, of which the file has a salted hash alone"
+    return f"a function with the code {str(known['code'])[:12]}…" if "code" in known else str(value)
 
 
 def _outside(manifest: Manifest) -> Iterator[OutsideFacts]:

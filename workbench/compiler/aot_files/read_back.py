@@ -58,7 +58,7 @@ def require_readable(
             specialized_json,
             receiver=receiver[0] if receiver else None,
             f_globals=scope,
-            handed_over=tuple(external_data),
+            handed_over=external_data,
         )
         answer = GuardSandbox(found._artifacts, plan, example.example).check()
     if not answer.ok:

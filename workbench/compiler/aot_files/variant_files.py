@@ -36,6 +36,11 @@ from workbench.compiler.aot_files.registries import missing_entries
 from workbench.compiler.aot_files.saving import current_versions
 from workbench.compiler.aot_files.variants import Recorded, target_of
 from workbench.compiler.contract.inlined_code import InlinedCode
+from workbench.compiler.contract.specialized_values import (
+    SpecializedValues,
+    from_json,
+    globals_module,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.errors import ArtifactError
@@ -99,6 +104,7 @@ def write_variants(
             SOURCES: [dict(row) for row in recorded.sources],
             REGISTRIES: [dict(row) for row in recorded.registries],
         },
+        baked=tuple(dict(row) for row in recorded.specialized),
         guards={"policy": "portable", "dropped": [dict(row) for row in recorded.dropped]},
     )
     whole = container.with_members(manifest, members)
@@ -156,6 +162,7 @@ def install_variants(
             )
         _require_same_sources(name, manifest)
         _require_entries(name, manifest)
+        _require_same_values(name, manifest, target)
         with temporary_folder() as folder:
             content, libraries = _unpacked(opened, manifest, folder)
             with cache_that_can_be_written(folder / "cache"), _explained(name), _with_gradients():
@@ -170,6 +177,23 @@ def install_variants(
         inlined = inlined_sources(manifest.contract.get(SOURCES, ()))
         return Installed(
             target.__qualname__, name, opened.digest, manifest, package, fallen, inlined
+        )
+
+
+def _require_same_values(path: str, manifest: Manifest, target: Any) -> None:
+    """Raises `ArtifactError` where what the code assumes of modules or the environment differs.
+
+    From then on torch's guards compare what modules have.
+    """
+    function = getattr(target, "__func__", target)
+    values, owner = from_json(manifest.baked), globals_module(function)
+    found = SpecializedValues.in_scopes(values, owner, function.__globals__)
+    problems = found.mismatches({}, arguments=False)
+    if problems:
+        raise ArtifactError(
+            f"{path} was recorded with other values of modules or of the environment:\n  - "
+            + "\n  - ".join(problems)
+            + "\nRestore them, or record it again with wb.variants."
         )
 
 

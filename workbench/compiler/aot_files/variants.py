@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -26,8 +26,17 @@ from workbench.compiler.aot_files.payload import (
 from workbench.compiler.aot_files.registries import Registries
 from workbench.compiler.aot_files.view_bases import ViewBases
 from workbench.compiler.cold_start.compile_cache import fast_start
-from workbench.compiler.contract.guard_policy import across, guarded_across, holds_tensors
-from workbench.compiler.contract.guard_words import shown
+from workbench.compiler.contract.guard_policy import (
+    across,
+    guarded_across,
+    holds_tensors,
+    is_users,
+    specialized_by,
+)
+from workbench.compiler.contract.guard_words import is_environment, shown, value_text
+from workbench.compiler.contract.live_guards import is_released
+from workbench.compiler.contract.paths import Path
+from workbench.compiler.contract.specialized_values import SpecializedValue, globals_module
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.internals.patches import Patches, ProcessPatches
@@ -53,7 +62,8 @@ class NothingCompiled(ArtifactError):
 class Recorded:
     """What was compiled for a function: torch's bytes, the built kernels, a row for each frame.
 
-    `dropped` are the guards that no file can hold, as a manifest lists them; `sources` is the code
+    `dropped` are the guards that no file can hold, as a manifest lists them; `specialized` are
+    values that torch's guards take from the process that reads them; `sources` is the code
     of the user that was compiled in; `registries` are entries that it reads of libraries' dicts.
     """
 
@@ -66,6 +76,7 @@ class Recorded:
     dropped: tuple[Mapping[str, str], ...]
     sources: tuple[Row, ...] = ()
     registries: tuple[Row, ...] = ()
+    specialized: tuple[Mapping[str, Any], ...] = ()
 
 
 def target_of(fn: Callable[..., Any]) -> Any:
@@ -105,6 +116,7 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
     name, dropped, codes = str(target.__qualname__), list[Mapping[str, str]](), list[CodeType]()
     fallen, registries, bases = set[CodeType](), Registries(), ViewBases()
     inputs: dict[str, str] = {}
+    outside = OutsideValues(_function(target))
     with (
         _own_names(),
         preserved(),
@@ -117,7 +129,7 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         fast_start(),
     ):
         compiled = torch.compile(
-            fn, options={"guard_filter_fn": partial(_kept, dropped, registries, inputs)}
+            fn, options={"guard_filter_fn": partial(_kept, dropped, registries, inputs, outside)}
         )
         with _explained(name):
             for call in calls:
@@ -142,7 +154,7 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         dropped += bases.rows
         bases.require_unread(name, _compiled_codes(entry.dynamo.codes))
         found = _taken(name, entry, dropped, [target.__code__, *codes], fallen)
-        return replace(found, registries=registries.rows())
+        return replace(found, registries=registries.rows(), specialized=outside.rows())
 
 
 @contextmanager
@@ -250,9 +262,11 @@ def _kept(
     dropped: list[Mapping[str, str]],
     registries: Registries,
     inputs: dict[str, str],
+    outside: OutsideValues,
     guards: Sequence[Any],
 ) -> list[bool]:
     """Which guards a file can hold; the others are noted, and `inputs` that are globals, too."""
+    outside.note(guards)
     kept, needless = [], registries.needless(guards)
     for at, guard in enumerate(guards):
         why = needless.get(at)
@@ -264,10 +278,63 @@ def _kept(
                 inputs[shown(pair[0])] = shown(pair[1])
         elif "defaults__" in guard.name:
             why = "torch cannot write the defaults of a function"
+        elif guard.has_value and _is_secret(guard):
+            why = "it compares a value of the environment, which is written into no file"
         if why is not None:
-            dropped.append({"kind": guard.guard_type, "name": guard.name, "why": why})
+            row = {"kind": guard.guard_type, "name": guard.name, "why": why}
+            dropped.append({**row, **({} if at in needless else _frozen(guard))})
         kept.append(why is None)
     return kept
+
+
+@dataclass
+class OutsideValues:
+    """What a file has to compare by itself when it is read.
+
+    A guard on a variable of a module comes out of a file with what that has in the new process,
+    since torch writes the module's name; a guard on the environment is not written.
+    """
+
+    function: FunctionType
+    found: dict[tuple[str | None, Path, str], SpecializedValue] = field(default_factory=dict)
+
+    def note(self, guards: Sequence[Any]) -> None:
+        """Take those of one set of guards; raises `ArtifactError` where two sets contradict."""
+        own = globals_module(self.function)
+        for guard in guards:
+            one = specialized_by(guard, self.function)
+            if one is None or one.owner is None or not one.known:
+                continue
+            if one.check != "hidden" and (one.owner == own or not is_users(one.owner)):
+                continue
+            key = one.owner, one.path, one.check
+            known = self.found.setdefault(key, one)
+            if known.path == one.path and one.check in _VALUES and not known.holds(guard.value):
+                raise ArtifactError(
+                    f"{one.name} had two values while the variants were recorded, and a file can "
+                    "hold one of a module's or of the environment: record with one of them, or "
+                    "pass it as an argument."
+                )
+
+    def rows(self) -> tuple[Mapping[str, Any], ...]:
+        """They for a manifest."""
+        return tuple(one.to_json() for one in self.found.values())
+
+
+_VALUES = ("equals", "is", "hidden", "code", "tensor")
+
+
+def _is_secret(guard: Any) -> bool:
+    is_compared = guard.guard_type in ("EQUALS_MATCH", "CONSTANT_MATCH")
+    return is_compared and is_environment(guard.value, guard.name)
+
+
+def _frozen(guard: Any) -> Mapping[str, str]:
+    """What the code goes on with, where neither its source nor a release tells what it was."""
+    value = guard.value if guard.has_value else None
+    if not guard.has_value or isinstance(value, FunctionType) or is_released(value):
+        return {}
+    return {"frozen": value_text(value, guard.name), "place": shown(guard.name)}
 
 
 @contextmanager

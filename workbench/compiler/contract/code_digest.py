@@ -1,12 +1,13 @@
-"""What a function's code says, as a hash that another process can compare with its own source."""
+"""Hashes that another process compares: what a function's code says, what no file shows."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
+import secrets
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path as File
@@ -97,3 +98,61 @@ def codes_inside(code: types.CodeType) -> Iterator[types.CodeType]:
         if inspect.iscode(inner):
             yield inner
             yield from codes_inside(inner)
+
+
+class CodeOf:
+    """A function's code by its hash; the object that was seen to have it is not hashed again."""
+
+    kind = "code"
+
+    def __init__(self, rows: str) -> None:
+        self.rows = rows
+        self._seen: types.CodeType | None = None
+
+    def is_of(self, code: types.CodeType) -> bool:
+        """Whether a code says the same."""
+        if code is self._seen:
+            return True
+        if digest(code) != self.rows:
+            return False
+        self._seen = code
+        return True
+
+
+_ROUNDS = 20_000  # of the hash, some 5 ms: short texts take longer to guess
+
+
+HIDDEN = (str, bytes, int, float, complex, tuple, frozenset, set)
+"""The types of values that can be hidden."""
+
+
+class Hidden:
+    """A value that no file shows, by a salted hash; the value that was seen to be it is kept."""
+
+    kind = "hidden"
+
+    def __init__(self, rows: Sequence[str]) -> None:
+        self.rows = [*rows]  # the salt and the hash
+        self._seen: Any = None
+
+    @classmethod
+    def of(cls, value: Any) -> Hidden:
+        """What hides a constant."""
+        salt = secrets.token_hex(16)
+        return cls((salt, _hashed(value, salt)))
+
+    def is_of(self, value: Any) -> bool:
+        """Whether a value is the one that is hidden."""
+        if type(value) is type(self._seen) and value == self._seen:
+            return True
+        salt, hashed = self.rows
+        if not isinstance(value, HIDDEN) or _hashed(value, salt) != hashed:
+            return False
+        self._seen = value.copy() if type(value) is set else value
+        return True
+
+
+def _hashed(value: Any, salt: str) -> str:
+    shown = sorted(map(repr, value)) if isinstance(value, set | frozenset) else repr(value)
+    text = f"{type(value).__name__}: {shown}".encode(errors="surrogatepass")
+    return hashlib.pbkdf2_hmac("sha256", text, bytes.fromhex(salt), _ROUNDS).hex()

@@ -7,10 +7,9 @@ import functools
 import inspect
 import math
 import sys
-import sysconfig
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -19,9 +18,11 @@ from torch.nn.utils.parametrize import is_parametrized
 from workbench.compiler.contract.callables import closure_of
 from workbench.compiler.contract.calling import FastCheck
 from workbench.compiler.contract.contract import CONSTANTS, Contract, Leaf
+from workbench.compiler.contract.guard_words import is_environment
 from workbench.compiler.contract.inlined_places import compared_by_code
-from workbench.compiler.contract.paths import Path, parse, parse_state
+from workbench.compiler.contract.paths import KEY, VALUE, Path, parse, parse_state
 from workbench.compiler.contract.specialized_values import (
+    LIBRARIES,
     SAME,
     SpecializedValue,
     globals_module,
@@ -34,7 +35,6 @@ from workbench.number_text import plural
 
 CODE_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 _OURS = ("GLOBAL_STATE", "EMPTY_NN_MODULE_HOOKS_DICT")  # torch's own also compares threads
-_LIBRARIES = tuple({*sysconfig.get_paths().values()} - {sysconfig.get_path("data")})
 _NO_BACKWARD = "there is no backward, so nothing is saved for it"
 # dropped without losing a check
 _REPLACED = ("GLOBAL_STATE", "AUTOGRAD_SAVED_TENSORS_HOOKS", "EMPTY_NN_MODULE_HOOKS_DICT")
@@ -53,6 +53,8 @@ _NOT_OF_INPUTS = (
     *("GRAD_MODE", "DETERMINISTIC_ALGORITHMS", "TORCH_FUNCTION_STATE", "DEFAULT_DEVICE"),
     "SHAPE_ENV",
 )
+_FAILURES = (KeyError, IndexError, AttributeError, TypeError, ValueError)  # of what is not there
+_BUILTINS = "__builtins_dict__"
 _OWN_NAME = "['{0}'].fget.__closure__[1].cell_contents"
 """What the property of a parametrized tensor calls it: `register_parametrization` makes both."""
 _MOST_PARTS = 10_000
@@ -169,6 +171,8 @@ def guard_filter(
                 entry.guard_type in _REPLACED or _stand_in(entry, function, decisions)
             ):
                 decisions.replaced.add(i)
+            if reason is None and entry.guard_type == "TENSOR_MATCH" and entry.is_global:
+                _stand_in(entry, function, decisions, guarded=True)
         if policy == "strict":
             _refuse(entries, decisions)
         elif callable(policy):
@@ -293,42 +297,92 @@ def _is_of_parametrization(entry: Any) -> bool:
     return isinstance(entry.value, str) and entry.name.endswith(_OWN_NAME.format(entry.value))
 
 
-def _stand_in(entry: Any, function: types.FunctionType, decisions: Decisions) -> bool:
-    """Bake the value of a dropped guard when it is a constant; whether a file compares it."""
+def _stand_in(
+    entry: Any, function: types.FunctionType, decisions: Decisions, *, guarded: bool = False
+) -> bool:
+    """Bake the value of a dropped guard when it is a constant; whether a file compares it.
+
+    `guarded` is the value of a guard that a file keeps, so that it can be named there.
+    """
+    found = specialized_by(entry, function)
+    if found is None:
+        return False
+    key = found.owner, found.path, found.check
+    decisions.specialized[key] = replace(found, guarded=guarded)
+    return found.known
+
+
+def specialized_by(entry: Any, function: types.FunctionType) -> SpecializedValue | None:
+    """What another process can compare in place of a guard, or None."""
     place = parse_state(entry.orig_guard.name)
     if place is None or not entry.has_value:
-        return False
+        return None
     scope, path = place
-    kinds = {entry.guard_type, *entry.derived_guard_types}
     owner: str | None = None
     if scope == "G":
-        located = _owner(path, function)
-        if located is None:
-            return False
-        owner, path = located
-    if entry.guard_type == "DUPLICATE_INPUT":
+        found = located(path, function)
+        if found is None:
+            return None
+        owner, path = found
+    elif any(kind in (KEY, VALUE) for kind, _ in path.steps):
+        return None
+    return _by_kind(entry, path, owner, function)
+
+
+def _by_kind(
+    entry: Any, path: Path, owner: str | None, function: types.FunctionType
+) -> SpecializedValue | None:
+    kinds = {entry.guard_type, *entry.derived_guard_types}
+    hide = is_environment(entry.value, entry.name)
+    specialized = None
+    if path.steps and path.steps[-1][0] == KEY:
+        specialized = _keys(path, owner, function, hide=hide)
+    elif entry.guard_type == "DUPLICATE_INPUT":
         specialized = _same_object(entry, path, owner, function)
     elif kinds & set(_LENGTHS) and (
-        type(entry.value) in _CONTAINERS or (owner is not None and _is_users(owner))
+        type(entry.value) in _CONTAINERS or (owner is not None and is_users(owner))
     ):
         specialized = specialize(path, entry.value, owner, length=True)
-        if owner is not None and entry.guard_type == "DICT_KEYS_MATCH" and _is_users(owner):
+        if owner is not None and entry.guard_type == "DICT_KEYS_MATCH" and is_users(owner):
             specialized = observe(path, entry.value, owner, entry.guard_type, None) or specialized
     elif kinds & {*_CONSTANTS, *_IDENTITIES, "MODULE_MATCH"}:
-        specialized = specialize(path, entry.value, owner)
-    elif owner is not None and _is_users(owner):
+        specialized = specialize(path, entry.value, owner, hide=hide)
+    elif owner is not None and (is_users(owner) or entry.guard_type == "TENSOR_MATCH"):
         asked = getattr(entry.orig_guard.create_fn, "keywords", {})
         asked = asked.get("attr", asked.get("key"))
         specialized = observe(path, entry.value, owner, entry.guard_type, asked)
-    else:
-        return False
-    if specialized is not None:
-        decisions.specialized[(owner, path, specialized.check)] = specialized
-    return specialized is not None and specialized.known
+    return specialized
+
+
+def located(path: Path, function: types.FunctionType) -> tuple[str, Path] | None:
+    """The owner of a global and its path there, by keys that another process finds, too."""
+    try:
+        named = path.by_keys(function.__globals__)
+    except _FAILURES:
+        return None
+    return None if named is None else _owner(named, function)
+
+
+def _keys(
+    path: Path, owner: str | None, function: types.FunctionType, *, hide: bool
+) -> SpecializedValue | None:
+    """The keys of a dict, of which a guard names one by its place."""
+    if owner is None or hide or not is_users(owner):
+        return None
+    table = Path(path.root, path.steps[:-1])
+    is_own = owner == globals_module(function)
+    try:
+        scope = function.__globals__ if is_own else vars(sys.modules[owner])
+        return observe(table, table.get(scope), owner, "DICT_KEYS_MATCH", None)
+    except _FAILURES:
+        return None
 
 
 def _owner(path: Path, function: types.FunctionType) -> tuple[str, Path] | None:
     """The module a global belongs to and its path there, or None for torch's own globals."""
+    if path.root.startswith(_BUILTINS):  # a name that torch makes in this process
+        kind, name = path.steps[0] if path.steps else ("", "")
+        return ("builtins", Path(str(name), path.steps[1:])) if kind == "item" else None
     owner, scope = globals_module(function), function.__globals__
     while path.steps and isinstance(scope.get(path.root), types.ModuleType):
         module = scope[path.root]
@@ -351,7 +405,7 @@ def _same_object(
     other = getattr(entry.orig_guard.create_fn, "keywords", {}).get("source_b")
     name = "" if other is None else other.name() if callable(other.name) else other.name
     there = parse_state(str(name)) if name else None
-    if owner is None or not _is_users(owner) or there is None or there[0] != "G":
+    if owner is None or not is_users(owner) or there is None or there[0] != "G":
         return None
     located = _owner(there[1], function)
     if located is None or located[0] != owner:
@@ -359,10 +413,12 @@ def _same_object(
     return SpecializedValue(path, located[1], SAME, owner)
 
 
-def _is_users(owner: str) -> bool:
+def is_users(owner: str) -> bool:
     """Whether a module is the user's own: those of libraries note things down as they run."""
+    if owner.partition(".")[0] in sys.stdlib_module_names:  # some have no file
+        return False
     file = getattr(sys.modules.get(owner), "__file__", None)
-    return file is None or not file.startswith(_LIBRARIES)
+    return file is None or not file.startswith(LIBRARIES)
 
 
 def _refuse(entries: Sequence[Any], decisions: Decisions) -> None:

@@ -52,6 +52,7 @@ _REST: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 """What a guard says of a place, and what that was when it was compiled in."""
 _LONGEST = 80  # of a value in a sentence
+_SHORT = 3  # letters: such texts are in the environment by chance
 _TWICE = "Duplicate tensor found where not expected!"
 
 
@@ -190,7 +191,7 @@ def shown(place: str) -> str:
 
 def value_text(value: Any, place: str = "") -> str:
     """What a value is, shortly, without running code of its class; none of the environment's."""
-    if _is_environment(value, place):
+    if is_environment(value, place):
         return "of the environment, not written here"
     if isinstance(value, types.ModuleType):
         return f"module {value.__name__}"
@@ -223,14 +224,28 @@ def _is_plain(value: Any) -> bool:
     return type(value) in _SCALARS
 
 
-def _is_environment(value: Any, place: str) -> bool:
+def is_environment(value: Any, place: str) -> bool:
     """Whether it is a variable of the environment, also one that a global was given."""
     if "environ" in place:
         return not inspect.isroutine(value)
     parts = value if type(value) in (list, tuple, set, frozenset) else [value]
     parts = value.values() if type(value) is dict else parts
-    known = set(os.environ.values())
-    return any(
-        type(part) in (str, bytes) and len(part) > 3 and os.fsdecode(part) in known
-        for part in parts
-    )
+    texts = [os.fsdecode(p) for p in parts if type(p) in (str, bytes) and len(p) > _SHORT]
+    return bool(texts) and not set(texts).isdisjoint(os.environ.values())
+
+
+def without_environment(text: str) -> str:
+    """The text of a guard, without what is compared there where it is of the environment."""
+    known = {repr(value) for value in os.environ.values() if len(value) > _SHORT}
+
+    def hidden(found: re.Match[str]) -> str:
+        is_known = found["text"].removeprefix("b") in known and not found["key"]
+        return "<of the environment>" if is_known else found[0]
+
+    return _TEXTS.sub(hidden, text)
+
+
+_TEXTS = re.compile(
+    r"""(?P<key>(?<=[\w\])])\[)?(?P<text>b?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))"""
+)
+"""A text as Python writes it; `key` is there where it is the key of an item."""

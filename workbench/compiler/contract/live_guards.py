@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 import os
+import sys
 import types
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -12,11 +14,12 @@ from typing import Any
 import torch
 
 from workbench.compiler.contract.contract import CONSTANTS
-from workbench.compiler.contract.guard_policy import Decisions
+from workbench.compiler.contract.guard_policy import Decisions, located
 from workbench.compiler.contract.guard_words import found_at, in_words, shown, value_text
 from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.inlined_places import compared_in_files
 from workbench.compiler.contract.paths import parse_state
+from workbench.compiler.internals.signatures import signature_of
 
 Check = Callable[[Mapping[str, Any]], bool]
 
@@ -149,24 +152,61 @@ def dropped_rows(
             continue
         row = {"name": entry.name, "kind": entry.guard_type, "why": reason}
         is_compared = i in decisions.replaced or id(entry) in by_code
-        if not is_compared and entry.name and not _is_known(entry, arguments):
+        if not is_compared and entry.name and not _is_known(entry, arguments, function):
             value = value_text(entry.value, entry.name) if entry.has_value else "unknown"
             row |= {"frozen": value, "place": shown(entry.name)}
         yield row
 
 
-def _is_known(entry: Any, arguments: Collection[str]) -> bool:
+def _is_known(entry: Any, arguments: Collection[str], function: types.FunctionType) -> bool:
     """Whether the contract has it, or the release of torch or of Python says what it is."""
     place, value = parse_state(entry.orig_guard.name), entry.value
     if place is not None and place[0] == "L" and place[1].root in arguments:
         return isinstance(value, (*CONSTANTS, torch.Tensor))
     if value is os.environ or entry.name.endswith(_VARIABLES):
         return True
+    in_class = "__dict__" in entry.name  # the class itself is compared
+    of_global = place[1] if place is not None and place[0] == "G" and not in_class else None
+    if of_global is not None and located(of_global, function) is not None:
+        return False
+    return is_released(type(value) if entry.guard_type == "TYPE_MATCH" else value)
+
+
+def is_released(value: Any) -> bool:
+    """Whether it is torch's or Python's own, of which a file names the release."""
+    if isinstance(value, _NAMED_BY_TORCH):
+        return True
     module = value.__name__ if isinstance(value, types.ModuleType) else None
     if isinstance(value, _HELD):
         module = module or getattr(value, "__module__", None)
-    return str(module).partition(".")[0] in _RELEASED
+    root = str(module).partition(".")[0]
+    return root in _RELEASED or root in sys.stdlib_module_names
 
 
 _VARIABLES = ".environ._data"  # where os.environ has them: each that was read has its own guard
-_RELEASED = ("torch", "builtins", "_operator")
+_RELEASED = ("torch", "builtins")
+_NAMED_BY_TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+
+def default_rows(
+    function: Callable[..., Any], bound: Mapping[str, Any]
+) -> Iterator[Mapping[str, str]]:
+    """Defaults that are objects, as rows of what no file holds: a file has copies of its own."""
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    for key, parameter in signature_of(function, follow_wrapped=False).parameters.items():
+        value = parameter.default
+        is_used = value is not parameter.empty and bound.get(key) is value
+        if is_used and not _is_constant(value):
+            yield {
+                "name": f"L[{key!r}]",
+                "kind": "DEFAULT",
+                "why": "a default that can be changed: a file has its own copy, made at save",
+                "frozen": value_text(value),
+                "place": f"{key} (default of {name})",
+            }
+
+
+def _is_constant(value: Any) -> bool:
+    if isinstance(value, tuple | frozenset):
+        return all(map(_is_constant, value))
+    return isinstance(value, (*CONSTANTS, *_HELD, *_NAMED_BY_TORCH, enum.Enum, bytes, complex))

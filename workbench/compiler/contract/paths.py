@@ -22,6 +22,8 @@ _STEPS = re.compile(_PLAIN_STEP, re.ASCII)
 
 _AROUND = {"type": "type({})", "vars": "vars({})", "call": "{}()"}
 """Steps that state needs besides: the class of an object, its own table, what a weak one holds."""
+KEY, VALUE = "nth key", "nth value"
+"""Steps by the place in a dict, by which torch names what a subclass of dict has."""
 _CALLS = ("list.__getitem__", "dict.__getitem__", "object.__getattribute__", "getattr")
 
 
@@ -70,6 +72,22 @@ class Path:
             else:
                 value = _stepped(value, kind, str(key))
         return value
+
+    def by_keys(self, scope: Mapping[str, Any]) -> Path | None:
+        """The same with the keys of now in place of numbers of values; None where there is none."""
+        steps: list[Step] = []
+        for kind, key in self.steps:
+            if kind == VALUE:
+                table = Path(self.root, tuple(steps)).get(scope)
+                name = list(dict.keys(table))[int(key)]
+                found = _key_step(name)
+                # a class may have an own way to get an item
+                if found is None or table[name] is not dict.__getitem__(table, name):
+                    return None
+                steps.append(found)
+            else:
+                steps.append((kind, key))
+        return Path(self.root, tuple(steps))
 
     def holds(self, other: Path) -> bool:
         """Whether the other path begins with this one."""
@@ -126,6 +144,8 @@ def _stepped(value: Any, kind: str, key: str) -> Any:
         return value[key.encode()]
     if kind == "call":
         return value()
+    if kind in (KEY, VALUE):
+        return list((dict.keys if kind == KEY else dict.values)(value))[int(key)]
     return type(value) if kind == "type" else vars(value)
 
 
@@ -152,6 +172,9 @@ def _taken_off(node: ast.expr) -> tuple[Step | None, ast.expr] | None:
     if isinstance(node, ast.Attribute):
         is_table = node.attr == "__dict__"
         return (("vars", "") if is_table else ("attr", node.attr)), node.value
+    by_place = _by_place(node)
+    if by_place is not None:
+        return by_place
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
         return _item(node.slice.value, node.value)
     if not isinstance(node, ast.Call) or node.keywords:
@@ -167,10 +190,30 @@ def _taken_off(node: ast.expr) -> tuple[Step | None, ast.expr] | None:
     return None
 
 
+def _by_place(node: ast.expr) -> tuple[Step, ast.expr] | None:
+    """The step of `list(dict.keys(d))[2]`, or of `dict.__getitem__(d, list(dict.keys(d))[2])`."""
+    match node:
+        case ast.Subscript(
+            ast.Call(ast.Name("list"), [ast.Call(func, [base])]), ast.Constant(int() as place)
+        ) if ast.unparse(func) == "dict.keys":
+            return (KEY, place), base
+        case ast.Call(func, [base, key]) if ast.unparse(func) == "dict.__getitem__":
+            found = _by_place(key)
+            is_own = found is not None and found[0][0] == KEY
+            if found is not None and is_own and ast.dump(found[1]) == ast.dump(base):
+                return (VALUE, found[0][1]), base
+    return None
+
+
 def _item(key: Any, base: ast.expr) -> tuple[Step, ast.expr] | None:
+    step = _key_step(key)
+    return None if step is None else (step, base)
+
+
+def _key_step(key: Any) -> Step | None:
     if isinstance(key, bytes):
-        return ("bytes", key.decode(errors="replace")), base
-    return (("item", key), base) if isinstance(key, str | int) else None
+        return "bytes", key.decode(errors="replace")
+    return ("item", key) if type(key) in (str, int, bool) else None
 
 
 def _step(attribute: str, key: str, index: str) -> Step:

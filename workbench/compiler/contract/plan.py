@@ -6,7 +6,7 @@ As the JSON of a manifest too, so that a loaded file checks what the original ch
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -192,7 +192,7 @@ class CallPlan:
         *,
         receiver: Any | None,
         f_globals: Mapping[str, Any] | None,
-        handed_over: Collection[str] = (),
+        handed_over: Mapping[str, Any] | None = None,
         dropped: Sequence[Any] = (),
     ) -> CallPlan:
         """Rebuild a plan in this process; raises `ArtifactError` when the receiver is not given.
@@ -204,21 +204,27 @@ class CallPlan:
                 f"{data['name']} is called on a {data['receiver']}, whose weights are not in the "
                 "file. Pass it: load(path, module=model)."
             )
-        owner = data["function_module"]
+        owner, handed = data["function_module"], handed_over or {}
         known = sys.modules.get(owner)
         scope: Mapping[str, Any] = (
             f_globals if f_globals is not None else vars(known) if known else {}
         )
         return cls(
             contract=Contract.from_json(data["inputs"]),
-            specialized=SpecializedValues.in_scopes(from_json(rows), owner, scope),
+            specialized=SpecializedValues.in_scopes(
+                tuple(
+                    one
+                    for one in from_json(rows)
+                    if not one.guarded or _is_in(scope, one.path.root, handed)
+                ),
+                owner,
+                scope,
+            ),
             state=GlobalState(data["state"]) if data["state"] is not None else None,
             receiver=() if data["receiver"] is None else (receiver,),
             enters_no_grad=data["enters_no_grad"],
             live_globals={
-                name: scope
-                for name in data["live_globals"]
-                if name in scope and name not in handed_over
+                name: scope for name in data["live_globals"] if name in scope and name not in handed
             },
             function_module=owner,
             kind=data["kind"],
@@ -229,3 +235,8 @@ class CallPlan:
             memory=SharedMemory.from_json(data["memory"]) if data.get("memory") else None,
             inlined=InlinedCode.from_json(data.get("code", ()), [*called(receiver, None)]),
         )
+
+
+def _is_in(scope: Mapping[str, Any], name: str, handed_over: Mapping[str, Any]) -> bool:
+    """Whether a global is what the code reads: not where another object was handed over for it."""
+    return name not in handed_over or scope.get(name) is handed_over[name]

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import contextlib
 import enum
 import importlib
 import sys
+import sysconfig
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
+from workbench.compiler.contract.code_digest import HIDDEN, CodeOf, Hidden, digest
 from workbench.compiler.contract.paths import Path
+from workbench.compiler.internals.tensor_like import TensorCheck
 
 _LITERALS = (int, float, str, bytes, complex, tuple, frozenset)
 _OBJECTS = (types.FunctionType, types.BuiltinFunctionType, type)
-_FAILURES = (KeyError, IndexError, AttributeError, TypeError)
-
+_FAILURES = (KeyError, IndexError, AttributeError, TypeError, ValueError)  # of an empty cell
+LIBRARIES = tuple({*sysconfig.get_paths().values()} - {sysconfig.get_path("data")})
+"""Where Python and what is installed lie."""
 
 SAME = "same"  # the object at another place of the same module
 _CHECKS = {
@@ -37,6 +42,9 @@ _CHECKS = {
     "keys": "tuple({at}) == {c}",
     "members": "{at} == {c}",
     "alive": "{at} is not None",
+    "code": "{c}.is_of({at}.__code__)",
+    "hidden": "{c}.is_of({at})",
+    "tensor": "{c}.is_of({at})",
 }
 """What is asked of a place, as Python source."""
 _SAID = {
@@ -49,6 +57,8 @@ _SAID = {
     "members": "compiled with {}, it has other members now",
     "keys": "compiled with the keys {}, it has others now",
     "alive": "compiled with an object that is gone",
+    "code": "its code was compiled in and is another one now",
+    "hidden": "compiled with another value, which is of the environment and not written here",
 }
 
 
@@ -60,6 +70,7 @@ class SpecializedValue:
     one of `_CHECKS`. `known` is False when the value exists only in the process that
     compiled (a lambda, a local class): it is compared there, not after loading. `asked` is the
     place of the code that sets it when it is first asked, in a file: there it may be missing.
+    `guarded` says that a guard of torch in the file compares it: it is here to be named.
     """
 
     path: Path
@@ -68,6 +79,7 @@ class SpecializedValue:
     owner: str | None = None
     known: bool = field(default=True, compare=False)
     asked: str | None = field(default=None, compare=False)
+    guarded: bool = field(default=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -88,6 +100,9 @@ class SpecializedValue:
         """What was compiled in and what there is now."""
         if self.check == "length":
             return f"compiled with length {self.value!r}, now {len(value)}"
+        if self.check == "tensor":
+            like = TensorCheck.of(value) if isinstance(value, torch.Tensor) else None
+            return f"compiled with {self.value}, now {like or f'a {type(value).__name__}'}"
         if self.check in _SAID:
             return _SAID[self.check].format(_shown(self.value))
         return f"compiled with {_shown(self.value)}, now {_shown(value)}"
@@ -110,25 +125,34 @@ class SpecializedValue:
             "check": self.check,
             "value": _encode(self.value),
             **({"asked": self.asked} if self.asked else {}),
+            **({"guarded": True} if self.guarded else {}),
         }
 
 
 def specialize(
-    path: Path, value: Any, owner: str | None, *, length: bool = False
+    path: Path, value: Any, owner: str | None, *, length: bool = False, hide: bool = False
 ) -> SpecializedValue | None:
-    """The check that replaces a dropped guard, or None when the value is no constant."""
+    """The check that replaces a dropped guard, or None when the value is no constant.
+
+    With `hide` only a hash of what the value is comes into a file.
+    """
     if length:
         return SpecializedValue(path, len(value), "length", owner)
+    if hide and isinstance(value, HIDDEN):
+        return SpecializedValue(path, Hidden.of(value), "hidden", owner)
     if value is None or isinstance(value, bool | enum.Enum):
         return SpecializedValue(path, value, "is", owner, _importable(value))
     if isinstance(value, float | complex) and value != value:
         return SpecializedValue(path, value, "nan", owner)
-    if isinstance(value, _LITERALS) and _is_literal(value):
-        return SpecializedValue(path, value, "equals", owner)
-    if isinstance(value, torch.dtype | torch.device):
+    is_constant = isinstance(value, _LITERALS) and _is_literal(value)
+    if is_constant or isinstance(value, torch.dtype | torch.device):
         return SpecializedValue(path, value, "equals", owner)
     if type(value) is set and _is_literal(frozenset(value)):
         return SpecializedValue(path, frozenset(value), "members", owner)
+    return _specialize_object(path, value, owner)
+
+
+def _specialize_object(path: Path, value: Any, owner: str | None) -> SpecializedValue | None:
     is_own = owner is not None and not path.root.startswith("__")  # torch's names for what it reads
     if isinstance(value, types.ModuleType) and is_own:
         known = sys.modules.get(value.__name__) is value
@@ -136,7 +160,28 @@ def specialize(
     is_class = isinstance(value, type | types.BuiltinFunctionType)  # code is compared by itself
     if isinstance(value, _OBJECTS) and (owner is None or (is_class and _importable(value))):
         return SpecializedValue(path, value, "is", owner, _importable(value))
+    if isinstance(value, types.FunctionType) and not _is_plain(path):
+        return _function(path, value, owner)
     return None
+
+
+def _function(path: Path, value: types.FunctionType, owner: str | None) -> SpecializedValue | None:
+    """The check of a function without a dotted name: in a container, in a cell, behind a class.
+
+    The user's is known by its code, so that it may be defined again; a library's by its name, or
+    else by its code. What a class of Python has is none of a file's business.
+    """
+    file, name = value.__code__.co_filename, importable_name(value)
+    if file.startswith(LIBRARIES) and name is not None:
+        return SpecializedValue(path, value, "is", owner)
+    if value.__module__ in sys.stdlib_module_names:  # another Python has others, and tells which
+        return None
+    return SpecializedValue(path, CodeOf(digest(value.__code__)), "code", owner)
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether it is a dotted name: of what has one the code is compared where it is defined."""
+    return all(kind == "attr" and "__" not in str(name) for kind, name in path.steps)
 
 
 def observe(
@@ -147,14 +192,16 @@ def observe(
     None for a kind of guard that says something else, or a key that no file can hold.
     """
     if kind == "TYPE_MATCH":
-        known = _importable(type(value)) and not isinstance(value, _LITERALS)
-        return SpecializedValue(path, type(value), "class", owner, known)
+        return SpecializedValue(path, type(value), "class", owner, _importable(type(value)))
+    if kind == "TENSOR_MATCH":
+        like = TensorCheck.of(value)
+        return None if like is None else SpecializedValue(path, like, "tensor", owner)
     if kind == "CONSTANT_SUBCLASS_MATCH":
         base = next((b for b in (int, float, str, bytes) if isinstance(value, b)), None)
         return None if base is None else SpecializedValue(path, base(value), "based", owner)
     if kind == "WEAKREF_ALIVE":
         return SpecializedValue(path, None, "alive", owner)
-    if kind == "DICT_KEYS_MATCH":
+    if kind in ("DICT_KEYS_MATCH", "MAPPING_KEYS_CHECK"):
         keys = tuple(value)
         return SpecializedValue(path, keys, "keys", owner) if _is_literal(keys) else None
     if asked is None or not (isinstance(asked, bool) or _is_literal(asked)):
@@ -200,6 +247,9 @@ def _object_name(value: Any) -> str | None:
     else:
         owner, name = value, getattr(value, "__qualname__", "")
     module = getattr(owner, "__module__", None)
+    if isinstance(value, type) and module == "builtins" and name not in vars(builtins):
+        known = (known for known, one in vars(types).items() if one is value)
+        module, name = "types", next(known, "")  # such as types.MappingProxyType
     if isinstance(value, types.BuiltinFunctionType) and module == "torch":
         name = value.__name__  # torch.relu calls itself _VariableFunctionsClass.relu
     if module is None or "<" in name or not name:
@@ -231,9 +281,15 @@ def _importable(value: Any) -> bool:
         return False
 
 
+_ASKED: Mapping[str, Any] = {one.kind: one for one in (CodeOf, Hidden, TensorCheck)}
+"""What answers itself whether a value is the one, by what it is called in a manifest."""
+
+
 def _encode(value: Any) -> dict[str, Any]:
     if isinstance(value, Path):
         return {"path": value.to_json()}
+    if isinstance(value, CodeOf | Hidden | TensorCheck):
+        return {value.kind: value.rows}
     if isinstance(value, torch.dtype):
         return {"dtype": str(value).removeprefix("torch.")}
     if isinstance(value, torch.device):
@@ -265,6 +321,8 @@ def _decode(data: Mapping[str, Any]) -> Any:
         return complex(*map(float.fromhex, text))
     if kind == "path":
         return Path.from_json(text)
+    if kind in _ASKED:
+        return _ASKED[kind](text)
     value = ast.literal_eval(text)
     return frozenset(value) if kind == "frozenset" else value
 
@@ -276,8 +334,8 @@ def from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[SpecializedValue, ...]
         path = Path.from_json(row["path"])
         with contextlib.suppress(ImportError, AttributeError):
             value = _decode(row["value"])
-            asked = row.get("asked")
-            found.append(SpecializedValue(path, value, row["check"], row["owner"], asked=asked))
+            one = SpecializedValue(path, value, row["check"], row["owner"], asked=row.get("asked"))
+            found.append(replace(one, guarded=bool(row.get("guarded"))))
     return tuple(found)
 
 
@@ -320,14 +378,17 @@ class SpecializedValues:
             and not one.is_there(scope)
         )
 
-    def mismatches(self, bound: Mapping[str, Any], *, arguments: bool = True) -> list[str]:
+    def mismatches(
+        self, bound: Mapping[str, Any], *, arguments: bool = True, guarded: bool = True
+    ) -> list[str]:
         """A sentence for each value that is not the one that was compiled in.
 
-        With `arguments=False` only globals are compared.
+        With `arguments=False` only globals are compared, with `guarded=False` no others than a
+        file compares by itself.
         """
         problems = []
         for one in self.reachable:
-            if one.owner is None and not arguments:
+            if (one.owner is None and not arguments) or (one.guarded and not guarded):
                 continue
             scope = bound if one.owner is None else self.scopes[one.owner]
             if one.asked and not one.is_there(scope):
@@ -347,7 +408,7 @@ class SpecializedValues:
 
     def checker(self) -> Callable[[Mapping[str, Any]], bool] | None:
         """One fast function that compares every reachable value, or None when there is none."""
-        reachable = self.reachable
+        reachable = [one for one in self.reachable if not one.guarded]
         if not reachable:
             return None
         scope: dict[str, Any] = {"failures": _FAILURES}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,3 +82,38 @@ class TensorLike:
         for name, mark in self.marks.items():
             setattr(value, name, mark)
         return value
+
+
+class TensorCheck:
+    """What the code was compiled for of a tensor that is no input: all but its numbers."""
+
+    kind = "tensor"
+
+    def __init__(self, rows: Sequence[Any]) -> None:
+        self.rows = list(rows)
+
+    @classmethod
+    def of(cls, value: torch.Tensor) -> TensorCheck | None:
+        """What is asked of a tensor; None where it has no sizes and strides that are numbers."""
+        found = _rows_of(value)
+        return None if found is None else cls(found)
+
+    def is_of(self, value: Any) -> bool:
+        """Whether a value is such a tensor."""
+        return isinstance(value, torch.Tensor) and _rows_of(value) == self.rows
+
+    def __repr__(self) -> str:
+        dtype, device, requires_grad, shape, stride = self.rows
+        grad = ", which requires grad" if requires_grad else ""
+        return f"a tensor, {dtype}{shape} with strides {stride} on {device}{grad}"
+
+
+def _rows_of(value: torch.Tensor) -> list[Any] | None:
+    # a nested tensor has no sizes: asking for them may end the process
+    if value.is_nested or value.layout is not torch.strided:
+        return None
+    shape, stride = [*value.shape], [*value.stride()]
+    if not all(type(size) is int for size in (*shape, *stride)):
+        return None
+    dtype = str(value.dtype).removeprefix("torch.")
+    return [dtype, str(value.device), value.requires_grad, shape, stride]

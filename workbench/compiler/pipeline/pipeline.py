@@ -23,7 +23,7 @@ from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.guard_policy import Decisions, guard_filter, is_plain
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.inlined_places import inlined
-from workbench.compiler.contract.live_guards import LiveGuards, dropped_rows
+from workbench.compiler.contract.live_guards import LiveGuards, default_rows, dropped_rows
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.request import CompileOptions, check_args
@@ -355,6 +355,7 @@ def _plan(
         dropped=(
             *dropped_rows(run.decisions, function, code, entered),
             *missing_variables(run.decisions.entries, recorder.places),
+            *default_rows(function, run.bound),
         ),
         memory=SharedMemory.of(arguments, [leaf.path.get(run.bound) for leaf in arguments])
         if writes_arguments(aot_fn)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from workbench.compiler.contract.guard_words import without_environment
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.sources.sources import Places
@@ -76,6 +77,9 @@ class GuardRecorder:
 
 
 def code_of(parts: Iterable[str] | None) -> tuple[str, ...]:
-    """The checks as Python, without object identities: they change from run to run."""
+    """The checks as Python, without object identities, which change from run to run, and secrets.
+
+    Values of the environment may be such: a record is handed on.
+    """
     texts = [_IDENTITY.sub("<id>", str(part).partition("#")[0].rstrip()) for part in parts or ()]
-    return tuple(dict.fromkeys(texts))
+    return tuple(dict.fromkeys(map(without_environment, texts)))

@@ -92,8 +92,8 @@ class Variants(LiveOnly):
         """A table as a pandas.DataFrame.
 
         "variants" has a row for each part of the function, "guards" one for each guard that no
-        file can hold, so that a loaded variant does not check it. "breaks" and the other tables of
-        a session tell how it was compiled.
+        file can hold: a loaded variant does not check it and goes on with what is `frozen`.
+        "breaks" and the other tables of a session tell how it was compiled.
         """
         import pandas as pd
 
@@ -104,7 +104,8 @@ class Variants(LiveOnly):
         if name == "variants":
             columns = ["function", "line", "is_resumed", "variants", "graphs", "falls_back"]
             return pd.DataFrame(list(self._recorded.frames), columns=columns)
-        return pd.DataFrame(list(self._recorded.dropped), columns=["kind", "name", "why"])
+        columns = ["kind", "name", "why", "frozen"]
+        return pd.DataFrame(list(self._recorded.dropped), columns=columns)
 
     @checked
     def save(self, path: str | PathLike[str]) -> str:
