@@ -35,10 +35,13 @@ def random_now() -> dict[str, bytes]:
         f"{BEGINNING}Python": repr(random.getstate()).encode(),
         f"{BEGINNING}numpy": repr(sorted(numpy.items())).encode() + numpy["state"]["key"].tobytes(),
     }
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        for index in range(torch.cuda.device_count()):
-            state = torch.cuda.get_rng_state(index).numpy().tobytes()
-            found[f"{BEGINNING}torch on cuda:{index}"] = state
+    accelerator = torch.accelerator.current_accelerator()  # by the build: starts no driver
+    device: Any = None if accelerator is None else torch.get_device_module(accelerator)
+    # torch.mps has one state, and nothing that says whether it is in use
+    if accelerator is not None and getattr(device, "is_initialized", bool)():
+        for index in range(device.device_count()):
+            state = device.get_rng_state(index).numpy().tobytes()
+            found[f"{TORCH_RANDOM} on {accelerator.type}:{index}"] = state
     return found
 
 
