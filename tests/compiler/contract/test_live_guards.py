@@ -159,6 +159,15 @@ def test_a_file_compares_what_lies_in_containers_cells_and_classes(
     assert "changed" in " ".join(handle.check_globals().values())
 
 
+def of_builtins(x: torch.Tensor) -> torch.Tensor:
+    return x * sum(TABLE.keys() == {"f", "g"} for _ in range(2))
+
+
+def test_what_torch_puts_among_the_globals_is_not_listed(tmp_path: Path) -> None:
+    verdicts = loaded(compile_eager(of_builtins, (X,)), tmp_path).check_globals()
+    assert not any(how.startswith("frozen") for how in verdicts.values()), verdicts
+
+
 SHARED = torch.ones(3)
 
 

@@ -167,7 +167,8 @@ def _is_known(entry: Any, arguments: Collection[str], function: types.FunctionTy
         return True
     in_class = "__dict__" in entry.name  # the class itself is compared
     of_global = place[1] if place is not None and place[0] == "G" and not in_class else None
-    if of_global is not None and located(of_global, function) is not None:
+    is_own = of_global is not None and not of_global.root.startswith(_MADE_BY_TORCH)
+    if of_global is not None and is_own and located(of_global, function) is not None:
         return False
     return is_released(type(value) if entry.guard_type == "TYPE_MATCH" else value)
 
@@ -185,6 +186,7 @@ def is_released(value: Any) -> bool:
 
 _VARIABLES = ".environ._data"  # where os.environ has them: each that was read has its own guard
 _RELEASED = ("torch", "builtins")
+_MADE_BY_TORCH = ("__import_", "___unnamed_scope")  # names of what it puts among the globals
 _NAMED_BY_TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 
