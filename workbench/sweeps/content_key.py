@@ -208,7 +208,10 @@ def _is_library(top: str) -> bool:
     if top in sys.builtin_module_names or top in sys.stdlib_module_names:
         return True
     file = getattr(sys.modules.get(top), "__file__", None)
-    return file is not None and str(Path(file).resolve()).startswith(_LIBRARIES)
+    # a venv may have packages of another environment, whose folder sysconfig does not name
+    return file is not None and (
+        str(Path(file).resolve()).startswith(_LIBRARIES) or "site-packages" in Path(file).parts
+    )
 
 
 def _constants(code: CodeType) -> tuple[Any, ...]:

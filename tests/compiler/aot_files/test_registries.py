@@ -27,7 +27,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A module that counts as installed."""
     (tmp_path / "noting_library.py").write_text(LIBRARY)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(registries, "_INSTALLED", (str(tmp_path),))
+    monkeypatch.setattr(registries, "is_library_file", lambda file: file.startswith(str(tmp_path)))
     found = importlib.import_module("noting_library")
     monkeypatch.setattr(samples, "LIBRARY", found)
     monkeypatch.setattr(samples, "OWN", Own(a=1, b=2))

@@ -16,6 +16,7 @@ from workbench.compiler.contract.specialized_values import (
     SpecializedValue,
     SpecializedValues,
     from_json,
+    is_library_file,
     specialize,
 )
 
@@ -102,3 +103,18 @@ def test_a_global_without_its_module_is_not_reachable() -> None:
     values = SpecializedValues((SpecializedValue(Path("S"), 1, "equals", "gone"),), {})
     assert values.reachable == ()
     assert values.checker() is None
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        (torch.__file__, True),
+        (enum.__file__, True),
+        ("/elsewhere/lib/python3.11/site-packages/noting/__init__.py", True),  # of another venv
+        ("/usr/lib/python3/dist-packages/noting.py", True),
+        ("notes on site-packages/model.py", False),
+        ("", False),
+    ],
+)
+def test_what_is_installed_is_no_file_of_the_user(file: str, expected: bool) -> None:
+    assert is_library_file(file) is expected

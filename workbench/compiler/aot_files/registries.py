@@ -8,18 +8,17 @@ class that was made, as transformers does, then fits no process that has made ot
 from __future__ import annotations
 
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
+from workbench.compiler.contract.specialized_values import is_library_file
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 
 Row = Mapping[str, Any]
 Entries = tuple[str, str, Mapping[Any, Any]]
-_INSTALLED = tuple(dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib")))
 _ALL_KEYS = "DICT_KEYS_MATCH"
 """Torch's guard where code asks for all keys: a loop, a length, a copy, a comparison."""
 WHY = (
@@ -43,7 +42,7 @@ def is_registry(value: Any) -> bool:
 
 
 def _is_installed(module: ModuleType) -> bool:
-    return (getattr(module, "__file__", None) or "").startswith(_INSTALLED)
+    return is_library_file(getattr(module, "__file__", None) or "")
 
 
 def _name_in(module: ModuleType, value: object) -> str | None:

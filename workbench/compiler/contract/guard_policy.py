@@ -22,10 +22,10 @@ from workbench.compiler.contract.guard_words import is_environment
 from workbench.compiler.contract.inlined_places import compared_by_code
 from workbench.compiler.contract.paths import KEY, VALUE, Path, parse, parse_state
 from workbench.compiler.contract.specialized_values import (
-    LIBRARIES,
     SAME,
     SpecializedValue,
     globals_module,
+    is_library_file,
     observe,
     specialize,
 )
@@ -324,6 +324,10 @@ def specialized_by(entry: Any, function: types.FunctionType) -> SpecializedValue
         if found is None:
             return None
         owner, path = found
+        if not is_users(owner) and any(kind != "attr" for kind, _ in path.steps):
+            # what a library's own containers hold is noted down as it runs: transformers has an
+            # entry for each class of which a model was made, which a fresh process has not
+            return None
     elif any(kind in (KEY, VALUE) for kind, _ in path.steps):
         return None
     return _by_kind(entry, path, owner, function)
@@ -418,7 +422,7 @@ def is_users(owner: str) -> bool:
     if owner.partition(".")[0] in sys.stdlib_module_names:  # some have no file
         return False
     file = getattr(sys.modules.get(owner), "__file__", None)
-    return file is None or not file.startswith(LIBRARIES)
+    return file is None or not is_library_file(file)
 
 
 def _refuse(entries: Sequence[Any], decisions: Decisions) -> None:

@@ -7,6 +7,7 @@ import builtins
 import contextlib
 import enum
 import importlib
+import os
 import sys
 import sysconfig
 import types
@@ -23,8 +24,8 @@ from workbench.compiler.internals.tensor_like import TensorCheck
 _LITERALS = (int, float, str, bytes, complex, tuple, frozenset)
 _OBJECTS = (types.FunctionType, types.BuiltinFunctionType, type)
 _FAILURES = (KeyError, IndexError, AttributeError, TypeError, ValueError)  # of an empty cell
-LIBRARIES = tuple({*sysconfig.get_paths().values()} - {sysconfig.get_path("data")})
-"""Where Python and what is installed lie."""
+_INSTALLED = tuple({*sysconfig.get_paths().values()} - {sysconfig.get_path("data")})
+_PACKAGES = frozenset({"site-packages", "dist-packages"})
 
 SAME = "same"  # the object at another place of the same module
 _CHECKS = {
@@ -172,11 +173,18 @@ def _function(path: Path, value: types.FunctionType, owner: str | None) -> Speci
     else by its code. What a class of Python has is none of a file's business.
     """
     file, name = value.__code__.co_filename, importable_name(value)
-    if file.startswith(LIBRARIES) and name is not None:
+    if is_library_file(file) and name is not None:
         return SpecializedValue(path, value, "is", owner)
     if value.__module__ in sys.stdlib_module_names:  # another Python has others, and tells which
         return None
     return SpecializedValue(path, CodeOf(digest(value.__code__)), "code", owner)
+
+
+def is_library_file(file: str) -> bool:
+    """Whether a source file belongs to Python or to what is installed."""
+    # of packages that a venv has from another environment (--system-site-packages, a .pth file)
+    # sysconfig names no folder
+    return file.startswith(_INSTALLED) or not _PACKAGES.isdisjoint(file.split(os.sep))
 
 
 def _is_plain(path: Path) -> bool:
