@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 import inspect
 import linecache
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
@@ -206,6 +208,42 @@ def test_other_ranks_and_nothing_are_expected() -> None:
         assert found.is_expected
         assert words in found.cure
         assert found.code == ()
+
+
+def test_other_dimensions_ask_for_no_other_layout() -> None:
+    found = of(called(doubled, [(ones(4),), (ones(4, 6),), (ones(2, 2, 2),)]))
+    assert found.cure == (
+        "expected: each number of dimensions is a program of its own, compiled once"
+    )
+
+
+def test_a_tensor_of_inference_mode_is_named() -> None:
+    linear = torch.compile(nn.Linear(3, 3), backend="eager")
+    with wb.session() as session:
+        for mode in (torch.no_grad, torch.inference_mode, torch.no_grad):
+            with mode():
+                linear(ones(2, 3))
+    found = of(session)
+    assert "input was made under inference_mode" in found.text
+    assert "torch.no_grad() in its place" in found.cure
+    torch._dynamo.reset()
+    with wb.session() as session:
+        for _ in range(2):
+            with torch.no_grad():
+                linear(ones(2, 3))
+    assert again(session) == 0
+
+
+def test_a_size_that_the_code_asks_for_may_not_be_unbacked() -> None:
+    def asking(x: torch.Tensor) -> torch.Tensor:
+        return x * 3 if x.shape[0] > 3 else x + 1
+
+    calls = [(ones(n),) for n in (5, 7, 1)]
+    found = of(called(asking, calls))
+    assert "mark_unbacked" not in found.cure
+    assert "what the code asks of the size stays a program for each answer" in found.cure
+    torch._dynamo.reset()
+    assert again(called(asking, calls, found.code)) == 1
 
 
 def test_autocast_is_named_with_the_grad_mode_and_both_are_cured() -> None:
@@ -570,6 +608,40 @@ def test_a_break_with_nothing_after_it_is_harmless() -> None:
     assert found.is_expected
 
 
+def test_a_call_that_torch_cannot_follow_is_moved() -> None:
+    def sized(x: torch.Tensor) -> torch.Tensor:
+        y = x + 1
+        sys.getsizeof(x)
+        return y * 2
+
+    found = of(called(sized, [(ones(3),)]), "break")  # and no "please file an issue"
+    assert found.cure == "move the line before or after the call of the compiled function"
+
+    def opened(x: torch.Tensor) -> torch.Tensor:
+        y = x + 1
+        with open(os.devnull):
+            return y * 2
+
+    torch._dynamo.reset()
+    found = of(called(opened, [(ones(3),)]), "break")
+    assert found.cure == "call open before or after the compiled function"
+
+
+def test_the_step_of_an_optimizer_within_a_function_is_not_to_be_left_out() -> None:
+    model = nn.Linear(3, 3)
+    optimizer = torch.optim.Adam(model.parameters())
+
+    @torch.compile(backend="eager")
+    def step() -> None:
+        optimizer.step()
+
+    with wb.session() as session:
+        for _ in range(2):
+            model(ones(2, 3)).sum().backward()
+            step()
+    assert not any("graph_break" in one for one in session.advice)
+
+
 def test_an_option_that_a_break_needs_takes_it_away() -> None:
     def scaled_by_item(x: torch.Tensor) -> torch.Tensor:
         return x * x.sum().item() + 1
@@ -584,8 +656,9 @@ def test_an_option_that_a_break_needs_takes_it_away() -> None:
 def test_a_raised_limit_compiles_what_ran_eagerly() -> None:
     calls = [(ones(3), by) for by in ("a", "b", "c")]
     with torch._dynamo.config.patch(recompile_limit=2):
-        found = of(called(chosen, calls), "fallback")
+        found = of(session := called(chosen, calls), "fallback")
     assert "raise torch._dynamo.config.recompile_limit" in found.cure
+    assert "was compiled 1 more time, " in session.advice[1]  # the third asked for it in vain
     torch._dynamo.reset()
     with torch._dynamo.config.patch(recompile_limit=3):
         assert len(called(chosen, calls).frame("fallbacks")) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from collections.abc import Iterator
@@ -552,11 +553,13 @@ def test_eager_calls_of_two_functions_at_their_limit_are_told_apart() -> None:
     assert eager == {"first": 2 + 3, "second": 3, "inner": 4}
 
 
-def test_functions_of_one_name_in_two_files_are_two(tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", [("one", "other"), ("one/step", "other/step")], ids=str)
+def test_functions_of_one_name_in_two_files_are_two(tmp_path: Path, names: tuple[str, str]) -> None:
     text = "def scaled(x, by):\n    return x * 2 if by == 'a' else x\n"
     with wb.session() as session:
-        for name in ("one", "other"):
+        for name in names:
             path = tmp_path / f"{name}.py"
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text)
             held: dict[str, Any] = {}
             exec(compile(text, str(path), "exec"), held)
@@ -566,10 +569,20 @@ def test_functions_of_one_name_in_two_files_are_two(tmp_path: Path) -> None:
     found = [one for one in session.advice if "was compiled" in one]
     assert len(found) == 2
     assert all("scaled was compiled 1 more time" in one for one in found)
-    assert sorted(re.findall(r"\((\w+\.py):1\)", " ".join(found))) == ["one.py", "other.py"]
+    shown = sorted(re.findall(r"\(([\w/]+)\.py:1\)", " ".join(found)))
+    assert shown == list(names)  # as much of a path as tells them apart
 
 
-def test_what_a_wrapper_wraps_is_counted_and_not_the_wrapper() -> None:
+def logged(function: Any) -> Any:
+    @functools.wraps(function)
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return inner
+
+
+@pytest.mark.parametrize("decorated", [decorated, logged])
+def test_what_a_wrapper_wraps_is_counted_and_not_the_wrapper(decorated: Any) -> None:
     def plus(x: torch.Tensor) -> torch.Tensor:
         return x + 1
 

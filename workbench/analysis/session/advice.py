@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.analysis.session.break_cures import cure, harm, is_no_matter
+from workbench.analysis.session.break_cures import cure, harm, is_no_matter, is_seen_twice
 from workbench.analysis.session.nothing import cure_of_failure, nothing_compiled
-from workbench.analysis.session.places import place
-from workbench.analysis.session.recompile_cures import cure_of
+from workbench.analysis.session.places import place, told_apart
+from workbench.analysis.session.recompile_cures import cure_of, is_of_inference
 from workbench.number_text import number_text, plural
 from workbench.report.session.record import Session, failed_compiles
 from workbench.report.session.rows import Compile, Fallback, SessionBreak, SessionRecompile, Step
@@ -34,7 +34,8 @@ class Advice:
 
     `kind`: "nothing", "error", "fallback", "recompile" or "break". `steps` are those that were
     slower for it. `code` are lines of the cure that stand before each call, in the names of the
-    function's arguments. `is_expected`: whether there is nothing to change.
+    function's arguments. `is_expected`: whether there is nothing to change. `shown` is the file as
+    it is told apart from others of its name.
     """
 
     kind: str
@@ -47,13 +48,15 @@ class Advice:
     cure: str
     code: tuple[str, ...] = ()
     is_expected: bool = False
+    shown: str = ""
 
     @property
     def sentence(self) -> str:
         """Place, cost and cure in one line."""
         if not self.cure:
             return self.text
-        where = f" ({place(self.file, self.line)})" if self.file else ""
+        at = f"{self.shown}:{self.line}" if self.shown else place(self.file, self.line)
+        where = f" ({at})" if self.file else ""
         return f"{self.text}{where}: {self.cure}."
 
 
@@ -65,7 +68,7 @@ def advice(session: Session) -> list[Advice]:
     tables = session.tables
     compiles: list[Compile] = list(tables["compiles"])
     nothing = nothing_compiled(session)
-    return [
+    found = [
         *([Advice("nothing", "", "", 0, 0.0, (), nothing, "")] if nothing else []),
         *([] if nothing else _of_errors(tables)),
         *_of_fallbacks(list(tables["fallbacks"]), list(tables["breaks"])),
@@ -74,6 +77,8 @@ def advice(session: Session) -> list[Advice]:
             key=lambda one: (one.is_expected, -one.cost_s),
         ),
     ]
+    names = told_apart(one.file for one in found)
+    return [replace(one, shown=names.get(one.file, "")) for one in found]
 
 
 def _of_errors(tables: Mapping[str, Any]) -> Iterator[Advice]:
@@ -118,8 +123,13 @@ def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterat
         what = row.source or row.guard if row.kind in _APART else ""
         key = (row.function, row.file, str(row.line), row.kind, what)
         nearest.setdefault(key, []).append(row)
+    refused = {row.id for row in compiles if row.outcome == "limit"}
     for rows in nearest.values():
-        last, made = rows[-1], cure_of(rows)
+        made = cure_of(rows)
+        rows = [row for row in rows if row.compile_id not in refused]
+        if not rows:  # asked for once the limit was reached, which is said of the eager calls
+            continue
+        last = rows[-1]
         spent = sum(row.cost_s for row in rows)
         steps = tuple(dict.fromkeys(row.step for row in rows))
         whole = f"The rest of {last.function} after its break" if last.resumed_at else last.function
@@ -142,6 +152,9 @@ def _since(row: SessionRecompile) -> str:
         return f"{source} and {row.expected} were not the same tensor"
     if row.kind == "aliasing":
         return f"{' and '.join(row.source.split(', '))} were the same tensor"
+    if is_of_inference(row.expected, row.actual):
+        how = "" if "Autograd" in row.expected else "not "
+        return f"{source.removesuffix('.dispatch key set')} was {how}made under inference_mode"
     is_equal = " == " in row.guard or " is " in row.guard or row.guard.startswith(("tensor", "exp"))
     if row.expected and row.actual and row.expected != row.actual and is_equal:
         return f"{source} was {_plain(row.actual)}, not {_plain(row.expected)}"
@@ -193,7 +206,7 @@ def _of_breaks(tables: Mapping[str, Any], compiles: list[Compile]) -> Iterator[A
     compiled = {row.function for row in compiles if row.outcome == "graph"}
     rows: list[SessionBreak] = list(tables["breaks"])
     for row in rows:
-        if is_no_matter(row, compiled):
+        if is_no_matter(row, compiled) or is_seen_twice(row, rows):
             continue
         own = [one.step for one in compiles if one.id in row.compile_ids]
         spent = f", {number_text(row.cost_s, 'seconds')} of compiling" if row.cost_s else ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from workbench.number_text import plural
 from workbench.report.session.rows import SessionBreak
@@ -13,6 +14,7 @@ _NO_ADVICE = re.compile(
     r"|fails? in eager|fullgraph=False|^Avoid calling|dont_skip_tracing|^It may",
     re.IGNORECASE,
 )
+_AVOID = re.compile(r"^Avoid calling (?:the function |builtin )?`(?P<name>[\w.]+)`")
 _STEP = re.compile(r"`(?P<name>\w+\.step)`")
 _MESSAGES = ("print(", "logging.", "logger.", "log.", "warnings.warn(")
 _OWN_CALL = "Call to `torch._dynamo.graph_break()`"
@@ -33,6 +35,18 @@ def is_no_matter(row: SessionBreak, compiled: Collection[str]) -> bool:
     return row.kind == _OWN_CALL or step in compiled or (is_empty and row.ops_before is not None)
 
 
+def is_seen_twice(row: SessionBreak, rows: Iterable[SessionBreak]) -> bool:
+    """Whether a break of torch's own call is met again in the line of the user's that led to it."""
+    if row.kind != _OWN_CALL or "graph_break" in row.text:
+        return False
+    place = (row.file, row.line, row.kind)
+    return any(
+        place == (other.file, other.line, other.kind) and is_no_matter(other, ())
+        for other in rows
+        if other.within
+    )
+
+
 def harm(row: SessionBreak) -> str:
     """What a break parts, in words; empty where torch did not tell."""
     if row.ops_before is None or row.ops_after is None:
@@ -50,7 +64,24 @@ def cure(row: SessionBreak) -> str:
         return "leave the call out"
     if row.text.startswith(_MESSAGES) or "print" in row.kind:
         return "write it under `if not torch.compiler.is_compiling():`, or after the call"
-    for hint in row.hints:
-        if not _NO_ADVICE.search(hint):
-            return hint.rstrip(".")
+    hints = [hint.rstrip(".") for hint in row.hints if not _NO_ADVICE.search(hint)]
+    if plain := [hint for hint in hints if not hint.startswith("If ")]:
+        return plain[0]
+    names = (match["name"] for hint in row.hints if (match := _AVOID.match(hint)) is not None)
+    for name in names:
+        if not name.startswith("_") and "._" not in name:
+            return f"call {name} before or after the compiled function"
+    if _is_call(row.text):
+        return "move the line before or after the call of the compiled function"
+    if hints:
+        return hints[0]
     return "no change is known that takes it away; its report has all that torch says of it"
+
+
+def _is_call(text: str) -> bool:
+    """Whether a line is a call whose answer nobody takes."""
+    try:
+        body = ast.parse(text).body
+    except SyntaxError:  # a part of a statement
+        return False
+    return len(body) == 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Call)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.analysis.source.recompile_reasons import PARAMETER, Reason, reason_of
@@ -17,7 +17,10 @@ _DTYPES = {
 """Names of dtypes in torch's guards."""
 _SIZE = re.compile(r"^(?P<tensor>.+)\.size\(\)\[(?P<dim>\d+)\]$")
 _IS_SIZE_1 = re.compile(r"^2 <= \S+$")
+_AT_LEAST = re.compile(r"^(?:[3-9]|\d\d+) <= \S+$")
+_KEY = re.compile(r"\w+")
 _STRIDE = re.compile(r"\.stride(?:\(\)\[\d+\])?$")
+_TENSOR_OF = re.compile(r"\.(?:size|stride)(?:\(\)\[\d+\])?$")
 _EQUAL_SIZES = re.compile(r"\.size\(\)\[\d+\] == \S+\.size\(\)\[\d+\]$")
 _GROUP = re.compile(r"param_groups\[\d+\]\['(?P<name>\w+)'\]")
 _GLOBAL = re.compile(r"^G\['(?P<name>\w+)'\](?P<rest>.*)$")
@@ -64,13 +67,17 @@ def _reasons(rows: Sequence[SessionRecompile]) -> Iterator[Reason]:
         yield from (reason_of(guard) for guard in row.also)
 
 
-def _one_of_each_kind(reasons: Iterable[Reason]) -> list[Reason]:
+def _one_of_each_kind(reasons: Sequence[Reason]) -> list[Reason]:
     """The reasons whose cures differ; what is only another object is told by what it holds.
 
     A call with other arguments, as of decoding after the prefill, has other sizes too.
     """
     found: dict[object, Reason] = {}
+    ranked = {reason.source.removesuffix(".rank") for reason in reasons if reason.kind == "rank"}
     for reason in reasons:
+        of_rank = _TENSOR_OF.sub("", reason.source) in ranked
+        if reason.kind in ("size", "stride") and of_rank:  # other dimensions have others of these
+            continue
         first = next(iter(found.values()), reason)
         is_of_cache = reason.kind == "value" and _CACHE.search(reason.source)
         is_follower = reason.kind in ("identity", "global state", "other") or (
@@ -138,10 +145,14 @@ def _of_sizes(own: Sequence[Reason], rows: Sequence[SessionRecompile], fixed_by:
         )
     if sizes and all(_is_branch(reason) for _, _, reason in sizes):
         return _of_answers(sizes[0][2])
-    text, code = _marked([each for each in sizes if not _is_branch(each[2])])
+    asked = {tensor for tensor, _, reason in sizes if _is_branch(reason)}
+    text, code = _marked([each for each in sizes if not _is_branch(each[2])], asked)
     smaller = [row for row in rows if _is_less(row.actual, row.expected)]
     if len(rows) == len(smaller) == 1 and rows[0].source.endswith(".size()[0]"):
-        text += ", or drop_last=True in the DataLoader where that was the last batch of an epoch"
+        text = (
+            "pass drop_last=True in the DataLoader where that was the last batch of an epoch, or "
+            f"{text}"
+        )
     return Cure(text, code)
 
 
@@ -162,20 +173,24 @@ def _of_answers(reason: Reason) -> Cure:
 def _is_branch(reason: Reason) -> bool:
     """Whether a guard on a size is an answer that the code asked for, not the size itself."""
     is_size_1 = _IS_SIZE_1.match(reason.guard) is not None or reason.actual in ("0", "1")
-    return not (is_size_1 or reason.guard.startswith("tensor '"))
+    is_asked = _AT_LEAST.match(reason.guard) is not None
+    return is_asked or not (is_size_1 or reason.guard.startswith("tensor '"))
 
 
 def _is_less(a: str, b: str) -> bool:
     return a.isdigit() and b.isdigit() and int(a) < int(b)
 
 
-def _marked(sizes: Sequence[tuple[str, int, Reason]]) -> tuple[str, tuple[str, ...]]:
+def _marked(
+    sizes: Sequence[tuple[str, int, Reason]], asked: Collection[str] = ()
+) -> tuple[str, tuple[str, ...]]:
     """The marks of every size that changed, in words and as code.
 
     Marked alone, one of several inputs that share a size is fixed by the others. 0 and 1 are
-    compiled apart whatever is marked as dynamic; what is unbacked may be these too.
+    compiled apart whatever is marked as dynamic; what is unbacked may be these too, unless code
+    asks for sizes of it, as it does of the tensors `asked`.
     """
-    is_unbacked = any(
+    is_unbacked = not asked and any(
         _IS_SIZE_1.match(each.guard) or {each.expected, each.actual} & {"0", "1"}
         for _, _, each in sizes
     )
@@ -183,8 +198,13 @@ def _marked(sizes: Sequence[tuple[str, int, Reason]]) -> tuple[str, tuple[str, .
     code = tuple(dict.fromkeys(mark.format(tensor, dim) for tensor, dim, _ in sizes))
     each = "mark every size that changes, before each call"
     if is_unbacked:
-        return f"{each}, which then may be 0 and 1 too: {_shown(code)}", code
-    return f"{each}: {_shown(code)}, or pad to few sizes", code
+        return (
+            f"{each}, which then may be 0 and 1 too: {_shown(code)}; where the code asks for the "
+            "size, as batch norm does, that cannot be compiled, and the program for 1 is expected",
+            code,
+        )
+    also = "; what the code asks of the size stays a program for each answer" if asked else ""
+    return f"{each}: {_shown(code)}, or pad to few sizes{also}", code
 
 
 def _shown(code: Sequence[str]) -> str:
@@ -257,8 +277,9 @@ def _of_optimizer(name: str) -> Cure:
     if name == "lr":
         return Cure("give the optimizer its rate as a tensor, `lr=torch.tensor(…)`")
     if name in ("betas", "momentum"):
+        were = "they were" if name == "betas" else "it was"
         return Cure(
-            f"keep the optimizer's {name} as it was: a scheduler that changes it, OneCycleLR or "
+            f"keep the optimizer's {name} as {were}: a scheduler that changes it, OneCycleLR or "
             "CyclicLR, takes `cycle_momentum=False`"
         )
     return Cure(f"keep the optimizer's {name} as it is from the first step on")
@@ -304,6 +325,13 @@ def _of_type(own: Sequence[Reason]) -> Cure:
     if expected == "a tensor" and re.search(r"'(?:int|float|bool)'", actual):
         code = (f"{source} = torch.as_tensor({source})",)
         return Cure(f"pass a tensor in every call: {_shown(code)}", code)
+    if is_of_inference(expected, actual):
+        return Cure(
+            "expected: what is made under torch.inference_mode is a program of its own; "
+            "torch.no_grad() in its place makes tensors like all others",
+            (),
+            True,
+        )
     if source.endswith("dispatch key set"):
         return Cure(
             "expected: on another device, in another layout, or under vmap and its like it is a "
@@ -318,6 +346,14 @@ def _of_type(own: Sequence[Reason]) -> Cure:
     if source.endswith(".device"):
         return Cure("pass it on one device, or expect a compile for each")
     return Cure("expected: each class is a program of its own, compiled once", (), True)
+
+
+def is_of_inference(expected: str, actual: str) -> bool:
+    """Whether one of two dispatch key sets is that of a tensor made under inference mode."""
+    differing = set(_KEY.findall(expected)) ^ set(_KEY.findall(actual))
+    return "ADInplaceOrView" in differing and all(
+        key == "ADInplaceOrView" or key.startswith("Autograd") for key in differing
+    )
 
 
 def _of_grad_mode(own: Sequence[Reason]) -> Cure:

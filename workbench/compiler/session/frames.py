@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any
@@ -32,19 +33,35 @@ class Frame:
 
 def frame_of(code: CodeType, closure: tuple[Any, ...] = ()) -> Frame:
     """What a frame is; of a wrapper, a decorator's or torch's own, what it wraps."""
+    held = list(_contents(closure))
+    if code.co_qualname.startswith(_INLINED):
+        for each in filter(callable, held):
+            return _inlined(each, code)
+    inner = _wrapped(code, held)
+    if inner is None:
+        return Frame(_plain(code.co_qualname), code.co_filename, code.co_firstlineno)
+    own = frame_of(inner.__code__, inner.__closure__ or ())
+    names = own.arguments or _arguments(inner)[code.co_argcount :]
+    return Frame(own.function, own.file, own.line, names, own.around or weakref.ref(inner))
+
+
+def _contents(closure: tuple[Any, ...]) -> Iterator[Any]:
     for cell in closure:
-        try:
-            inner = cell.cell_contents
-        except ValueError:  # an empty cell
-            continue
-        if code.co_name == "wrapper" and isinstance(inner, FunctionType):
-            own = frame_of(inner.__code__, inner.__closure__ or ())
-            names = own.arguments or _arguments(inner)[code.co_argcount :]
-            around = own.around or weakref.ref(inner)
-            return Frame(own.function, own.file, own.line, names, around)
-        if code.co_qualname.startswith(_INLINED) and callable(inner):
-            return _inlined(inner, code)
-    return Frame(_plain(code.co_qualname), code.co_filename, code.co_firstlineno)
+        with suppress(ValueError):  # an empty cell
+            yield cell.cell_contents
+
+
+def _wrapped(code: CodeType, held: list[Any]) -> FunctionType | None:
+    """What a decorator's inner function is around: a function that it holds on to.
+
+    Whatever it is called, it hands all arguments on, to the only function that it knows.
+    """
+    functions = [
+        each for each in held if isinstance(each, FunctionType) and each.__code__ is not code
+    ]
+    first = code.co_argcount + code.co_kwonlyargcount
+    hands_on = code.co_varnames[first : first + 2] == ("args", "kwargs") and len(functions) == 1
+    return functions[0] if functions and (code.co_name == "wrapper" or hands_on) else None
 
 
 def _inlined(inner: Any, code: CodeType) -> Frame:
