@@ -21,8 +21,6 @@ from tests.libraries.cells import COLUMNS
 
 ROWS: Mapping[str, Mapping[str, Any]] = load()["models"]
 REFUSED = {"refused at save", "torch refuses", "torch differs"}
-OPEN = {"torchmetrics/accuracy", "torchmetrics/confusion"}
-"""Saved, then refused by a fresh process: lightning-utilities sets a flag when first asked."""
 SAMPLE = (
     "torch_geometric/gcn",
     "torch_geometric/attention",
@@ -58,12 +56,12 @@ def test_each_library_has_its_models() -> None:
     assert Counter(name.partition("/")[0] for name in models.BUILDERS) == COUNTS
 
 
-def test_every_model_was_captured_and_only_what_is_open_is_our_fault() -> None:
+def test_every_model_was_captured_and_no_fault_is_ours() -> None:
     assert list(ROWS) == list(models.BUILDERS)
     for name, row in ROWS.items():
         assert "captured" in row, name
         for cell in row.values():
-            assert cell["verdict"] in ({"ours"} if name in OPEN else {"right", *REFUSED}), name
+            assert cell["verdict"] in {"right", *REFUSED}, name
             assert cell["verdict"] == "right" or cell["why"], name
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,7 +56,7 @@ def load_compiled(
         handed_over=external_data,
         dropped=loaded.manifest.guards.get("dropped", ()),
     )
-    ask(plan.specialized)
+    plan = replace(plan, specialized=ask(plan.specialized))
     original = receiver if plan.kind == "module" else None
     report = LateReport(contract["name"], lambda: _report(loaded, path, contract["name"]))
     compiled = compiled_as(loaded.callable, plan, report, original=original)

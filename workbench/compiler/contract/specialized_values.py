@@ -274,6 +274,14 @@ def resolve(name: str) -> Any:
     return found
 
 
+def scope_of(owner: str) -> Mapping[str, Any] | None:
+    """The globals of a module, None where it cannot be imported."""
+    try:
+        return vars(sys.modules.get(owner) or importlib.import_module(owner))
+    except ImportError:
+        return None
+
+
 def globals_module(function: types.FunctionType) -> str:
     """The module whose globals a function reads, whatever a decorator gave as its `__module__`."""
     return str(function.__globals__.get("__name__") or function.__module__ or "__main__")
@@ -364,8 +372,8 @@ class SpecializedValues:
         """The values with the live globals of the modules they belong to, where these are found."""
         found: dict[str, Mapping[str, Any]] = {function_module: function_globals}
         for owner in {b.owner for b in values if b.owner and b.owner != function_module}:
-            with contextlib.suppress(ImportError):
-                found[owner] = vars(sys.modules.get(owner) or importlib.import_module(owner))
+            if (scope := scope_of(owner)) is not None:
+                found[owner] = scope
         return cls(values, found)
 
     @property
