@@ -153,7 +153,9 @@ def _called(
     kinds = [value if isinstance(value, type) else type(value) for value in holders]
     for owner in dict.fromkeys((*([kind] if kind else ()), *kinds)):
         for name in names if owner.__module__ != "builtins" else ():
-            has = next((vars(one) for one in owner.__mro__ if name in vars(one)), {})
+            has: Mapping[str, Any] = next(
+                (vars(one) for one in owner.__mro__ if name in vars(one)), {}
+            )
             yield from _functions(has.get(name), owner)
     for module in holders:
         if isinstance(module, types.ModuleType):
