@@ -44,6 +44,10 @@ class UsageError(WorkbenchError):
     """An argument, option or flag that cannot be honoured."""
 
 
+class NoModuleError(UsageError, AttributeError):
+    """A handle that is no `torch.nn.Module` was asked for what only modules have."""
+
+
 class CaptureError(WorkbenchError):
     """The callable could not be captured in one graph, or its graph could not be compiled."""
 

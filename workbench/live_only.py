@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from workbench.errors import UsageError
+from workbench.errors import NO_SOURCE, NoModuleError, UsageError
 
 
 class LiveOnly:
@@ -14,8 +14,41 @@ class LiveOnly:
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         """Raise `UsageError`."""
-        shown = getattr(self, "name", None) or type(self).__name__
+        shown = _name_of(self)
         raise UsageError(
             f"{shown} ({type(self).__name__}) lives in this process, and pickle and copy cannot "
             f"hold it. {self.instead}"
         )
+
+
+class CompiledCode(LiveOnly):
+    """Is called like a function or model, and has no Python inside that a tool could take.
+
+    `torch.export.export`, `torch.fx.symbolic_trace` and `torch.jit.trace_module` look at the class
+    before they touch anything, and say in words of their own that they expected another one.
+    """
+
+    def __prepare_scriptable__(self) -> NoReturn:
+        """Tell torch.jit.script that there is no source here."""
+        raise UsageError(NO_SOURCE.format(name=_name_of(self)))
+
+    if not TYPE_CHECKING:  # for mypy every misspelt attribute would exist
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say what a tool for modules gets in its place; `hasattr` is False as ever."""
+            from torch.nn import Module
+
+            is_of_modules = hasattr(Module, name) or name in Module.__annotations__
+            if name.startswith("__") or not is_of_modules:
+                object.__getattribute__(self, name)  # raises, for a property what that raised
+            shown = _name_of(self)
+            raise NoModuleError(
+                f"The compiled {shown} is no torch.nn.Module and has no {name}. What exports, "
+                "converts, quantises or changes a model takes the function or module that was "
+                "compiled."
+            )
+
+
+def _name_of(handle: Any) -> str:
+    found = getattr(handle, "name", None) or getattr(handle, "__name__", None)
+    return found or type(handle).__name__

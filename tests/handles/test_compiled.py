@@ -112,7 +112,7 @@ def test_another_grad_mode_autocast_or_train_state() -> None:
     with torch.no_grad():
         assert "grad mode: compiled for on, now off" in refusal(lambda: compiled(X))
     with torch.autocast("cpu"):
-        assert "autocast: compiled for off, now on" in refusal(lambda: compiled(X))
+        assert "autocast on cpu: compiled for off, now on" in refusal(lambda: compiled(X))
     module = torch.nn.Sequential(torch.nn.Linear(8, 2), torch.nn.Dropout()).eval()
     compiled = compile_eager(module, (X,))
     module.train()

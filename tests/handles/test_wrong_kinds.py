@@ -5,6 +5,7 @@ None ends the process or gives a wrong number: live, loaded and packaged.
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -12,13 +13,17 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 from torch._subclasses import FakeTensorMode
 from torch.autograd import forward_ad
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.overrides import TorchFunctionMode
+from torch.utils._debug_mode import DebugMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import workbench as wb
+from workbench.handles.package import Package
 
 X = torch.randn(4, 6)
 ROWS = torch.export.Dim("rows", min=2)
@@ -146,11 +151,27 @@ class Noting(TorchDispatchMode):
         return func(*args, **(kwargs or {}))  # type: ignore[no-any-return]
 
 
+def plain_under(mode: Callable[[], Any]) -> Callable[[Any], None]:
+    """A call with plain tensors under a mode, some of which torch's guards pass over."""
+
+    def run(call: Any) -> None:
+        with mode():
+            call(X)
+
+    return run
+
+
 AROUND: dict[str, tuple[Callable[[Any], Any], str]] = {
     "make_fx": (lambda call: make_fx(call)(X), "make_fx follows operators"),
     "make_fx of fakes": (lambda call: make_fx(call, tracing_mode="fake")(X), "make_fx follows"),
     "FlopCounterMode": (counted, "FlopCounterMode follows operators"),
     "FakeTensorMode": (faked, "FakeTensorMode follows operators"),
+    "FakeTensorMode, plain": (plain_under(FakeTensorMode), "FakeTensorMode follows operators"),
+    "FakeTensorMode, which takes plain": (
+        plain_under(lambda: FakeTensorMode(allow_non_fake_inputs=True)),
+        "FakeTensorMode follows operators",
+    ),
+    "DebugMode": (plain_under(DebugMode), "DebugMode follows operators"),
     "a mode of one's own": (noted, "Noting follows operators"),
     "jit.trace": (lambda call: torch.jit.trace(call, (X,)), r"torch\.jit\.trace records"),
     "jit.script": (torch.jit.script, r"torch\.jit\.script reads Python source"),
@@ -185,6 +206,98 @@ def test_what_cannot_see_into_compiled_code_is_told(called: Any, around: str) ->
     with pytest.raises(wb.WorkbenchError, match=words):
         run(called)
     torch.testing.assert_close(called(X), scaled(X))
+
+
+class Passing(TorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        (Passing, "torch function modes: Passing around this call"),
+        (lambda: torch.device("meta"), "torch function modes: a default device "),
+    ],
+)
+def test_another_torch_function_mode_is_named(mode: Callable[[], Any], words: str) -> None:
+    compiled = wb.aot_compile(scaled, (X,), backend="eager")
+    with mode():
+        within = wb.aot_compile(scaled, (X,), backend="eager")
+        torch.testing.assert_close(within(X), compiled.original(X))  # type: ignore[misc]
+        with pytest.raises(wb.ContractError) as caught:
+            compiled(X)
+    assert words in str(caught.value)
+    with pytest.raises(wb.ContractError, match="torch function modes: none around this call"):
+        within(X)
+
+
+ASKED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "functional_call": (lambda h: torch.func.functional_call(h, {}, (X,)), "named_parameters"),
+    "stack_module_state": (lambda h: torch.func.stack_module_state([h]), "training"),
+    "onnx": (lambda h: torch.onnx.export(h, (X,), io.BytesIO(), dynamo=False), "modules"),
+    "draft_export": (lambda h: torch.export.draft_export(h, (X,)), "named_modules"),
+    "by hand": (lambda h: h.state_dict(), "state_dict"),
+    "another device": (lambda h: h.to("cpu"), "to"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("tool", ASKED)
+def test_what_only_modules_have_is_told(called: Any, tool: str) -> None:
+    run, attribute = ASKED[tool]
+    models = [called, called["model"]] if isinstance(called, Package) else [called]
+    for one in models:
+        with pytest.raises(wb.WorkbenchError, match=f"and has no {attribute}. What exports"):
+            run(one)
+        assert not hasattr(one, attribute)
+        with pytest.raises(AttributeError, match="no attribute 'nowhere'"):
+            _ = one.nowhere
+        torch.testing.assert_close(one(X), scaled(X))  # ONNX leaves autocast's cache off
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tools_that_copy_a_model_are_told(called: Any) -> None:
+    for one in [called["model"], called] if isinstance(called, Package) else [called]:
+        for tool in (
+            lambda h: torch.ao.quantization.quantize_dynamic(h, {nn.Linear}),
+            torch.ao.quantization.prepare,
+            lambda h: torch.save(h, io.BytesIO()),
+        ):
+            with pytest.raises(wb.WorkbenchError, match=r"no torch\.nn\.Module|cannot hold it"):
+                tool(one)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        (torch.fx.symbolic_trace, "torch.fx.symbolic_trace follows operators"),
+        (lambda h: torch.jit.trace_module(h, {"forward": (X,)}), "torch.jit.trace records"),
+        (lambda h: torch.jit.trace(h, (X,)), "torch.jit.trace records"),
+        (lambda h: torch.onnx.export(h, (X,), io.BytesIO(), dynamo=False), "torch.jit.trace rec"),
+        (lambda h: torch.ao.quantization.quantize_dynamic(h, {nn.Linear}), "pickle and copy"),
+    ],
+)
+def test_a_compiled_module_is_refused_by_the_same_tools(
+    tool: Callable[[Any], Any], words: str
+) -> None:
+    model = nn.Linear(6, 3).eval()
+    compiled = wb.aot_compile(model, (X,), backend="eager", grad=False)
+    with pytest.raises(wb.WorkbenchError, match=words):
+        tool(compiled)
+    torch.testing.assert_close(compiled(X), model(X))
+    exported = torch.export.export(compiled, (X,))  # which follows the original
+    torch.testing.assert_close(exported.module()(X), model(X))
+
+
+def test_another_compilation_stops_at_a_package_with_the_reason(tmp_path: Path) -> None:
+    package = made("package", scaled, (X,), tmp_path)
+    for inner in (package, package["model"]):
+        with pytest.raises(torch._dynamo.exc.Unsupported, match="a package holds compiled code"):
+            torch.compile(lambda a, inner=inner: inner(a) + 1, backend="eager", fullgraph=True)(X)
+        broken = torch.compile(lambda a, inner=inner: inner(a.sin()) + 1, backend="eager")
+        torch.testing.assert_close(broken(X), scaled(X.sin()) + 1)
 
 
 def test_a_level_of_forward_ad_without_tangents_is_no_matter(called: Any) -> None:
@@ -277,7 +390,7 @@ def test_what_stands_beside_the_inputs_is_refused_by_its_place(
         assert "self.by_name['k']: " in refused(held)
     with monkeypatch.context() as patch:
         patch.setitem(globals(), "OUTSIDE", make())
-        assert "OUTSIDE: " in refused(held)
+        assert "OUTSIDE" in refused(held)
     torch.testing.assert_close(held(X), X + 3)
     beside = make()
     assert "beside: " in refused(inner)

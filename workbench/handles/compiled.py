@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.compiler import is_compiling
@@ -19,7 +19,7 @@ from workbench.compiler.contract.guard_policy import fast_guard
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.surroundings import surroundings
-from workbench.errors import NO_SOURCE, ContractError, UsageError, WorkbenchError, failed_call
+from workbench.errors import ContractError, WorkbenchError, failed_call
 from workbench.file_path import file_path
 from workbench.handles.other_targets import OtherTargets
 
@@ -123,10 +123,6 @@ class Compiled(OtherTargets):
         """The name of the original, for whatever takes a function."""
         return self.name
 
-    def __prepare_scriptable__(self) -> NoReturn:
-        """Tell torch.jit.script that there is no source here."""
-        raise UsageError(NO_SOURCE.format(name=self.name))
-
     def __copy__(self) -> Compiled:
         """Itself, as a function's copy is; what is called on an object is refused."""
         if self._plan.receiver:
@@ -203,6 +199,7 @@ class Compiled(OtherTargets):
             refuse=self._refuse,
             apart=plan.apart,
             quick=self._quick() if self._checked else None,
+            tracers=tp.DISPATCH_MODE_COUNT.get() if self._checked else None,
             grad_switch=(torch.is_grad_enabled, tp.SET_GRAD_ENABLED.get()) if no_grad else None,
         )
 

@@ -9,6 +9,7 @@ import torch
 
 from workbench.compiler.contract.callables import compiled_parts
 from workbench.compiler.contract.plan import CallPlan
+from workbench.compiler.internals.surroundings import traced_by_fx
 from workbench.errors import UsageError
 from workbench.handles.compiled import Compiled
 
@@ -37,6 +38,8 @@ class CompiledModule(Compiled, torch.nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The same as a call."""
+        if isinstance(args, torch.fx.Proxy):  # torch.fx calls a copy that takes no *args
+            raise UsageError(f"{traced_by_fx(self.name)}.")
         return self(*args, **kwargs)
 
     @property

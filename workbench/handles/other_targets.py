@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import checked
-from workbench.live_only import LiveOnly
+from workbench.live_only import CompiledCode
 from workbench.number_text import plural
 from workbench.report.report_holder import ReportHolder
 
@@ -35,7 +35,7 @@ class LateReport:
     read: Callable[[], Report]
 
 
-class OtherTargets(LiveOnly, ReportHolder):
+class OtherTargets(CompiledCode, ReportHolder):
     """Base of what `aot_compile` returns; `recipe` is None for what came from a file."""
 
     _report: Report | LateReport

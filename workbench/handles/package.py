@@ -9,15 +9,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import finalize, ref
 
+from torch.compiler import is_compiling
+
 from workbench.arguments import checked
 from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
-from workbench.compiler.running.loaded import LoadedModel, as_own_error
+from workbench.compiler.running.loaded import LoadedModel, as_own_error, opaque_call
 from workbench.compiler.running.model_files import Unpacking
 from workbench.compiler.running.slots import CLOSED
-from workbench.errors import NO_SOURCE, ArtifactError, UsageError, WorkbenchError
+from workbench.errors import ArtifactError, UsageError, WorkbenchError
 from workbench.handles.derived import Derived
-from workbench.live_only import LiveOnly
+from workbench.live_only import CompiledCode
 from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
@@ -37,7 +39,7 @@ NO_KERNEL_TIMES = (
 )
 
 
-class Package(LiveOnly, ReportHolder, Derived):
+class Package(CompiledCode, ReportHolder, Derived):
     """What `package` returns, and `load` for a `.pt2` file.
 
     With one model it is called like that model; of several, `package[name]` is called. Where they
@@ -52,6 +54,8 @@ class Package(LiveOnly, ReportHolder, Derived):
     ...     torch.equal(package(x), f(x))
     True
     """
+
+    instead = "Load its file where it is needed."
 
     def __init__(
         self,
@@ -101,7 +105,12 @@ class Package(LiveOnly, ReportHolder, Derived):
         return PackagedVariants(self.manifest.models, usable, load, check=self._check)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the only model on inputs that fit what was compiled; raises `ContractError`."""
+        """Run the only model on inputs that fit what was compiled; raises `ContractError`.
+
+        Where another compilation traces the call, it is a graph break there.
+        """
+        if is_compiling():
+            return opaque_call(self._only._call, args, kwargs)
         try:
             return self._only._call(*args, **kwargs)
         except WorkbenchError:
@@ -113,10 +122,6 @@ class Package(LiveOnly, ReportHolder, Derived):
     def __name__(self) -> str:
         """The name of its first model, for whatever takes a function."""
         return self._variant or self.names[0]
-
-    def __prepare_scriptable__(self) -> NoReturn:
-        """Tell torch.jit.script that there is no source here."""
-        raise UsageError(NO_SOURCE.format(name=self.__name__))
 
     def __getitem__(self, name: str) -> LoadedModel:
         """One of the models, loaded at its first use; raises `ArtifactError` for another name."""

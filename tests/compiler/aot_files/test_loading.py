@@ -345,7 +345,7 @@ def test_made_under_autocast_and_loaded_without(tmp_path: Path) -> None:
     assert not torch.is_autocast_enabled("cpu")
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert loaded(x).dtype == torch.bfloat16
-    with pytest.raises(wb.ContractError, match="autocast: compiled for on, now off"):
+    with pytest.raises(wb.ContractError, match="autocast on cpu: compiled for on, now off"):
         loaded(x)
 
 

@@ -61,6 +61,7 @@ def caller(
     checks: Sequence[Check] = (),
     refuse: Callable[[dict[str, Any]], None] | None = None,
     quick: FastCheck | None = None,
+    tracers: Callable[[], int] | None = None,
     grad_switch: tuple[Callable[[], bool], Callable[[bool], None]] | None = None,
 ) -> Callable[..., Any]:
     """A function with the same signature, less the receiver, that checks a call and runs it.
@@ -69,7 +70,8 @@ def caller(
     says no; `same_code` compares the code that was compiled in. Each of `checks` gets the
     arguments by name; when one says no, `refuse` is called with them. Where `quick` is true of the
     parameters, no other check is made but the quick one of the state, that of the code and
-    `apart`, which is asked about what is no input.
+    `apart`, which is asked about what is no input. `tracers` counts the modes that follow
+    operators, some of which torch's guards pass over: there is to be none.
     `grad_switch` (read, set) keeps gradients off meanwhile.
     """
     parameters = list(signature.parameters.values())
@@ -78,7 +80,7 @@ def caller(
     scope.update({f"check_{i}": check for i, check in enumerate(checks)})
     scope.update(receiver=receiver[0] if receiver else None)
     scope["same_state"], scope["thorough"] = state or (None, None)
-    scope["same_code"] = same_code
+    scope["same_code"], scope["tracers"] = same_code, tracers
     scope["grad"], scope["set_grad"] = grad_switch or (None, None)
     pairs = {p.name: p.name for p in parameters}
     passed = _passed(parameters)
@@ -94,6 +96,7 @@ def caller(
         is_same = "same_state()" if same_code is None else "same_state() and same_code()"
         scope.update(apart=apart, nothing={})
         is_same += "" if apart is None else " and apart(nothing)"
+        is_same += "" if tracers is None else " and not tracers()"
         whole = FastCheck(f"{quick.expression} and {is_same}", {}, quick.tensors)
         lines += whole.lines(f"return run({', '.join(passed)})")
     if checks:
@@ -103,6 +106,7 @@ def caller(
         tests = [f"check_{i}(bound)" for i in range(len(checks))]
         tests = ["(same_state() or thorough())", *tests] if state is not None else tests
         tests = ["same_code()", *tests] if same_code is not None else tests
+        tests = ["not tracers()", *tests] if tracers is not None else tests
         lines.append(f"if not ({' and '.join(tests)}): refuse(bound)")
     lines.append(f"return run({', '.join(passed)})")
     if grad_switch is not None:

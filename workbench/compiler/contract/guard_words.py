@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.contract.paths import Path, leaves, parse
+from workbench.compiler.internals.surroundings import function_modes
 from workbench.compiler.internals.tensor_kind import kind_problem, no_sizes
 
 _OWN_ATTRIBUTE = re.compile(r"not ___dict_contains\('(\w+)', (L\[.*)\.__dict__\)")
@@ -53,6 +54,7 @@ _REST: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 """What a guard says of a place, and what that was when it was compiled in."""
 _LONGEST = 80  # of a value in a sentence
 _SHORT = 3  # letters: such texts are in the environment by chance
+_FUNCTION_MODES = "___check_torch_function_mode_stack()"
 _TWICE = "Duplicate tensor found where not expected!"
 
 
@@ -65,7 +67,9 @@ def in_words(
     """
     for reason in reasons:
         text = reason.split("  # ")[0].strip()
-        if text == _TWICE:
+        if text == _FUNCTION_MODES:
+            yield function_modes()
+        elif text == _TWICE:
             yield from _same_tensors(bound) or [text]
         elif own := _OWN_ATTRIBUTE.fullmatch(text):
             name = f"{shown(own[2])}.{own[1]}"

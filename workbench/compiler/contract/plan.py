@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.compiler.contract.contract import Contract, listing
-from workbench.compiler.contract.guard_words import in_words, other_kind, unreadable
+from workbench.compiler.contract.guard_words import in_words, other_kind, shown, unreadable
 from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.inlined_places import called
 from workbench.compiler.contract.live_guards import LiveGuards
@@ -108,13 +108,18 @@ class CallPlan:
         around = list(surroundings(name, (value for _, value in given)))
         if around:  # whatever else differs is a matter of it
             raise ContractError("\n".join(f"{one}." for one in around))
-        scope = self.live.scope if self.live is not None else {}
         problems = (
             self.mismatches(bound)
             or list(kind_problems(given))
-            or broken([*in_words(self._of_kinds(guard_reasons, bound), bound, scope)], bound)
+            or self._broken(guard_reasons, bound)
         )
         raise self.misfit(name, problems)
+
+    def _broken(self, reasons: list[str], bound: Mapping[str, Any]) -> list[str]:
+        """What torch's guards say, in words and in the names of the parameters."""
+        scope = self.live.scope if self.live is not None else {}
+        words = list(in_words(self._of_kinds(reasons, bound), bound, scope))
+        return [shown(one) for one in broken(words, bound)]
 
     def _of_kinds(self, reasons: list[str], bound: Mapping[str, Any]) -> list[str]:
         scope = self.live.scope if self.live is not None else {}

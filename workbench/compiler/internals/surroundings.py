@@ -20,6 +20,7 @@ _TRANSFORMS = {
     "Jvp": "torch.func.jvp",
     "Functionalize": "torch.func.functionalize",
 }
+_CONTEXT = "a default device (torch.set_default_device, with torch.device(…))"
 _PROXIES = "ProxyTorchDispatchMode"
 
 
@@ -62,10 +63,7 @@ def surroundings(name: str, values: Iterable[Any]) -> Iterator[str]:
     """A sentence for each thing around a call of `name` that cannot see into compiled code."""
     found = list(values)
     if any(isinstance(value, torch.fx.Proxy) for value in found):
-        yield (
-            f"torch.fx.symbolic_trace follows operators one by one, and the compiled {name} has "
-            "none: trace the original"
-        )
+        yield traced_by_fx(name)
         return
     yield from recorders(name, found)
     transform = _transform(found)
@@ -74,6 +72,24 @@ def surroundings(name: str, values: Iterable[Any]) -> Iterator[str]:
             f"{transform} works on operators one by one, and the compiled {name} has none: apply "
             f"it to the original and compile that, as in wb.aot_compile(torch.vmap({name}), …)"
         )
+
+
+def traced_by_fx(name: str) -> str:
+    """What torch.fx is told in place of a graph."""
+    return (
+        f"torch.fx.symbolic_trace follows operators one by one, and the compiled {name} has "
+        "none: trace the original"
+    )
+
+
+def function_modes() -> str:
+    """What is said where other torch function modes are on than at the compilation."""
+    names = [type(mode).__name__ for mode in tp.FUNCTION_MODE_STACK.get()()]
+    found = [_CONTEXT if name == "DeviceContext" else name for name in names]
+    return (
+        f"torch function modes: {', '.join(found) or 'none'} around this call, and others when it "
+        "was compiled: call it under the same ones, or compile under these"
+    )
 
 
 def _modes(name: str) -> Iterator[str]:

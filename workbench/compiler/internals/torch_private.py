@@ -613,7 +613,11 @@ DISPATCH_MODES = Name(
     "naming a tracer around a call of compiled code",
 )
 DISPATCH_MODE_COUNT = Name(
-    "torch._C:_len_torch_dispatch_stack", "noticing a tracer around a call of a package"
+    "torch._C:_len_torch_dispatch_stack", "noticing a tracer around a call of compiled code"
+)
+FUNCTION_MODE_STACK = Name(
+    "torch.overrides:_get_current_function_mode_stack",
+    "naming a torch function mode around a call of compiled code",
 )
 FUNCTORCH_INTERPRETER = Name(
     "torch._C._functorch:peek_interpreter_stack",

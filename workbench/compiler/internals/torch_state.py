@@ -23,7 +23,7 @@ _CURES = {
     "deterministic_algorithms": "restore torch.use_deterministic_algorithms, or compile again",
 }
 # numbers of c10::ScalarType
-_DEFAULT_DTYPES = {
+_DTYPES = {
     5: "float16",
     6: "float32",
     7: "float64",
@@ -32,6 +32,7 @@ _DEFAULT_DTYPES = {
 _IGNORED = ("num_threads",)
 # numbers of Float32Precision: "none" and "ieee" are both exact, and "highest" sets either
 _EXACT = {"cuda_matmul_precision": (0, 1)}
+_AUTOCAST_STATE = "autocast_state"
 _AUTOCAST_DEVICES = ("cpu", "cuda", "xpu")
 
 
@@ -105,9 +106,11 @@ class GlobalState:
         problems = []
         for name, expected, actual in self._differences():
             words = name.removesuffix("_state").replace("_", " ")
+            if name == _AUTOCAST_STATE:
+                words, expected, actual = _of_autocast(expected, actual)
             cure = _CURES.get(name, "restore it, or compile again under the current state")
             if name == "default_dtype":  # a number in the snapshot
-                expected, actual = (_DEFAULT_DTYPES.get(n, n) for n in (expected, actual))
+                expected, actual = (_DTYPES.get(n, n) for n in (expected, actual))
             problems.append(f"{words}: compiled for {_say(expected)}, now {_say(actual)}; {cure}")
         return problems
 
@@ -136,8 +139,33 @@ def autocast_of(snapshot: Mapping[str, Any]) -> Iterator[None]:
 
 def _is_same(name: str, one: Any, other: Any) -> bool:
     """Whether code that was compiled under one value of a state is right under the other."""
+    if name == _AUTOCAST_STATE and isinstance(other, dict):
+        return _read_of_autocast(one) == _read_of_autocast(other)
     exact = _EXACT.get(name, ())
     return name in _IGNORED or one == other or (one in exact and other in exact)
+
+
+def _read_of_autocast(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What of autocast's state code can read: off, it keeps no casts, whatever its cache is set to.
+
+    The export of TorchScript to ONNX leaves the cache off where tracing raises (torch 2.13).
+    """
+    return state if any(state["enabled"]) else {**state, "cached_enabled": None}
+
+
+def _of_autocast(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[str, Any, Any]:
+    """What of autocast differs, with both values: where it is on, else its dtype, else its cache.
+
+    The state has a place for each kind of device, those of the CPU and of CUDA first.
+    """
+    for what, words in (("enabled", "autocast"), ("dtype", "autocast's dtype")):
+        for place, (one, other) in enumerate(zip(expected[what], actual[what], strict=False)):
+            if one != other:
+                device = f" on {_AUTOCAST_DEVICES[place]}" if place < 2 else ""
+                if what == "dtype":
+                    one, other = (_DTYPES.get(number, number) for number in (one, other))
+                return f"{words}{device}", one, other
+    return "autocast's cache", expected["cached_enabled"], actual["cached_enabled"]
 
 
 def _enabled() -> list[bool]:
@@ -147,8 +175,6 @@ def _enabled() -> list[bool]:
 def _say(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    if isinstance(value, dict) and "enabled" in value:
-        return "on" if any(value["enabled"]) else "off"
     return str(value)
 
 

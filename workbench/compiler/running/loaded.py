@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.compiler import is_compiling
 
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.manifest.package_manifest import PackagedConstant, PackagedModel
@@ -25,6 +26,7 @@ from workbench.compiler.running.slots import Slots
 from workbench.compiler.running.trees import nested, read_tree
 from workbench.compiler.running.weights import CONSTANT, Weights
 from workbench.errors import ArtifactError, ContractError, UsageError, WorkbenchError, failed_call
+from workbench.live_only import CompiledCode
 
 if TYPE_CHECKING:
     from workbench.compiler.running.checking import CallContract
@@ -33,11 +35,13 @@ if TYPE_CHECKING:
 NUMBERS: Mapping[str, Callable[[Any], Any]] = {"int": int, "float": float, "bool": bool}
 
 
-class LoadedModel:
+class LoadedModel(CompiledCode):
     """A compiled model in this process, called like the original.
 
     `notes` says what is different from what one would expect.
     """
+
+    instead = "Load its package where it is needed."
 
     def __init__(
         self,
@@ -83,13 +87,23 @@ class LoadedModel:
         self._hash = self._hashing(package)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the model on inputs that fit what was compiled."""
+        """Run the model on inputs that fit what was compiled.
+
+        Where another compilation traces the call, it is a graph break there.
+        """
+        if is_compiling():
+            return opaque_call(self._call, args, kwargs)
         try:
             return self._call(*args, **kwargs)
         except WorkbenchError:
             raise
         except Exception as error:
             raise as_own_error(error, self, args, kwargs) from error
+
+    @property
+    def __name__(self) -> str:
+        """The name of the model, for whatever takes a function."""
+        return self.model.name
 
     @property
     def signature(self) -> CallSignature:
@@ -228,6 +242,14 @@ class LoadedModel:
         if self._hash is not None:
             self._hash.stop()
         self.weights.close()
+
+
+@torch.compiler.disable(  # type: ignore[untyped-decorator, no-untyped-call]
+    reason="a package holds compiled code alone, without its original"
+)
+def opaque_call(call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A call into a package, at which whatever traces stops with the reason."""
+    return call(*args, **kwargs)
 
 
 def as_own_error(

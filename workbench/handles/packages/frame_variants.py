@@ -22,7 +22,7 @@ from workbench.compiler.session.recording import is_recording
 from workbench.errors import ArtifactError, UsageError, WorkbenchError, failed_call
 from workbench.file_path import file_path
 from workbench.handles.programs.session import LiveSession
-from workbench.live_only import LiveOnly
+from workbench.live_only import CompiledCode, LiveOnly
 from workbench.report.session.record import Session
 
 _AROUND_COMPILED = "torch/_functorch/_aot_autograd/"
@@ -126,12 +126,14 @@ class Variants(LiveOnly):
         return f"Variants({self.name}: {len(rows)} parts, {counted} variants)"
 
 
-class LoadedVariants(LiveOnly):
+class LoadedVariants(CompiledCode):
     """A function whose compiled variants came from a file; it is called as the function is.
 
     `misses` counts the graphs that were compiled because no variant fitted (`on_miss="compile"`) or
     the calls that were refused (`"error"`); with `"eager"` torch does not tell, and it is None.
     """
+
+    instead = "Load its file where it is needed."
 
     def __init__(self, installed: Installed, fn: Callable[..., Any], on_miss: str) -> None:
         functools.update_wrapper(self, target_of(fn), updated=())  # libraries read its signature

@@ -146,10 +146,8 @@ def _environment_rows(report: Report) -> tuple[tuple[str, str], ...]:
 
 
 def _inputs(report: Report) -> list[tuple[str, str]]:
-    if len(report.contract):
-        return []  # they stand in a table
     found = []
-    for text in report.request.inputs:
+    for text in () if len(report.contract) else report.request.inputs:  # else they are in a table
         name, colon, rest = text.partition(": ")
         found.append((name, rest) if colon else ("", text))
     if report.request.conditions:
