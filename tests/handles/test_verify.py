@@ -276,6 +276,25 @@ def test_an_error_is_not_excused_by_sums_that_roundings_decide_elsewhere() -> No
     assert not wb.verify(compile_eager(wrong, (x,)), (x,), reference=sums).ok
 
 
+def test_numbers_next_to_zero_excuse_no_error_elsewhere() -> None:
+    """Their logarithms are off by whole digits in eager, those of all others are not."""
+    x = torch.randn(8, 64, generator=torch.Generator().manual_seed(0)) * 50
+    expected = x.softmax(-1).log()
+    assert expected.isinf().any()
+    assert ((expected < -95) & expected.isfinite()).any()
+
+    def logarithms(x: torch.Tensor) -> torch.Tensor:
+        return x.softmax(-1).log()
+
+    assert wb.verify(compile_eager(logarithms, (x,)), (x,)).ok
+    for least, most in ((-91.0, -88.0), (-80.0, -60.0), (-40.0, -5.0)):
+        at = tuple(((expected > least) & (expected < most)).nonzero()[0].tolist())
+        share = torch.ones(8, 64)
+        share[at] = 1.01
+        off = compile_eager(lambda x, share=share: logarithms(x) * share, (x,))
+        assert not wb.verify(off, (x,), reference=logarithms).ok
+
+
 @torch.library.custom_op("tests_verify::filled", mutates_args=())
 def filled(x: torch.Tensor) -> torch.Tensor:
     """Writes through addresses, and knows float32 alone."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 import torch
@@ -143,11 +144,20 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
                 _as(now, left).copy_(now)
 
     def _rounded(self, exact: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """The value, with a seed off by up to half a digit of the dtype."""
+        """The value, with a seed off by up to half a digit of the dtype.
+
+        Next to zero a digit is the smallest number of the dtype; what is less than half of it away
+        from zero may become zero, and never gets another sign.
+        """
         if self._dice is None:
             return exact
         off = torch.rand(exact.shape, generator=self._dice, dtype=torch.float64) - 0.5
-        return exact * (1 + torch.finfo(dtype).eps * off)
+        limits = torch.finfo(dtype)
+        if exact.is_complex() or limits.tiny < torch.finfo(torch.float64).tiny * 2:
+            return exact * (1 + limits.eps * off)
+        size = exact.abs()
+        digit = limits.eps * size.clamp_min(limits.tiny)
+        return (size + digit * off).clamp_min(0.0).copysign(exact)
 
     def _adopt(self, tensor: torch.Tensor) -> None:
         """Take the value as it is for the exact one, with all of its storage."""
@@ -284,11 +294,16 @@ def settled(
 def _spread(
     samples: Sequence[torch.Tensor], wide: torch.Tensor, own: torch.Tensor
 ) -> torch.Tensor | None:
-    """How far roundings move each element, at least as far as eager is off in the mean."""
+    """How far roundings move each element, at least as far as eager is off in the mean.
+
+    An infinity or a NaN in a sample says that they decide all of the element.
+    """
     if not samples:
         return None
     found = torch.stack([(one - wide).square() for one in samples]).mean(0).sqrt()
-    sizes = [float(part.square().mean().sqrt()) for part in (own, found)]
+    found = found.nan_to_num(inf, inf)
+    known = found.isfinite()
+    sizes = [float(part[known].square().mean().sqrt()) for part in (own, found)]
     return _SPREADS * max(1.0, sizes[0] / sizes[1] if sizes[1] else 1.0) * found
 
 
