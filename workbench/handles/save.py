@@ -182,6 +182,8 @@ def _whole(compiled: CrossCompiled) -> Program:
     program = compiled.program
     if isinstance(program, NoProgram):
         raise ArtifactError(f"{compiled.name} cannot be saved. {program.reason}")
+    if program.unreadable:
+        raise ArtifactError(program.unreadable)
     if program.not_packed:
         raise ArtifactError(
             f"{compiled.name} cannot be saved: torch did not keep the machine code of "

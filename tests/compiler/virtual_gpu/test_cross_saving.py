@@ -64,6 +64,21 @@ def own_kernel(x: torch.Tensor) -> torch.Tensor:
     return out.sin()
 
 
+class Once:
+    """Can be unpickled once in a process, as when it is sent to one."""
+
+    lives = 0
+
+    def __init__(self) -> None:
+        self.k = 2.0
+
+    def __setstate__(self, state: dict[str, float]) -> None:
+        Once.lives += 1
+        if Once.lives > 1:
+            raise ValueError("no second life")
+        self.__dict__.update(state)
+
+
 @pytest.fixture
 def compile_for(worker: CrossCompiler) -> Compile:
     def compile_(fn: Any, *args: Any, target: str = "h100", **options: Any) -> CrossCompiled:
@@ -210,3 +225,14 @@ def test_every_kind_loads_without_compiling(
     found = load_there(tmp_path, path, target, release)
     assert found["compiled"] == []
     assert found["binaries"] == digests(path)
+
+
+def test_what_could_not_be_read_back_is_refused_when_it_is_saved(
+    compile_for: Compile, tmp_path: Path
+) -> None:
+    once = Once()
+    lost = compile_for(lambda x: x * once.k, torch.ones(4), grad=False)
+    assert lost.report.kernels
+    with pytest.raises(wb.ArtifactError, match=r"cannot be read back: ValueError: no second life"):
+        lost.save(tmp_path / "x.aot")
+    assert not list(tmp_path.iterdir())

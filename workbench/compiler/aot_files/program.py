@@ -21,7 +21,8 @@ class Program:
 
     `contract`, `specialized` and `guards` are the JSON of a manifest. `not_packed` are the kernels
     whose machine code is not in `serialized`. `graphs` are the pickled graphs that were lowered,
-    for a comparison kernel by kernel; where they are empty, `no_graphs` says why.
+    for a comparison kernel by kernel; where they are empty, `no_graphs` says why. `unreadable`
+    says in a sentence why no load would take a file of it, where that is so.
     """
 
     serialized: Serialized
@@ -32,6 +33,7 @@ class Program:
     not_packed: tuple[str, ...] = ()
     graphs: bytes = b""
     no_graphs: str = "no graph was lowered"
+    unreadable: str = ""
 
 
 @dataclass(frozen=True)

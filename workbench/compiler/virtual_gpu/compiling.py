@@ -19,8 +19,10 @@ from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel
 from workbench.compiler.aot_files import serializability
 from workbench.compiler.aot_files.generated import kernels_asked_for, packed_binaries
 from workbench.compiler.aot_files.late_globals import with_setters
-from workbench.compiler.aot_files.payload import generated_programs, serialize
+from workbench.compiler.aot_files.payload import Serialized, generated_programs, serialize
 from workbench.compiler.aot_files.program import NoProgram, Program
+from workbench.compiler.aot_files.read_back import require_readable
+from workbench.compiler.contract.guard_sandbox import GuardSandbox
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
@@ -37,7 +39,7 @@ from workbench.compiler.virtual_gpu.messages import CrossCompilation, Job
 from workbench.compiler.virtual_gpu.operators import forget
 from workbench.compiler.virtual_gpu.sent_modules import modules_of
 from workbench.compiler.virtual_gpu.shipping import ShippedCall, unpack
-from workbench.errors import CaptureError, WorkbenchError
+from workbench.errors import ArtifactError, CaptureError, WorkbenchError
 from workbench.processes.messages import Done, Failed, ProgressCallback, cause_of, whole
 from workbench.report import Report
 from workbench.specs import Gpu
@@ -50,7 +52,8 @@ def program_of(
 ) -> Program | NoProgram:
     """The serialized program of a compilation in this process, which was made for `gpu`.
 
-    `registers` are those of a thread for each machine code.
+    `registers` are those of a thread for each machine code. It is read back here, where torch
+    believes in the GPU: where it will be saved, guards on its tensors cannot be tried.
     """
     plan = compiled.plan
     request = replace(compiled.report.request, target=gpu.name)
@@ -68,17 +71,45 @@ def program_of(
             f"The compiled code cannot be taken apart: {type(error).__name__}: {error}"
         )
     packed = {kernel.name for kernel in built_for.kernels}
+    contract = {
+        **plan.to_json(request),
+        "imports": {name: place for name, (_, place) in functions.items()},
+    }
+    specialized = tuple(with_setters(plan.specialized_to_json(emptied), plan.inlined))
     return Program(
         serialized=serialized,
-        contract={
-            **plan.to_json(request),
-            "imports": {name: place for name, (_, place) in functions.items()},
-        },
-        specialized=tuple(with_setters(plan.specialized_to_json(emptied), plan.inlined)),
+        contract=contract,
+        specialized=specialized,
         guards={"policy": request.guards, "dropped": list(plan.dropped)},
         built_for=built_for,
         not_packed=tuple(sorted(kernels_asked_for(programs) - packed)),
+        unreadable=_unreadable(compiled, aot_fn, serialized, contract, specialized, outside),
     )
+
+
+def _unreadable(
+    compiled: CompiledCode,
+    aot_fn: Any,
+    serialized: Serialized,
+    contract: Mapping[str, Any],
+    specialized: Sequence[Any],
+    outside: Mapping[str, Any],
+) -> str:
+    """Why what would be written cannot be read back, "" where it can."""
+    plan = compiled.plan
+    try:
+        require_readable(
+            serialized,
+            aot_fn,
+            contract,
+            specialized,
+            receiver=plan.receiver,
+            external_data=outside,
+            example=GuardSandbox(compiled.aot_fn._artifacts, plan, compiled.example),
+        )
+    except ArtifactError as error:
+        return str(error)
+    return ""
 
 
 def _built_for(
