@@ -124,7 +124,7 @@ _COUNTED = {
     "symbolic": "with symbolic sizes",
     "fixed": "with fixed sizes",
     "changed": "of another shape, layout or type",
-    "arguments": "with other arguments",
+    "arguments": "written otherwise",
     "inputs": "with other inputs",
     "added": "added",
     "removed": "removed",

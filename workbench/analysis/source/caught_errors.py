@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from workbench.analysis.source.broken_statement import parsed
@@ -44,6 +44,11 @@ class _Try:
     line: int
 
 
+def may_raise(targets: Iterable[str]) -> bool:
+    """Whether an operator of these may raise for some data, wherever it stands."""
+    return any(_operator(target) is not None for target in set(targets))
+
+
 def caught_errors(report: Report) -> tuple[str, ...]:
     """A sentence for each line whose operator may raise what eager code catches there."""
     caught = _caught_lines(report)
@@ -81,13 +86,18 @@ def _name(node: Node) -> str | None:
     """The name of an operator that may raise for some data; None for others."""
     if not node.op.startswith("call_"):
         return None
-    last = node.target.rpartition(".")[2]
-    name = last.removeprefix("linalg_").removesuffix("_") or last
+    name = _operator(node.target)
     is_whole = node.dtype is not None and node.dtype.startswith(("int", "uint"))
-    if name in _DIVIDED:
-        return name if is_whole else None
-    is_known = name in _MATRIX | _PLACES | _DRAWN | _CHECKED or last in _CHECKED
-    return (last if last in _CHECKED else name) if is_known else None
+    return None if name in _DIVIDED and not is_whole else name
+
+
+def _operator(target: str) -> str | None:
+    """The name of an operator that may raise, of those that divide if they divide whole numbers."""
+    last = target.rpartition(".")[2]
+    name = last.removeprefix("linalg_").removesuffix("_") or last
+    if last in _CHECKED:
+        return last
+    return name if name in _MATRIX | _PLACES | _DRAWN | _CHECKED | _DIVIDED else None
 
 
 def _caught_lines(report: Report) -> dict[tuple[str, int], _Try]:

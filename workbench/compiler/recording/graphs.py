@@ -223,6 +223,10 @@ class GraphRecorder:
         """The stack traces of all nodes."""
         return {trace for trace in self._columns["called_from"] if trace is not None}
 
+    def targets(self) -> set[str]:
+        """What the nodes of all graphs call."""
+        return set(self._columns["target"])
+
     def node_table(self, call_sites: Mapping[str, tuple[str, ...]]) -> Table[Node]:
         """The nodes of every graph, with the call sites of their stack traces."""
         sites = [call_sites.get(trace, ()) for trace in self._columns["called_from"]]

@@ -186,6 +186,7 @@ class Compiles:
             # a backward and compiled autograd take what torch has saved and lifted
             if row.kind not in ("autograd", "backward"):
                 row.inputs = recorder.graphs.inputs
+                self._patches.guarded(PANE, row.note_caught_errors)
             for name in _ACCOUNTS:
                 recorder.trace.off(name, row.metrics, PANE)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
+from workbench.analysis.source.caught_errors import caught_errors, may_raise
 from workbench.analysis.source.recompile_reasons import Reason
 from workbench.compiler.internals.trace import Record
 from workbench.compiler.recording.capture import Recorder
@@ -53,6 +54,7 @@ class OpenCompile:
     inputs: str = ""
     reasons: list[tuple[Reason, bool, int]] = field(default_factory=list)
     also: tuple[str, ...] = ()
+    caught: tuple[str, ...] = ()
     is_last_batch: bool = False
     fixed_by: str = ""
     is_automatic: bool = True
@@ -98,6 +100,11 @@ class OpenCompile:
         return self.recorder.report(
             Outcome(is_ok, None if is_ok else "capture", error, is_cancelled)
         )
+
+    def note_caught_errors(self) -> None:
+        """Note where what was captured may raise what only eager code catches."""
+        if self.recorder is not None and may_raise(self.recorder.graphs.targets()):
+            self.caught = caught_errors(self.recorder.captured())
 
     def keep_bytecode(self, result: Any) -> None:
         """Add what Dynamo put in the place of the frame, which it gives when it is done."""

@@ -18,6 +18,7 @@ class Compile:
     `cache`: what torch's caches answered. `guards`, `ops` and times that torch did not tell are
     None. `has_report`: whether the session kept a report of it. `inputs`: names and sizes of what
     the captured graph takes besides parameters and buffers, of a backward those of its forward.
+    `caught`: sentences on operators whose errors only eager code catches.
     """
 
     id: str
@@ -40,6 +41,7 @@ class Compile:
     why: str = ""
     has_report: bool = False
     inputs: str = ""
+    caught: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,11 +194,14 @@ def _named_nodes(rows: list[Change]) -> Iterator[str]:
     example = next((r for r in rows if r.change in ("symbolic", "fixed", "changed")), None)
     if example is not None:
         yield f"{example.item}: {difference_text(example)}"
-    for change, word in (("added", "new"), ("removed", "gone")):
-        own = [row for row in rows if row.change == change]
-        shown = [_operator(row, row.b if change == "added" else row.a) for row in own[:_SHOWN]]
-        if shown:
-            yield f"{word}: {joined(shown, _SHOWN)}"
+    fresh = [_operator(row, row.b) for row in rows if row.change == "added"]
+    gone = [_operator(row, row.a) for row in rows if row.change == "removed"]
+    if fresh and Counter(fresh) == Counter(gone):
+        yield f"in another order: {joined(fresh, _SHOWN)}"
+        return
+    for names, word in ((fresh, "new"), (gone, "gone")):
+        if names:
+            yield f"{word}: {joined(names, _SHOWN)}"
 
 
 def _call(text: object) -> str:
@@ -226,7 +229,7 @@ _NODES = {
     "symbolic": "got symbolic sizes",
     "fixed": "got fixed sizes",
     "changed": "of another shape, layout, type or device",
-    "arguments": "called with other arguments",
+    "arguments": "written otherwise",
     "inputs": "with other inputs",
     "removed": "gone",
     "added": "new",

@@ -40,7 +40,7 @@ CHANGES: Mapping[str, str] = {
     "less": "less",
     "symbolic": "became symbolic",
     "fixed": "became fixed",
-    "arguments": "other arguments",
+    "arguments": "written otherwise",
     "inputs": "other inputs",
     "kept": "kept now",
     "dropped": "dropped now",

@@ -32,6 +32,8 @@ def notes(session: Session, *, is_running: bool = False) -> list[str]:
             "No step was told apart: call s.step() at the end of each, go through s.steps(loader), "
             'or begin with wb.session(steps="optimizer").'
         )
+    caught = (text for row in tables["compiles"].columns.get("caught", ()) for text in row)
+    found += [f"{text}." for text in dict.fromkeys(caught)]
     if not is_running and "calls of compiled graphs" not in missing:
         found += _of_compiles(session)
     omitted = tables["steps"].omitted

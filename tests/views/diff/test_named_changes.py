@@ -1,0 +1,121 @@
+"""A diff of two versions of a program names what was changed in its source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+import workbench as wb
+
+X = torch.randn(8, 8, generator=torch.Generator().manual_seed(0))
+
+
+def plain(a: torch.Tensor) -> torch.Tensor:
+    return torch.relu(a * 2 + 1).sum(-1)
+
+
+def by_three(a: torch.Tensor) -> torch.Tensor:
+    return torch.relu(a * 3 + 1).sum(-1)
+
+
+def through_half(a: torch.Tensor) -> torch.Tensor:
+    return torch.relu((a * 2).half().float() + 1).sum(-1)
+
+
+def smooth(a: torch.Tensor) -> torch.Tensor:
+    return F.gelu(a * 2 + 1).sum(-1)
+
+
+def other_order(a: torch.Tensor) -> torch.Tensor:
+    return torch.relu((a + 1) * 2).sum(-1)
+
+
+def other_dimension(a: torch.Tensor) -> torch.Tensor:
+    return torch.relu(a * 2 + 1).sum(0)
+
+
+def other_option(a: torch.Tensor) -> torch.Tensor:
+    return torch.relu(a * 2 + 1).sum(-1, keepdim=True)
+
+
+def turned(a: torch.Tensor) -> torch.Tensor:
+    return torch.relu(1 + a * 2).sum(-1)
+
+
+def other_names(a: torch.Tensor) -> torch.Tensor:
+    doubled = a * 2
+    shifted = doubled + 1
+    return torch.relu(shifted).sum(-1)
+
+
+def dropped(a: torch.Tensor) -> torch.Tensor:
+    return F.dropout(a, 0.1, True)
+
+
+def half_dropped(a: torch.Tensor) -> torch.Tensor:
+    return F.dropout(a, 0.5, True)
+
+
+def second(a: torch.Tensor) -> torch.Tensor:
+    return a[:, 1] * 2
+
+
+def third(a: torch.Tensor) -> torch.Tensor:
+    return a[:, 2] * 2
+
+
+def told(
+    a: Callable[..., Any], b: Callable[..., Any], x: torch.Tensor = X, **options: Any
+) -> tuple[str, ...]:
+    reports = []
+    for function, value, asked in ((a, X, {}), (b, x, options)):
+        torch._dynamo.reset()
+        reports.append(wb.aot_compile(function, (value,), backend="eager", **asked).report)
+    return wb.diff(*reports).sentences
+
+
+CHANGES = (
+    (plain, by_three, "1 written otherwise, such as mul: … * 2 → … * 3"),
+    (plain, through_half, "new: half (to float16) and float (to float32)"),
+    (plain, smooth, "new: gelu; gone: relu"),
+    (plain, other_order, "in another order: add"),
+    (plain, other_dimension, "….sum(-1) → ….sum(0)"),
+    (plain, other_option, "….sum(-1) → ….sum(-1, keepdim = True)"),
+    (plain, turned, "… + 1 → 1 + …"),
+    (dropped, half_dropped, "(…, 0.1, True) → torch.nn.functional.dropout(…, 0.5, True)"),
+    (second, third, "1)] → …[(slice(None, None, None), 2)]"),
+)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "words"), CHANGES, ids=lambda each: getattr(each, "__name__", "")
+)
+def test_what_changed_in_the_source_is_named(a: Any, b: Any, words: str) -> None:
+    found = [text for text in told(a, b) if "captured graph" in text]
+    assert len(found) == 1
+    assert words in found[0]
+    assert "other arguments" not in found[0]
+
+
+@pytest.mark.parametrize(
+    ("x", "words"),
+    [
+        (X.double(), "float32 [8, 8] on cpu → float64 [8, 8] on cpu"),
+        (torch.ones(16, 8), "float32 [8, 8] on cpu → float32 [16, 8] on cpu"),
+    ],
+    ids=["dtype", "size"],
+)
+def test_other_inputs_are_named(x: torch.Tensor, words: str) -> None:
+    assert any(words in text for text in told(plain, plain, x))
+
+
+def test_other_names_of_values_are_no_change() -> None:
+    assert not any("captured graph" in text for text in told(plain, other_names))
+
+
+def test_another_option_of_the_compilation_is_named() -> None:
+    assert told(plain, plain, dynamic=True)[0].startswith("Asked for differently: dynamic")
