@@ -16,6 +16,7 @@ import workbench as wb
 from tests.agreement import largest_difference
 from tests.compiler.packaging import samples
 from tests.older_releases import since
+from workbench.views.document import ViewContext, document
 
 
 def test_it_is_called_like_the_module(small: Any) -> None:
@@ -26,6 +27,19 @@ def test_it_is_called_like_the_module(small: Any) -> None:
     torch.testing.assert_close(package(x, y, scale=2.0), small.eager())
     assert repr(package).splitlines()[0] == "Package(small.pt2)"
     assert package.report.request.name == "Small"
+
+
+def test_what_sizes_only_fit_together_is_shown(tmp_path: Path) -> None:
+    def shorter(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a.sum(0) if a.shape[0] < b.shape[0] else b.sum(0)
+
+    sizes: Any = {"a": {0: torch.export.Dim("n")}, "b": {0: torch.export.Dim("m")}}
+    args = (torch.ones(4, 3), torch.ones(9, 3))
+    package = wb.package(shorter, args, path=tmp_path / "a.pt2", dynamic_shapes=sizes)
+    assert "model(a, b; only where n < m) on cpu" in repr(package)
+    assert package.report.request.conditions == ("n < m",)
+    groups = document(package.report, ViewContext())["artifact"]
+    assert {"title": "Inputs", "facts": [("only where", "n < m")]} in groups
 
 
 def test_nested_inputs_and_outputs_come_back_as_they_were(tied: Any) -> None:

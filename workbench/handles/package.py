@@ -160,9 +160,13 @@ class Package(CompiledCode, ReportHolder, Derived):
 
     def __repr__(self) -> str:
         """A short stable summary: no times, no addresses."""
+        from workbench.report.header import together
+
         lines = [f"Package({os.path.basename(self.path)})"]
         for model in self.manifest.models:
             inputs = ", ".join(model.inputs)
+            if conditions := model.contract.get("guards"):
+                inputs = f"{inputs}; only where {together(conditions)}"
             weights = f"weights {model.weights}"
             lines.append(f"  {model.name}({inputs}) on {model.device}, {weights}")
         lines += [f"  variant {fit.name}: {_state(fit)}" for fit in self.variants]

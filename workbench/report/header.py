@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -61,9 +61,14 @@ class Request:
     @property
     def together(self) -> str:
         """The conditions in one line, the first few spelled out; empty where there are none."""
-        more = len(self.conditions) - _CONDITIONS
-        shown = " and ".join(self.conditions[:_CONDITIONS])
-        return f"{shown} and {more} more" if more > 0 else shown
+        return together(self.conditions)
+
+
+def together(conditions: Sequence[str]) -> str:
+    """The conditions in one line, the first few spelled out; empty where there are none."""
+    more = len(conditions) - _CONDITIONS
+    shown = " and ".join(conditions[:_CONDITIONS])
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,7 @@ def _report(run: _Run, exported: Exported, contract: ExportedContract) -> Report
     leaves = [leaf for leaf in contract.contract.leaves or () if leaf.kind == "tensor"]
     inputs = tuple(f"{leaf.path}: {leaf.text}" for leaf in leaves)
     asked = replace(run.recorder.request, notes=tuple(run.notes), inputs=inputs)
+    asked = replace(asked, conditions=contract.guards)
     run.recorder.request = asked
     report = run.recorder.report(Outcome())
     facts = {
