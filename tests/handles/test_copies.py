@@ -12,6 +12,9 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.compiler.aot_files.program import NoProgram
+from workbench.handles.cross_compiled import CrossCompiled
+from workbench.specs import Catalogue
 
 X = torch.ones(4)
 
@@ -87,3 +90,15 @@ def test_records_are_pickled_and_copied_whole(tmp_path: Path) -> None:
         again = pickle.loads(pickle.dumps(one))
         assert dict(again.texts) == dict(report.texts)
         assert again.to_json()["tables"] == report.to_json()["tables"]
+
+
+def test_variants_and_code_for_a_gpu_elsewhere_are_refused() -> None:
+    variants = wb.variants(doubled, [(X,)])
+    compiled = wb.aot_compile(doubled, (X,), backend="eager", grad=False)
+    gpu = Catalogue.built_in()["h100"]
+    there = CrossCompiled(compiled.report, gpu, doubled, NoProgram("It was not compiled."))
+    for way in (copy.copy, copy.deepcopy, pickle.dumps):
+        for handle in (variants, there):
+            with pytest.raises(wb.WorkbenchError, match=r"doubled .*lives in this.*\.save"):
+                way(handle)
+    assert pickle.loads(pickle.dumps(gpu)) == gpu
