@@ -14,8 +14,8 @@ import torch
 import tests.variant_samples as samples
 import workbench as wb
 from tests.variant_samples import Own, batch, noting
-from workbench.compiler.aot_files import registries
 from workbench.compiler.aot_files.registries import Registries, is_registry
+from workbench.compiler.contract import specialized_values
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError
 
@@ -27,7 +27,8 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A module that counts as installed."""
     (tmp_path / "noting_library.py").write_text(LIBRARY)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(registries, "is_library_file", lambda file: file.startswith(str(tmp_path)))
+    installed = (*specialized_values._INSTALLED, str(tmp_path))
+    monkeypatch.setattr(specialized_values, "_INSTALLED", installed)
     found = importlib.import_module("noting_library")
     monkeypatch.setattr(samples, "LIBRARY", found)
     monkeypatch.setattr(samples, "OWN", Own(a=1, b=2))

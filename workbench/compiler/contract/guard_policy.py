@@ -324,7 +324,9 @@ def specialized_by(entry: Any, function: types.FunctionType) -> SpecializedValue
         if found is None:
             return None
         owner, path = found
-        if not is_users(owner) and any(kind != "attr" for kind, _ in path.steps):
+        is_python = owner.partition(".")[0] in sys.stdlib_module_names  # os.environ is compared
+        is_inside = any(kind != "attr" for kind, _ in path.steps)
+        if is_inside and not is_python and not is_users(owner):
             # what a library's own containers hold is noted down as it runs: transformers has an
             # entry for each class of which a model was made, which a fresh process has not
             return None
