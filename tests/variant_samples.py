@@ -61,6 +61,11 @@ def of_settings(x: torch.Tensor) -> torch.Tensor:
     return y + 1
 
 
+def by_mode(x: torch.Tensor) -> torch.Tensor:
+    """A text of another module decides what it gives."""
+    return x * (2.0 if settings.MODE == "fast" else 3.0)
+
+
 LIBRARY: Any = None
 """A module whose `NOTED` the code reads."""
 OWN = Own()

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -335,3 +336,29 @@ def test_a_value_of_a_module_or_of_the_environment_is_compared_when_a_file_is_re
     loaded = wb.load(file, samples.of_settings, trust=True)
     torch.testing.assert_close(loaded(torch.ones(3)), torch.full((3,), 7.0))
     loaded.close()
+
+
+@pytest.mark.usefixtures("without_gradients")
+def test_two_values_of_a_module_or_of_the_environment_are_refused_while_recording(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = ModuleType("settings_of_variants")
+    vars(settings).update(SCALE=2.0, MODE="fast")
+    monkeypatch.setitem(sys.modules, settings.__name__, settings)
+    monkeypatch.setattr(samples, "settings", settings)
+    monkeypatch.setenv("WB_TEST_TOKEN", token := f"sesame{40 + 1}")
+    monkeypatch.setattr(samples, "TOKEN", token)
+    x = torch.ones(3)
+    for function, holder, name in (
+        (samples.of_settings, samples, "TOKEN"),
+        (samples.by_mode, settings, "MODE"),
+    ):
+
+        def with_another(call: Any, holder: Any = holder, name: str = name) -> None:
+            monkeypatch.setattr(holder, name, "another")
+            call(x)
+
+        with pytest.raises(ArtifactError, match=f"{name}.* had two values while .* recorded") as e:
+            wb.variants(function, [(x,), with_another])
+        assert token not in str(e.value)
+        torch.compiler.reset()

@@ -36,7 +36,11 @@ from workbench.compiler.contract.guard_policy import (
 from workbench.compiler.contract.guard_words import is_environment, shown, value_text
 from workbench.compiler.contract.live_guards import is_released
 from workbench.compiler.contract.paths import Path
-from workbench.compiler.contract.specialized_values import SpecializedValue, globals_module
+from workbench.compiler.contract.specialized_values import (
+    SpecializedValue,
+    SpecializedValues,
+    globals_module,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.internals.patches import Patches, ProcessPatches
@@ -133,7 +137,9 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         )
         with _explained(name):
             for call in calls:
+                outside.require_one_value()
                 compiled(*call) if isinstance(call, tuple) else call(compiled)
+        outside.require_one_value()
         for place, given in inputs.items():
             raise ArtifactError(
                 f"{name} cannot be saved with its variants: the global {place} and {given} were "
@@ -297,9 +303,10 @@ class OutsideValues:
 
     function: FunctionType
     found: dict[tuple[str | None, Path, str], SpecializedValue] = field(default_factory=dict)
+    twofold: list[str] = field(default_factory=list)
 
     def note(self, guards: Sequence[Any]) -> None:
-        """Take those of one set of guards; raises `ArtifactError` where two sets contradict."""
+        """Take those of one set of guards."""
         own = globals_module(self.function)
         for guard in guards:
             one = specialized_by(guard, self.function)
@@ -310,11 +317,27 @@ class OutsideValues:
             key = one.owner, one.path, one.check
             known = self.found.setdefault(key, one)
             if known.path == one.path and one.check in _VALUES and not known.holds(guard.value):
-                raise ArtifactError(
-                    f"{one.name} had two values while the variants were recorded, and a file can "
-                    "hold one of a module's or of the environment: record with one of them, or "
-                    "pass it as an argument."
-                )
+                # torch puts errors of its filter into one of its own: said after the call
+                self.twofold.append(one.name)
+
+    def require_one_value(self) -> None:
+        """Raises `ArtifactError` where two sets contradict, or the environment is another one now.
+
+        Guards on the environment are left out of the file, and so of this process: torch does not
+        compile again.
+        """
+        owner, scope = globals_module(self.function), self.function.__globals__
+        for one in self.found.values():
+            if one.check == "hidden":
+                here = SpecializedValues.in_scopes((one,), owner, scope)
+                if here.mismatches({}, arguments=False):
+                    self.twofold.append(one.name)
+        for name in self.twofold:
+            raise ArtifactError(
+                f"{name} had two values while the variants were recorded, and a file can hold one "
+                "of a module's or of the environment: record with one of them, or pass it as an "
+                "argument."
+            )
 
     def rows(self) -> tuple[Mapping[str, Any], ...]:
         """They for a manifest."""
