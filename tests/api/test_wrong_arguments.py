@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -12,26 +12,33 @@ from typing import Any, Literal
 import pytest
 
 import workbench as wb
-from tests.api.wrong_arguments import calls, outcome, wrong_calls
+from tests.api.examples import calls_of, quick_examples, read_attributes, slow_examples
+from tests.api.wrong_arguments import Call, calls, outcome, wrong_calls
 from workbench.arguments import checked
 
 STEP = 23  # with 30 kinds of wrong values each kind and each parameter has its turn
 
 
 def failures(folder: Path, backend: str, step: int) -> list[str]:
+    found, number = raised_by(calls(folder, backend=backend), step)
+    assert number > 2000
+    return found
+
+
+def raised_by(calls: Iterable[Call], step: int) -> tuple[list[str], int]:
+    """The errors that are not ours of each so many-th wrong call, and how many calls there are."""
     found = []
     number = 0
-    for call in calls(folder, backend=backend):
+    for call in calls:
         for label, run in wrong_calls(call):
             number += 1
             if number % step:
                 continue
             with contextlib.redirect_stdout(io.StringIO()):
-                wrong = outcome(run)
+                wrong = outcome(run, is_lookup=call.name.endswith("__getitem__"))
             if wrong is not None:
                 found.append(f"{label}: {wrong}")
-    assert number > 2000
-    return found
+    return found, number
 
 
 @pytest.fixture
@@ -51,6 +58,25 @@ def test_a_sample_of_wrong_arguments(elsewhere: Path) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_every_wrong_argument(elsewhere: Path) -> None:
     assert failures(elsewhere, "inductor", 1) == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_sample_of_wrong_arguments_of_what_is_handed_out(elsewhere: Path) -> None:
+    examples = quick_examples()
+    assert [name for name, read in read_attributes(examples) if outcome(read)] == []
+    found, number = raised_by(calls_of(examples, elsewhere), STEP)
+    assert found == []
+    assert number > 700
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_every_wrong_argument_of_what_is_handed_out(elsewhere: Path) -> None:
+    examples = quick_examples() | slow_examples()
+    assert [name for name, read in read_attributes(examples) if outcome(read)] == []
+    found, number = raised_by(calls_of(examples, elsewhere), 1)
+    assert found == []
+    assert number > 3000
 
 
 Level = Literal["light", "full"]

@@ -101,7 +101,7 @@ def calls(folder: Path, *, backend: str = "inductor") -> Iterator[Call]:
     for name in wb.__all__:
         function = getattr(wb, name)
         if inspect.isfunction(function) and name != "warm_up":
-            yield Call(name, function, _given(function, {**values, **own.get(name, {})}))
+            yield Call(name, function, given_by_name(function, {**values, **own.get(name, {})}))
     opened = wb.inspect(path)
     holders: dict[str, Any] = {
         "Compiled": compiled, "Report": compiled.report, "ArtifactReport": opened,
@@ -125,7 +125,7 @@ def calls(folder: Path, *, backend: str = "inductor") -> Iterator[Call]:
         for name, _method in inspect.getmembers(type(holder), callable):
             if not name.startswith("_") and name not in SKIPPED:
                 bound = getattr(holder, name)
-                yield Call(f"{kind}.{name}", bound, _given(bound, given))
+                yield Call(f"{kind}.{name}", bound, given_by_name(bound, given))
 
 
 SKIPPED = {
@@ -139,11 +139,14 @@ USERS = {
     ("variants", "fn"),
     ("verify", "reference"),
     ("roundtrip", "ways"),  # None is right, and takes minutes
+    ("Sweep.best", "constraint"),
+    ("CrossCompiled.rank_configs", "progress"),
 }
 """Functions of the user that are run as they are: what they raise is raised."""
 
 
-def _given(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def given_by_name(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that a function cannot do without, and those that make its call a cheap one."""
     found = {}
     for name, parameter in inspect.signature(function).parameters.items():
         needed = parameter.default is parameter.empty and parameter.kind not in (
@@ -181,8 +184,8 @@ def _ready(call: Call, name: str, kind: Any, make: Callable[[], Any]) -> Callabl
     return run
 
 
-def outcome(run: Callable[[], Any]) -> str | None:
-    """What is wrong with how a call ended, or None."""
+def outcome(run: Callable[[], Any], *, is_lookup: bool = False) -> str | None:
+    """What is wrong with how a call ended, or None; `is_lookup` is one by index or key."""
     try:
         run()
     except wb.WorkbenchError as error:
@@ -194,7 +197,10 @@ def outcome(run: Callable[[], Any]) -> str | None:
         return None if text.strip() else "its message is empty"
     except TypeError as error:
         words = ("missing", "unexpected keyword", "positional argument", "multiple values")
+        words += ("indices must be", "to an index", "unhashable type") if is_lookup else ()
         return None if any(word in str(error) for word in words) else f"TypeError: {error}"
+    except LookupError as error:
+        return None if is_lookup else f"{type(error).__name__}: {error}"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return None

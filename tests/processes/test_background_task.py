@@ -31,6 +31,15 @@ def test_the_result_comes_with_what_was_done() -> None:
     assert not job.cancel()
 
 
+@pytest.mark.parametrize("most", [float("inf"), 1e30, 2**60])
+def test_whoever_asks_may_wait_for_ever(most: float) -> None:
+    go = threading.Event()
+    job = BackgroundTask("double for a100", lambda steps: go.wait(10), nothing)
+    threading.Timer(0.05, go.set).start()
+    assert job.wait(most)
+    assert job.result(most) is True
+
+
 def test_an_error_belongs_to_who_asks() -> None:
     def work(steps: Steps) -> None:
         raise UsageError("There is no such input.")

@@ -18,17 +18,19 @@ _STORE = (".sqlite", ".sqlite3", ".db")
 
 def load(path: str | PathLike[str] | None, which: str | int | None) -> Sweep:
     """See `Sweep.load`."""
-    if path is not None and file_path(path).lower().endswith(exchange.SUFFIXES):
-        return exchange.read(path)
-    return load_sweep.opened(path, which)
+    file = None if path is None else file_path(path)
+    if file is not None and file.lower().endswith(exchange.SUFFIXES):
+        return exchange.read(file)
+    return load_sweep.opened(file, which)
 
 
 def stored(path: str | PathLike[str] | None) -> pandas.DataFrame:
     """See `Sweep.stored`."""
-    return load_sweep.stored(path)
+    return load_sweep.stored(None if path is None else file_path(path))
 
 
 def export(sweep: Sweep, path: str | PathLike[str]) -> None:
     """See `Sweep.export`."""
-    is_store = file_path(path).lower().endswith(_STORE)
-    load_sweep.export(sweep, path) if is_store else exchange.write(sweep, path)
+    file = file_path(path)
+    is_store = file.lower().endswith(_STORE)
+    load_sweep.export(sweep, file) if is_store else exchange.write(sweep, file)

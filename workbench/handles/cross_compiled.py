@@ -19,6 +19,7 @@ from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
 from workbench.compiler.virtual_gpu.messages import Job
 from workbench.compiler.virtual_gpu.shipping import ShippedCall, pack
 from workbench.errors import UsageError
+from workbench.file_path import file_path
 from workbench.handles.other_targets import OtherTargets
 from workbench.processes.caller_context import CallerContext
 from workbench.processes.messages import ProgressCallback
@@ -83,6 +84,7 @@ class CrossCompiled(OtherTargets):
         from workbench.compiler.aot_files.file_tables import with_saved_file
         from workbench.handles.save import save_cross_compiled
 
+        path = file_path(path)
         digest = save_cross_compiled(self, path, weights=weights, isa=isa, machine=machine)
         self.update(with_saved_file(self.report, path, digest))
         return digest

@@ -27,6 +27,11 @@ def _wake(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
         loop.call_soon_threadsafe(ended.set)
 
 
+def _seconds(timeout: float | None) -> float | None:
+    """What `threading` takes: above its own limit, also of infinity, it raises OverflowError."""
+    return None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
+
+
 class Steps:
     """The phases of some work as they are told, in the form that the front end shows.
 
@@ -145,7 +150,7 @@ class BackgroundTask(Generic[Result]):
     @checked
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it has ended, at most `timeout` seconds; whether it has."""
-        return self._finished.wait(timeout)
+        return self._finished.wait(_seconds(timeout))
 
     def cancel(self) -> bool:
         """End it; False when it had ended before."""
@@ -164,7 +169,7 @@ class BackgroundTask(Generic[Result]):
         Raises what it raised, `TimeoutError` when it has not ended after `timeout` seconds, and
         `Cancelled`.
         """
-        if not self._finished.wait(timeout):
+        if not self._finished.wait(_seconds(timeout)):
             raise TimeoutError(f"{self.name} has not ended after {timeout} s.")
         if self._status == "cancelled":
             raise Cancelled(f"{self.name} was cancelled.")

@@ -156,12 +156,22 @@ class Sweep(Presented):
         return sweep_files().stored(path)
 
     @checked
+    def trial(self, row: int | Trial) -> Trial:
+        """One row, by its number or itself; raises `UsageError` for a number that there is not."""
+        if not isinstance(row, int):
+            return row
+        if row >= len(self.trials):
+            rows = f"rows 0 to {len(self.trials) - 1}" if self.trials else "no rows"
+            raise UsageError(f"There is no row {row}: the sweep has {rows}.")
+        return self.trials[row]
+
+    @checked
     def report(self, row: int | Trial) -> Report:
         """The full record of one row, by its number or itself.
 
         Raises `UsageError` when none was kept.
         """
-        trial = self.trials[row] if isinstance(row, int) else row
+        trial = self.trial(row)
         content = None if self.read is None else self.read(trial)
         if content is None:
             raise UsageError(
@@ -177,7 +187,7 @@ class Sweep(Presented):
         """
         from workbench.analysis.diff.comparing import compare
 
-        first, second = (self.trials[row] if isinstance(row, int) else row for row in (a, b))
+        first, second = self.trial(a), self.trial(b)
         return compare(self.report(first), self.report(second), apart(first, second))
 
     def __repr__(self) -> str:

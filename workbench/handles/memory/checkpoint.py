@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.analysis.memory.budget_code import Snippet, snippets, step_code
 from workbench.analysis.memory.budgets import BudgetPoint, Budgets, Check, points_of
 from workbench.analysis.memory.memory import memory
+from workbench.arguments import checked
 from workbench.compiler.contract.request import TARGETS, known_gpus
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
@@ -149,10 +150,12 @@ class Checkpoint:
 
         return in_background(self._holder, f"{self.name} with a budget of {budget:g}", work)
 
+    @checked
     def code(self, budget: float) -> str:
         """What to write for it, with torch.compile as well as here."""
         return step_code(budget, self._by)
 
+    @checked
     def snippets(self, budget: float) -> tuple[Snippet, ...]:
         """Code to paste for it: for the step, for a region, for layers where the model has them.
 

@@ -50,7 +50,7 @@ def choices(sweep: Sweep, rows: Iterable[int | Trial] | None = None) -> pandas.D
     """The choices of these rows, by default of all that have a record; see `Sweep.choices`."""
     found = []
     for row in sweep.trials if rows is None else rows:
-        trial = sweep.trials[row] if isinstance(row, int) else row
+        trial = sweep.trial(row)
         settings = {name: dict(trial.settings).get(name) for name in sweep.axes}
         report = report_of(sweep, trial)
         own = () if report is None else (*_timed(report), *_ranked(report))
