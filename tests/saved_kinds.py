@@ -32,6 +32,16 @@ class Color(enum.Enum):
     RED = 1
 
 
+SCALES = {Color.RED: 2.0}
+
+
+def by_keys(x: torch.Tensor) -> torch.Tensor:
+    """Reads what the keys of a dict have, which no path of plain keys reaches."""
+    for key, scale in SCALES.items():
+        x = x * key.value + scale
+    return x
+
+
 class Kept:
     def __init__(self) -> None:
         self.k = 2.0
@@ -262,6 +272,7 @@ def samples() -> dict[str, Sample]:
         "an array": (lambda x, n: x * torch.from_numpy(n), (X, array)),
         "arrays in a dict": (lambda x, n: x * torch.from_numpy(n["k"][0]), (X, {"k": [array]})),
         "a number of numpy": (lambda x, n: x * n, (X, np.float32(3))),
+        "keys that are no constants": (by_keys, (X,)),
         **_captured(),
     }
 

@@ -57,6 +57,8 @@ class Path:
                 root = _AROUND[kind].format(root)
             elif kind == "bytes":
                 root = f"{root}[{str(key).encode()!r}]"
+            elif kind in (KEY, VALUE):
+                root = f"[*dict.{'keys' if kind == KEY else 'values'}({root})][{key!r}]"
             else:
                 root += f"[{key!r}]" if kind == "item" else f".{key}"
         return root
@@ -104,7 +106,8 @@ class Path:
         path = cls(root, tuple((kind, key) for kind, key in steps))
         names = [root, *[key for kind, key in path.steps if kind == "attr"]]
         if not all(isinstance(name, str) and name.isidentifier() for name in names) or not all(
-            kind in ("item", "attr", "bytes", *_AROUND) and isinstance(key, str | int)
+            isinstance(key, int if kind in (KEY, VALUE) else str | int)
+            and kind in ("item", "attr", "bytes", *_AROUND, KEY, VALUE)
             for kind, key in path.steps
         ):
             raise ArtifactError(
