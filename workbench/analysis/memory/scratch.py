@@ -9,17 +9,33 @@ from workbench.analysis.fusion.traffic import NodeFacts, nodes_with
 from workbench.analysis.memory.timeline import Timeline, is_on_cpu
 from workbench.number_text import number_text
 
-_WITHOUT = frozenset(
-    ("mm", "addmm", "bmm", "baddbmm", "dot", "mv", "addmv", "_int_mm", "topk", "copy_", "fill_")
-)
-"""What takes none of torch's allocator on a CPU: MKL has its own, which the profiler cannot see."""
+_PRODUCTS = frozenset(("mm", "addmm", "bmm", "baddbmm", "dot", "mv", "addmv"))
+"""What takes none of torch's allocator on a CPU: MKL has its own, which the profiler cannot see.
+
+Products of 16 bit are oneDNN's, which takes it from torch's.
+"""
+_WITHOUT = frozenset(("_int_mm", "topk", "copy_", "fill_"))
+_HALVES = ("bfloat16", "float16")
 _ATTENTION = "_scaled_dot_product_flash_attention_for_cpu"
 _BACKWARD = f"{_ATTENTION}_backward"
-_NAMES = {_ATTENTION: "attention", _BACKWARD: "the backward of attention"}
+_NAMES = {
+    _ATTENTION: "attention",
+    _BACKWARD: "the backward of attention",
+    "convolution": "convolution",
+    "convolution_backward": "the backward of convolution",
+}
 IN_CPP = "aoti_torch_"  # a library call in C++; in Python it has a dot: extern_kernels.mm
 _FLOAT = 4
 _ROWS = ((768, 256), (192, 64), (0, 32))  # from so many positions on, so many are one piece
 _COLUMNS = 512
+_SIZES = {"float32": 4, "float64": 8, "bfloat16": 2, "float16": 2}
+_CHANNELS = 16  # a block of oneDNN's layouts with 512 bit
+_COPIES, _COPIES_OF_OTHERS = (2, 1), (1, 4)  # of image and result; of others sums are float32
+_BLOCK_OF_THREAD = 1 << 16
+_COLORS = 3  # so few channels stay as they are
+_VOLUME = 5  # dimensions
+_SMALL = 20480  # one image of so many elements at most is not given to oneDNN: Convolution.cpp
+Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +68,15 @@ def scratch_of(timeline: Timeline) -> tuple[Scratch, ...]:
         if on_cpu and operator in _WITHOUT:
             continue
         own = [nodes[id] for id in by_kernel.get(kernel or "", ()) if id in nodes]
+        if on_cpu and operator in _PRODUCTS and not any(node.dtype in _HALVES for node in own):
+            continue
         bound = None
         if on_cpu and threads and operator in _NAMES:
-            call = next((node for node in own if operator in node.target), None)
-            bound = None if call is None else _of_attention(operator, call, nodes, threads)
+            call = next((node for node in own if _is_of(operator, node)), None)
+            if call is not None and operator.startswith("convolution"):
+                bound = _of_convolution(timeline, operator, call, nodes)
+            elif call is not None:
+                bound = _of_attention(operator, call, nodes, threads)
         found.append(Scratch(number, _NAMES.get(operator, operator), bound))
     return tuple(found)
 
@@ -75,6 +96,115 @@ def _operator(kernel: str) -> str:
     if "ops" in parts and len(parts) > parts.index("ops") + 2:
         return parts[parts.index("ops") + 2]
     return parts[-1]
+
+
+def _is_of(operator: str, node: NodeFacts) -> bool:
+    """Whether a node calls an operator: `aten.convolution.default` does not call its backward."""
+    return f".{operator}." in f".{node.target}."
+
+
+def _of_convolution(
+    timeline: Timeline, operator: str, call: NodeFacts, nodes: dict[str, NodeFacts]
+) -> int | None:
+    """What a convolution takes where oneDNN does it as it was measured: on x86."""
+    environment = timeline.report.environment
+    given = [nodes.get(id) for id in call.inputs[:3]]
+    backward = operator != "convolution"
+    result, image, weight = given if backward else (call, *given[:2])
+    known = [node for node in (image, weight, result) if node is not None]
+    shapes = [node.shape for node in known if node.dtype == known[0].dtype]
+    if len(shapes) < 3 or "x86_64" not in environment.platform:
+        return None
+    sizes = [tuple(n for n in shape or () if isinstance(n, int)) for shape in shapes]
+    if {len(shape) for shape in sizes} not in ({3}, {4}, {5}):
+        return None
+    pixels, window, made = sizes
+    if backward:
+        return backward_bytes(pixels, window, made, known[0].dtype, environment.threads)
+    wide = environment.isa.startswith("AVX512")
+    return convolution_bytes(pixels, window, made, known[0].dtype, environment.threads, wide=wide)
+
+
+def convolution_bytes(
+    image: Shape, weight: Shape, result: Shape, dtype: str | None, threads: int, *, wide: bool
+) -> int | None:
+    """What a convolution takes at most: copies in blocks of channels, and unfolded images.
+
+    oneDNN copies what comes in blocks of 16 channels, the weights in each call; with 512 bit
+    (`wide`) it has code of its own for most, without it unfolds images. What it does not support,
+    torch unfolds, all images at once.
+    """
+    size = _SIZES.get(dtype or "")
+    if size is None:
+        return None
+    groups, is_float = _groups(image, weight), dtype == "float32"
+    images, results = _COPIES if is_float else _COPIES_OF_OTHERS
+    filled, weights = _blocked(image), _blocked_weights(image, weight)
+    if is_float and image[1] == weight[1] <= _COLORS and not _is_transposed(image, weight, result):
+        filled, weights = prod(image), _up(weight[0]) * prod(weight[1:])
+    weights += prod(weight)  # copied first where images are channels-last and they are not
+    held = images * filled + results * _blocked(result) + weights
+    if not is_float:
+        unfolded = max(threads, image[0] * groups)
+    elif _is_transposed(image, weight, result) or prod(weight[2:]) == 1:
+        unfolded = threads
+    elif not wide or groups > 1 or len(image) == _VOLUME or prod(image) <= _SMALL:
+        unfolded = min(threads, image[0] * groups)
+    else:
+        unfolded = 0
+    held += unfolded * _unfolded(image, weight, result)
+    return size * held + threads * _BLOCK_OF_THREAD
+
+
+def backward_bytes(
+    image: Shape, weight: Shape, result: Shape, dtype: str | None, threads: int
+) -> int | None:
+    """What the backward takes at most: as `convolution_bytes`, and sums of weights by thread."""
+    groups = _groups(image, weight)
+    if dtype != "float32" or (len(image) == _VOLUME and groups > 1):
+        return None
+    held = 3 * _blocked(image) + 2 * _blocked(result) + 3 * _blocked_weights(image, weight)
+    own = 4 * _blocked_weights(image, weight) + _unfolded(image, weight, result)
+    own += _blocked((1, *result[1:]))
+    return _FLOAT * (held + threads * own) + threads * _BLOCK_OF_THREAD
+
+
+def _up(count: int) -> int:
+    return -(-count // _CHANNELS) * _CHANNELS
+
+
+def _blocked(shape: Shape) -> int:
+    """Elements of an image whose channels are filled up to whole blocks."""
+    return shape[0] * _up(shape[1]) * prod(shape[2:])
+
+
+def _blocked_weights(image: Shape, weight: Shape) -> int:
+    """Elements of the weights with one or both sides in blocks, by group where these are wide."""
+    first, second, *window = weight
+    many = second if second < _CHANNELS else _up(second)
+    few = first if first < _CHANNELS else _up(first)
+    groups = _groups(image, weight)
+    by_group = [n if n < _CHANNELS // 2 else _up(n) for n in (first // groups, second)]
+    return max(_up(first) * many, few * _up(second), groups * prod(by_group)) * prod(window)
+
+
+def _groups(image: Shape, weight: Shape) -> int:
+    """Of a convolution; of a transposed one it may be too few, whose images unfold as a whole."""
+    return max(1, image[1] // weight[1])
+
+
+def _is_transposed(image: Shape, weight: Shape, result: Shape) -> bool:
+    """As far as sizes tell: the graph's row does not keep the flag."""
+    return weight[0] == image[1] and any(
+        given < made for given, made in zip(image[2:], result[2:], strict=True)
+    )
+
+
+def _unfolded(image: Shape, weight: Shape, result: Shape) -> int:
+    """Elements of one image with its window at each place: of a group, if not transposed."""
+    if _is_transposed(image, weight, result):
+        return weight[0] * prod(weight[1:]) * prod(image[2:])
+    return prod(weight[1:]) * prod(result[2:])
 
 
 def _of_attention(

@@ -1,0 +1,135 @@
+"""What library calls take on a CPU while they run, beside torch's profiler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.analysis.memory.scratch import backward_bytes, convolution_bytes
+from workbench.compiler.measuring.allocations import allocated
+
+LAYOUTS = {4: torch.channels_last, 5: torch.channels_last_3d}
+CONVOLUTIONS: dict[str, tuple[tuple[int, ...], torch.nn.Module]] = {
+    "patches": ((3, 64, 64), torch.nn.Conv2d(3, 192, 16, 16)),
+    "1x1": ((64, 14, 14), torch.nn.Conv2d(64, 96, 1)),
+    "1x1 with a stride": ((96, 14, 64), torch.nn.Conv2d(96, 64, 1, 2)),
+    "3x3": ((16, 28, 28), torch.nn.Conv2d(16, 32, 3, padding=1)),
+    "dilated": ((32, 28, 28), torch.nn.Conv2d(32, 16, 3, dilation=2)),
+    "by channel": ((32, 28, 28), torch.nn.Conv2d(32, 32, 3, padding=1, groups=32)),
+    "by channel, few": ((3, 64, 56), torch.nn.Conv2d(3, 3, 1, groups=3)),
+    "in groups": ((64, 28, 14), torch.nn.Conv2d(64, 18, 5, padding=2, groups=2)),
+    "transposed": ((16, 13, 13), torch.nn.ConvTranspose2d(16, 32, 3, 2)),
+    "transposed, dilated": ((16, 13, 28), torch.nn.ConvTranspose2d(16, 64, 7, 2, 3, dilation=2)),
+    "one dimension": ((192, 100), torch.nn.Conv1d(192, 64, 16, 2)),
+    "three dimensions": ((8, 8, 8, 8), torch.nn.Conv3d(8, 16, 3, padding=1)),
+}
+
+
+def given(name: str, batch: int, *, last: bool) -> tuple[torch.nn.Module, torch.Tensor]:
+    shape, layer = CONVOLUTIONS[name]
+    x = torch.randn(batch, *shape)
+    if last and x.dim() in LAYOUTS:
+        return layer, x.to(memory_format=LAYOUTS[x.dim()])
+    return layer, x
+
+
+def sizes(*tensors: torch.Tensor) -> tuple[Any, ...]:
+    return tuple(tuple(t.shape) for t in tensors)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        torch.float32,
+        torch.bfloat16,
+        *(pytest.param(t, marks=pytest.mark.slow) for t in (torch.float16, torch.float64)),
+    ],
+)
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_a_convolution_takes_no_more_than_is_said(name: str, dtype: torch.dtype) -> None:
+    for batch, last in ((1, False), (4, True)):
+        layer, x = given(name, batch, last=last)
+        x, weight = x.to(dtype), layer.weight.detach().to(dtype)  # type: ignore[union-attr, operator]
+        call = convolved(layer, x, weight)
+        made = call()
+        took = allocated(call).peak - made.untyped_storage().nbytes()
+        shapes, wide = sizes(x, weight, made), "AVX512" in torch.backends.cpu.get_cpu_capability()
+        threads = torch.get_num_threads()
+        most = convolution_bytes(*shapes, str(dtype)[6:], threads, wide=wide)
+        assert most is not None
+        assert took <= most
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_its_backward_takes_no_more_than_is_said(name: str) -> None:
+    for batch, last in ((1, False), (4, True)):
+        layer, x = given(name, batch, last=last)
+        weight: Any = layer.weight.detach()  # type: ignore[union-attr, operator]
+        made = convolved(layer, x, weight)()
+        call = backward(layer, torch.randn_like(made), x, weight)
+        call()
+        kept = sum(t.untyped_storage().nbytes() for t in call() if t is not None)
+        took = allocated(call).peak - kept
+        most = backward_bytes(*sizes(x, weight, made), "float32", torch.get_num_threads())
+        assert most is not None
+        assert took <= most
+
+
+def settings(layer: Any) -> tuple[Any, ...]:
+    form = (layer.stride, layer.padding, layer.dilation, layer.transposed, layer.output_padding)
+    return (*form, layer.groups)
+
+
+def convolved(layer: Any, x: torch.Tensor, weight: torch.Tensor) -> Any:
+    return lambda: torch.convolution(x, weight, None, *settings(layer))
+
+
+def backward(layer: Any, down: torch.Tensor, x: torch.Tensor, weight: torch.Tensor) -> Any:
+    operator = torch.ops.aten.convolution_backward
+    form, every = settings(layer), [True, True, False]
+    return lambda: operator(down, x, weight, None, *form, every)
+
+
+def test_what_was_not_measured_has_no_bound() -> None:
+    assert convolution_bytes((1, 3, 8), (4, 3, 2), (1, 4, 7), "complex64", 2, wide=True) is None
+    assert backward_bytes((1, 3, 8), (4, 3, 2), (1, 4, 7), "float64", 2) is None
+    by_channel = ((8, 100, 8, 7, 8), (100, 1, 7, 7, 7), (8, 100, 8, 7, 8))
+    assert backward_bytes(*by_channel, "float32", 2) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "batch", "grad"),
+    [
+        ("patches", 1, False),
+        *(
+            pytest.param(name, batch, grad, marks=pytest.mark.slow)
+            for name in CONVOLUTIONS
+            for batch in (1, 8)
+            for grad in (False, True)
+        ),
+    ],
+)
+@pytest.mark.parametrize("last", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_the_sentence_of_a_compiled_convolution_holds(
+    name: str, batch: int, *, grad: bool, last: bool
+) -> None:
+    layer, x = given(name, batch, last=last)
+    found = wb.aot_compile(layer, (x,), grad=grad).memory()
+    assert "Not counted: convolution on this CPU takes up to" in found.sentence
+    assert "B in all." in found.sentence
+    assert found.most is not None
+    assert found.measure(x).measured <= found.most - found.base
+
+
+def test_a_product_of_16_bit_says_that_it_takes_more() -> None:
+    x = torch.randn(128, 256)
+    of_16, of_32 = (
+        wb.aot_compile(lambda a: a @ a.T, (given,)).memory() for given in (x.bfloat16(), x)
+    )
+    assert of_16.most is None
+    assert "At most" not in of_16.sentence
+    assert "takes while running is not known" in of_16.sentence
+    assert of_32.scratch == ()
