@@ -28,17 +28,48 @@ def while_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -
     names = sorted((read_first(body) | _read(statement.test) | later) & made)
     if not names or not {*names} <= before:
         return None
-    held = f"{', '.join(names)}{',' if len(names) == 1 else ''}"
-    whole = f"({held})"
+    whole = _in_parentheses(names)
+    counters = _numbers_before(tree, statement)
+    # a number would be a constant of the graph, and torch refuses a loop that changes one
+    start = _in_parentheses([f"torch.as_tensor({n})" if n in counters else n for n in names])
     code = [
         f"def goes_on({', '.join(names)}):",
         f"    return {ast.unparse(as_tensor(statement.test))}",
         f"def once({', '.join(names)}):",
-        *(f"    {line}" for each in statement.body for line in ast.unparse(each).split("\n")),
+        *(f"    {line}" for each in statement.body for line in _in_new_name(each).split("\n")),
         f"    return {whole}",
-        f"{whole} = torch.while_loop(goes_on, once, {whole})",
+        f"{whole} = torch.while_loop(goes_on, once, {start})",
     ]
     return change_of("Go on with torch.while_loop", _LOOP, statement, *code)
+
+
+def _in_parentheses(parts: Sequence[str]) -> str:
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def _in_new_name(statement: ast.stmt) -> str:
+    """A statement of the body, `n = n + 1` for `n += 1`, which would change what goes in."""
+    match statement:
+        case ast.AugAssign(ast.Name(name) as target, operator, value):
+            changed = ast.BinOp(ast.Name(name, ast.Load()), operator, value)
+            return ast.unparse(ast.Assign([target], changed, lineno=statement.lineno))
+        case _:
+            return ast.unparse(statement)
+
+
+def _numbers_before(tree: ast.AST, statement: ast.stmt) -> set[str]:
+    """The names that were last given a number above a statement."""
+    found: dict[str, bool] = {}
+    above = [n for n in ast.walk(tree) if isinstance(n, ast.Assign) and n.lineno < statement.lineno]
+    for node in sorted(above, key=lambda each: each.lineno):
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                is_number = isinstance(node.value, ast.Constant) and type(node.value.value) in (
+                    int,
+                    float,
+                )
+                found[target.id] = is_number
+    return {name for name, is_number in found.items() if is_number}
 
 
 def _read(node: ast.AST) -> set[str]:
