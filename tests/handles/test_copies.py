@@ -93,6 +93,7 @@ def test_records_are_pickled_and_copied_whole(tmp_path: Path) -> None:
 
 
 def test_variants_and_code_for_a_gpu_elsewhere_are_refused() -> None:
+    torch.compiler.reset()
     variants = wb.variants(doubled, [(X,)])
     compiled = wb.aot_compile(doubled, (X,), backend="eager", grad=False)
     gpu = Catalogue.built_in()["h100"]

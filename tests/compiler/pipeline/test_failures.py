@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.compiler.pipeline.failures import explain
-from workbench.compiler.sources.sources import Places
+from workbench.compiler.recording.capture import Recorder
 
 OF_TRITON = """at 16:30:
     # a comment of the user
@@ -27,29 +27,29 @@ compilation terminated."""
 
 
 @pytest.fixture
-def places() -> Places:
-    return Places()
+def recorder() -> Recorder:
+    return Recorder()
 
 
-def test_an_error_of_triton_keeps_its_reason(places: Places) -> None:
-    said = str(explain(RuntimeError(OF_TRITON), "f", places))
+def test_an_error_of_triton_keeps_its_reason(recorder: Recorder) -> None:
+    said = str(explain(RuntimeError(OF_TRITON), "f", recorder))
     assert "at 16:30:" in said
     assert "big = tl.full([XBLOCK], 17179869184, tl.int32)" in said
     assert "Scalar 17179869184 is out of range for type int32" in said
     assert "line four" not in said
 
 
-def test_a_long_message_keeps_its_end(places: Places) -> None:
+def test_a_long_message_keeps_its_end(recorder: Recorder) -> None:
     words = "\n".join(f"line {n}" for n in range(40))
-    said = str(explain(RuntimeError(words), "f", places))
+    said = str(explain(RuntimeError(words), "f", recorder))
     assert "line 0" in said
     assert "line 39" in said
     assert "line 20" not in said
 
 
-def test_a_space_in_the_cache_folder_is_named(places: Places) -> None:
-    said = str(explain(RuntimeError(OF_GCC), "f", places))
+def test_a_space_in_the_cache_folder_is_named(recorder: Recorder) -> None:
+    said = str(explain(RuntimeError(OF_GCC), "f", recorder))
     assert "'/tmp/a folder/inductor/ls', has a space in its path" in said
     assert "TORCHINDUCTOR_CACHE_DIR" in said
     other = OF_GCC.replace("a folder", "folder")
-    assert "has a space" not in str(explain(RuntimeError(other), "f", places))
+    assert "has a space" not in str(explain(RuntimeError(other), "f", recorder))

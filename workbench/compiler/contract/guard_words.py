@@ -236,20 +236,3 @@ def is_environment(value: Any, place: str) -> bool:
     parts = value.values() if type(value) is dict else parts
     texts = [os.fsdecode(p) for p in parts if type(p) in (str, bytes) and len(p) > _SHORT]
     return bool(texts) and not set(texts).isdisjoint(os.environ.values())
-
-
-def without_environment(text: str) -> str:
-    """The text of a guard, without what is compared there where it is of the environment."""
-    known = {repr(value) for value in os.environ.values() if len(value) > _SHORT}
-
-    def hidden(found: re.Match[str]) -> str:
-        is_known = found["text"].removeprefix("b") in known and not found["key"]
-        return "<of the environment>" if is_known else found[0]
-
-    return _TEXTS.sub(hidden, text)
-
-
-_TEXTS = re.compile(
-    r"""(?P<key>(?<=[\w\])])\[)?(?P<text>b?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))"""
-)
-"""A text as Python writes it; `key` is there where it is the key of an item."""

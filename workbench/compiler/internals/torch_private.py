@@ -626,3 +626,5 @@ FUNCTORCH_INTERPRETER = Name(
 TREE_NODES = _pytree("SUPPORTED_NODES", "nested inputs and outputs of a package")
 TREE_TYPES = _pytree("SERIALIZED_TYPE_TO_PYTHON_TYPE", "nested inputs and outputs of a package")
 TREE_SERIALIZED = _pytree("SUPPORTED_SERIALIZED_TYPES", "nested inputs and outputs of a package")
+DISABLED = ("_torchdynamo_disable", "_torchdynamo_disable_msg")
+"""What `torch.compiler.disable` notes on a function, torch 2.11 to 2.15: that it is, and why."""

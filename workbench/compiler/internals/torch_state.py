@@ -255,7 +255,7 @@ class TorchState:
         """Work under this state; raises `UsageError` where this process cannot have all of it."""
         with self.applied(keep=frozenset()):
             wanted, here = json.loads(self.guarded), json.loads(_guarded())
-            differing = [name for name in wanted if wanted[name] != here.get(name)]
+            differing = [n for n in wanted if not _is_same(n, wanted[n], here.get(n))]
             if differing:
                 raise UsageError(
                     f"The worker cannot have the same {', '.join(differing)} as this process. "

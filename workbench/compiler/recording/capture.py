@@ -85,7 +85,7 @@ class Recorder:
         self._patches = Patches()
         self.trace = TraceHandler(self._patches)
         self.graphs = GraphRecorder(self._patches, self.places, self.texts)
-        self.sizes = SizeSymbols(self._line_of)
+        self.sizes = SizeSymbols(partial(_line_of, self.trace.strings, self.places))
         self.breaks = BreakRecorder(self._patches, self.places, self.sizes.named)
         self.bytecode = BytecodeRecorder(self._patches, self.places, self.texts)
         self.guards = GuardRecorder(self._patches, self.places)
@@ -129,7 +129,7 @@ class Recorder:
         self.kernels.install(self.trace)
         self.breaks.install(self.trace)
         for name in SYMBOL_RECORDS:
-            self.trace.on(name, self._on_size, "breaks")
+            self.trace.on(name, partial(_take_size, self.sizes), "breaks")
         self.bytecode.install()
         self.guards.install()
         self.autotune.install()
@@ -143,20 +143,6 @@ class Recorder:
             self.breaks.take_failure(error)
             for part in (self.breaks, self.graphs, self.lowering, self.kernels):
                 part.close()
-
-    def _on_size(self, record: Record) -> None:
-        self.sizes.take(record.name, record.meta, record.compile_id)
-
-    def _line_of(self, stack: Sequence[Mapping[str, Any]]) -> str | None:
-        """The user's own line of a stack of the trace, or that of a library."""
-        frames = [(self.trace.strings.get(f["filename"], ""), f) for f in stack]
-        found = [each for each in frames if self.places.is_own(each[0])]
-        found = found or [each for each in frames if self.places.is_user(each[0])]
-        if not found:
-            return None
-        file, frame = found[-1]
-        place = f"{self.places.shown(file)}:{frame['line']} in {frame['name']}"
-        return f'{place}: "{str(frame.get("loc") or "").strip()}"'
 
     def report(self, outcome: Outcome | None = None) -> Report:
         """Everything that was recorded, as plain data."""
@@ -264,3 +250,23 @@ class Recorder:
 
 def _same(table: Table[Any]) -> Table[Any]:
     return table
+
+
+# functions, for a method would hold the recorder, and with it the tensors of its guards, until the
+# next collection of cycles
+def _take_size(sizes: SizeSymbols, record: Record) -> None:
+    sizes.take(record.name, record.meta, record.compile_id)
+
+
+def _line_of(
+    files: Mapping[int, str], places: Places, stack: Sequence[Mapping[str, Any]]
+) -> str | None:
+    """The user's own line of a stack of the trace, or that of a library."""
+    frames = [(files.get(f["filename"], ""), f) for f in stack]
+    found = [each for each in frames if places.is_own(each[0])]
+    found = found or [each for each in frames if places.is_user(each[0])]
+    if not found:
+        return None
+    file, frame = found[-1]
+    place = f"{places.shown(file)}:{frame['line']} in {frame['name']}"
+    return f'{place}: "{str(frame.get("loc") or "").strip()}"'

@@ -14,6 +14,7 @@ from torch.compiler import is_compiling
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.manifest.package_manifest import PackagedConstant, PackagedModel
 from workbench.compiler.aot_files import load_steps
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.running.container import (
     BINDING_NOTE,
     BindingContainer,
@@ -244,12 +245,19 @@ class LoadedModel(CompiledCode):
         self.weights.close()
 
 
-@torch.compiler.disable(  # type: ignore[untyped-decorator, no-untyped-call]
-    reason="a package holds compiled code alone, without its original"
-)
 def opaque_call(call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A call into a package, at which whatever traces stops with the reason."""
     return call(*args, **kwargs)
+
+
+# as `torch.compiler.disable` does, which would import Dynamo into a process that only serves
+vars(opaque_call).update(
+    zip(
+        tp.DISABLED,
+        (True, "a package holds compiled code alone, without its original"),
+        strict=True,
+    )
+)
 
 
 def as_own_error(
