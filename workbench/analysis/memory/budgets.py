@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 PREVIEW_ERROR = (-0.24, 0.11)
 """By how much previews were off for six budgets of ten steps: tests/training_steps.py.
 
-Previews are not smoothed to fall with the budget, since what is measured does not: three of the ten
-steps hold more at a smaller budget, such as the perceptron 2.92 MB at 0.5 and 3.72 MB at 0.2.
+Previews are not smoothed to fall with the budget, since what is measured does not: each of the
+three steps that were looked at holds more at some smaller budget, the perceptron 2.92 MB at 0.5 and
+3.72 MB at 0.2.
 """
 
 
