@@ -92,6 +92,27 @@ def test_another_call_is_refused_as_on_the_host() -> None:
         compiled.verify(X)
 
 
+norm = nn.LayerNorm(16)
+
+
+class Offset:
+    value = torch.ones(16)
+
+
+def beside(x: Tensor) -> Tensor:
+    return norm(x) + Offset.value
+
+
+def test_tensors_beside_the_inputs_are_compared_but_for_their_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled = wb.aot_compile(beside, (X,), target="h100", grad=False)
+    assert compiled.verify(X).ok
+    monkeypatch.setattr(Offset, "value", torch.ones(8, 16))
+    with pytest.raises(wb.ContractError, match=r"Offset\.value.*now a tensor, float32\[8, 16\]"):
+        compiled.verify(X)
+
+
 def again(x: Tensor) -> Tensor:
     return F.dropout(x.transpose(1, 2).contiguous(), 0.5, True).transpose(1, 2)
 

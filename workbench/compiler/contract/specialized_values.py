@@ -376,6 +376,14 @@ class SpecializedValues:
                 found[owner] = scope
         return cls(values, found)
 
+    def on(self, device: str) -> SpecializedValues:
+        """The same values with every tensor on one device."""
+        values = (
+            replace(one, value=one.value.on(device)) if one.check == TensorCheck.kind else one
+            for one in self.values
+        )
+        return replace(self, values=tuple(values))
+
     @property
     def reachable(self) -> tuple[SpecializedValue, ...]:
         """The values that can be compared: arguments, and globals that exist in this process."""

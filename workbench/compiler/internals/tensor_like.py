@@ -102,6 +102,11 @@ class TensorCheck:
         """Whether a value is such a tensor."""
         return isinstance(value, torch.Tensor) and _rows_of(value) == self.rows
 
+    def on(self, device: str) -> TensorCheck:
+        """The same of a tensor on another device."""
+        dtype, _, *rest = self.rows
+        return TensorCheck([dtype, device, *rest])
+
     def __repr__(self) -> str:
         dtype, device, requires_grad, shape, stride = self.rows
         grad = ", which requires grad" if requires_grad else ""

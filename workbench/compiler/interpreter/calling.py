@@ -146,7 +146,7 @@ def refuse_unfit(
     bound = signature.bind(*callee.receiver, *args, **kwargs)
     bound.apply_defaults()
     names = frozenset(callee.closure)
-    plan = replace(plan, closure=names)
+    plan = replace(plan, closure=names, specialized=plan.specialized.on("cpu"))
     with grad_mode(program.contract):
         problems = plan.mismatches({**bound.arguments, **callee.closure})
     if problems:
