@@ -113,6 +113,19 @@ def test_tensors_beside_the_inputs_are_compared_but_for_their_device(
         compiled.verify(X)
 
 
+SHIFT = torch.ones(16)
+
+
+def shifted(x: Tensor) -> Tensor:
+    return x + SHIFT
+
+
+def test_a_tensor_that_no_argument_or_module_holds_is_named() -> None:
+    compiled = wb.aot_compile(shifted, (X,), target="h100")
+    with pytest.raises(wb.UsageError, match=r"tensors through SHIFT, a global.*Pass them as arg"):
+        compiled.verify(X)
+
+
 def again(x: Tensor) -> Tensor:
     return F.dropout(x.transpose(1, 2).contiguous(), 0.5, True).transpose(1, 2)
 

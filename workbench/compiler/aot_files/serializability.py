@@ -17,6 +17,7 @@ from workbench.compiler.contract.guard_policy import (
     Decisions,
     forget_passing_values,
     guarded_across,
+    holds_tensors,
     other_sides,
 )
 from workbench.compiler.contract.paths import Path, leaves, parse
@@ -62,10 +63,7 @@ def kept_outside(aot_fn: Any) -> tuple[dict[str, Any], dict[str, tuple[Any, str]
     First the modules: they are handed back at load. Then functions that a decorator hides from
     their own name, each with the place to import it from.
     """
-    env = aot_fn._artifacts.runtime_env
-    names = env.bytecode.co_freevars
-    closure = {n: c.cell_contents for n, c in zip(names, env.closure or (), strict=False)}
-    found = {**env.used_globals, **closure}
+    found = _reached(aot_fn)
     modules = {n: value for n, value in found.items() if isinstance(value, torch.nn.Module)}
     functions = {
         n: (value, place)
@@ -73,6 +71,22 @@ def kept_outside(aot_fn: Any) -> tuple[dict[str, Any], dict[str, tuple[Any, str]
         if isinstance(value, types.FunctionType) and (place := _behind_decorators(value))
     }
     return modules, functions
+
+
+def tensors_outside(aot_fn: Any) -> list[str]:
+    """The globals and closures, modules aside, through which the code reaches a tensor."""
+    return [
+        name
+        for name, value in _reached(aot_fn).items()
+        if not isinstance(value, torch.nn.Module) and holds_tensors(value)
+    ]
+
+
+def _reached(aot_fn: Any) -> dict[str, Any]:
+    env = aot_fn._artifacts.runtime_env
+    names = env.bytecode.co_freevars
+    closure = {n: c.cell_contents for n, c in zip(names, env.closure or (), strict=False)}
+    return {**env.used_globals, **closure}
 
 
 def _behind_decorators(function: types.FunctionType) -> str | None:

@@ -65,7 +65,8 @@ def program_of(
         programs = generated_programs(aot_fn)
         built_for = _built_for(programs, gpu, registers)
     except WorkbenchError as error:
-        return NoProgram(str(error))
+        held = serializability.tensors_outside(compiled.aot_fn)
+        return NoProgram(_of_tensors(held) if held else str(error))
     except Exception as error:  # the report of a compilation that worked is not to be lost
         return NoProgram(
             f"The compiled code cannot be taken apart: {type(error).__name__}: {error}"
@@ -84,6 +85,16 @@ def program_of(
         built_for=built_for,
         not_packed=tuple(sorted(kernels_asked_for(programs) - packed)),
         unreadable=_unreadable(compiled, aot_fn, serialized, contract, specialized, outside),
+    )
+
+
+def _of_tensors(names: Sequence[str]) -> str:
+    """Why there is no program, where pickle failed at tensors that have no numbers here."""
+    listed = " and ".join(names)
+    return (
+        f"The code reads tensors through {listed}, a global or a variable of an outer function, "
+        "and their numbers are not known where code is made for a GPU that is not here. Pass "
+        "them as arguments, or keep them as attributes of a module."
     )
 
 
