@@ -87,6 +87,8 @@ def _state() -> dict[str, Any]:
         "grad mode": torch.is_grad_enabled(),
         "default dtype": torch.get_default_dtype(),
         "autocast": torch.is_autocast_enabled("cpu"),
+        "cache of autocast": torch.is_autocast_cache_enabled(),
+        "dtypes of autocast": [torch.get_autocast_dtype(device) for device in ("cpu", "cuda")],
         "folder of Triton's cache": os.environ.get("TRITON_CACHE_DIR"),
         "module hooks": len(torch.nn.modules.module._global_forward_hooks),
         "options of Inductor": _options(),

@@ -100,11 +100,18 @@ def test_changes_are_told() -> None:
 def test_an_awaiter_whose_loop_was_closed_keeps_nobody_waiting() -> None:
     going, told = threading.Event(), threading.Event()
     job = BackgroundTask("double for a100", lambda steps: going.wait(10), nothing)
-    closed = asyncio.new_event_loop()
-    waiting = closed.create_task(job._awaited())
-    closed.run_until_complete(asyncio.sleep(0.01))  # it waits by now
-    waiting.cancel()
-    closed.close()
+
+    def wait_in_a_loop_that_closes() -> None:
+        closed = asyncio.new_event_loop()
+        waiting = closed.create_task(job._awaited())
+        closed.run_until_complete(asyncio.sleep(0.01))  # it waits by now
+        waiting.cancel()
+        closed.close()
+
+    # in a thread of its own: where a browser's test ran before, its loop still runs in this one
+    first = threading.Thread(target=wait_in_a_loop_that_closes)
+    first.start()
+    first.join(10)
     found: list[bool] = []
     other = threading.Thread(target=lambda: found.append(asyncio.run(job._awaited())))
     other.start()
