@@ -6,12 +6,11 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { minify } from "terser";
-import { PRIVATE } from "./private_names.js";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const target = join(here, "../../workbench/views/static");
 const isCheck = process.argv.includes("--check");
-const LIMITS = { bytes: 700_000, gzipped: 240_000 };
+const LIMITS = { bytes: 760_000, gzipped: 260_000 };
 
 const result = await build({
   absWorkingDir: here,
@@ -25,7 +24,6 @@ const result = await build({
   legalComments: "none",
   jsx: "automatic",
   jsxImportSource: "preact",
-  mangleProps: new RegExp(`^(?:${PRIVATE.join("|")})$`),
   write: false,
   logLevel: "warning",
 });
