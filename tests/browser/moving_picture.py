@@ -64,7 +64,7 @@ def _frames(page: Any) -> Iterator[tuple[bytes, int]]:
     page.mouse.move(5, 5)
     yield page.screenshot(), AIM_MS
     yield from _click(page, page.locator("[role=tabpanel]").get_by_text("softmax").first)
-    yield from _click(page, page.get_by_role("complementary").get_by_text("k3", exact=True))
+    yield from _click(page, page.locator(".insp").get_by_text("k3", exact=True))
     yield from _click(page, page.get_by_role("button", name="Open its code"))
     yield from _click(page, page.locator(".kernels").get_by_role("button", name="SASS"))
     for stage, words in (("Triton", "libdevice.exp"), ("SASS", "MUFU.EX2"), ("Python", "softmax")):

@@ -19,7 +19,7 @@ def test_a_rewrite_is_tried_and_compared_in_place(open_notebook: Callable[..., N
         notebook.run(cell)
         notebook.ended(cell)
     view = one_view(notebook.cell(2))
-    advice = view.get_by_role("region", name="What to do next")
+    advice = view.get_by_role("group", name="What to do next")
     advice.get_by_role("button", name="Leave .contiguous() out").click()
     assert advice.locator("pre .b").inner_text() == "+ return torch.relu(x.t() @ y)"
     advice.get_by_role("button", name="Try it").click()

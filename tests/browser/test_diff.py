@@ -47,7 +47,7 @@ def test_it_is_used_with_the_keyboard(open_page: Callable[..., Any], saved: str)
     page.keyboard.press("ArrowDown")
     page.get_by_text("It is a call of a library.").wait_for()
     page.keyboard.press("ArrowUp")
-    sources = page.get_by_role("region", name="Sources side by side")
+    sources = page.get_by_role("group", name="Sources side by side")
     sources.focus()
     tops = []
     for key in "nnp":
@@ -64,7 +64,7 @@ def test_what_is_alike_is_folded_until_it_is_asked_for(
     page.goto(saved)
     page.get_by_role("tab", name="Kernels").click()
     folds = page.get_by_role("button", name="lines alike")
-    sources = page.get_by_role("region", name="Sources side by side")
+    sources = page.get_by_role("group", name="Sources side by side")
     heights, first = [sources.evaluate(HEIGHT)], folds.first.inner_text()
     folds.first.click()
     assert first not in folds.all_inner_texts()

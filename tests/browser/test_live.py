@@ -62,11 +62,11 @@ def test_links_lead_from_a_line_to_the_kernel_s_lines_and_back(view: Any) -> Non
     inspector.locator(".chip", has_text=re.compile(r"^k\d")).first.click()
     inspector.get_by_text(re.compile(r"C\+\+ kernel k\d")).wait_for()
     inspector.get_by_role("button", name="Open its code").click()
-    code = view.get_by_role("region", name="C++").locator(".cm-line")
+    code = view.get_by_role("group", name="C++").locator(".cm-line")
     code.filter(has_text=re.compile("relu|maximum|clamp_min")).first.click(position=LEFT)
     status = view.locator(".status .path")
     status.filter(has_text=re.compile(r"C\+\+ k\d:\d+\W+1 line\W+1 node")).wait_for()
-    source = view.get_by_role("region", name="Python").locator(".cm-line.cm-rel")
+    source = view.get_by_role("group", name="Python").locator(".cm-line.cm-rel")
     source.filter(has_text="torch.relu").click(position=LEFT)
     status.filter(has_text=re.compile(r"^line 5\W")).wait_for()
 

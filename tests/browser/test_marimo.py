@@ -131,7 +131,7 @@ def test_a_tutorial_in_marimo_compiles_sweeps_and_compares(
     compiled = page.locator(".wb:not(.sweep, .diff)")
     compiled.get_by_role("tab", name="Kernels").click()
     compiled.get_by_role("row", name="k0").dblclick()
-    compiled.get_by_role("region", name="C++").locator(".cm-line").first.wait_for()
+    compiled.get_by_role("group", name="C++").locator(".cm-line").first.wait_for()
     sweep = page.locator(".wb.sweep")
     sweep.wait_for(timeout=180_000)
     assert sweep.get_by_role("row").filter(has_text="aot_eager").count() == 1

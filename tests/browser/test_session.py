@@ -46,7 +46,7 @@ def test_while_the_cell_runs_the_report_of_a_compile_opens_and_escape_leads_back
     view.get_by_role("listbox").focus()
     running.page.keyboard.press("Home")
     running.page.keyboard.press("n")  # the step that was compiled again
-    why = view.get_by_role("region", name="Timeline").get_by_role("status")
+    why = view.get_by_role("group", name="Timeline").get_by_role("status")
     assert why.inner_text().startswith("Step 2 took")
     assert "size mismatch" in why.inner_text()
     running.page.keyboard.press("Enter")

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.browser.axe import violations
 from tests.browser.cells import Notebook
 from tests.browser.driving import one_view
 from tests.browser.saved_pages import CONTRAST, assert_everyone_can_use_it
 from tests.views.sweep.test_sweep_views import sweep
+from workbench.views.sweep.page import saved as saved_sweep
 
 LONG = 150_000  # milliseconds
 
@@ -31,6 +33,21 @@ def test_the_page_opens_from_disk_alone_and_everyone_can_use_it(
 ) -> None:
     watched = open_page(width=width, scheme=scheme)
     assert_everyone_can_use_it(watched, saved, "sweep", tabs=5)
+
+
+def test_two_sweeps_of_one_function_in_a_notebook_are_told_apart(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    outputs = [saved_sweep(sweep(), embed="full", carries_bundle=True) for _ in range(2)]
+    path = tmp_path / "notebook.html"
+    head = '<html lang="en"><meta charset="utf-8"><title>Notebook</title>'
+    path.write_text(f"{head}<main><h1>Sweeps</h1>{''.join(outputs)}</main></html>", "utf-8")
+    page = open_page().page
+    page.goto(path.as_uri())
+    page.get_by_role("region", name="Sweep of").nth(1).wait_for()
+    named = [each.get_attribute("aria-label") for each in page.get_by_role("region").all()]
+    assert named == ["Sweep of f", "Sweep of f, view 2"]
+    assert violations(page, rules=["landmark-unique", "region", "landmark-no-duplicate-main"]) == []
 
 
 def test_rows_are_sorted_and_the_heat_map_takes_other_axes(
@@ -90,7 +107,7 @@ def test_while_it_runs_rows_open_and_cancel_keeps_what_is_done(running: Notebook
     assert cell.locator(".jp-InputPrompt").first.inner_text() == "[*]:"
     cell.get_by_role("button", name="All settings").click()
     view.get_by_role("button", name="Cancel").click()
-    answer = view.get_by_role("region", name="Progress and answer")
+    answer = view.get_by_role("group", name="Progress and answer")
     answer.get_by_text("The sweep was cancelled.").wait_for(timeout=LONG)
     running.ended(1)
     assert done.count() >= 2

@@ -42,7 +42,7 @@ export function Part({ state, part }: { state: DiffState; part: DiffPart }) {
           </div>
         </div>
       )}
-      <div class="scroll" tabIndex={0} role="region" aria-label={part.title}>
+      <div class="scroll" tabIndex={0} role="group" aria-label={part.title}>
         <Rows state={state} rows={rows} look={NUMBERS.has(part.id) ? "num" : undefined} />
         {part.more > 0 && <p class="none">{`${plural(part.more, "row")} more in ${code}`}</p>}
       </div>

@@ -63,7 +63,7 @@ export function Sources({ state, kernels }: SourcesProps) {
         ref={box}
         class={isAlone ? "scroll sources alone" : "scroll sources"}
         tabIndex={0}
-        role="region"
+        role="group"
         aria-label="Sources side by side"
         onKeyDown={press}
       >

@@ -7,7 +7,7 @@ export function Summary({ state }: { state: DiffState }) {
   const { doc } = state;
   const alike = doc.parts.filter((part) => !isTold(part));
   return (
-    <div class="scroll diff-summary" tabIndex={0} role="region" aria-label="Summary">
+    <div class="scroll diff-summary" tabIndex={0} role="group" aria-label="Summary">
       <ol>
         {doc.sentences.map((sentence, n) => {
           const part = state.part(sentence.part);

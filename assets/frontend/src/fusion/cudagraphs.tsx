@@ -16,7 +16,7 @@ export function CudaGraphs({ store }: { store: Store }) {
   const columns = useColumns(store, "cuda_graphs", found?.parts ?? NONE, CELLS);
   if (!found) return null;
   return (
-    <section class="few" aria-label="CUDA graphs">
+    <section class="few" role="group" aria-label="CUDA graphs">
       <div class="bar edge">
         <h2>CUDA graphs</h2>
         <span class="faint cut" data-tip="">

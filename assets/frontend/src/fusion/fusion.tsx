@@ -30,7 +30,7 @@ function Groups({ store, groups }: { store: Store; groups: Group[] }) {
   const cells = useMemo(() => groupCells(groups), [groups]);
   const columns = useColumns(store, "groups", groups, cells);
   return (
-    <section class="half first" aria-label="Fused groups">
+    <section class="half first" role="group" aria-label="Fused groups">
       <div class="bar">
         <h2>Groups</h2>
         <span class="faint cut">{`${plural(groups.length, "group")}; bytes are Inductor's estimate of DRAM traffic`}</span>
@@ -84,7 +84,7 @@ function NotFused({ store, pairs, omitted }: { store: Store; pairs: Rejected[]; 
     ? `${pairs.length} of ${plural(pairs.length + omitted, "pair")}`
     : plural(pairs.length, "pair");
   return (
-    <section class="half" aria-label="Not fused">
+    <section class="half" role="group" aria-label="Not fused">
       <div class="bar edge">
         <h2>Not fused</h2>
         <span class="faint">{count}</span>

@@ -75,7 +75,7 @@ const MOST = 500;
 
 export function Compare({ store, state, graphs, part, loaded }: Props) {
   return (
-    <section class="graph-compare" aria-label="Changes between two stages">
+    <section class="graph-compare" role="group" aria-label="Changes between two stages">
       <div class="graph-compare-head">
         <Stages state={state} graphs={graphs} id={part.id} />
       </div>

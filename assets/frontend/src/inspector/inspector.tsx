@@ -13,11 +13,11 @@ export function Inspector({ store }: { store: Store }) {
   const id = store.selected.value;
   const Card = id === null ? Start : (store.thing(id)?.Card ?? Plain);
   return (
-    <aside class="insp" aria-label="Inspector" tabIndex={0}>
+    <section class="insp" role="group" aria-label="Inspector" tabIndex={0}>
       <div class="in">
         <Card key={id} store={store} id={id ?? ""} />
       </div>
-    </aside>
+    </section>
   );
 }
 

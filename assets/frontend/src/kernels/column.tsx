@@ -20,7 +20,7 @@ export function CodeColumn(props: Props) {
   const holder = useRef<HTMLDivElement>(null);
   const editor = useColumnEditor(props, holder);
   return (
-    <section class="code-column" style={{ flexGrow: share }} aria-label={title}>
+    <section class="code-column" role="group" style={{ flexGrow: share }} aria-label={title}>
       <header class="code-head">
         <b>{title}</b>
         <span class="cut mut" data-tip="">

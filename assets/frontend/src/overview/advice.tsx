@@ -15,7 +15,7 @@ export function Advice({ store, advice }: { store: Store; advice: Given }) {
   const [open, setOpen] = usePaneState<string | null>(store, "advice", null);
   if (!advice.rows.length) return advice.none ? <p class="advice none">{advice.none}</p> : null;
   return (
-    <section class="advice" aria-label="What to do next">
+    <section class="advice" role="group" aria-label="What to do next">
       <div class="row">
         <h2>What to do next</h2>
         <span class="faint grow">{moreWords(advice.more)}</span>

@@ -33,7 +33,7 @@ export function ProgressView({ store }: { store: Store }) {
     <div class="scroll">
       {!isRunning && <Ended progress={progress} />}
       {failure && <Message note={{ title: "That did not work.", text: failure, tone: "break" }} />}
-      <section class="prog" aria-label="Progress">
+      <section class="prog" role="group" aria-label="Progress">
         <div class="row">
           {isRunning && <span class="spin" aria-hidden="true" />}
           <b class="cut">{progress.title || "Compiling"}</b>
@@ -93,7 +93,7 @@ function Steps({ progress, since }: { progress: Progress; since: number }) {
 function Kernels({ names, isRunning }: { names: string[]; isRunning: boolean }) {
   if (!names.length) return null;
   return (
-    <section class="fresh" aria-label="Kernels so far">
+    <section class="fresh" role="group" aria-label="Kernels so far">
       <div class="bar">
         <h2>Kernels</h2>
         <span class="faint" aria-live="polite">

@@ -29,7 +29,7 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
     (each) => each.kernel === subject.kernel && each.target === subject.target,
   );
   return (
-    <section class="half" aria-label="Ranked by a model">
+    <section class="half" role="group" aria-label="Ranked by a model">
       <div class="bar">
         <h2>Ranked by a model, not timed</h2>
         {known.length > 1 ? (

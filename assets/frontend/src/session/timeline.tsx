@@ -11,7 +11,7 @@ export function Timeline({ state, doc }: { state: SessionState; doc: SessionDocu
   const bar = state.bar.value;
   const last = doc.bars.at(-1);
   return (
-    <section class="ses-top" aria-label="Timeline">
+    <section class="ses-top" role="group" aria-label="Timeline">
       {last && <Legend first={doc.bars[0]!.first} last={last.last} />}
       {last && <Bars state={state} doc={doc} />}
       <p class="cut" role="status" data-tip="">

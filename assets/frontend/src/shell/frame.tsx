@@ -1,6 +1,6 @@
 // The frame of every view: header, tabs, pane, status bar; beside the pane an inspector, if any.
 
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren, RefObject } from "preact";
 import type { Remembering } from "../memory";
 import { IconButton, ThemeButton } from "./buttons";
@@ -42,6 +42,26 @@ function roomAround(root: HTMLElement): number {
   return Math.max(480, Math.min(around?.clientHeight ?? innerHeight, innerHeight));
 }
 
+/** How often each label is taken on this page: its views may come of several bundles. */
+type Taken = Map<string, Set<number>>;
+declare global {
+  var wbViews: Taken | undefined;
+}
+
+/** Gives the view its label; the second of one label on a page is "…, view 2", and so on. */
+function useOwnLabel(root: RefObject<HTMLElement | null>, label: string): void {
+  useLayoutEffect(() => {
+    const all = (globalThis.wbViews ??= new Map());
+    const taken = all.get(label) ?? new Set();
+    all.set(label, taken);
+    let number = 1;
+    while (taken.has(number)) number += 1;
+    taken.add(number);
+    root.current?.setAttribute("aria-label", number > 1 ? `${label}, view ${number}` : label);
+    return () => void taken.delete(number);
+  }, [label]);
+}
+
 interface Props {
   frame: FrameRoot;
   /** The state of the view, which keeps that of its panes. */
@@ -77,6 +97,7 @@ export function Frame(props: Props) {
   const pane = view.pane.value;
   const [isHelp, setHelp] = useState(false);
   const theme = useTheme(root);
+  useOwnLabel(root, props.label);
   useKeptFocus(root, [pane, ...signs]);
   useKeptScroll(view, body);
   const help = () => setHelp(true);
@@ -99,7 +120,6 @@ export function Frame(props: Props) {
       data-pane={pane}
       role="region"
       tabIndex={-1}
-      aria-label={props.label}
       style={{
         ...props.style,
         ...(beside && { "--insp": `${beside.width}px` }),

@@ -25,7 +25,7 @@ export function Heat({ state, doc }: { state: SweepState; doc: SweepDocument }) 
         <Choice label="Across" value={`${across}`} options={names} set={(n) => setAcross(+n)} />
         <Choice label="Down" value={`${down}`} options={names} set={(n) => setDown(+n)} />
       </div>
-      <div class="scroll sweep-chart" tabIndex={0} role="region" aria-label="Heat map">
+      <div class="scroll sweep-chart" tabIndex={0} role="group" aria-label="Heat map">
         <p class="mut">Stronger: further from the best. Of several settings in a cell the best.</p>
         <table class="sweep-heat">
           <thead>

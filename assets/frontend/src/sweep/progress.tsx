@@ -13,7 +13,7 @@ export function Progress({ state }: { state: SweepState }) {
   const doc = state.doc.value;
   if (!doc) return null;
   return (
-    <section class="sweep-top" aria-label="Progress and answer">
+    <section class="sweep-top" role="group" aria-label="Progress and answer">
       {doc.status === "running" ? <Going state={state} doc={doc} /> : <Answer doc={doc} />}
       {doc.notes.map((note) => (
         <p key={note} class="mut">

@@ -41,7 +41,7 @@ export function Rounds({ state, doc }: { state: SweepState; doc: SweepDocument }
   const more =
     rows.length > shown.length ? ` ${shown.length} of ${plural(rows.length, "setting")}.` : "";
   return (
-    <div class="scroll sweep-chart" ref={box} tabIndex={0} role="region" aria-label="Forest plot">
+    <div class="scroll sweep-chart" ref={box} tabIndex={0} role="group" aria-label="Forest plot">
       <p class="mut">
         {`Time over that of the original in the same round: less is faster. The bar holds the median with 95 %.${more}${far ? ` ${plural(far, "round")} further out stand at the edge.` : ""}`}
       </p>
