@@ -262,6 +262,13 @@ def test_what_follows_the_data_of_a_member_must_be_right(tmp_path: Path) -> None
         opened(path)
 
 
+def test_a_member_of_few_bytes_that_has_many_is_foreign(tmp_path: Path) -> None:
+    path = tmp_path / "torch.pt2"
+    write_as_torch(path, {"archive_format": b"pt2" * 100, "data/a": b""})
+    with pytest.raises(ArtifactError, match="archive_format has 300 bytes, 64 at most"):
+        opened(path)
+
+
 def write_as_torch(path: Path, members: dict[str, bytes]) -> None:
     """An archive in the layout of torch's own writer: sizes after the data, padding before."""
     out, directory = io.BytesIO(), b""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.artifacts.archive.test_package_container import write_as_torch
 from tests.artifacts.package_sample import model, parts, write_package
 from tests.diffs import RECORDS, recorded
 from workbench.artifacts.archive.container import REPORT, Content, with_members, write_artifact
@@ -77,3 +78,11 @@ def test_an_object_has_its_report_at_hand_or_on_request() -> None:
 def test_names_tell_the_two_apart() -> None:
     assert names_of("out/a.wbr", RECORDS / "static.wbr") == ("a.wbr", "static.wbr")
     assert names_of(recorded("static"), recorded("dynamic")) == ("a", "b")
+
+
+def test_a_file_without_a_report_is_not_read_to_its_end(tmp_path: Path) -> None:
+    file = tmp_path / "torch.pt2"
+    write_as_torch(file, {"archive_format": b"pt2", "data/aotinductor/model/a.so": b"library"})
+    file.write_bytes(file.read_bytes().replace(b"library", b"Library"))  # nobody notices
+    with pytest.raises(ArtifactError, match="was written by torch and holds no report"):
+        report_in(file)

@@ -14,6 +14,8 @@ import pytest
 import torch
 from sample_packages import many_inputs
 
+from tests.artifacts import package_sample
+from workbench.compiler.cpp_project.project import rendered
 from workbench.handles.package import Package
 
 
@@ -64,15 +66,68 @@ class Service:
 
 
 @pytest.fixture(scope="session")
-def service(package: Package, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    has = ["pkg-config", "--exists", "nlohmann_json"]
-    if shutil.which(has[0]) is None or subprocess.run(has, check=False).returncode:
-        pytest.skip("no nlohmann_json")
+def whole(package: Package, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The whole service, with the model: built in a minute."""
+    need_json()
     folder = package.cpp_project(tmp_path_factory.mktemp("service") / "many")
     log = built(folder, "-DSERVICE=ON", target="server")
     assert f"{folder}/service" not in "".join(line for line in log.split("\n") if "warning" in line)
     command = [str(folder / "build/service/server"), package.path, "--port", "0"]
     with served(command, folder) as made:
+        yield made
+
+
+def need_json() -> None:
+    has = ["pkg-config", "--exists", "nlohmann_json"]
+    if shutil.which(has[0]) is None or subprocess.run(has, check=False).returncode:
+        pytest.skip("no nlohmann_json")
+
+
+ECHO = """
+#include "input_check.cpp"
+#include "service/protocol.cpp"
+#include "service/server.cpp"
+
+namespace $namespace {
+struct Client::Model {};
+Client::Client(const std::filesystem::path&, Options) {}
+Client::~Client() = default;
+std::vector<at::Tensor> Client::run(const std::vector<at::Tensor>& inputs) const {
+  const auto wrong = problems(kInputs, kRelations, inputs);
+  return wrong.empty() ? inputs : throw ContractError(wrong.front());
+}
+void Client::update_weights(const Weights&) {}
+Weights read_weights(const std::filesystem::path&) { return {}; }
+}  // namespace $namespace
+"""
+"""All of the service but HTTP, with a model that gives its inputs back, as one text: the headers of
+torch and of JSON, which take the time, are read once."""
+
+
+@pytest.fixture(scope="session")
+def echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The service without a package, and with a short patience: built in ten seconds."""
+    need_json()
+    folder = tmp_path_factory.mktemp("echo")
+    model = package_sample.model()
+    texts = rendered(Path("echo.pt2"), package_sample.manifest(model), model)
+    patience = "idle{10}"
+    assert patience in texts["service/http.hpp"]
+    texts["service/http.hpp"] = texts["service/http.hpp"].replace(patience, "idle{2}")
+    texts["echo.cpp"] = ECHO.replace("$namespace", "echo_client")
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    torch_folder = Path(torch.__file__).parent
+    headers = ["-I.", "-Iservice", "-isystem", str(torch_folder / "include")]
+    compiler = ["g++", "-std=c++20", "-O0", "-c", *headers]
+    with subprocess.Popen([*compiler, "service/http.cpp"], cwd=folder) as beside:
+        subprocess.run([*compiler, "echo.cpp"], cwd=folder, check=True)
+    assert beside.returncode == 0
+    libraries = torch_folder / "lib"
+    linked = [f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-ltorch_cpu", "-lc10", "-pthread"]
+    subprocess.run(["g++", "echo.o", "http.o", "-o", "server", *linked], cwd=folder, check=True)
+    with served([str(folder / "server"), "none", "--port", "0"], folder) as made:
         yield made
 
 

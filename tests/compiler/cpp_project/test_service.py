@@ -20,9 +20,9 @@ DATATYPES = {torch.float32: "FP32", torch.int64: "INT64", torch.float64: "FP64"}
 
 
 @pytest.fixture(scope="session")
-def url(service: Service) -> str:
+def url(whole: Service) -> str:
     """Where the model is served."""
-    return service.url
+    return whole.url
 
 
 def call(url: str, data: bytes | None = None) -> tuple[int, Any]:

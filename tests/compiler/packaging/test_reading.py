@@ -99,6 +99,17 @@ def test_what_export_finds_out_is_in_the_contract() -> None:
     assert found.guards == ("x_0 % 3 == 0",)
 
 
+def test_a_size_that_the_code_fixes_is_no_condition_of_its_own() -> None:
+    def f(x: Tensor, y: Tensor) -> Tensor:
+        return (x @ y.T).sum(1)
+
+    both = {0: Dim.AUTO, 1: Dim.AUTO}
+    spec = {"x": both, "y": {0: Dim.AUTO}}
+    found = contract(f, torch.randn(6, 4), torch.randn(5, 4), dynamic_shapes=spec)
+    assert texts(found)[0] == "x: float32 [x_0 in 2.., 4] on cpu"
+    assert (found.guards, found.unsaid) == ((), ())
+
+
 def test_nested_inputs_defaults_and_constants_are_leaves_in_torchs_order() -> None:
     batch = samples.Batch(torch.randn(4, 8), torch.rand(4, 8))
     request = ModelRequest(

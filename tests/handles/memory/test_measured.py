@@ -47,6 +47,18 @@ def test_a_step_with_its_program_in_cpp_is_as_the_profiler_sees_it() -> None:
     assert found.measure(*args).error == pytest.approx(0, abs=0.001)
 
 
+@pytest.mark.parametrize(
+    ("layer", "x"),
+    [
+        (torch.nn.Linear(5, 5), torch.randn(7, 5)),
+        pytest.param(torch.nn.BatchNorm2d(5), torch.randn(3, 5, 7, 7), marks=pytest.mark.slow),
+    ],
+)
+def test_what_is_measured_has_no_loss_of_its_own(layer: torch.nn.Module, x: torch.Tensor) -> None:
+    found = wb.aot_compile(layer, (x,), grad=True).memory()
+    assert found.measure(x).measured == found.peak - found.base
+
+
 def test_gradients_that_were_there_stay() -> None:
     module, x = MLP(), torch.randn(8, 128)
     compiled = wb.aot_compile(module, (x,), grad=True)

@@ -15,6 +15,7 @@ from workbench.artifacts.manifest.package_manifest import MANIFEST, PackagedMode
 from workbench.errors import ArtifactError
 
 FORMAT = "archive_format"  # the member by which torch knows its own archives
+_FORMAT_LIMIT = 64  # bytes: torch writes "pt2"
 _PART_LIMIT = 255  # bytes of a file name in Linux
 
 
@@ -48,6 +49,8 @@ def package_in(frame: Frame) -> OpenedPackage:
     if frame.comment and frame_hash(file, frame.entries) != frame.comment:
         raise ArtifactError(f"The package is damaged: its zip directory was changed. {AGAIN}")
     root, entries = _below_root(frame.entries)
+    if FORMAT in entries and (size := entries[FORMAT].file_size) > _FORMAT_LIMIT:
+        raise ArtifactError(f"{FORMAT} has {size} bytes, {_FORMAT_LIMIT} at most: a foreign file.")
     if MANIFEST not in entries:
         return OpenedPackage(file, entries, root, None)
     content = read_manifest(file, entries[MANIFEST])

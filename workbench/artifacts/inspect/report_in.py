@@ -79,8 +79,8 @@ def report_in(path: str | os.PathLike[str]) -> Report:
             file.seek(0)
             return Report.from_bytes(file.read())
     with open_any(path) as opened:
-        _check_whole(opened, path)
         if opened.artifact is not None:
+            _check_whole(opened, path)
             return _member(opened.artifact, REPORT, path)
         manifest = None if opened.package is None else opened.package.manifest
         if opened.package is None or manifest is None:
@@ -88,7 +88,9 @@ def report_in(path: str | os.PathLike[str]) -> Report:
                 f"{os.fspath(path)} was written by torch and holds no report. Compile again with "
                 "aot_compile or package, which record one."
             )
-        return _member(opened.package, _only_report(manifest, path), path)
+        name = _only_report(manifest, path)
+        _check_whole(opened, path)  # the last: it reads all bytes, however many there are
+        return _member(opened.package, name, path)
 
 
 def _check_whole(opened: OpenedFile, path: str | os.PathLike[str]) -> None:

@@ -14,7 +14,7 @@ import torch
 
 from workbench.compiler.contract.contract import Contract, Leaf
 from workbench.compiler.contract.examples import DTYPES, Description, tensor_like, value_of
-from workbench.compiler.contract.guard_words import in_words
+from workbench.compiler.contract.guard_words import in_words, shown
 from workbench.compiler.contract.paths import Path, parts
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.size_guards import NOT_SO, broken
@@ -186,7 +186,7 @@ class GuardSandbox:
         if not found.result:
             parts = broken(list(in_words(map(str, found.verbose_code_parts), bound)), bound)
             guard = parts[0].partition(NOT_SO)[0] if parts else None
-            problems = plan.mismatches(bound) or parts
+            problems = plan.mismatches(bound) or [shown(part) for part in parts]
             return GuardAnswer(False, problems[0] if problems else None, guard, count)
         for check in plan.checks():
             if not check(bound):

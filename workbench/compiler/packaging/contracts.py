@@ -25,6 +25,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.exporting import Exportable
 from workbench.compiler.packaging.inputs import CallInputs, Declared, no_number
 from workbench.compiler.packaging.written_inputs import input_values, memory_of
+from workbench.compiler.sources.size_symbols import in_words
 from workbench.errors import ArtifactError, CaptureError, UsageError
 
 Ranges = Mapping[str, tuple[int, int | None]]
@@ -193,9 +194,9 @@ def _guards(
         for leaf in leaves
         for index, size in enumerate(leaf.shape)
         for prefix in ("", f"[{rest!r}]")
-        if isinstance(size, Dynamic) and size.name is not None
+        if not isinstance(size, Dynamic) or size.name is not None
     }
-    names = [size.name for size in places.values() if size.name is not None]
+    names = [name for size in places.values() if (name := getattr(size, "name", None))]
     said: dict[str, None] = {}
     unsaid: dict[str, None] = {}
     for text in program._guards_code or ():
@@ -205,7 +206,7 @@ def _guards(
         try:
             (guard,) = read_relations((words,), names)
         except ArtifactError:
-            unsaid[text] = None
+            unsaid[in_words(text)] = None
             continue
         if not _is_same(guard, names):
             said[guard.source] = None
@@ -214,13 +215,17 @@ def _guards(
 
 def _is_same(guard: Relation, names: Sequence[str]) -> bool:
     """Whether both sides of an equation are one polynomial: shared names say so already."""
+    if not {*re.findall(r"\w+", guard.source)} & {*names}:
+        return guard.holds({})  # of fixed sizes, each of which is compared in a call
     is_plain = re.search(r"//|%|max|min|<|>|!| and | or ", guard.source) is None
     if not is_plain or "==" not in guard.source:
         return False
     return all(guard.holds(dict.fromkeys(names, value)) for value in range(2, 12))
 
 
-def _term(dim: Dynamic) -> str:
+def _term(dim: Size) -> str:
+    if isinstance(dim, int):
+        return str(dim)
     assert dim.name is not None
     scaled = dim.name if dim.scale == 1 else f"{dim.scale}*{dim.name}"
     return scaled if dim.scale == 1 and not dim.offset else f"({scaled}{dim.offset:+d})"

@@ -96,13 +96,17 @@ def check_sizes(found: Memory, args: tuple[Any, ...], kwargs: Mapping[str, Any])
 
 def _peak(call: Callable[[], Any], learning: list[torch.Tensor] | None) -> int:
     """The peak of a call; with its backward where there are tensors that learn."""
+    ones: dict[tuple[torch.dtype, torch.device], torch.Tensor] = {}
 
     def once() -> Any:
         outputs = call()
         if learning is not None:
             wanted = [t for t in _tensors((outputs,), Path("out")) if t.requires_grad]
-            loss = torch.stack([t.real.sum().double() for t in wanted]).sum()
-            torch.autograd.backward(loss)
+            for t in wanted:  # made while it warms up: a loss would be counted as the program's
+                ones.setdefault((t.dtype, t.device), t.new_ones(()))
+            torch.autograd.backward(
+                wanted, [ones[t.dtype, t.device].expand(t.shape) for t in wanted]
+            )
         return outputs
 
     for _ in range(WARM):

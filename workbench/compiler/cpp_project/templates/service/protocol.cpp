@@ -1,7 +1,5 @@
 #include "protocol.hpp"
 
-#include <ATen/ops/empty_permuted.h>
-#include <ATen/ops/empty_strided.h>
 #include <ATen/ops/tensor.h>
 #include <c10/util/StringUtil.h>
 
@@ -153,11 +151,17 @@ at::Tensor laid_out(const InputSpec& spec, const at::Tensor& tensor) {
     return tensor;
   }
   if (spec.order.size() == sizes.size()) {
-    return at::empty_permuted(sizes, spec.order, tensor.options()).copy_(tensor);
+    std::vector<std::int64_t> strides(sizes.size());
+    std::int64_t stride = 1;
+    for (auto dim = spec.order.rbegin(); dim != spec.order.rend(); ++dim) {
+      strides[*dim] = stride;
+      stride *= std::max<std::int64_t>(sizes[*dim], 1);
+    }
+    return tensor.new_empty_strided(sizes, strides).copy_(tensor);
   }
   const bool is_exact = std::equal(sizes.begin(), sizes.end(), spec.sizes.begin(),
                                    [](auto size, const Size& wanted) { return size == wanted.fixed; });
-  return is_exact ? at::empty_strided(sizes, spec.strides, tensor.options()).copy_(tensor) : tensor;
+  return is_exact ? tensor.new_empty_strided(sizes, spec.strides).copy_(tensor) : tensor;
 }
 
 at::Tensor tensor_of(const InputSpec& spec, const json& input) {
