@@ -14,6 +14,7 @@ import torch
 from torch.compiler import is_compiling
 
 from workbench.arguments import checked
+from workbench.compiler.aot_files.late_attributes import ask_object, say_setter
 from workbench.compiler.contract.calling import FastCheck, binder, caller
 from workbench.compiler.contract.guard_policy import fast_guard
 from workbench.compiler.contract.plan import CallPlan
@@ -240,9 +241,25 @@ class Compiled(OtherTargets):
         if self._guards_raised and self._holds_now(bound):
             return
         if self._can_be_read(bound):
-            found = self._aot_fn._artifacts.guard_manager.check_verbose(bound)
-            reasons = [] if found.result else list(found.verbose_code_parts)
-        self._plan.refuse(self.name, bound, reasons)
+            reasons = self._reasons(bound)
+            if self._plan.live is None and self._is_set_late(reasons, bound):
+                return
+        cure = say_setter(reasons, bound, self._plan.inlined)
+        self._plan.refuse(self.name, bound, reasons, cure)
+
+    def _reasons(self, bound: Mapping[str, Any]) -> list[str]:
+        """What torch's guards say of a call that does not fit."""
+        found = self._aot_fn._artifacts.guard_manager.check_verbose(bound)
+        return [] if found.result else list(found.verbose_code_parts)
+
+    def _is_set_late(self, reasons: list[str], bound: Mapping[str, Any]) -> bool:
+        """Whether a call fits once the objects have set what the original would have them set."""
+        seen: list[list[str]] = []
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.enters_no_grad):
+            while reasons not in seen and ask_object(reasons, bound, self._plan.inlined):
+                seen.append(reasons)
+                reasons = self._reasons(bound)
+            return bool(seen) and not reasons and not self._plan.mismatches(bound)
 
     def _holds_now(self, bound: Mapping[str, Any]) -> bool:
         """Whether a call fits that was refused after one at which torch's guards had raised.

@@ -30,7 +30,10 @@ from workbench.errors import ArtifactError
 
 _CALLS = 3
 """How many calls deep in what was traced code is looked at that sets a value."""
-_BY_NAME = {"setattr", "__setattr__", "__dict__", "vars", "globals", "update"}
+_BY_NAME = {
+    *("setattr", "__setattr__", "__dict__", "vars", "globals", "update"),
+    *("register_buffer", "register_parameter", "register_module", "add_module"),
+}
 _GROWS = {"setdefault", "update", "add", "append", "extend", "insert", "appendleft"}
 _OF_CONTAINERS = ("key", "keys", "members", "length")
 _STORING = {dis.opmap[name]: name for name in ("STORE_GLOBAL", "STORE_ATTR", "STORE_SUBSCR")}
@@ -49,11 +52,11 @@ class _Setter:
 
     def sets(self, path: Path) -> bool:
         """Whether its own code sets what is at the path."""
-        return _sets(self.reached[0], path)
+        return sets(self.reached[0], path)
 
     def reaches(self, path: Path) -> bool:
         """Whether code that it may call does."""
-        return any(_sets(code, path) for code in self.reached[1:])
+        return any(sets(code, path) for code in self.reached[1:])
 
 
 def with_setters(
@@ -77,7 +80,7 @@ def _with_setter(row: Mapping[str, Any], setters: Sequence[_Setter]) -> Mapping[
     path = _set_place(Path.from_json(row["path"]), row["check"], value)
     direct = [one.place for one in setters if one.sets(path)]
     for place in direct or (one.place for one in setters if one.reaches(path)):
-        if scope is not None and _setter(path, scope, place) is not None:
+        if scope is not None and find_setter(path, scope, place) is not None:
             return {**row, "asked": place}
     return {**row, "asked": direct[0]} if direct else row
 
@@ -187,7 +190,12 @@ def _set_place(path: Path, check: str, value: Any) -> Path:
     return path.item("") if check in _OF_CONTAINERS else path
 
 
-def _sets(code: types.CodeType, path: Path) -> bool:
+def stored_attributes(code: types.CodeType) -> list[str]:
+    """The names under which code sets attributes."""
+    return sorted(name for kind, name in _stores(code) if kind == "STORE_ATTR")
+
+
+def sets(code: types.CodeType, path: Path) -> bool:
     """Whether code sets a global, an attribute by its name, or any entry of a table."""
     names = set(code.co_names)
     if not path.steps:
@@ -198,7 +206,7 @@ def _sets(code: types.CodeType, path: Path) -> bool:
             return True
         return bool(names & _BY_NAME) and name in _constants(code)
     if path.steps[-2:-1] == (("vars", ""),):  # an attribute, by the table of the object
-        return _sets(code, Path(path.root, (*path.steps[:-2], ("attr", name))))
+        return sets(code, Path(path.root, (*path.steps[:-2], ("attr", name))))
     table = next((str(key) for step, key in path.steps[-2::-1] if step == "attr"), path.root)
     return table in names and (bool(names & _GROWS) or ("STORE_SUBSCR", "") in _stores(code))
 
@@ -237,7 +245,7 @@ def ask(values: SpecializedValues) -> SpecializedValues:
             continue
         path = _set_place(one.path, one.check, one.value)
         try:
-            setter = _setter(path, scope, one.asked)
+            setter = find_setter(path, scope, one.asked)
             if setter is None:
                 continue  # not to be had without arguments: compared once the value is there
             key = one.asked, id(getattr(setter, "__self__", None))
@@ -270,7 +278,7 @@ def _is_set(one: SpecializedValue, scope: Mapping[str, Any]) -> bool:
     return not is_blank or one.holds(value)
 
 
-def _setter(path: Path, scope: Mapping[str, Any], asked: str) -> Any | None:
+def find_setter(path: Path, scope: Mapping[str, Any], asked: str) -> Any | None:
     """What sets a value, as a function that takes no arguments; None where there is none.
 
     A method or property is that of the object nearest to the value on its path.

@@ -282,14 +282,21 @@ _NOT_THERE = (
     else (re.compile(r"Can't get attribute '(?P<name>[\w.<>]+)' on <module '(?P<module>[\w.]+)'"),)
 )
 """How unpickling says that a module lacks what a file refers to."""
+_NOT_IN_CLASS = re.compile(r"type object '(?P<kind>\w+)' has no attribute '(?P<name>\w+)'")
 
 
 def _missing(error: Exception) -> str | None:
     """What unpickling did not find and what to do, None for every other error."""
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"the module {error.name}, which cannot be imported here. Install it"
+    if not isinstance(error, AttributeError):
+        return None
+    if late := _NOT_IN_CLASS.fullmatch(str(error)):
+        kind, name = late["kind"], late["name"]
+        now = f"Call the original once, or set {kind}.{name},"
+        return f"{name}, which {kind} does not have yet. {now}"
     searched = (pattern.search(str(error)) for pattern in _NOT_THERE)
-    found = next(filter(None, searched), None) if isinstance(error, AttributeError) else None
+    found = next(filter(None, searched), None)
     if found is None:
         return None
     module = found["module"]

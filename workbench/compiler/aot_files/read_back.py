@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from workbench.compiler.aot_files.deserialize import Libraries, deserialize
+from workbench.compiler.aot_files.late_attributes import say_setter
 from workbench.compiler.aot_files.payload import Serialized
 from workbench.compiler.contract.guard_sandbox import GuardSandbox
 from workbench.compiler.contract.plan import CallPlan
@@ -32,7 +33,7 @@ def require_readable(
     Nothing of the model runs and no library is started. `example` has the guards of this process:
     where they do not accept the example call now, it is not put to the ones that were read.
 
-    Raises `ArtifactError` with what cannot be read back.
+    Raises `ArtifactError` with what cannot be read back, and for code that fits no call any more.
     """
     name = contract_json.get("name", "The compiled function")
     scope = aot_fn.fn.__globals__
@@ -49,6 +50,8 @@ def require_readable(
         return
     try:
         if not example.check().ok:
+            if spent := say_setter(*example.refused_now(), example.plan.inlined):
+                raise ArtifactError(f"{name} cannot be saved: no call fits it any more. {spent}")
             return
     except UsageError:  # inputs that cannot be made from a description
         return

@@ -165,6 +165,13 @@ class GuardSandbox:
             wanted[str(leaf.path)] = Description.read(data, _description(leaf))
         return self._answer(wanted)
 
+    def refused_now(self) -> tuple[list[str], Mapping[str, Any]]:
+        """What torch's guards say of the example call, and its arguments by name."""
+        bound = self._bound({})
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.plan.enters_no_grad):
+            found = self.artifacts.guard_manager.check_verbose(bound)
+        return ([] if found.result else list(found.verbose_code_parts)), bound
+
     def __call__(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to the front end's question, as JSON-ready data."""
         return dataclasses.asdict(self.check(question["inputs"]))

@@ -102,8 +102,17 @@ class CallPlan:
         ]
         return found or list(self._shared(bound))  # memory is looked at where everything is there
 
-    def refuse(self, name: str, bound: Mapping[str, Any], guard_reasons: list[str]) -> None:
-        """Raise `ContractError` listing each difference, or else what torch's guards say."""
+    def refuse(
+        self,
+        name: str,
+        bound: Mapping[str, Any],
+        guard_reasons: list[str],
+        cure: str | None = None,
+    ) -> None:
+        """Raise `ContractError` listing each difference, or else what torch's guards say.
+
+        `cure` is what to do where that is known.
+        """
         given = [pair for root in bound for pair in leaves(bound[root], Path(root))]
         around = list(surroundings(name, (value for _, value in given)))
         if around:  # whatever else differs is a matter of it
@@ -113,7 +122,7 @@ class CallPlan:
             or list(kind_problems(given))
             or self._broken(guard_reasons, bound)
         )
-        raise self.misfit(name, problems)
+        raise self.misfit(name, problems, cure)
 
     def _broken(self, reasons: list[str], bound: Mapping[str, Any]) -> list[str]:
         """What torch's guards say, in words and in the names of the parameters."""
@@ -130,14 +139,14 @@ class CallPlan:
         return unreadable(places, bound, self.live.scope if self.live is not None else {})
 
     @staticmethod
-    def misfit(name: str, problems: list[str]) -> ContractError:
+    def misfit(name: str, problems: list[str], cure: str | None = None) -> ContractError:
         """The error for a call of `name` with these problems."""
         return ContractError(
             f"This call does not fit what {name} was compiled for:\n"
             + listing(
                 problems or ["a check failed that passes now: state changed in another thread"]
             )
-            + "\nPass inputs that fit, or compile again for these."
+            + f"\n{cure or 'Pass inputs that fit, or compile again for these.'}"
         )
 
     def frozen(self) -> Iterator[tuple[str, str]]:
