@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 import workbench as wb
+from workbench.compiler.internals import torch_private as tp
 
 X = torch.ones(2, 3)
 
@@ -254,3 +255,23 @@ def test_code_that_fits_its_first_call_alone_says_so_and_is_not_saved_after_it(
         with pytest.raises(wb.ArtifactError, match=f"cannot be saved: no call fits.*{place}"):
             once.save(tmp_path / "a.aot", weights=weights)
     assert not (tmp_path / "a.aot").exists()
+
+
+def test_the_tensors_in_guards_are_read_with_one_fake_mode(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    """Torch makes one for each of them, with the whole stack."""
+    path = saved(Scaled, tmp_path)
+    kind, made = tp.FAKE_TENSOR_MODE.get(), []
+    start = kind.__init__
+
+    def count(self: Any, *args: Any, **kwargs: Any) -> None:
+        made.append(self)
+        start(self, *args, **kwargs)
+
+    monkeypatch.setattr(kind, "__init__", count)
+    loaded = wb.load(path, module=Scaled())
+    assert len(made) == 1
+    with pytest.raises(wb.ContractError, match="self.linear.weight: expected float32"):
+        wb.load(path, module=Scaled().double())(X)
+    assert torch.equal(loaded(X), Scaled()(X))

@@ -20,6 +20,7 @@ from workbench.artifacts.archive.file_kinds import pickle_start
 from workbench.artifacts.manifest.records import Build
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.aot_files.generated import KernelRequest, PackedKernels, run_generated
+from workbench.compiler.aot_files.guarded_tensors import shared_mode
 from workbench.compiler.aot_files.payload import KeptForSaving, built_function, has_its_kernels
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
@@ -68,7 +69,8 @@ def deserialize(
     artifacts = tp.AOT_COMPILE_ARTIFACTS.get()(**state)
     # reading back a guard on an imported module asks for a trace that is going on
     tracing = tp.TRACING.get()(tp.TRACING_CONTEXT.get()(None))
-    with load_steps.step(load_steps.GUARDS), tracing:
+    read = shared_mode(is_said=libraries.started)
+    with load_steps.step(load_steps.GUARDS), tracing, read:
         if check_release:
             return tp.AOT_COMPILED_FUNCTION.get()(artifacts, _extra_globals=scope)
         # our manifest has compared the releases; torch would also refuse another patch release
