@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from dataclasses import replace
 
 import pytest
 
+import workbench as wb
 from workbench.analysis.memory.fit import MISSING_OF_STEP, Depth, Fit
 
 WEIGHT, HEAD, LOOKUP = 100, 700, 900
@@ -96,3 +99,12 @@ def test_temporaries_that_grow_with_the_depth_are_noticed() -> None:
     more = [size + 500 for size in deep.kinds["temporary"]]
     placed = replace(deep, kinds={**deep.kinds, "temporary": more})
     assert replace(fit(32, 300, 310), depths=(shallow, placed)).has_growing_temporaries
+
+
+def test_an_answer_is_its_own_copy_and_says_what_to_keep_of_it() -> None:
+    """It compiles a larger batch when it is asked for one, which no pickle can."""
+    found = fit(8, 10, 5)
+    assert copy.copy(found) is found
+    assert copy.deepcopy([found])[0] is found
+    with pytest.raises(wb.UsageError, match=r"Model \(Fit\) lives in this process.*\.sentence"):
+        pickle.dumps(found)

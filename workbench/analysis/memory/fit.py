@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.analysis.memory.layers import (
     HELD,
@@ -20,6 +20,7 @@ from workbench.analysis.memory.memory import Memory, stacked
 from workbench.analysis.memory.rows import FitPart
 from workbench.arguments import checked
 from workbench.errors import UsageError
+from workbench.live_only import LiveOnly
 from workbench.number_text import number_text, plural
 from workbench.report.presenting import Presented, presenter
 
@@ -124,7 +125,7 @@ def _places(depths: Sequence[Depth]) -> Iterator[Place]:
 
 
 @dataclass(frozen=True, repr=False)
-class Fit(Presented):
+class Fit(LiveOnly, Presented):
     """What a call needs on a GPU and whether the GPU has it; bytes.
 
     Counted from the programs of `depths`, which were compiled, and extended on a line through them
@@ -142,6 +143,13 @@ class Fit(Presented):
     depths: tuple[Depth, ...]
     missing: str
     doubled: Callable[[str], Depth] | None = field(default=None, compare=False)
+    instead: ClassVar[str] = "Keep what it says: .sentence, .peak, .frame()."
+
+    def __copy__(self, memo: Any = None) -> Fit:
+        """Itself: nothing in it changes."""
+        return self
+
+    __deepcopy__ = __copy__
 
     @cached_property
     def parts(self) -> tuple[FitPart, ...]:
