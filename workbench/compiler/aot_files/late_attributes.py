@@ -65,10 +65,7 @@ def _setter(path: Path, bound: Mapping[str, Any], inlined: InlinedCode) -> Any |
 def say_setter(
     reasons: Sequence[str], bound: Mapping[str, Any], inlined: InlinedCode
 ) -> str | None:
-    """What to do where a guard asks for something that the call sets itself; None where it is not.
-
-    `reasons` are torch's words for the guards that do not hold.
-    """
+    """What to do where a guard, by its `reasons`, asks for what the call sets itself, or None."""
     for path in _places(reasons, bound, inlined):
         for one in _setters(path, inlined):
             place, at = one.name.partition(" (")[0], str(path).removesuffix("['']")
@@ -100,8 +97,7 @@ def _places(
     for reason in reasons:
         source = reason.partition("  #")[0]
         for expression in _PLACE.findall(source):
-            found = parse(_OF_MODULE.sub(r".\1", expression))
-            if found is None:
+            if (found := parse(_OF_MODULE.sub(r".\1", expression))) is None:
                 continue
             _, path = found
             if attribute := _ATTRIBUTE.search(source):
