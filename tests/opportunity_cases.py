@@ -162,6 +162,14 @@ def attended_by_library(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> to
     return F.scaled_dot_product_attention(q, k, v, scale=0.125).squeeze(1)
 
 
+def grown(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    hidden, kept = x[:, 0], x
+    for _ in range(6):
+        hidden = torch.tanh(hidden @ w)
+        kept = torch.cat([kept, hidden.unsqueeze(1)], dim=1)
+    return kept
+
+
 def scaled(x: torch.Tensor) -> torch.Tensor:
     steps = torch.arange(x.shape[-1], dtype=torch.float64, device=x.device) / 7
     return torch.relu(x * steps + 1) * steps
@@ -202,6 +210,10 @@ CASES = (
     Case(
         "attention, H100", "attention-by-hand", attended, random(*[(16, 512, 64)] * 3), GPU,
         attended_by_library,
+    ),
+    Case("tensor that grows", "tensor-that-grows", grown, random((4, 4, 64), (64, 64))),
+    Case(
+        "tensor that grows, H100", "tensor-that-grows", grown, random((4, 4, 64), (64, 64)), GPU
     ),
     Case("float64", "float64-creeps-in", scaled, random((256, 512))),
     Case("float64, H100", "float64-creeps-in", scaled, random((256, 512)), GPU),

@@ -33,7 +33,9 @@ def run_examples(name: str, text: str, names: Mapping[str, Any]) -> dict[str, An
     example.globs = left
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builtins, "_", None, raising=False)  # where doctest leaves the last value
-        doctest.DocTestRunner(optionflags=FLAGS).run(example, out=said.append, clear_globs=False)
+        doctest.DocTestRunner(verbose=False, optionflags=FLAGS).run(
+            example, out=said.append, clear_globs=False
+        )
     assert not said, "".join(said)
     return left
 

@@ -291,7 +291,7 @@ def opportunities(x: Any) -> Opportunities:
     Examples
     --------
     >>> wb.opportunities(compiled)
-    Nothing to change was found in f on host: none of 20 rules applies.
+    Nothing to change was found in f on host: none of 21 rules applies.
     """
     from workbench.artifacts.inspect.report_in import report_of
     from workbench.handles.opportunities import Opportunities

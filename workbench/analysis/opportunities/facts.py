@@ -174,6 +174,16 @@ class Facts:
                 return f"L:{source.id}:{line}", found
         return None
 
+    def function_at(self, file: str, line: int) -> tuple[int, list[str]]:
+        """The first line of the innermost function around a line, and its text as lines."""
+        found: tuple[int, list[str]] = (line, [])
+        for source in self.report.sources:
+            lines = (self._texts[source.id] or "").split("\n")
+            is_inside = source.file == file and 0 <= line - source.first_line < len(lines)
+            if is_inside and source.first_line >= (found[0] if found[1] else 0):
+                found = source.first_line, lines
+        return found
+
     def fallbacks(self) -> Iterator[tuple[Kernel, list[NodeFacts]]]:
         """The eager operators that Inductor has no code for, with their nodes."""
         for kernel in self.kernels:

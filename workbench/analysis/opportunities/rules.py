@@ -12,6 +12,7 @@ from workbench.analysis.opportunities.copies import (
     padded_matrices,
 )
 from workbench.analysis.opportunities.facts import Facts
+from workbench.analysis.opportunities.joining import tensors_that_grow
 from workbench.analysis.opportunities.launching import (
     cuda_graphs,
     fixed_sizes,
@@ -45,6 +46,7 @@ RULES: tuple[Rule, ...] = (
     largest_by_topk,
     complex_numbers,
     attention_by_hand,
+    tensors_that_grow,
     float64_that_creeps_in,
     half_precision,
     tf32,
