@@ -1,17 +1,18 @@
 // Numbers as they are written everywhere, by the table of rules that Python reads too.
 
 import table from "../../../workbench/number_rules.json";
+import type { Unit } from "./wire";
 
 export type Quantity = keyof typeof table.quantities;
 
 /** Its name, its size, its decimals, and below which number of it it is used. */
-type Unit = [name: string, size: number, decimals?: number, below?: number];
+type Scale = [name: string, size: number, decimals?: number, below?: number];
 /** From how many on, the larger unit and the smaller one. */
 type Clock = [from: number, size: number, name: string, size: number, name: string];
 
 interface Rule {
   zero?: string;
-  units?: Unit[];
+  units?: Scale[];
   clock?: Clock[];
   integers_below?: number;
   digits?: number;
@@ -85,4 +86,21 @@ export function plural(count: number, word: string): string {
 /** Words as the beginning of a sentence. */
 export function sentence(words: string): string {
   return words.slice(0, 1).toUpperCase() + words.slice(1);
+}
+
+/** The quantity and the size of the unit; numbers without a unit stand as they are. */
+const UNITS: Record<Exclude<Unit, "">, [Quantity, number]> = {
+  count: ["whole", 1],
+  B: ["bytes", 1],
+  s: ["seconds", 1],
+  ms: ["seconds", 1e-3],
+  us: ["seconds", 1e-6],
+  share: ["percent", 1],
+  amount: ["amount", 1],
+};
+
+export function writtenIn(unit: Unit, value: number): string {
+  if (unit === "") return String(value);
+  const [quantity, size] = UNITS[unit];
+  return written(value * size, quantity);
 }

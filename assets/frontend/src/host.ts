@@ -1,7 +1,7 @@
 // What a view asks of the place that it is shown in, whether a kernel answers there or not.
 
 import { signal, type Signal } from "@preact/signals";
-import type { Ask, Document as Report, Progress } from "./wire";
+import type { Ask, Embedded, Progress, Document as Report } from "./wire";
 
 export type Question = NonNullable<Ask["question"]>;
 
@@ -67,5 +67,24 @@ export function hostSignals(): HostSignals {
     document: signal<Report | null>(null),
     failure: signal<string | null>(null),
     progress: signal<Progress>(idle()),
+  };
+}
+
+const ASLEEP =
+  "This needs the session that compiled it: run the cell again, or load the saved report.";
+
+export function pageHost(embedded: Embedded, kind: "page" | "saved" = "page"): Host {
+  const signals = hostSignals();
+  signals.document.value = embedded.document;
+  signals.progress.value = { ...idle(), status: "done" };
+  return {
+    kind,
+    ...signals,
+    part<T>(name: string): Promise<T> {
+      const part = embedded.parts[name];
+      if (part) return Promise.resolve(part as T);
+      return Promise.reject(new Error(embedded.left_out[name] ?? ASLEEP));
+    },
+    cancel() {},
   };
 }

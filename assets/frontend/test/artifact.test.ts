@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { shortName } from "../src/artifact/names";
+import { shortName } from "../src/artifact/tables";
 import { meaningOf, sharesOf, waterfallOf, wayOf } from "../src/artifact/trip";
 import { kindOf } from "../src/ids";
 import type { TripWay } from "../src/wire";

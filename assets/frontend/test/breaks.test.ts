@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { denseStride, edited, reshaped, sizesOf } from "../src/breaks/edits";
+import { denseStride, edited, reshaped, sizesOf } from "../src/breaks/sandbox";
 import { filterGuards, flatten, guardTree, standsFor } from "../src/breaks/tree";
 import type { Guard, Input } from "../src/wire";
 

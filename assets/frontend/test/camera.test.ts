@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Camera } from "../src/graph/camera";
-import type { Scene } from "../src/graph/scene";
+import type { Scene } from "../src/graph/layout/scene";
 
 const screen = { width: 800, height: 300 };
 const wide = { width: 1400, height: 200, boxes: [], boxOf: [] } as unknown as Scene;

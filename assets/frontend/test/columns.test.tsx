@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { pageHost } from "../src/hosts/page";
+import { pageHost } from "../src/host";
 import { PANES } from "../src/panes";
 import { Store } from "../src/store";
 import { columnsOf, shareOf } from "../src/table/columns";
-import { writtenIn } from "../src/table/units";
+import { writtenIn } from "../src/format";
 import type { ColumnSpec, Embedded } from "../src/wire";
 import sample from "./sample.json";
 

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { chosenCost, costOf, costWords, shownCost, valueOf } from "../src/cost/cost";
-import { pageHost } from "../src/hosts/page";
+import { pageHost } from "../src/host";
 import { costliest } from "../src/inspector/inspector";
 import { cellsOf, filtered, merged } from "../src/kernels/table";
 import { PANES } from "../src/panes";
 import { Store } from "../src/store";
 import { sorted } from "../src/table/sorting";
-import type { Cost, Document as Report, Embedded, Line } from "../src/wire";
+import type { Cost, Embedded, Line, Document as Report } from "../src/wire";
 import sample from "./sample.json";
 
 const embedded = sample as unknown as Embedded;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { differences, folded, isFold, marked } from "../src/diff/folding";
+import { differences, folded, isFold, marked } from "../src/diff/source";
 import { DiffState, isTold } from "../src/diff/state";
 import type { DiffDocument, DiffKernels, DiffLine, DiffPart } from "../src/wire";
 

@@ -1,8 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { filtered, filtersFrom, FILTERS, filtersOf, type Filter } from "../src/kernels/filters";
-import { asSubset, spansIn } from "../src/kernels/spans";
-import { placesOf } from "../src/kernels/rows";
-import { stageRows } from "../src/kernels/stages";
+import {
+  type Filter,
+  filtered,
+  FILTERS,
+  filtersFrom,
+  filtersOf,
+} from "../src/kernels/code/filters";
+import { asSubset, placesOf, spansIn } from "../src/kernels/code/rows";
+import { stageRows } from "../src/kernels/code/stages";
 import type { StagePart } from "../src/wire";
 
 const PTX = `//

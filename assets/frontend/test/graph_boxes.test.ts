@@ -1,10 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { boxes } from "../src/graph/groups";
-import { firstOpen, moduleTree } from "../src/graph/modules";
-import { columns } from "../src/graph/columns";
-import { modelOf } from "../src/graph/model";
-import { NODE_H, NODE_W, pack } from "../src/graph/pack";
-import { visible } from "../src/graph/visible";
+import { boxes } from "../src/graph/layout/groups";
+import { firstOpen, moduleTree } from "../src/graph/layout/modules";
+import { columns } from "../src/graph/layout/columns";
+import { modelOf, visible } from "../src/graph/layout/model";
+import { NODE_H, NODE_W, pack } from "../src/graph/layout/pack";
 import { graph, usual } from "./small_graph";
 
 const all = () => true;

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { costOf } from "../src/cost/cost";
 import { captionOf } from "../src/graph/caption";
-import { endOf } from "../src/graph/edges";
-import { modelOf } from "../src/graph/model";
-import { sceneOf } from "../src/graph/scene";
-import { pageHost } from "../src/hosts/page";
+import { endOf } from "../src/graph/drawing/edges";
+import { modelOf } from "../src/graph/layout/model";
+import { sceneOf } from "../src/graph/layout/scene";
+import { pageHost } from "../src/host";
 import { PANES } from "../src/panes";
 import { Store } from "../src/store";
 import type { Embedded, GraphPart } from "../src/wire";

@@ -1,16 +1,23 @@
 import { describe, expect, test } from "vitest";
 import type { ChangesPart } from "../src/wire";
-import { cutHead, cutMiddle } from "../src/graph/draw";
-import { findNodes } from "../src/graph/find";
-import { changesIn, looksOf } from "../src/graph/looks";
-import { modelOf } from "../src/graph/model";
-import { NODE_H, NODE_W } from "../src/graph/pack";
-import { hitAt, planOf, rectOf } from "../src/graph/plan";
-import { sceneOf, type Scene } from "../src/graph/scene";
-import { Grid } from "../src/graph/spatial";
-import { fitted, panned, revealed, seen, toGraph, union, zoomed } from "../src/graph/viewport";
-import { step } from "../src/graph/walk";
-import { graph, usual, type Spec } from "./small_graph";
+import { cutHead, cutMiddle } from "../src/graph/drawing/draw";
+import { findNodes } from "../src/graph/bar";
+import { changesIn, looksOf } from "../src/graph/drawing/looks";
+import { modelOf } from "../src/graph/layout/model";
+import { NODE_H, NODE_W } from "../src/graph/layout/pack";
+import { Grid, hitAt, planOf, rectOf } from "../src/graph/layout/plan";
+import { type Scene, sceneOf } from "../src/graph/layout/scene";
+import {
+  fitted,
+  panned,
+  revealed,
+  seen,
+  toGraph,
+  union,
+  zoomed,
+} from "../src/graph/layout/viewport";
+import { step } from "../src/graph/keys";
+import { graph, type Spec, usual } from "./small_graph";
 
 const wish = { grouping: "kernel" as const, showsQuiet: false, isOpen: () => true, aspect: 2 };
 

@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
 
 const SRC = resolve(__dirname, "../src");
+const MOST_FILES = 24; // in a folder, styles too
 const IMPORT = /(?:from|import)\s*\(?\s*"(\.[^"]*)"/g;
 
 /** The files of `src/` with what each imports, types included; styles and data are not code. */
@@ -67,4 +68,31 @@ test("no file imports itself through others, types included", () => {
   expect(graph.size).toBeGreaterThan(100);
   expect([...graph.values()].flat().length).toBeGreaterThan(300);
   expect(knots(graph).map((knot) => knot.map((file) => relative(SRC, file)))).toEqual([]);
+});
+
+test("no folder has more files than a reader takes in", () => {
+  const counts = new Map<string, number>();
+  for (const entry of readdirSync(SRC, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) counts.set(entry.parentPath, (counts.get(entry.parentPath) ?? 0) + 1);
+  expect(counts.size).toBeGreaterThan(20);
+  const full = [...counts].filter(([, count]) => count > MOST_FILES);
+  expect(full.map(([folder]) => relative(SRC, folder))).toEqual([]);
+});
+
+test("a folder inside of a pane's is used by it and knows nothing of it", () => {
+  const found = [...imports()].flatMap(([file, imported]) => {
+    const inner = dirname(relative(SRC, file)).split("/");
+    if (inner.length < 2) return [];
+    const pane = join(SRC, inner[0]!);
+    return imported.filter((other) => dirname(other) === pane).map((other) => [file, other]);
+  });
+  expect(found).toEqual([]);
+});
+
+test("what draws the graph knows how it is laid out, not the other way round", () => {
+  const layout = [...imports()].filter(([file]) => dirname(file) === join(SRC, "graph/layout"));
+  expect(layout.length).toBeGreaterThan(5);
+  for (const [, imported] of layout)
+    for (const other of imported)
+      expect([join(SRC, "graph/layout"), SRC]).toContain(dirname(other));
 });

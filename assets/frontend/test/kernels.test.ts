@@ -7,7 +7,7 @@ import {
   nodeRows,
   placesOf,
   pythonRows,
-} from "../src/kernels/rows";
+} from "../src/kernels/code/rows";
 import { kernelFor, switched, visible } from "../src/kernels/state";
 import type { CodePart, Kernel } from "../src/wire";
 import { usual } from "./small_graph";

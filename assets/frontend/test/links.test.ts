@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { PANES } from "../src/panes";
-import { chainOf } from "../src/chain";
+import { chainOf } from "../src/shell/statusbar";
 import { Links } from "../src/links";
 import type { Store } from "../src/store";
-import type { Document as Report, Embedded, GraphPart, CodePart } from "../src/wire";
+import type { CodePart, Embedded, GraphPart, Document as Report } from "../src/wire";
 import sample from "./sample.json";
 
 const embedded = sample as unknown as Embedded;

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { idle } from "../src/host";
-import { liveHost, type Model } from "../src/hosts/live";
+import { liveHost, type Model } from "../src/live";
 import type { Ask } from "../src/wire";
 
 /** A model that keeps what was asked and lets the test answer. */

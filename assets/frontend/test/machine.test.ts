@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { aligned, nextDifference, turned } from "../src/kernels/aligning";
-import type { Rows } from "../src/kernels/rows";
-import { overlaps, spansIn } from "../src/kernels/spans";
-import { inlinedAt, opcodesIn, stageRows } from "../src/kernels/stages";
+import { aligned, nextDifference, turned } from "../src/kernels/code/aligning";
+import { overlaps, type Rows, spansIn } from "../src/kernels/code/rows";
+import { inlinedAt, opcodesIn, stageRows } from "../src/kernels/code/stages";
 import {
   columnOf,
   columnsOf,
@@ -11,13 +10,13 @@ import {
   stageOf,
   usualColumns,
 } from "../src/kernels/state";
-import { StageLinks, runAt } from "../src/stagelinks";
+import { runAt, StageLinks } from "../src/stagelinks";
 import type {
   CodePart,
   ComparePart,
   Config,
-  Document as Report,
   Kernel,
+  Document as Report,
   StagePart,
 } from "../src/wire";
 

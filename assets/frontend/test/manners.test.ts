@@ -1,7 +1,8 @@
 // @vitest-environment happy-dom
+
 import { afterEach, describe, expect, it } from "vitest";
 import { isQuiet, quiet } from "../src/shell/keys";
-import { rgbaOf, surfaceOf, themeOf } from "../src/shell/surface";
+import { rgbaOf, surfaceOf, themeOf } from "../src/shell/theme";
 
 afterEach(() => {
   document.body.innerHTML = "";

@@ -1,6 +1,14 @@
 import { expect, test } from "vitest";
-import { figuresOf, inOrder, shadeOf, type MatrixFigure } from "../src/matrix/figures";
-import { cellRows, nextCell, partnerOf, spotOf } from "../src/matrix/rows";
+import {
+  cellRows,
+  figuresOf,
+  inOrder,
+  type MatrixFigure,
+  nextCell,
+  partnerOf,
+  shadeOf,
+  spotOf,
+} from "../src/matrix/rows";
 import type { ColumnSpec, MatrixCell, MatrixRow } from "../src/wire";
 
 function cell(id: string, more: Partial<MatrixCell> = {}): MatrixCell {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { simple } from "../src/kernels/languages";
+import { simple } from "../src/kernels/code/languages";
 import { noSource } from "../src/overview/overview";
-import { rowsOf } from "../src/overview/rows";
+import { rowsOf } from "../src/overview/row";
 import { coloured, withoutStart } from "../src/ui/highlight";
 import type { Embedded } from "../src/wire";
 import sample from "./sample.json";

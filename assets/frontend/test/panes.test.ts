@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { pageHost } from "../src/hosts/page";
+import { pageHost } from "../src/host";
 import { PANES } from "../src/panes";
 import { Store } from "../src/store";
-import { TITLES, type Embedded } from "../src/wire";
+import { type Embedded, TITLES } from "../src/wire";
 import sample from "./sample.json";
 
 const embedded = sample as unknown as Embedded;

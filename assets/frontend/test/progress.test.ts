@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { shownSteps } from "../src/progress/steps";
+import { shownSteps } from "../src/progress/progress";
 import type { StepState } from "../src/wire";
 
 function step(name: string, start_s: number, duration_s: number | null): StepState {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { firstAxes, planeOf, slowness, subjects, varied } from "../src/ranked/axes";
-import { offers } from "../src/targets/offers";
+import { firstAxes, planeOf, slowness, subjects, varied } from "../src/autotune/plane";
+import { offers } from "../src/targets/dialog";
 import type { Ranked, Targets } from "../src/wire";
 
 function ranked(id: string, size: number, warps: number, more: Partial<Ranked> = {}): Ranked {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { pageHost } from "../src/hosts/page";
+import { pageHost } from "../src/host";
 import { PANES } from "../src/panes";
-import { search, type HitGroup } from "../src/search";
+import { type HitGroup, search } from "../src/search";
 import { Store } from "../src/store";
 import type { Embedded } from "../src/wire";
 import sample from "./sample.json";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { PANES } from "../src/panes";
-import { pageHost } from "../src/hosts/page";
+import { pageHost } from "../src/host";
 import { Store } from "../src/store";
 import type { Embedded } from "../src/wire";
 import sample from "./sample.json";

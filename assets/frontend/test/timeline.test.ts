@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { flameOf, nextBar, ticksOf, wholeOf } from "../src/timeline/flame";
-import { traceOf } from "../src/timeline/trace";
+import { flameOf, nextBar, ticksOf, traceOf, wholeOf } from "../src/timeline/flame";
 import type { Phase } from "../src/wire";
 
 function phase(id: string, start: number, duration: number, depth: number, thread = "main"): Phase {

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
+
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { REST_MS, tips } from "../src/ui/tip";
-import { allTextOf, makeReachable, textOf } from "../src/ui/tiptext";
+import { allTextOf, makeReachable, REST_MS, textOf, tips } from "../src/ui/tip";
 
 /** Makes an element as wide as its text, in a place that may be narrower. */
 function laidOut(element: Element, width: number, room: number): void {

@@ -8,7 +8,7 @@ Add a pane
 3. `workbench/views/wire/document.py`: its id in `PaneId`, its keys in `Document`; the types of
    their rows there or in a file beside it. `python -m workbench.views.typescript` writes them to
    the front end.
-4. `assets/frontend/src/<name>/register.ts` with the pane beside it: how it is drawn.
+4. `assets/frontend/src/<name>/register.tsx` with the pane beside it: how it is drawn.
 5. `assets/frontend/src/panes.ts`: the same place among the tabs.
 6. `tests/views/panes/test_<name>.py`: what it says of a record that has something, and of one that
    has nothing.

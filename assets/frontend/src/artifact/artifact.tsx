@@ -7,9 +7,7 @@ import { usePaneState } from "../ui/kept";
 import type { TripWay } from "../wire";
 import "./artifact.css";
 import { Contract, Members, Outputs, Requirements } from "./tables";
-import { waterfallOf, wayOf } from "./trip";
-import { WaterfallChart } from "./waterfall";
-import { WaysTable } from "./ways";
+import { WaterfallChart, waterfallOf, wayOf, WaysTable } from "./trip";
 
 export function ArtifactPane({ store }: { store: Store }) {
   const report = store.doc.value;

@@ -2,11 +2,10 @@
 
 import { written } from "../format";
 import type { Store } from "../store";
-import { useColumns, type Cells } from "../table/columns";
+import { type Cells, useColumns } from "../table/columns";
 import { Table } from "../table/table";
 import { Frame, Tag } from "../ui/basics";
 import type { Member, Requirement, Tone, TripLeaf } from "../wire";
-import { shortName } from "./names";
 
 const ROW = 24;
 const HEAD = 26;
@@ -138,3 +137,8 @@ const LEAVES: Cells<TripLeaf> = {
     draw: (row) => <Tag tone={row.ok ? "captured" : "break"}>{comparedWords(row)}</Tag>,
   },
 };
+
+/** A kernel's hash is shortened: `kernels/avx2/f25647210950….so`. */
+export function shortName(name: string): string {
+  return name.replace(/\b([0-9a-f]{12})[0-9a-f]{52}\b/, "$1…");
+}

@@ -1,7 +1,7 @@
 // Breaks & guards: what stopped the capture and what to write instead; what is checked on a call.
 
 import type { Store } from "../store";
-import { Listing } from "../table/listing";
+import { Listing } from "../table/columns";
 import { Frame, Message, Tag } from "../ui/basics";
 import { BreakCard } from "./card";
 import { GuardTree } from "./guards";

@@ -1,9 +1,8 @@
 // The one cost that lines, tables, boxes and cards show: which it is, and what each thing has of it.
 
 import { computed, type ReadonlySignal, type Signal } from "@preact/signals";
-import { percent } from "../format";
+import { percent, writtenIn } from "../format";
 import type { Remembering } from "../memory";
-import { writtenIn } from "../table/units";
 import type { Cost, CostKind, Document as Report } from "../wire";
 
 /** The cost that the view shows, with what the kernels have of it. */

@@ -2,12 +2,11 @@
 
 import { plural } from "../format";
 import { Frame, useFrame } from "../shell/frame";
-import type { KeyWords } from "../shell/help";
+import type { KeyWords } from "../shell/keys";
 import "./diff.css";
 import { Kernels } from "./kernels";
 import { Part } from "./part";
-import { SUMMARY, type DiffState } from "./state";
-import { Summary } from "./summary";
+import { type DiffState, isTold, SUMMARY } from "./state";
 
 const KEYS: readonly KeyWords[] = [
   { keys: ["1", "0"], words: "switch part", isRange: true },
@@ -74,6 +73,33 @@ function Status({ state }: { state: DiffState }) {
       <span class="keys" aria-hidden="true">
         <kbd>n</kbd> <kbd>p</kbd> differences in a source
       </span>
+    </div>
+  );
+}
+
+export function Summary({ state }: { state: DiffState }) {
+  const { doc } = state;
+  const alike = doc.parts.filter((part) => !isTold(part));
+  return (
+    <div class="scroll diff-summary" tabIndex={0} role="group" aria-label="Summary">
+      <ol>
+        {doc.sentences.map((sentence, n) => {
+          const part = state.part(sentence.part);
+          return (
+            <li key={n}>
+              <span>{sentence.text}</span>
+              {part && isTold(part) && (
+                <button type="button" class="btn link" onClick={() => state.show(part.id)}>
+                  {part.title}
+                </button>
+              )}
+            </li>
+          );
+        })}
+      </ol>
+      {alike.length > 0 && (
+        <p class="mut">{`The same in both: ${alike.map((part) => `${part.title} (${part.same})`).join(", ")}.`}</p>
+      )}
     </div>
   );
 }

@@ -2,14 +2,14 @@
 
 import type { Store } from "../store";
 import { usePaneState } from "../ui/kept";
-import { PassFilter, ofPass } from "../ui/pass";
+import { ofPass, PassFilter } from "../ui/pass";
 import type { GraphHead } from "../wire";
 import type { Handle } from "./canvas";
 import { comparable, isCode } from "./compare";
-import { findNodes } from "./find";
-import type { Grouping } from "./groups";
-import type { Model } from "./model";
-import { setGrouping, type GraphState } from "./state";
+import type { Grouping } from "./layout/groups";
+import { labelOf, type Model } from "./layout/model";
+import { type GraphState, openAll, setGrouping } from "./state";
+import { plural, whole } from "../format";
 
 interface Props {
   store: Store;
@@ -224,5 +224,82 @@ function Find({ store, model, canvas }: ShownProps & { store: Store }) {
         </span>
       )}
     </label>
+  );
+}
+
+export function findNodes(model: Model, query: string, most = 2000): number[] {
+  const wanted = query.trim().toLowerCase();
+  if (!wanted) return [];
+  const { part } = model;
+  const line = /^line (\d+)$/.exec(wanted);
+  const found: number[] = [];
+  for (let node = 0; node < model.count && found.length < most; node++) {
+    const texts = line
+      ? [part.lines[node] ?? ""]
+      : [
+          part.names[node]!,
+          labelOf(part, node),
+          part.targets[node]!,
+          part.shapes[node]!,
+          part.modules[part.module[node]!] ?? "",
+          part.kernels[part.kernel[node]!] ?? "",
+        ];
+    const isHit = line
+      ? texts[0]!.endsWith(`:${line[1]}`)
+      : texts.some((text) => text.toLowerCase().includes(wanted));
+    if (isHit) found.push(node);
+  }
+  return found;
+}
+
+interface FoldingProps {
+  state: GraphState;
+  model: Model;
+  hidden: number;
+  grouping: Grouping;
+}
+
+export function Folding({ state, model, hidden, grouping }: FoldingProps) {
+  const { part, count } = model;
+  const canFold = grouping !== "none" && grouping !== "layers";
+  const hasQuiet = part.is_quiet.includes(true) && grouping !== "layers";
+  const all = (isOpen: boolean) => openAll(state, part.id, grouping, isOpen);
+  return (
+    <>
+      <span class="mut">
+        {whole(count - hidden)} of {plural(count, "node")}
+        {hidden > 0 && <span class="wide"> · views, casts, weights hidden</span>}
+      </span>
+      {hasQuiet && (
+        <button
+          type="button"
+          class="btn link"
+          aria-pressed={state.showsQuiet.value}
+          onClick={() => (state.showsQuiet.value = !state.showsQuiet.value)}
+        >
+          {state.showsQuiet.value ? "Hide views and weights" : "Show all"}
+        </button>
+      )}
+      {canFold && (
+        <>
+          <button
+            type="button"
+            class="btn link"
+            data-tip="Open every box"
+            onClick={() => all(true)}
+          >
+            Open all
+          </button>
+          <button
+            type="button"
+            class="btn link"
+            data-tip="Collapse every box"
+            onClick={() => all(false)}
+          >
+            Collapse all
+          </button>
+        </>
+      )}
+    </>
   );
 }

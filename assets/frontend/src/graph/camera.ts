@@ -1,7 +1,7 @@
 // Where the reader looks: moves the view and tells when it has moved.
 
-import type { PlacedBox, Scene } from "./scene";
-import { fitted, panned, revealed, zoomed, type Rect, type View } from "./viewport";
+import type { PlacedBox, Scene } from "./layout/scene";
+import { fitted, panned, type Rect, revealed, type View, zoomed } from "./layout/viewport";
 
 const READING = 0.9; // the zoom to read a node that was looked for
 

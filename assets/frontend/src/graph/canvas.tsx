@@ -6,18 +6,16 @@ import { shownCost } from "../cost/cost";
 import type { Store } from "../store";
 import { useReveal } from "../ui/kept";
 import { Camera, type Screen } from "./camera";
-import { saveGraph, type FileKind } from "./export";
-import type { Caption } from "./picture";
+import { type FileKind, saveGraph } from "./drawing/export";
+import type { Caption } from "./drawing/picture";
 import { drag, jump, pinch, wheel } from "./gestures";
 import { fitSelection, press } from "./keys";
-import { Legend } from "./legend";
-import { litRect } from "./lit";
-import type { Looks } from "./looks";
-import { Painter } from "./painter";
-import { hitAt, rectOf, type Hit, type Plan } from "./plan";
-import type { PlacedBox } from "./scene";
-import { Tip, type TipAt } from "./tip";
-import { toGraph, type View } from "./viewport";
+import { litRect, type Looks } from "./drawing/looks";
+import { Painter } from "./drawing/painter";
+import { type Hit, hitAt, type Plan, rectOf } from "./layout/plan";
+import type { PlacedBox } from "./layout/scene";
+import { toGraph, type View } from "./layout/viewport";
+import { bytes, plural } from "../format";
 
 export interface Handle {
   fitAll(): void;
@@ -210,4 +208,129 @@ function watch(
     themes.disconnect();
     ending.abort();
   };
+}
+
+interface LegendProps {
+  plan: Plan;
+  caption(box: PlacedBox): Caption;
+  changes: boolean;
+  /** What the bars of boxes stand for, or null. */
+  heat: string | null;
+  children?: ComponentChildren;
+}
+
+export function Legend({ plan, caption, changes, heat, children }: LegendProps) {
+  const looks = new Set<string>();
+  for (const box of changes ? [] : plan.scene.boxes) {
+    if (box.isBare) continue;
+    const { mark } = caption(box);
+    looks.add(mark === "ext" || mark === "fb" ? mark : mark ? "fused" : "group");
+  }
+  return (
+    <div class="graph-legend">
+      {changes && <Changes />}
+      {looks.has("fused") && (
+        <span class="k" style={{ "--c": "var(--g0)" }}>
+          <i /> generated kernel
+        </span>
+      )}
+      {looks.has("ext") && (
+        <span class="k ext">
+          <i /> library call
+        </span>
+      )}
+      {looks.has("fb") && (
+        <span class="k fb">
+          <i /> fallback
+        </span>
+      )}
+      {looks.has("group") && (
+        <span class="k ext">
+          <i /> group of nodes
+        </span>
+      )}
+      {heat && looks.size > 0 && (
+        <span class="k" style={{ "--c": "var(--heat)" }}>
+          <i /> {heat.toLowerCase()}
+        </span>
+      )}
+      {children}
+    </div>
+  );
+}
+
+function Changes() {
+  return (
+    <>
+      <span class="graph-change added">+ added</span>
+      <span class="graph-change removed">− removed</span>
+      <span class="graph-change replaced">~ replaced</span>
+    </>
+  );
+}
+
+export interface TipAt {
+  hit: NonNullable<Hit>;
+  x: number;
+  y: number;
+}
+
+interface TipProps {
+  store: Store;
+  plan: Plan;
+  caption(box: PlacedBox): Caption;
+  at: TipAt;
+}
+
+export function Tip({ store, plan, caption, at }: TipProps) {
+  const place = { left: `clamp(4px, ${at.x + 12}px, calc(100% - 300px))`, top: `${at.y + 16}px` };
+  const { hit } = at;
+  if (hit.kind === "node")
+    return <NodeTip store={store} plan={plan} node={hit.node} place={place} />;
+  const box = plan.scene.boxes[hit.box]!;
+  const kernel = box.id ? store.kernel(box.id) : undefined;
+  const { title, note, facts } = caption(box);
+  return (
+    <div class="graph-tip" style={place} role="presentation">
+      <b class="mono">{title}</b> {note}
+      {facts && <div>{facts}</div>}
+      {kernel && <div class="mut mono">{kernel.ops.join(", ")}</div>}
+      <div class="mut">
+        {plural(box.nodes.length, "node")} shown ·{" "}
+        {hit.isToggle || box.id === null
+          ? box.isOpen
+            ? "click to collapse"
+            : "click to open"
+          : "double click to " + (box.isOpen ? "collapse" : "open")}
+      </div>
+    </div>
+  );
+}
+
+interface NodeProps {
+  store: Store;
+  plan: Plan;
+  node: number;
+  place: { left: string; top: string };
+}
+
+function NodeTip({ store, plan, node, place }: NodeProps) {
+  const { part } = plan.model;
+  const line = part.lines[node] ? store.line(part.lines[node]!) : null;
+  const size = part.bytes[node] ?? null;
+  return (
+    <div class="graph-tip" style={place} role="presentation">
+      <b class="mono">{part.names[node]}</b> <span class="mono">{part.targets[node]}</span>
+      <div class="mut mono">
+        {[part.dtypes[node], part.shapes[node], size === null ? "" : bytes(size)]
+          .filter(Boolean)
+          .join(" ")}
+      </div>
+      {line && (
+        <div class="mut mono">
+          line {line.number}: {line.text.trim()}
+        </div>
+      )}
+    </div>
+  );
 }

@@ -3,9 +3,9 @@
 import { costText, type ShownCost } from "../cost/cost";
 import { bytes, plural } from "../format";
 import type { Store } from "../store";
-import type { Caption } from "./picture";
-import type { Model } from "./model";
-import type { PlacedBox } from "./scene";
+import type { Caption } from "./drawing/picture";
+import type { Model } from "./layout/model";
+import type { PlacedBox } from "./layout/scene";
 
 export function captionOf(
   store: Store,

@@ -1,13 +1,13 @@
 // Two stages side by side: which nodes the passes between them added, removed and replaced.
 
-import { plural } from "../format";
 import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { plural } from "../format";
 import { nameOf } from "../ids";
 import type { Store } from "../store";
 import type { ChangesPart, GraphHead, GraphPart } from "../wire";
-import { changesIn, type Change } from "./looks";
-import type { Model } from "./model";
+import { type Change, changesIn } from "./drawing/looks";
+import type { Model } from "./layout/model";
 import type { GraphState } from "./state";
 
 export interface Compared {

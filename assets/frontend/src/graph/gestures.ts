@@ -1,8 +1,8 @@
 // Pointer, fingers and wheel: dragging moves, pinching zooms, the map jumps.
 
 import type { Camera } from "./camera";
-import { centred, mapPlace } from "./minimap";
-import type { Plan } from "./plan";
+import { centred, mapPlace } from "./drawing/minimap";
+import type { Plan } from "./layout/plan";
 
 const WHEEL = 0.0015;
 const LINE = 16; // px of a wheel that counts in lines

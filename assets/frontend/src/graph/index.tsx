@@ -1,33 +1,33 @@
 // The Graphs pane: every stage on one canvas, collapsed and searched as the reader likes.
 
-import { plural } from "../format";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { plural } from "../format";
 import { shownCost } from "../cost/cost";
-import { graphOf, kindOf } from "../ids";
+import { graphOf, kindOf, numberOf } from "../ids";
 import type { Store } from "../store";
 import { Empty, Message } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { BytecodePart, GraphHead, GraphPart } from "../wire";
-import { Bar } from "./bar";
+import { Bar, Folding } from "./bar";
 import { GraphCanvas, type Handle } from "./canvas";
 import { captionOf, marksOf } from "./caption";
-import { Compare, isCode, useChanges, type Compared } from "./compare";
+import { Compare, type Compared, isCode, useChanges } from "./compare";
 import "./graph.css";
-import { looksOf } from "./looks";
-import { modelOf, type Model } from "./model";
-import { planOf } from "./plan";
-import { Folding } from "./folding";
-import { sceneOf } from "./scene";
+import { looksOf } from "./drawing/looks";
+import { type Model, modelOf } from "./layout/model";
+import { planOf } from "./layout/plan";
+import { sceneOf } from "./layout/scene";
 import {
   firstGraph,
   firstGrouping,
   flip,
   graphState,
+  type GraphState,
   isOpenOf,
   openedOf,
-  type GraphState,
 } from "./state";
-import { NodeTable } from "./twin";
+import { useColumns } from "../table/columns";
+import { Table } from "../table/table";
 
 export function GraphPane({ store }: { store: Store }) {
   const state = graphState(store);
@@ -216,4 +216,58 @@ function labelFor(head: GraphHead, hidden: number): string {
     "Arrows walk along edges and siblings, space opens and closes a box, Enter shows the code, " +
     "Home fits all, Page Up and Page Down zoom. The button Table shows the same as a table."
   );
+}
+
+interface TableProps {
+  store: Store;
+  model: Model;
+  showsQuiet: boolean;
+}
+
+export function NodeTable({ store, model, showsQuiet }: TableProps) {
+  const { part } = model;
+  const rows = useMemo(() => {
+    const all = Array.from({ length: model.count }, (_, node) => node);
+    const shown = showsQuiet ? all : all.filter((node) => !part.is_quiet[node]);
+    return shown.map((node) => rowOf(model, node));
+  }, [model, showsQuiet]);
+  const columns = useColumns(store, "nodes", rows);
+  return (
+    <Table
+      store={store}
+      label={`Nodes of graph ${part.id}`}
+      columns={columns}
+      rows={rows}
+      id={(row) => row.id}
+      none="Every node of this graph is hidden."
+    />
+  );
+}
+
+/** A node as a row: what its graph says of it, by column. */
+interface NodeRow {
+  id: string;
+  names: string;
+  targets: string;
+  shapes: string;
+  dtypes: string;
+  bytes: number | null;
+  kernel: string | null;
+  lines: number | null;
+  module: string;
+}
+
+function rowOf({ part, ids }: Model, node: number): NodeRow {
+  const line = part.lines[node];
+  return {
+    id: ids[node]!,
+    names: part.names[node]!,
+    targets: part.targets[node]!,
+    shapes: part.shapes[node]!,
+    dtypes: part.dtypes[node]!,
+    bytes: part.bytes[node] ?? null,
+    kernel: part.kernels[part.kernel[node]!] ?? null,
+    lines: line ? numberOf(line) : null,
+    module: part.modules[part.module[node]!] ?? "",
+  };
 }

@@ -3,9 +3,9 @@
 import { signal, type Signal } from "@preact/signals";
 import type { Store } from "../store";
 import type { GraphHead, GraphPart } from "../wire";
-import type { Grouping, IsOpen } from "./groups";
-import { firstOpen, moduleTree } from "./modules";
-import type { View } from "./viewport";
+import type { Grouping, IsOpen } from "./layout/groups";
+import { firstOpen, moduleTree } from "./layout/modules";
+import type { View } from "./layout/viewport";
 
 const LARGE = 2000; // nodes: from here on a graph starts collapsed
 const ALL_MODULES = 400; // nodes: up to here every module stands open

@@ -1,14 +1,15 @@
 // The columns of a kernel beside each other, with borders that can be moved.
 
 import { Fragment } from "preact";
+import { useRef } from "preact/hooks";
 import { kindOf } from "../ids";
 import type { Store } from "../store";
 import type { Kernel } from "../wire";
-import { CodeColumn } from "./column";
-import type { Content } from "./content";
-import { Divider } from "./divider";
-import { Filters } from "./filtering";
+import { CodeColumn } from "./code/column";
+import type { Content } from "./contents";
 import type { ColumnId, KernelState } from "./state";
+import { share, useShared } from "../ui/kept";
+import { type Filter, filtersFrom, filtersOf, HIDES } from "./code/filters";
 
 interface Props {
   store: Store;
@@ -78,4 +79,98 @@ function lineOfSelection(store: Store): string | null {
     if (line) return line;
   }
   return null;
+}
+
+interface DividerProps {
+  label: string;
+  /** The share of the left column of both, in percent. */
+  value: number;
+  /** Moves the border by a part of the width of all columns. */
+  move(by: number): void;
+}
+
+const STEP = 0.02;
+
+export function Divider({ label, value, move }: DividerProps) {
+  const drag = (event: PointerEvent) => {
+    const bar = event.currentTarget as HTMLElement;
+    const width = bar.parentElement?.clientWidth || 1;
+    let last = event.clientX;
+    bar.setPointerCapture(event.pointerId);
+    const follow = (at: PointerEvent) => {
+      move((at.clientX - last) / width);
+      last = at.clientX;
+    };
+    const stop = () => {
+      bar.removeEventListener("pointermove", follow);
+      bar.removeEventListener("pointerup", stop);
+      bar.removeEventListener("pointercancel", stop);
+    };
+    bar.addEventListener("pointermove", follow);
+    bar.addEventListener("pointerup", stop);
+    bar.addEventListener("pointercancel", stop);
+  };
+  const key = (event: KeyboardEvent) => {
+    if (event.altKey || (event.key !== "ArrowLeft" && event.key !== "ArrowRight")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    move(event.key === "ArrowLeft" ? -STEP : STEP);
+  };
+  return (
+    <div
+      class="split"
+      role="separator"
+      tabIndex={0}
+      aria-orientation="vertical"
+      aria-label={label}
+      aria-valuenow={Math.round(value)}
+      aria-valuemin={0}
+      aria-valuemax={100}
+      onPointerDown={drag}
+      onKeyDown={key}
+    />
+  );
+}
+
+interface FilterProps {
+  state: KernelState;
+  stage: string;
+  title: string;
+}
+
+export function Filters({ state, stage, title }: FilterProps) {
+  const root = useRef<HTMLDetailsElement>(null);
+  useShared("filters", state.filters, filtersFrom);
+  const on = state.filters.value;
+  const close = () => root.current?.removeAttribute("open");
+  const turn = (filter: Filter) => {
+    const next = new Set(on);
+    if (!next.delete(filter)) next.add(filter);
+    share("filters", [...next].join());
+  };
+  const leave = (event: FocusEvent) => {
+    if (!root.current?.contains(event.relatedTarget as Node | null)) close();
+  };
+  const press = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || !root.current?.open) return;
+    event.stopPropagation();
+    close();
+    root.current.querySelector("summary")?.focus();
+  };
+  return (
+    <details class="code-filters" ref={root} onFocusOut={leave} onKeyDown={press}>
+      <summary class="btn quiet" aria-label={`Filter ${title}`}>
+        Filter
+      </summary>
+      <fieldset>
+        <legend>Hide in all columns</legend>
+        {filtersOf(stage).map((filter) => (
+          <label key={filter} data-tip={HIDES[filter][1]}>
+            <input type="checkbox" checked={on.has(filter)} onChange={() => turn(filter)} />
+            {HIDES[filter][0]}
+          </label>
+        ))}
+      </fieldset>
+    </details>
+  );
 }

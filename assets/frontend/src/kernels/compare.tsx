@@ -4,16 +4,15 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Store } from "../store";
 import { usePaneState } from "../ui/kept";
 import type { ComparePart, Config, StagePart } from "../wire";
-import { aligned, nextDifference, turned, type Aligned } from "./aligning";
-import { CodeColumn } from "./column";
-import { CompareBar } from "./comparebar";
-import { usePart } from "./parts";
-import type { Rows } from "./rows";
-import { stageRows } from "./stages";
+import { aligned, type Aligned, nextDifference, turned } from "./code/aligning";
+import { CodeColumn, Twin } from "./code/column";
+import { type Painted, usePart } from "./contents";
+import type { Rows } from "./code/rows";
+import { stageRows } from "./code/stages";
 import { configLabel, stageName } from "../ui/words";
-import type { Painted } from "./stagecontents";
 import type { KernelState } from "./state";
-import { Twin } from "./twin";
+import { plural } from "../format";
+import { Icon } from "../ui/icons";
 
 interface Props {
   store: Store;
@@ -133,4 +132,71 @@ function goTo(store: Store, both: Aligned, by: 1 | -1): void {
   const row = nextDifference(both.differences, at, by);
   const to = row === null ? null : (both.right.ids[row] ?? both.left.ids[row]);
   if (to) store.select(to);
+}
+
+interface BarProps {
+  state: KernelState;
+  both: Aligned | null;
+  isWaiting: boolean;
+  jump(by: 1 | -1): void;
+  isOpen: boolean;
+  fold(open: ReadonlySet<number> | null): void;
+}
+
+export function CompareBar({ state, both, isWaiting, jump, isOpen, fold }: BarProps) {
+  const { changed, added, removed } = both?.counts ?? { changed: 0, added: 0, removed: 0 };
+  const words = both
+    ? `${plural(both.differences.length, "difference")}: ${plural(changed, "line")} changed, ${added} added, ${removed} removed`
+    : isWaiting
+      ? "Comparing…"
+      : "Not compared";
+  return (
+    <div class="bar compare-bar">
+      <span role="status">{words}</span>
+      <span class="grow" />
+      <label>
+        <input
+          type="checkbox"
+          checked={state.isLoose.value}
+          onChange={(event) => (state.isLoose.value = event.currentTarget.checked)}
+        />
+        Ignore numbers of registers
+      </label>
+      <label>
+        <input
+          type="checkbox"
+          checked={!isOpen}
+          onChange={(event) => fold(event.currentTarget.checked ? new Set() : null)}
+        />
+        Fold what is alike
+      </label>
+      <span class="seg">
+        <Jump name="left" title="Difference before (p)" by={-1} both={both} jump={jump} />
+        <Jump name="right" title="Next difference (n)" by={1} both={both} jump={jump} />
+      </span>
+    </div>
+  );
+}
+
+interface JumpProps {
+  name: "left" | "right";
+  title: string;
+  by: 1 | -1;
+  both: Aligned | null;
+  jump(by: 1 | -1): void;
+}
+
+function Jump({ name, title, by, both, jump }: JumpProps) {
+  return (
+    <button
+      type="button"
+      class="btn icon"
+      data-tip={title}
+      aria-label={title}
+      disabled={!both?.differences.length}
+      onClick={() => jump(by)}
+    >
+      <Icon name={name} />
+    </button>
+  );
 }

@@ -1,17 +1,42 @@
-// What stands in each column for one kernel, as its parts arrive.
+// What stands in each column for one kernel and configuration, as its parts arrive.
 
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { plural } from "../format";
-import { useMemo } from "preact/hooks";
+import {
+  codeRows,
+  coloursOf,
+  inOrder,
+  nodeRows,
+  pythonRows,
+  type Rows,
+  wrapperRows,
+} from "./code/rows";
 import { graphOf } from "../ids";
 import { noSource } from "../overview/overview";
 import type { Store } from "../store";
-import { baseName, languageOf } from "../ui/words";
-import type { CodePart, Config, GraphPart, Kernel, WrapperPart } from "../wire";
-import { lineCount, type Content } from "./content";
-import { usePart } from "./parts";
-import { codeRows, coloursOf, inOrder, nodeRows, pythonRows, wrapperRows } from "./rows";
-import { kernelState, type ColumnId } from "./state";
-import { useStages, type Painted } from "./stagecontents";
+import { baseName, languageOf, stageName } from "../ui/words";
+import type { CodePart, Config, GraphPart, Kernel, StagePart, WrapperPart } from "../wire";
+import { type ColumnId, kernelState, type StageId, stageOf, STAGES } from "./state";
+import { type Filter, filtered } from "./code/filters";
+import { stageRows } from "./code/stages";
+import type { LinkedPart } from "../links";
+
+export interface Content {
+  title: string;
+  note: string;
+  rows: Rows | null;
+  /** The stage of the record, where its text can be filtered. */
+  stage?: string;
+  /** Why there is nothing to show; null while it is on its way. */
+  missing: string | null;
+}
+
+/** How many lines there are, and how many of them are in sight. */
+export function lineCount(rows: Rows | null, all: Rows | null = rows): string {
+  if (!rows || !all) return "";
+  const total = plural(all.ids.length, "line");
+  return rows.ids.length < all.ids.length ? `${rows.ids.length} of ${total}` : total;
+}
 
 /** The contents of all columns; the parts of stages are asked for where they are shown. */
 export function useContents(
@@ -84,4 +109,92 @@ function pythonNote(store: Store, kernel: Kernel, functions: number): string {
 
 function wrapperName(wrapper: string): string {
   return wrapper.startsWith("wrapper:") ? wrapper : `wrapper:${wrapper}`;
+}
+
+/** What the strips of a kernel's stages are coloured by. */
+export interface Painted {
+  code: CodePart | null;
+  colours: ReadonlyMap<string, number>;
+}
+
+export function useStages(
+  store: Store,
+  config: Config | null,
+  shown: readonly ColumnId[],
+  painted: Painted,
+  filters: ReadonlySet<Filter>,
+): Record<StageId, Content> {
+  const found = STAGES.map((id) => {
+    // The list never changes, so the order of hooks does not either.
+    return [id, useStage(store, config, id, shown.includes(id), painted, filters)] as const;
+  });
+  return Object.fromEntries(found) as Record<StageId, Content>;
+}
+
+function useStage(
+  store: Store,
+  config: Config | null,
+  id: StageId,
+  isShown: boolean,
+  { code, colours }: Painted,
+  filters: ReadonlySet<Filter>,
+): Content {
+  const stage = config ? stageOf(id, config) : id;
+  const note = config?.stages[stage];
+  const name = isShown && config && note === null ? `asm:${config.id}:${stage}` : null;
+  const { part, failed } = usePart<StagePart>(store, name);
+  const all = useMemo(() => part && stageRows(part, code, colours), [part, code, colours]);
+  const rows = useFiltered(all, stage, filters, store.selected.value);
+  const why = config ? (note ?? null) : (store.doc.value?.no_assembly ?? null);
+  return {
+    title: config ? stageName(stage) : "GPU code",
+    note: lineCount(rows, all),
+    rows,
+    stage,
+    missing: failed ?? why,
+  };
+}
+
+/** What the filters leave, and the selected line whatever it is. */
+function useFiltered(
+  all: Rows | null,
+  stage: string,
+  filters: ReadonlySet<Filter>,
+  selected: string | null,
+): Rows | null {
+  const usual = useMemo(() => all && filtered(all, stage, filters, null), [all, stage, filters]);
+  const isHidden = usual !== null && selected !== null && !usual.ids.includes(selected);
+  const line = isHidden && all ? all.ids.indexOf(selected) : -1;
+  return useMemo(
+    () => (all && line >= 0 ? filtered(all, stage, filters, line) : usual),
+    [usual, line],
+  );
+}
+
+export interface Asked<T> {
+  part: T | null;
+  failed: string | null;
+}
+
+/** A part by name; the one before stays out of sight while the next is on its way. */
+export function usePart<T extends LinkedPart>(store: Store, name: string | null): Asked<T> {
+  const [asked, setAsked] = useState<Asked<T> & { name: string | null }>({
+    name: null,
+    part: null,
+    failed: null,
+  });
+  useEffect(() => {
+    if (name === null) return;
+    let isCurrent = true;
+    store.need<T>(name).then(
+      (part) => isCurrent && setAsked({ name, part, failed: null }),
+      (error: Error) => isCurrent && setAsked({ name, part: null, failed: error.message }),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [store, name]);
+  if (asked.name === name) return asked;
+  const known = name === null ? null : ((store.parts.get(name) as T | undefined) ?? null);
+  return { part: known, failed: null };
 }

@@ -2,21 +2,19 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { kindOf, stageOf as lineStage } from "../ids";
-import { roomOf, type Room } from "../shell/size";
+import { type Room, roomOf } from "../ui/size";
 import type { Store } from "../store";
 import { Empty } from "../ui/basics";
 import type { Kernel } from "../wire";
-import { Chooser, Switch } from "./chooser";
+import { Chooser, ConfigChoice, Facts, KernelCopies, Switch } from "./head";
 import { Columns } from "./columns";
 import { Compare } from "./compare";
-import { ConfigChoice } from "./config";
 import { useContents } from "./contents";
-import { KernelCopies } from "./copies";
-import { Facts } from "./facts";
 import "./kernels.css";
 import "./machine.css";
 import { AllKernels, KernelTable } from "./table";
 import {
+  type ColumnId,
   columnOf,
   columnsOf,
   comparable,
@@ -24,13 +22,12 @@ import {
   isStage,
   kernelFor,
   kernelState,
+  type KernelState,
   mostColumns,
   stageOf,
   switched,
   usualColumns,
   visible,
-  type ColumnId,
-  type KernelState,
 } from "./state";
 
 export function KernelsPane({ store }: { store: Store }) {

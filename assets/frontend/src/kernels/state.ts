@@ -2,11 +2,11 @@
 
 import { signal, type Signal } from "@preact/signals";
 import { configOf, kernelOf, kindOf } from "../ids";
-import type { Room } from "../shell/size";
+import type { Room } from "../ui/size";
 import type { Store } from "../store";
-import { remembered } from "../ui/shared";
-import type { Config, Document as Report, Kernel } from "../wire";
-import { filtersFrom, type Filter } from "./filters";
+import { remembered } from "../ui/kept";
+import type { Config, Kernel, Document as Report } from "../wire";
+import { type Filter, filtersFrom } from "./code/filters";
 
 export type StageId = "ttir" | "ttgir" | "llir" | "ptx" | "sass";
 export type ColumnId = "python" | "nodes" | "code" | StageId | "wrapper";

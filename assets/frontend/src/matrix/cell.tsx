@@ -4,8 +4,7 @@ import { kernelState } from "../kernels/state";
 import type { Store } from "../store";
 import { Mark } from "../ui/basics";
 import type { MatrixCell, MatrixRow } from "../wire";
-import { valueOf, type MatrixFigure } from "./figures";
-import { spotOf } from "./rows";
+import { type MatrixFigure, spotOf, valueOf } from "./rows";
 
 interface Props {
   store: Store;

@@ -6,8 +6,7 @@ import { Mark } from "../ui/basics";
 import { useReveal } from "../ui/kept";
 import { useRows } from "../ui/virtual";
 import type { MatrixCell, MatrixRow } from "../wire";
-import { shadeOf, valueOf, type MatrixFigure } from "./figures";
-import { nextCell, spotOf } from "./rows";
+import { type MatrixFigure, nextCell, shadeOf, spotOf, valueOf } from "./rows";
 
 const ROW = 26;
 const HEAD = 26;

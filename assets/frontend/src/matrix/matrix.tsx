@@ -7,11 +7,20 @@ import { CompareButton } from "../targets/dialog";
 import { Frame } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { CellStrip } from "./cell";
-import { figuresOf, inOrder, type FigureId, type MatrixFigure } from "./figures";
-import { HeatMap } from "./heatmap";
 import "./matrix.css";
-import { partnerOf } from "./rows";
-import { CellTable } from "./table";
+import {
+  type CellRow,
+  cellRows,
+  type FigureId,
+  figuresOf,
+  inOrder,
+  type MatrixFigure,
+  partnerOf,
+} from "./rows";
+import { HeatMap } from "./heatmap";
+import { type Cells, useColumns } from "../table/columns";
+import { Table } from "../table/table";
+import type { MatrixRow } from "../wire";
 
 export function MatrixPane({ store }: { store: Store }) {
   const report = store.doc.value;
@@ -98,3 +107,26 @@ function Chooser({ figures, figure, choose }: ChooserProps) {
     </>
   );
 }
+
+interface TableProps {
+  store: Store;
+  rows: readonly MatrixRow[];
+  targets: readonly string[];
+}
+
+export function CellTable({ store, rows, targets }: TableProps) {
+  const cells = useMemo(() => cellRows(rows, targets), [rows, targets]);
+  const columns = useColumns(store, "matrix", cells, CELLS);
+  return (
+    <Table
+      store={store}
+      label="Kernels on GPUs"
+      columns={columns}
+      rows={cells}
+      id={(row) => row.id}
+      open={(row) => store.select(row.id, { pane: "kernels" })}
+    />
+  );
+}
+
+const CELLS: Cells<CellRow> = { choice: { value: (row) => row.note ?? row.choice } };

@@ -1,6 +1,7 @@
-// The cells of a matrix as rows of a table, and as places of a heat map.
+// The cells of a matrix: as rows of a table, as places of a heat map, and the figures in them.
 
-import type { MatrixCell, MatrixRow } from "../wire";
+import type { ColumnSpec, MatrixCell, MatrixRow } from "../wire";
+import { writtenIn } from "../format";
 
 export interface CellRow extends MatrixCell {
   kernel: string;
@@ -66,4 +67,68 @@ export function partnerOf(
   const there = spotOf(rows, marked);
   if (!here || !there || here.row !== there.row || here.column === there.column) return null;
   return rows[there.row]?.cells[there.column] ?? null;
+}
+
+export type FigureId =
+  "registers" | "spills" | "smem_bytes" | "occupancy" | "instructions" | "bound_us";
+
+export interface MatrixFigure {
+  id: FigureId;
+  /** On the button. */
+  title: string;
+  /** What is counted, in a sentence. */
+  words: string;
+  write(value: number): string;
+  /** Whether a model gives it. */
+  isEstimate: boolean;
+  /** Whether more of it is better. */
+  isGood: boolean;
+}
+
+/** What a column of the table does not say of its figure. */
+const MORE: Record<FigureId, { title?: string; isEstimate?: boolean; isGood?: boolean }> = {
+  registers: {},
+  spills: {},
+  smem_bytes: { title: "Shared memory" },
+  occupancy: { title: "Occupancy", isEstimate: true, isGood: true },
+  instructions: {},
+  bound_us: { title: "Roofline bound", isEstimate: true },
+};
+
+/** The figures that the table of the cells has columns for. */
+export function figuresOf(specs: readonly ColumnSpec[]): MatrixFigure[] {
+  return specs.flatMap(({ key, title, unit = "", hint = "" }) => {
+    if (!isFigure(key)) return [];
+    const write = (value: number) => writtenIn(unit, value);
+    return [{ id: key, title, words: hint, write, isEstimate: false, isGood: false, ...MORE[key] }];
+  });
+}
+
+function isFigure(key: string): key is FigureId {
+  return key in MORE;
+}
+
+export function valueOf(cell: MatrixCell | null, figure: MatrixFigure): number | null {
+  return cell === null ? null : cell[figure.id];
+}
+
+/** The rows, those that differ most in this figure first; among equal ones, most in all. */
+export function inOrder(rows: readonly MatrixRow[], figure: MatrixFigure): MatrixRow[] {
+  const spread = (row: MatrixRow) => row.spreads[figure.id] ?? -1;
+  return [...rows].sort((a, b) => spread(b) - spread(a) || b.spread - a.spread);
+}
+
+/**
+ * How far a cell is from the best of its row, as a part of the largest: 0 to 1.
+ *
+ * What is counted in code compares GPUs of one vendor, a bound all of them.
+ */
+export function shadeOf(cell: MatrixCell, row: MatrixRow, figure: MatrixFigure): number {
+  const value = cell[figure.id] ?? 0;
+  const isLike = (other: MatrixCell | null) =>
+    figure.id === "bound_us" || other?.vendor === cell.vendor;
+  const known = row.cells.filter(isLike).flatMap((other) => valueOf(other, figure) ?? []);
+  const most = Math.max(...known);
+  if (!(most > 0)) return 0;
+  return figure.isGood ? (most - value) / most : (value - Math.min(...known)) / most;
 }

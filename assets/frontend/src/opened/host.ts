@@ -2,8 +2,8 @@
 // message. On a page and in a saved output it is only read.
 
 import { signal, type Signal } from "@preact/signals";
-import { hostSignals, idle, PartCache, type Host, type Question } from "../host";
-import { Mail, unpack, type Model } from "../hosts/live";
+import { type Host, hostSignals, idle, PartCache, type Question } from "../host";
+import { Mail, type Model, unpack } from "../live";
 import type { Answer, Document as Report } from "../wire";
 
 export interface RecordsHost<Shown> {

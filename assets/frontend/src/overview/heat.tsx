@@ -8,11 +8,10 @@ import { target } from "../table/table";
 import { Frame } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { useReveal } from "../ui/kept";
-import { useRows, type Rows } from "../ui/virtual";
-import { STATES, baseName, iconOf, wordOf } from "../ui/words";
+import { type Rows, useRows } from "../ui/virtual";
+import { baseName, iconOf, STATES, wordOf } from "../ui/words";
 import type { Source } from "../wire";
-import { HeatRow } from "./row";
-import { rowsOf, type Row } from "./rows";
+import { HeatRow, type Row, rowsOf } from "./row";
 
 const HEIGHTS = { head: 26, line: 19, note: 24 };
 const HEAD = 26;

@@ -2,21 +2,20 @@
 
 import { useContext, useId, useMemo, useRef } from "preact/hooks";
 import { amount, microseconds, percent, tflops, written } from "../format";
-import { RoomContext } from "../shell/size";
+import { RoomContext, useWidth } from "../ui/size";
 import type { Store } from "../store";
-import { useWidth } from "../ui/width";
 import type { Roof, RooflinePoint } from "../wire";
 import {
   along,
+  type Axes,
   axesOf,
+  type Line,
   linesOf,
   named,
   nextPlace,
+  type Placed,
   placesOf,
   ticks,
-  type Axes,
-  type Line,
-  type Placed,
 } from "./geometry";
 
 const HEIGHTS = { narrow: 140, normal: 250, wide: 320 };

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { plural } from "../format";
 import { Openable, useReturn } from "../opened/opened";
 import { Frame, useFrame } from "../shell/frame";
-import type { KeyWords } from "../shell/help";
+import type { KeyWords } from "../shell/keys";
 import type { Tab } from "../shell/tabs";
 import { columnsOf } from "../table/columns";
 import { Table } from "../table/table";

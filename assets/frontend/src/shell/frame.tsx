@@ -4,13 +4,10 @@ import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hook
 import type { ComponentChildren, RefObject } from "preact";
 import type { Remembering } from "../memory";
 import { IconButton, ThemeButton } from "./buttons";
-import { useKeptFocus } from "./focus";
-import { Help, type KeyWords } from "./help";
-import { press, type Keys } from "./keys";
-import { useKeptScroll } from "./scrolling";
-import { RoomContext, useRoom, type Room } from "./size";
-import { Splitter } from "./splitter";
-import { Tabs, type Tab } from "./tabs";
+import { useKeptFocus, useKeptScroll } from "./keeping";
+import { Help, type Keys, type KeyWords, press } from "./keys";
+import { type Room, RoomContext, useRoom } from "../ui/size";
+import { type Tab, Tabs } from "./tabs";
 import { useTheme } from "./theme";
 
 /** The element of a frame, and how much room it has. */
@@ -163,5 +160,52 @@ export function Frame(props: Props) {
       {props.dialogs}
       <Help keys={[...props.keys, FULL]} isOpen={isHelp} close={() => setHelp(false)} />
     </div>
+  );
+}
+
+interface SplitterProps {
+  width: number;
+  set(width: number): void;
+}
+
+const LEAST = 200;
+const MOST = 460;
+const STEP = 16;
+
+function within(width: number): number {
+  return Math.min(MOST, Math.max(LEAST, width));
+}
+
+export function Splitter({ width, set }: SplitterProps) {
+  const drag = (event: PointerEvent) => {
+    const bar = event.currentTarget as HTMLElement;
+    const start = event.clientX;
+    bar.setPointerCapture(event.pointerId);
+    const move = (at: PointerEvent) => set(within(width + start - at.clientX));
+    const stop = () => {
+      bar.removeEventListener("pointermove", move);
+      bar.removeEventListener("pointerup", stop);
+    };
+    bar.addEventListener("pointermove", move);
+    bar.addEventListener("pointerup", stop);
+  };
+  const key = (event: KeyboardEvent) => {
+    if (event.altKey || (event.key !== "ArrowLeft" && event.key !== "ArrowRight")) return;
+    event.preventDefault();
+    set(within(width + (event.key === "ArrowLeft" ? STEP : -STEP)));
+  };
+  return (
+    <div
+      class="split"
+      role="separator"
+      tabIndex={0}
+      aria-orientation="vertical"
+      aria-label="Width of the inspector"
+      aria-valuenow={width}
+      aria-valuemin={LEAST}
+      aria-valuemax={MOST}
+      onPointerDown={drag}
+      onKeyDown={key}
+    />
   );
 }

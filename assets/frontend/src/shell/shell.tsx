@@ -1,16 +1,18 @@
-// The view of a report: the frame with its panes, the inspector, the search.
+// The view of a report: the frame with its panes, the inspector, the search, its keys.
 
 import { useRef, useState } from "preact/hooks";
+import { Component, type ComponentChildren } from "preact";
 import { Inspector } from "../inspector/inspector";
 import type { Store } from "../store";
 import { TargetDialog } from "../targets/dialog";
-import { TITLES, type PaneId } from "../wire";
-import { Body } from "./body";
-import { Frame, useFrame, type Beside, type FrameRoot } from "./frame";
+import { type PaneId, TITLES } from "../wire";
+import { type Beside, Frame, type FrameRoot, useFrame } from "./frame";
 import { Header } from "./header";
-import { pressReport, REPORT_KEYS } from "./reportkeys";
 import { StatusBar } from "./statusbar";
 import type { Tab } from "./tabs";
+import { ProgressView } from "../progress/progress";
+import { Empty, Message } from "../ui/basics";
+import { isPressable, type KeyWords } from "./keys";
 
 const INSPECTOR = 276;
 
@@ -75,4 +77,94 @@ function useInspector(store: Store, frame: FrameRoot): InspectorState {
   const isOpen = asked ?? (frame.room === "wide" || !(isFull || isUseless));
   const beside = isReady && isOpen ? { width, setWidth, panel: <Inspector store={store} /> } : null;
   return { isOpen, toggle: () => setAsked(!isOpen), beside };
+}
+
+export function Body({ store }: { store: Store }) {
+  const report = store.doc.value;
+  const { status } = store.host.progress.value;
+  const id = store.pane.value;
+  const failure = store.host.failure.value;
+  const { Pane, Remedy, isHome } = store.registration(id);
+  if (status === "running" && (isHome || !report)) return <ProgressView store={store} />;
+  if (!report) {
+    if (status === "failed" || status === "cancelled") return <ProgressView store={store} />;
+    const note = failure
+      ? { title: "Nothing to show.", text: failure, tone: "plain" as const }
+      : { title: "Loading", text: "The report is on its way.", tone: "plain" as const };
+    return <Empty store={store} note={note} />;
+  }
+  const head = report.panes.find((each) => each.id === id);
+  return (
+    <>
+      {failure && (
+        <Message note={{ title: "The kernel did not answer.", text: failure, tone: "break" }} />
+      )}
+      {head?.empty && !isHome ? (
+        <Empty store={store} note={head.empty}>
+          {Remedy && <Remedy store={store} />}
+        </Empty>
+      ) : (
+        <Guarded key={id} store={store}>
+          <Pane store={store} />
+        </Guarded>
+      )}
+    </>
+  );
+}
+
+/** A pane that fails says so and leaves the rest of the view alive. */
+class Guarded extends Component<{ store: Store; children: ComponentChildren }, { error?: Error }> {
+  override state: { error?: Error } = {};
+
+  override componentDidCatch(error: Error): void {
+    console.error(error);
+    this.setState({ error });
+  }
+
+  override render() {
+    const { error } = this.state;
+    if (!error) return this.props.children;
+    const text = `${error.message}. The other panes work; please report it with the saved report.`;
+    return (
+      <Empty store={this.props.store} note={{ title: "This pane failed.", text, tone: "break" }} />
+    );
+  }
+}
+
+export const REPORT_KEYS: readonly KeyWords[] = [
+  { keys: ["1", "0"], words: "switch pane; - the eleventh", isRange: true },
+  { keys: ["/"], words: "find" },
+  { keys: ["↑", "↓"], words: "previous or next row or line" },
+  { keys: ["↑", "↓", "←", "→"], words: "in the graph: walk along edges and siblings" },
+  { keys: ["Shift", "↑", "↓", "←", "→"], words: "in the graph: move the view" },
+  { keys: ["Page Up", "Page Down"], words: "in the graph: zoom in and out" },
+  { keys: ["Ctrl", "wheel"], words: "in the graph: zoom; the wheel alone after a click in it" },
+  { keys: ["Home", "End"], words: "in the graph: show all, show the selection" },
+  { keys: ["Space"], words: "in the graph: open or close the box" },
+  { keys: ["e"], words: "in assembly: explain the instruction of the line" },
+  { keys: ["n", "p"], words: "in a comparison: next difference, the one before" },
+  { keys: ["p"], words: "in the chart of memory: the peak" },
+  { keys: ["Enter"], words: "open the code of the selected thing" },
+  { keys: ["Alt", "←", "→"], words: "back and forward through selections" },
+  { keys: ["i"], words: "show or hide the inspector" },
+  { keys: ["Esc"], words: "clear the selection" },
+];
+
+export interface Actions {
+  find(): void;
+  inspector(): void;
+}
+
+/** Whether the view of a report has answered a key. */
+export function pressReport(event: KeyboardEvent, store: Store, actions: Actions): boolean {
+  if (event.altKey) {
+    if (event.key === "ArrowLeft") store.back();
+    else if (event.key === "ArrowRight") store.forward();
+    else return false;
+  } else if (event.key === "/") actions.find();
+  else if (event.key === "i") actions.inspector();
+  else if (event.key === "Escape") store.select(null);
+  else if (event.key === "Enter" && !isPressable(event.target)) store.openCode();
+  else return false;
+  return true;
 }

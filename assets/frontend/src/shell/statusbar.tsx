@@ -1,7 +1,10 @@
-// The selection spelt out, which is also what a screen reader is told.
+// The selection spelt out, which is also what a screen reader is told: k9:13 → 1 line → 1 node.
 
-import { chainOf } from "../chain";
 import type { Store } from "../store";
+import { configOf, graphOf, kindOf, numberOf, ownerOf, stageOf } from "../ids";
+import { plural, whole } from "../format";
+import type { StageLines } from "../stagelinks";
+import { stageName } from "../ui/words";
 
 export function StatusBar({ store }: { store: Store }) {
   const id = store.selected.value;
@@ -32,4 +35,48 @@ export function StatusBar({ store }: { store: Store }) {
       </span>
     </div>
   );
+}
+
+const STEPS: [string, string][] = [
+  ["line", "line"],
+  ["node", "node"],
+  ["kernel", "kernel"],
+  ["kernel-line", "kernel line"],
+  ["wrapper-line", "place in the wrapper"],
+];
+
+/** How many of each kind belong to `id`; nodes only of the graphs that are counted. */
+export function chainOf(
+  related: Iterable<string>,
+  graphs: ReadonlySet<string>,
+  stages: StageLines = new Map(),
+): string[] {
+  const counts = new Map<string, number>();
+  const all = related instanceof Set ? related : new Set(related);
+  for (const id of all) {
+    const kind = kindOf(id);
+    // A kernel is defined over many lines of its wrapper: a run of lines is one place.
+    if (kind === "wrapper-line" && all.has(`W:${ownerOf(id)}:${numberOf(id) - 1}`)) continue;
+    if (kind === "node" && graphs.size && !graphs.has(graphOf(id))) continue;
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  const words = STEPS.flatMap(([kind, word]) => {
+    const count = counts.get(kind);
+    if (!count) return [];
+    return kind === "wrapper-line" && count > 1
+      ? [`${count} places in the wrapper`]
+      : [plural(count, word)];
+  });
+  return [...words, ...codeWords(stages)];
+}
+
+/** Lines of IR and assembly of one configuration: others have about as many again. */
+function codeWords(stages: StageLines): string[] {
+  const configs = [...stages.keys()].map((owner) => owner.slice(0, owner.lastIndexOf(":")));
+  const first = configs.sort()[0];
+  return [...stages].flatMap(([owner, runs]) => {
+    const [config, stage] = [configOf(`A:${owner}:1`), stageOf(`A:${owner}:1`)];
+    const count = runs.reduce((sum, [from, to]) => sum + to - from + 1, 0);
+    return config === first && count ? [`${whole(count)} ${stageName(stage)}`] : [];
+  });
 }

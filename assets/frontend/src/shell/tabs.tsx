@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { whole } from "../format";
 import { Icon } from "../ui/icons";
-import { enterPane } from "./focus";
+import { enterPane } from "./keeping";
 import { keyOf } from "./keys";
 
 export interface Tab {

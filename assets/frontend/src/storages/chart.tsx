@@ -2,11 +2,11 @@
 
 import { useContext, useMemo } from "preact/hooks";
 import { bytes } from "../format";
-import { RoomContext } from "../shell/size";
+import { RoomContext } from "../ui/size";
 import type { Store } from "../store";
 import { usePaneState } from "../ui/kept";
 import type { MemoryPart } from "../wire";
-import { HIGH, endOf, outline, storageOf } from "./part";
+import { endOf, HIGH, outline, storageOf } from "./part";
 
 const HEIGHTS = { narrow: 110, normal: 160, wide: 220 };
 /** A capacity that is this much higher would leave nothing to be seen below it. */

@@ -1,7 +1,7 @@
 // Every axis side by side and the figure at the end; a line for each setting.
 
 import { useRef } from "preact/hooks";
-import { useWidth } from "../ui/width";
+import { useWidth } from "../ui/size";
 import type { SweepDocument, SweepRow } from "../wire";
 import { place, rail } from "./geometry";
 import type { SweepState } from "./state";

@@ -2,9 +2,9 @@
 
 import { useRef } from "preact/hooks";
 import { amount, seconds } from "../format";
-import { useWidth } from "../ui/width";
+import { useWidth } from "../ui/size";
 import type { SweepDocument } from "../wire";
-import { front, place, ticks, type Spot } from "./geometry";
+import { front, place, type Spot, ticks } from "./geometry";
 import type { SweepState } from "./state";
 
 const LEFT = 60;

@@ -2,7 +2,7 @@
 
 import { useRef } from "preact/hooks";
 import { amount, plural } from "../format";
-import { useWidth } from "../ui/width";
+import { useWidth } from "../ui/size";
 import type { SweepDocument, SweepRow } from "../wire";
 import { bySize, constantOf, shortName } from "./constant";
 import { place, ticks } from "./geometry";

@@ -3,7 +3,7 @@
 import { plural } from "../format";
 import { Openable, useReturn } from "../opened/opened";
 import { Frame, useFrame } from "../shell/frame";
-import type { KeyWords } from "../shell/help";
+import type { KeyWords } from "../shell/keys";
 import type { Tab } from "../shell/tabs";
 import type { SweepDocument } from "../wire";
 import { Axes } from "./axes";

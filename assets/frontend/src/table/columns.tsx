@@ -7,7 +7,7 @@ import { Mark, type Naming } from "../ui/basics";
 import type { ColumnSpec } from "../wire";
 import type { Sortable } from "./sorting";
 import type { Column } from "./table";
-import { writtenIn } from "./units";
+import { writtenIn } from "../format";
 
 /** What a pane does its own way in a column, by the key of the column. */
 export type Cells<Row> = Readonly<
@@ -157,4 +157,44 @@ function Marks({ store, kernels }: { store: Naming; kernels: string[] }) {
       {kernels.length > MARKS && <span class="faint">{`+${kernels.length - MARKS}`}</span>}
     </span>
   );
+}
+
+interface ListingProps<Row> {
+  store: Store;
+  label: string;
+  /** The name of its columns. */
+  table: string;
+  rows: readonly Row[];
+}
+
+export function Listing<Row extends object>({ store, label, table, rows }: ListingProps<Row>) {
+  const columns = useColumns(store, table, rows);
+  return (
+    <table class="listing" aria-label={label}>
+      <thead>
+        <tr>
+          {columns.map(({ key, title, number }) => (
+            <th key={key} scope="col" class={number ? "num" : undefined}>
+              {title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row, at) => (
+          <tr key={at}>
+            {columns.map((column) => (
+              <td key={column.key} class={lookOf(column)}>
+                {column.draw ? column.draw(row) : (column.value(row) ?? "–")}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function lookOf<Row>({ number, look }: Column<Row>): string | undefined {
+  return [number && "num", look].filter(Boolean).join(" ") || undefined;
 }

@@ -2,12 +2,12 @@
 
 import { useContext, useId, useMemo, useRef } from "preact/hooks";
 import type { ComponentChildren } from "preact";
-import { RoomContext } from "../shell/size";
 import type { ReadonlySignal } from "@preact/signals";
+import { RoomContext } from "../ui/size";
 import type { Remembering } from "../memory";
 import { usePaneState, useReveal } from "../ui/kept";
-import { useRows, type Rows } from "../ui/virtual";
-import { sorted, turned, type Order, type Sortable } from "./sorting";
+import { type Rows, useRows } from "../ui/virtual";
+import { type Order, type Sortable, sorted, turned } from "./sorting";
 
 export interface Column<Row> {
   key: string;

@@ -3,16 +3,16 @@
 import { useId, useMemo, useRef } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
-import { useWidth } from "../ui/width";
+import { useWidth } from "../ui/size";
 import type { Phase } from "../wire";
 import {
+  type Bar,
   colourOf,
+  type Flame,
   flameOf,
   nextBar,
   ticksOf,
   wholeOf,
-  type Bar,
-  type Flame,
   type Window,
 } from "./flame";
 

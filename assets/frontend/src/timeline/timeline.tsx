@@ -3,17 +3,16 @@
 import { useMemo } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
-import { useColumns, type Cells } from "../table/columns";
+import { type Cells, useColumns } from "../table/columns";
 import { Table } from "../table/table";
 import { Frame } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { usePaneState } from "../ui/kept";
-import { PassFilter, ofPass } from "../ui/pass";
+import { ofPass, PassFilter } from "../ui/pass";
 import { saveFile } from "../ui/savefile";
 import type { Phase } from "../wire";
 import { FlameChart } from "./chart";
-import { wholeOf, type Window } from "./flame";
-import { traceOf } from "./trace";
+import { traceOf, wholeOf, type Window } from "./flame";
 
 export function TimelinePane({ store }: { store: Store }) {
   const all = store.doc.value?.phases;

@@ -1,0 +1,179 @@
+// A round trip: its ways side by side, and the phases of one as bars over a stretch of time.
+
+import { useId, useMemo } from "preact/hooks";
+import type { TripPhase, TripWay } from "../wire";
+import { seconds } from "../format";
+import type { Store } from "../store";
+import { type Cells, useColumns } from "../table/columns";
+import { Table } from "../table/table";
+import { Tag } from "../ui/basics";
+
+/** What stands in every process before a way begins: the same for all, and not part of it. */
+const BEFORE = new Set(["start", "torch", "inputs"]);
+
+export interface Bar {
+  phase: TripPhase;
+  /** Shares of the stretch, from 0 to 1. */
+  left: number;
+  width: number;
+}
+
+export interface Waterfall {
+  bars: Bar[];
+  seconds: number;
+}
+
+/** The way of `Z:ours` or `Z:ours:guards`, else ours, else the first that ran. */
+export function wayOf(ways: readonly TripWay[], selected: string | null): TripWay | null {
+  const name = selected?.startsWith("Z:") ? selected.split(":")[1] : undefined;
+  const ran = ways.filter((way) => way.ran);
+  return (
+    ways.find((way) => way.name === name) ??
+    ran.find((way) => way.name === "ours") ??
+    ran[0] ??
+    null
+  );
+}
+
+/** The phases one after the other; `isWhole` counts from the start of the process. */
+export function waterfallOf(way: TripWay, isWhole: boolean): Waterfall {
+  const shown = way.phases.filter((phase) => isWhole || !BEFORE.has(phase.name));
+  const seconds = shown.reduce((sum, phase) => sum + phase.duration_s, 0);
+  const scale = seconds > 0 ? 1 / seconds : 0;
+  let at = 0;
+  const bars = shown.map((phase) => {
+    const bar = { phase, left: at * scale, width: phase.duration_s * scale };
+    at += phase.duration_s;
+    return bar;
+  });
+  return { bars, seconds };
+}
+
+/** Imports, load and first call of a way as shares of the longest way. */
+export function sharesOf(way: TripWay, ways: readonly TripWay[]): number[] {
+  const longest = Math.max(0, ...ways.map((each) => each.first_result_s ?? 0));
+  const parts = [way.imports_s, way.load_s, way.first_call_s];
+  return parts.map((part) => (longest ? (part ?? 0) / longest : 0));
+}
+
+const MEANINGS: Record<string, string> = {
+  start: "From the start of the process until Python runs the first line.",
+  torch: "Every process needs it, whatever comes after.",
+  imports:
+    "What this way imports beyond torch itself: parts of torch's compiler, or the workbench.",
+  inputs: "The inputs of the call are read; it belongs to no way.",
+  model: "The module or function is made from its packed form, with its weights.",
+  read: "The file is opened, its frame and manifest are checked, and who vouches for it.",
+  unpack: "Members are copied into a private folder and compared with their hashes.",
+  rebuild: "Objects in the file are made again, and the generated program is run once.",
+  dlopen: "The libraries of the kernels are started.",
+  guards: "The checks that every call makes are built.",
+  load: "Everything that this loader does; torch says no more.",
+  compile: "The call of torch.compile itself: the work comes with the first call.",
+  first_call: "The first call up to its result.",
+};
+
+/** What happens in a phase, in a sentence. */
+export function meaningOf(phase: string): string {
+  return MEANINGS[phase] ?? "";
+}
+
+interface Props {
+  store: Store;
+  way: TripWay;
+  isWhole: boolean;
+}
+
+export function WaterfallChart({ store, way, isWhole }: Props) {
+  const prefix = useId();
+  const { bars } = waterfallOf(way, isWhole);
+  const selected = store.selected.value;
+  const current = bars.findIndex((bar) => bar.phase.id === selected);
+  return (
+    <div
+      class="fall"
+      role="listbox"
+      aria-label={`Phases of ${way.title}. Arrow keys move.`}
+      tabIndex={0}
+      aria-activedescendant={current < 0 ? undefined : `${prefix}-${current}`}
+      onKeyDown={(event) => press(event, store, bars, current)}
+    >
+      {bars.map((bar, at) => (
+        <div
+          key={bar.phase.id}
+          id={`${prefix}-${at}`}
+          role="option"
+          aria-selected={at === current}
+          class={at === current ? "fall-row sel" : "fall-row"}
+          onClick={() => store.select(bar.phase.id)}
+        >
+          <span class="cut">{bar.phase.title} </span>
+          <span class="num">{seconds(bar.phase.duration_s)}</span>
+          <span class="fall-track">
+            <i
+              style={{
+                left: `${bar.left * 100}%`,
+                width: `max(2px, ${bar.width * 100}%)`,
+              }}
+            />
+          </span>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function press(event: KeyboardEvent, store: Store, bars: readonly Bar[], current: number): void {
+  const places: Record<string, number> = {
+    ArrowDown: Math.min(bars.length - 1, current + 1),
+    ArrowUp: Math.max(0, current - 1),
+    Home: 0,
+    End: bars.length - 1,
+  };
+  const bar = event.altKey ? undefined : bars[places[event.key] ?? -1];
+  if (!bar) return;
+  event.preventDefault();
+  event.stopPropagation();
+  store.select(bar.phase.id);
+}
+
+export function WaysTable({ store, ways }: { store: Store; ways: readonly TripWay[] }) {
+  const cells = useMemo(() => cellsOf(ways), [ways]);
+  const columns = useColumns(store, "ways", ways, cells);
+  return (
+    <Table
+      store={store}
+      label="Ways of the round trip"
+      columns={columns}
+      rows={ways}
+      id={(way) => way.id}
+    />
+  );
+}
+
+function cellsOf(ways: readonly TripWay[]): Cells<TripWay> {
+  return {
+    bar: {
+      full: (way) =>
+        `imports ${seconds(way.imports_s)}, load ${seconds(way.load_s)}, first call ${seconds(way.first_call_s)}`,
+      draw: (way) => <Stacked shares={sharesOf(way, ways)} />,
+    },
+    against: { draw: (way) => <Against way={way} /> },
+  };
+}
+
+function Stacked({ shares }: { shares: number[] }) {
+  return (
+    <span class="stacked">
+      {shares.map((share, at) => (
+        <i key={at} class={`part-${at}`} style={{ width: `${share * 100}%` }} />
+      ))}
+    </span>
+  );
+}
+
+export function Against({ way }: { way: TripWay }) {
+  if (!way.ran) return <Tag tone="fallback">did not run</Tag>;
+  const tone = way.ok === null ? "plain" : way.ok ? "captured" : "break";
+  return <Tag tone={tone}>{way.against}</Tag>;
+}

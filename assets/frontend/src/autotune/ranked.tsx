@@ -1,0 +1,129 @@
+// Configurations that a model ranked and nobody timed: over two parameters, and as a table.
+
+import { useMemo } from "preact/hooks";
+import { plural } from "../format";
+import type { Store } from "../store";
+import { type Cells, useColumns } from "../table/columns";
+import { Table } from "../table/table";
+import { Frame, Mark } from "../ui/basics";
+import { usePaneState } from "../ui/kept";
+import type { Ranked } from "../wire";
+import { byRank, firstAxes, Plane, subjects, varied } from "./plane";
+
+export function RankedConfigs({ store, all }: { store: Store; all: readonly Ranked[] }) {
+  const known = useMemo(() => subjects(all), [all]);
+  const selected = all.find((row) => row.id === store.selected.value);
+  const [at, choose] = usePaneState(store, "subject", 0);
+  const subject = selected ?? known[at] ?? known[0];
+  const rows = useMemo(
+    () =>
+      all
+        .filter((row) => row.kernel === subject?.kernel && row.target === subject.target)
+        .sort(byRank),
+    [all, subject?.kernel, subject?.target],
+  );
+  const columns = useColumns(store, "ranked", rows, CELLS);
+  if (!subject) return null;
+  const place = known.findIndex(
+    (each) => each.kernel === subject.kernel && each.target === subject.target,
+  );
+  return (
+    <section class="half" role="group" aria-label="Ranked by a model">
+      <div class="bar">
+        <h2>Ranked by a model, not timed</h2>
+        {known.length > 1 ? (
+          <select
+            class="btn"
+            aria-label="Kernel and GPU"
+            value={place}
+            onChange={(event) => {
+              choose(Number(event.currentTarget.value));
+              if (selected) store.select(null);
+            }}
+          >
+            {known.map(({ kernel, target }, i) => (
+              <option key={`${kernel} ${target}`} value={i}>
+                {`${kernel} on ${target}`}
+              </option>
+            ))}
+          </select>
+        ) : (
+          <span class="row">
+            <Mark store={store} kernel={subject.kernel} /> {`on ${subject.target}`}
+          </span>
+        )}
+        <span class="faint cut">{plural(rows.length, "configuration")}</span>
+        <span class="grow" />
+        <Frame store={store} name="ranked_configs" />
+      </div>
+      <p class="roof-note">{MODEL}</p>
+      <Axes store={store} subject={`${subject.kernel} ${subject.target}`} rows={rows} />
+      <Table
+        store={store}
+        label="Ranked configurations"
+        columns={columns}
+        rows={rows}
+        id={(row) => row.id}
+      />
+    </section>
+  );
+}
+
+const MODEL =
+  "Each was compiled and its time estimated; nothing was run. Time the first few on the device before you rely on the order.";
+
+interface AxesProps {
+  store: Store;
+  /** The kernel and the GPU. */
+  subject: string;
+  rows: readonly Ranked[];
+}
+
+/** The plane of two parameters, and the choice of them where more than two vary. */
+function Axes({ store, subject, rows }: AxesProps) {
+  const names = useMemo(() => varied(rows), [rows]);
+  const [axes, setAxes] = usePaneState(store, `axes ${subject}`, () => firstAxes(names));
+  const [down, across] = axes;
+  if (names.length === 0) return null;
+  const chooser = (index: 0 | 1, label: string) => (
+    <select
+      class="btn"
+      aria-label={label}
+      value={axes[index]}
+      onChange={(event) => {
+        const name = event.currentTarget.value;
+        const other = axes[1 - index] === name ? axes[index] : (axes[1 - index] as string);
+        setAxes(index === 0 ? [name, other] : [other, name]);
+      }}
+    >
+      {names.map((name) => (
+        <option key={name} value={name}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+  return (
+    <>
+      {names.length > 2 && (
+        <div class="hm-axes row">
+          {chooser(0, "Parameter of the rows")} <span class="mut">by</span>{" "}
+          {chooser(1, "Parameter of the columns")}
+          <span class="mut cut">
+            A cell shows the best of all configurations with its two values.
+          </span>
+        </div>
+      )}
+      <Plane store={store} rows={rows} down={down} across={across} />
+    </>
+  );
+}
+
+const CELLS: Cells<Ranked> = {
+  occupancy: { full: (row) => (row.limiter ? `Limited by ${row.limiter}` : "An estimate") },
+  why: {
+    value: (row) => row.rejection ?? "",
+    full: (row) => row.rejection ?? row.note ?? "",
+    draw: (row) => row.rejection && <span class="hm-loses">{row.rejection}</span>,
+  },
+};

@@ -1,0 +1,88 @@
+// The Autotune pane and its things: choices that were timed, configurations that a model ranked.
+
+import { bytes, microseconds, percent, plural, seconds } from "../format";
+import { kindOf } from "../ids";
+import type { Registration } from "../registration";
+import type { Store } from "../store";
+import { AutotunePane } from "./autotune";
+import type { CardProps } from "../inspector/parts";
+import { Chips, Facts, Prose, Tag } from "../ui/basics";
+import type { Ranked } from "../wire";
+
+export const autotune: Registration<Store> = {
+  id: "autotune",
+  Pane: AutotunePane,
+  things: {
+    choice: {
+      Card: ChoiceCard,
+      label: (id, store) => store.doc.value?.choices.find((each) => each.id === id)?.choice ?? id,
+    },
+    ranked: { Card: RankedCard, label: rankedName },
+  },
+  ties(report, { both }) {
+    for (const choice of report.choices)
+      if (kindOf(choice.op) === "kernel") both(choice.id, choice.op);
+  },
+};
+
+function rankedName(id: string, store: Store): string {
+  const row = store.doc.value?.ranked.find((each) => each.id === id);
+  return row ? `${row.kernel} with ${row.choice}, ${plural(row.warps, "warp")}` : id;
+}
+
+export function ChoiceCard({ store, id }: CardProps) {
+  const choice = store.doc.value?.choices.find((each) => each.id === id);
+  if (!choice) return <h2>{id}</h2>;
+  return (
+    <>
+      <div class="kind">{`Choice for ${choice.op}`}</div>
+      <h2>{choice.choice}</h2>
+      {choice.chosen && <Tag tone="captured">Chosen</Tag>}
+      <Facts
+        rows={[
+          ["Kind", choice.kind],
+          ["Time", choice.time_ms === null ? "not timed" : seconds(choice.time_ms / 1e3)],
+        ]}
+      />
+      {choice.note && (
+        <p>
+          <Prose text={choice.note} />
+        </p>
+      )}
+    </>
+  );
+}
+
+export function RankedCard({ store, id }: CardProps) {
+  const row = store.doc.value?.ranked.find((each) => each.id === id);
+  if (!row) return <h2>{id}</h2>;
+  return (
+    <>
+      <div class="kind">{`Configuration of ${row.kernel} on ${row.target}`}</div>
+      <h2>{row.choice}</h2>
+      {row.rejection && (
+        <p>
+          <Tag tone="fallback">{row.rejection}</Tag>
+        </p>
+      )}
+      <p>Compiled, not run: its time is what a model gives it.</p>
+      <Facts rows={factsOf(row)} />
+      {row.note && <p>{row.note}</p>}
+      <Chips store={store} title="Kernel" ids={[row.kernel]} />
+    </>
+  );
+}
+
+function factsOf(row: Ranked): [string, string][] {
+  const facts: [string, string | null][] = [
+    ["Rank", row.rank === null ? null : String(row.rank)],
+    ["Time (estimate)", row.model_us === null ? null : microseconds(row.model_us)],
+    ["Warps, stages", `${row.warps}, ${row.stages}`],
+    ["Registers", row.registers === null ? null : String(row.registers)],
+    ["Spills", row.spills === null ? null : String(row.spills)],
+    ["Shared memory", row.smem_bytes === null ? null : bytes(row.smem_bytes)],
+    ["Occupancy (estimate)", row.occupancy === null ? null : percent(row.occupancy)],
+    ["Limited by", row.limiter],
+  ];
+  return facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
+}

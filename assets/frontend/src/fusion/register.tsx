@@ -1,0 +1,114 @@
+// The Fusion pane and its things: groups, rejected pairs, buffers, parts that become CUDA graphs.
+
+import { nameOf } from "../ids";
+import type { Registration } from "../registration";
+import type { Store } from "../store";
+import type { Rejected, Document as Report } from "../wire";
+import { CudaGraphCard } from "./cudagraphs";
+import { FusionPane } from "./fusion";
+import { bytes, percent } from "../format";
+import { Belongings, type CardProps, OpenCode } from "../inspector/parts";
+import { Chips, Facts, Prose, Tag } from "../ui/basics";
+
+export const fusion: Registration<Store> = {
+  id: "fusion",
+  Pane: FusionPane,
+  things: {
+    group: { Card: GroupCard, label: groupName, isFollowed: true, through: "kernel" },
+    rejected: { Card: RejectedCard, label: pairName, isFollowed: true },
+    "cuda-graph": { Card: CudaGraphCard, label: partName, isFollowed: true },
+    buffer: { label: nameOf },
+  },
+  alsoShows: ["kernel"],
+  ties(report: Report, { both, one }) {
+    for (const group of report.groups) {
+      if (group.kernel) both(group.id, group.kernel);
+      for (const node of group.nodes) one(group.id, node);
+    }
+    for (const pair of report.rejected) for (const id of endsOf(pair)) one(pair.id, id);
+    for (const part of report.cuda_graphs?.parts ?? []) {
+      for (const kernel of part.kernels) both(part.id, kernel);
+      for (const line of part.lines) one(part.id, line);
+    }
+  },
+};
+
+function endsOf(pair: Rejected): string[] {
+  const kernels = [pair.a_kernel, pair.b_kernel].filter((kernel) => kernel !== null);
+  return [...kernels, ...pair.a_nodes, ...pair.b_nodes];
+}
+
+function groupName(id: string, store: Store): string {
+  return store.doc.value?.groups.find((each) => each.id === id)?.kernel ?? nameOf(id);
+}
+
+function pairName(id: string, store: Store): string {
+  const pair = store.doc.value?.rejected.find((each) => each.id === id);
+  return pair ? `${pair.a_kernel ?? pair.a} with ${pair.b_kernel ?? pair.b}` : id;
+}
+
+function partName(id: string, store: Store): string {
+  const part = store.doc.value?.cuda_graphs?.parts.find((each) => each.id === id);
+  return part ? `part ${part.name}` : id;
+}
+
+export function RejectedCard({ store, id }: CardProps) {
+  const pair = store.doc.value?.rejected.find((each) => each.id === id);
+  if (!pair) return <h2>{id}</h2>;
+  const rows: [string, string][] = [
+    ["Shared", bytes(pair.shared_bytes)],
+    ["Rounds tried", String(pair.rounds)],
+    ["Operations", `${pair.a}, ${pair.b}`],
+  ];
+  const buffers = pair.shared.map((id) => (id.includes(":") ? id : `${pair.graph}:${id}`));
+  return (
+    <>
+      <div class="kind">Rejected fusion</div>
+      <h2>{`${pair.a_kernel ?? pair.a} with ${pair.b_kernel ?? pair.b}`}</h2>
+      <p>
+        <Prose text={pair.why} />
+      </p>
+      {pair.help && (
+        <section>
+          <h3>What would help</h3>
+          <p>
+            <Prose text={pair.help} />
+          </p>
+        </section>
+      )}
+      <Facts rows={rows} />
+      <Chips store={store} title={`Nodes of ${pair.a}`} ids={pair.a_nodes} />
+      <Chips store={store} title={`Nodes of ${pair.b}`} ids={pair.b_nodes} />
+      <Chips store={store} title="Buffers in common" ids={buffers} />
+      <Belongings store={store} without={["node"]} />
+    </>
+  );
+}
+
+export function GroupCard({ store, id }: CardProps) {
+  const group = store.doc.value?.groups.find((each) => each.id === id);
+  if (!group) return <h2>{id}</h2>;
+  const saved = group.before > group.after ? percent(1 - group.after / group.before) : "–";
+  const rows: [string, string][] = [
+    ["Before", bytes(group.before)],
+    ["Lowered, each alone", bytes(group.alone)],
+    ["Fused", bytes(group.after)],
+    ["Saved", saved],
+    ["Parts", String(group.parts.length)],
+  ];
+  return (
+    <>
+      <div class="kind">Fused group</div>
+      <h2>{group.name}</h2>
+      <Facts rows={rows} />
+      {group.why_more && (
+        <p>
+          <Tag tone="fallback">worse by fusion</Tag> {group.why_more}
+        </p>
+      )}
+      <p class="mut">Bytes are Inductor's estimate of the traffic to DRAM.</p>
+      {group.kernel && <OpenCode store={store} id={group.kernel} />}
+      <Belongings store={store} />
+    </>
+  );
+}

@@ -1,0 +1,79 @@
+// The Graphs pane and its things: nodes, graphs.
+
+import { graphOf, nameOf, nodeId } from "../ids";
+import type { Registration } from "../registration";
+import type { Entry } from "../search";
+import type { Store } from "../store";
+import type { Part, Document as Report } from "../wire";
+import { GraphPane } from ".";
+import { bytes } from "../format";
+import { Chips, Facts } from "../ui/basics";
+import { Belongings, type CardProps, OpenCode, relatedOf } from "../inspector/parts";
+
+export const graphs: Registration<Store> = {
+  id: "graphs",
+  Pane: GraphPane,
+  things: {
+    node: { Card: NodeCard, label: nameOf, isFollowed: true },
+    graph: { label: graphName },
+  },
+  alsoShows: ["kernel"],
+  entries: (report, parts) => [{ title: "Nodes", entries: nodes(report, parts) }],
+};
+
+function graphName(id: string, store: Store): string {
+  return store.doc.value?.graphs.find((each) => each.id === id)?.title ?? id;
+}
+
+function* nodes(report: Report, parts: readonly Part[]): Iterable<Entry> {
+  const seen = new Set<string>();
+  for (const part of parts) {
+    if (part.kind !== "graph") continue;
+    for (const [i, name] of part.names.entries()) {
+      const id = nodeId(part, i);
+      seen.add(id);
+      yield { id, label: part.id, text: `${nameOf(name)} = ${part.targets[i] ?? ""}` };
+    }
+  }
+  for (const kernel of report.kernels)
+    for (const id of kernel.nodes)
+      if (!seen.has(id)) {
+        seen.add(id);
+        yield { id, label: kernel.id, text: nameOf(id) };
+      }
+}
+
+export function NodeCard({ store, id }: CardProps) {
+  void store.learned.value;
+  const found = store.node(id);
+  const stage = store.doc.value?.graphs.find((graph) => graph.id === graphOf(id));
+  const rows: [string, string][] = [];
+  if (found) {
+    const { part, at } = found;
+    rows.push(["Operator", part.targets[at] ?? ""], ["Shape", part.shapes[at] || "–"]);
+    rows.push(["Stride", part.strides[at] || "–"], ["Type", part.dtypes[at] || "–"]);
+    rows.push(["Size", bytes(part.bytes[at] ?? null)]);
+    const module = part.modules[part.module[at] ?? -1];
+    if (module) rows.push(["Module", module]);
+  }
+  const inputs = found?.part.inputs[found.at] ?? [];
+  const stages = [...store.related.value].filter((other) => other.startsWith("g"));
+  const elsewhere = stages.filter((other) => graphOf(other) !== graphOf(id));
+  return (
+    <>
+      <div class="kind">{`Node · ${stage?.title ?? graphOf(id)}`}</div>
+      <h2>{nameOf(id)}</h2>
+      {found ? <Facts rows={rows} /> : <p class="mut">Its details come with its graph.</p>}
+      {relatedOf(store, "kernel").length > 0 && <OpenCode store={store} id={id} />}
+      <Belongings store={store} without={["node"]} />
+      {found && (
+        <Chips
+          store={store}
+          title="Inputs"
+          ids={inputs.filter((i) => i >= 0).map((i) => nodeId(found.part, i))}
+        />
+      )}
+      <Chips store={store} title="In other stages" ids={elsewhere} />
+    </>
+  );
+}

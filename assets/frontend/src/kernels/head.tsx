@@ -1,0 +1,267 @@
+// What stands above the columns: which kernel, which configuration, what can be copied, its facts.
+
+import { useEffect, useState } from "preact/hooks";
+import type { Store } from "../store";
+import { Copy, copyText, Frame, Mark } from "../ui/basics";
+import { Icon } from "../ui/icons";
+import { ofPass } from "../ui/pass";
+import type { CodePart, Config, Kernel, ScriptPart } from "../wire";
+import { type Content, usePart } from "./contents";
+import type { ColumnId, KernelState } from "./state";
+import { configLabel } from "../ui/words";
+
+interface ChooserProps {
+  store: Store;
+  kernels: readonly Kernel[];
+  kernel: Kernel;
+}
+
+export function Chooser({ store, kernels: all, kernel }: ChooserProps) {
+  const own = ofPass(store, all);
+  const kernels = own.includes(kernel) ? own : all;
+  const at = kernels.indexOf(kernel);
+  const go = (by: number) => {
+    const next = kernels[at + by];
+    if (next) store.select(next.id);
+  };
+  return (
+    <>
+      <Mark store={store} kernel={kernel.id} />
+      <select
+        class="btn code-chooser"
+        aria-label="Kernel"
+        value={kernel.id}
+        onChange={(event) => store.select(event.currentTarget.value)}
+      >
+        {kernels.map((each) => (
+          <option key={each.id} value={each.id}>
+            {`${each.id} ${each.kind}: ${each.label}${each.is_backward ? " (backward)" : ""}`}
+          </option>
+        ))}
+      </select>
+      <span class="seg">
+        <button
+          type="button"
+          class="btn icon"
+          data-tip="Kernel before"
+          aria-label="Kernel before"
+          disabled={at <= 0}
+          onClick={() => go(-1)}
+        >
+          <Icon name="left" />
+        </button>
+        <button
+          type="button"
+          class="btn icon"
+          data-tip="Next kernel"
+          aria-label="Next kernel"
+          disabled={at >= kernels.length - 1}
+          onClick={() => go(1)}
+        >
+          <Icon name="right" />
+        </button>
+      </span>
+    </>
+  );
+}
+
+interface SwitchProps {
+  label: string;
+  columns: readonly ColumnId[];
+  shown: readonly ColumnId[];
+  titles: Record<ColumnId, Content>;
+  press(id: ColumnId): void;
+}
+
+/** Which columns are shown, or which stage is compared. */
+export function Switch({ label, columns, shown, titles, press }: SwitchProps) {
+  return (
+    <span class="seg columns" role="group" aria-label={label}>
+      {columns.map((id) => (
+        <button
+          key={id}
+          type="button"
+          class="btn"
+          aria-pressed={shown.includes(id)}
+          onClick={() => press(id)}
+        >
+          {titles[id].title}
+        </button>
+      ))}
+    </span>
+  );
+}
+
+interface ConfigProps {
+  store: Store;
+  state: KernelState;
+  kernel: Kernel;
+  config: Config;
+}
+
+export function ConfigChoice({ store, state, kernel, config }: ConfigProps) {
+  const { configs } = kernel;
+  const choose = (id: string) => {
+    state.configs.value = { ...state.configs.peek(), [kernel.id]: id };
+    // The selected configuration, or a line of it, would win over the choice.
+    const selected = store.selected.peek() ?? "";
+    if (selected.startsWith("A:") || selected.startsWith(`${kernel.id}:`)) store.select(kernel.id);
+  };
+  return (
+    <span class="config-choice">
+      <label class="config-choice" data-tip="Configuration">
+        <span class="sr">Configuration</span>
+        <Options store={store} configs={configs} value={config.id} choose={choose} />
+      </label>
+      <Against store={store} state={state} configs={configs} config={config} />
+    </span>
+  );
+}
+
+interface OptionsProps {
+  store: Store;
+  configs: readonly Config[];
+  value: string;
+  choose(id: string): void;
+}
+
+function Options({ store, configs, value, choose }: OptionsProps) {
+  return (
+    <select class="btn" value={value} onChange={(event) => choose(event.currentTarget.value)}>
+      {configs.map((each) => (
+        <option key={each.id} value={each.id}>
+          {configLabel(each, store.doc.value?.target)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+interface AgainstProps {
+  store: Store;
+  state: KernelState;
+  configs: readonly Config[];
+  config: Config;
+}
+
+/** The other configuration of a comparison; a kernel with a single one has none. */
+function Against({ store, state, configs, config }: AgainstProps) {
+  const others = configs.filter((each) => each.id !== config.id);
+  const other = others.find((each) => each.id === state.compared.value);
+  if (others.length === 0) return null;
+  if (!other)
+    return (
+      <button
+        type="button"
+        class="btn"
+        data-tip="Two configurations side by side"
+        onClick={() => (state.compared.value = others[0]!.id)}
+      >
+        Compare
+      </button>
+    );
+  return (
+    <span class="config-choice">
+      <label class="config-choice">
+        <span>Compared with</span>
+        <Options
+          store={store}
+          configs={others}
+          value={other.id}
+          choose={(id) => (state.compared.value = id)}
+        />
+      </label>
+      <button
+        type="button"
+        class="btn icon quiet"
+        data-tip="End the comparison"
+        aria-label="End the comparison"
+        onClick={() => (state.compared.value = null)}
+      >
+        <Icon name="cross" />
+      </button>
+    </span>
+  );
+}
+
+interface CopiesProps {
+  store: Store;
+  kernel: Kernel;
+}
+
+export function KernelCopies({ store, kernel }: CopiesProps) {
+  const { part } = usePart<CodePart>(store, kernel.code);
+  if (part?.id !== kernel.id) return null;
+  return (
+    <span class="seg">
+      <Copy text={part.text} label="Copy" title={`Copy the source of ${kernel.id}`} />
+      <CopyScript store={store} kernel={kernel} />
+    </span>
+  );
+}
+
+const WHAT = "Inputs, the call, a comparison with eager, and the time, as a Python script";
+
+/** Copies the script that Python makes; where a page does not hold it, the line that makes it. */
+function CopyScript({ store, kernel }: CopiesProps) {
+  const line = `print(${store.doc.value?.variable ?? "report"}.kernel_script("${kernel.id}"))`;
+  const isLive = store.host.kind === "live";
+  const [said, setSaid] = useState<{ word: string; why: string } | null>(null);
+  useEffect(() => setSaid(null), [kernel.id]);
+  const copy = async () => {
+    try {
+      const asked = store.host.part<ScriptPart>(`script:${kernel.id}`);
+      const made = await (isLive ? asked : asked.catch(() => null));
+      await copyText(made?.text ?? line);
+      setSaid(made ? { word: "Copied", why: WHAT } : { word: "Copied the line", why: line });
+    } catch (error) {
+      setSaid({ word: "No script", why: (error as Error).message });
+    }
+  };
+  const tip = isLive
+    ? WHAT
+    : `${WHAT}; or, if it is not kept here, the line that makes it: ${line}`;
+  return (
+    <button type="button" class="btn" data-tip={said?.why ?? tip} onClick={copy}>
+      <Icon name={said?.word === "No script" ? "info" : said ? "captured" : "copy"} />
+      <span aria-live="polite">
+        {said?.word ?? "Copy as script"}
+        {said?.word === "No script" && <span class="sr">{said.why}</span>}
+      </span>
+    </button>
+  );
+}
+
+const ELSEWHERE = new Set(["Name", "Kind", "Lines", "Source", "Time"]); // in heads and the verdict
+
+interface FactsProps {
+  store: Store;
+  kernel: Kernel;
+  config: Config | null;
+}
+
+export function Facts({ store, kernel, config }: FactsProps) {
+  const own = kernel.facts.filter(([name]) => !ELSEWHERE.has(name));
+  const facts = [...(config?.facts ?? []), ...own];
+  const [verdict, source] = kernel.verdict;
+  const note = config?.note ? [["Note", config.note] as [string, string]] : [];
+  const all = [["Name", kernel.name] as [string, string], ...facts, ...note];
+  const text = (between: string) => all.map((pair) => pair.join(between)).join("\n");
+  return (
+    <div class="code-facts">
+      <b data-tip={`${verdict}. ${source}`}>{verdict}</b>
+      <dl aria-label={`Facts of ${kernel.id}`} data-tip={text(": ")}>
+        {[...facts, ...note].map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <Copy quiet text={text("\t")} label="" title="Copy these facts" />
+      {config && (
+        <Frame store={store} name="resources" then={`.query("kernel == '${kernel.id}'")`} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,270 @@
+// The Kernels pane and its things: kernels, lines of their code, configurations, wrappers.
+
+import { configOf, kernelOf, numberOf, ownerOf, stageOf } from "../ids";
+import type { Registration } from "../registration";
+import type { Entry } from "../search";
+import type { Store } from "../store";
+import { configLabel, languageOf, stageName } from "../ui/words";
+import type { Config, Kernel, Opcode, Part, Rejected, Document as Report } from "../wire";
+import { KernelsPane } from ".";
+import { addressOf, inlinedAt, opcodesIn } from "./code/stages";
+import { costWords, shownCost, valueOf } from "../cost/cost";
+import { bytes, percent, plural, sentence } from "../format";
+import { Chip, Chips, Facts, Prose, Tag } from "../ui/basics";
+import { Belongings, type CardProps, OpenCode, relatedOf } from "../inspector/parts";
+
+export const kernels: Registration<Store> = {
+  id: "kernels",
+  Pane: KernelsPane,
+  isFull: (store) => store.isCode.value,
+  things: {
+    kernel: { Card: KernelCard, isFollowed: true },
+    "kernel-line": {
+      Card: KernelLineCard,
+      label: (id, store) => `${languageOf(store, ownerOf(id))} ${ownerOf(id)}:${numberOf(id)}`,
+      isFollowed: true,
+    },
+    wrapper: {},
+    "wrapper-line": {
+      Card: WrapperLineCard,
+      label: (id) => `wrapper ${ownerOf(id)}:${numberOf(id)}`,
+      isFollowed: true,
+    },
+    "asm-line": {
+      Card: AssemblyLineCard,
+      label: (id, store) => `${stageName(stageOf(id))} ${kernelOf(id)}:${placeOf(id, store)}`,
+      isFollowed: true,
+    },
+    config: { Card: ConfigCard, label: configName, isFollowed: true },
+  },
+  alsoShows: ["line", "node"],
+  entries: (report, parts) => [
+    { title: "Kernels", entries: names(report) },
+    { title: "Kernel lines", entries: lines(parts) },
+  ],
+};
+
+function configName(id: string, store: Store): string {
+  const config = store.kernel(kernelOf(id))?.configs.find((each) => each.id === id);
+  return config ? `${kernelOf(id)} ${configLabel(config, store.doc.value?.target)}` : id;
+}
+
+/** The address of a line of SASS, as its column shows it; else the number of the line. */
+function placeOf(id: string, store: Store): string {
+  const part = store.parts.get(`asm:${ownerOf(id)}`);
+  const line = part?.kind === "stage" ? part.text.split("\n")[numberOf(id) - 1] : undefined;
+  return (line && stageOf(id) === "sass" && addressOf(line)) || `${numberOf(id)}`;
+}
+
+function* names(report: Report): Iterable<Entry> {
+  for (const kernel of report.kernels)
+    yield { id: kernel.id, label: kernel.id, text: `${kernel.id} ${kernel.name}` };
+}
+
+function* lines(parts: readonly Part[]): Iterable<Entry> {
+  for (const part of parts) {
+    if (part.kind !== "code") continue;
+    for (const [i, text] of part.text.split("\n").entries())
+      yield { id: `K:${part.id}:${i + 1}`, label: `${part.id}:${i + 1}`, text: text.trim() };
+  }
+}
+
+export function KernelCard({ store, id }: CardProps) {
+  const kernel = store.kernel(id);
+  if (!kernel) return <h2>{id}</h2>;
+  const language = languageOf(store, id);
+  const facts = kernel.facts.filter(([name]) => !ELSEWHERE.has(name));
+  return (
+    <>
+      <div class="kind">
+        {language === "library" ? `Library call ${id}` : `${language} kernel ${id}`}
+      </div>
+      <h2>{kernel.name}</h2>
+      <p>
+        {summary(kernel)} <Saving store={store} kernel={kernel} />
+      </p>
+      <p data-tip={kernel.verdict[1]}>{`${kernel.verdict[0]}.`}</p>
+      <KernelCost store={store} kernel={kernel} />
+      <Facts rows={facts} />
+      {kernel.code ? (
+        <OpenCode store={store} id={id} />
+      ) : (
+        <p class="mut">A library call: it has no generated source.</p>
+      )}
+      <WhyNot store={store} kernel={id} />
+      <Chips store={store} title="Source" ids={relatedOf(store, "line")} />
+      <Chips store={store} title="Nodes" ids={relatedOf(store, "node")} />
+      <Chips store={store} title="Buffers" ids={kernel.buffers} />
+    </>
+  );
+}
+
+const ELSEWHERE = new Set(["Name", "Lines", "Time"]); // in the title, the chips, the cost
+
+/** What it costs, its part of the whole, and where that is from. */
+function KernelCost({ store, kernel }: { store: Store; kernel: Kernel }) {
+  const cost = shownCost(store).value;
+  if (!cost) return null;
+  const own = valueOf(cost, kernel);
+  if (own === null) return <p>{`${cost.name}: not known of this kernel.`}</p>;
+  return (
+    <p>
+      <b>{`${cost.name}: ${costWords(cost, own)}.`}</b>{" "}
+      <span class="mut">{`${sentence(cost.source)}.`}</span>
+    </p>
+  );
+}
+
+function summary(kernel: Kernel): string {
+  const lines = kernel.lines.length ? ` from ${plural(kernel.lines.length, "line")}` : "";
+  const verb = kernel.nodes.length > 1 ? "Joins" : "Holds";
+  return kernel.nodes.length ? `${verb} ${plural(kernel.nodes.length, "node")}${lines}.` : "";
+}
+
+function Saving({ store, kernel }: { store: Store; kernel: Kernel }) {
+  const groups = store.doc.value?.groups.filter((group) => group.kernel === kernel.id) ?? [];
+  const before = groups.reduce((sum, group) => sum + group.before, 0);
+  const after = groups.reduce((sum, group) => sum + group.after, 0);
+  const worse = groups.find((group) => group.why_more)?.why_more;
+  if (worse)
+    return (
+      <>
+        <Tag tone="fallback">worse by fusion</Tag> {worse}
+      </>
+    );
+  if (before <= after) return null;
+  const saved = percent(1 - after / before);
+  return (
+    <>{`Fusion cut its traffic from ${bytes(before)} to ${bytes(after)}, by ${saved} (estimate).`}</>
+  );
+}
+
+const SHOWN = 6;
+
+/** Why it was not fused with its neighbours, the pairs with most data in common first. */
+function WhyNot({ store, kernel }: { store: Store; kernel: string }) {
+  const all = store.doc.value?.rejected ?? [];
+  const pairs = all
+    .filter((pair) => pair.a_kernel !== pair.b_kernel)
+    .filter((pair) => pair.a_kernel === kernel || pair.b_kernel === kernel)
+    .sort((a, b) => (b.shared_bytes ?? 0) - (a.shared_bytes ?? 0));
+  if (!pairs.length) return null;
+  return (
+    <section>
+      <h3>Why not fused</h3>
+      <ul>
+        {pairs.slice(0, SHOWN).map((pair) => (
+          <Reason key={pair.id} store={store} pair={pair} kernel={kernel} />
+        ))}
+      </ul>
+      {pairs.length > SHOWN && (
+        <p class="mut">{`${pairs.length - SHOWN} more in the Fusion pane.`}</p>
+      )}
+    </section>
+  );
+}
+
+function Reason({ store, pair, kernel }: { store: Store; pair: Rejected; kernel: string }) {
+  const other = pair.a_kernel === kernel ? pair.b_kernel : pair.a_kernel;
+  return (
+    <li>
+      {other && <Chip store={store} id={other} />} <b data-tip={pair.why}>{`${pair.reason}.`}</b>{" "}
+      <Prose text={pair.shared_bytes ? `They share ${bytes(pair.shared_bytes)}.` : ""} />{" "}
+      <button type="button" class="btn link" onClick={() => store.select(pair.id)}>
+        Explain
+      </button>
+    </li>
+  );
+}
+
+export function KernelLineCard({ store, id }: CardProps) {
+  const kernel = ownerOf(id);
+  const number = numberOf(id);
+  const part = store.parts.get(store.kernel(kernel)?.code ?? "");
+  const text = part?.kind === "code" ? part.text.split("\n")[number - 1] : undefined;
+  return (
+    <>
+      <div class="kind">{`${languageOf(store, kernel)} line ${number} of ${kernel}`}</div>
+      <h2>{text?.trim() ?? ""}</h2>
+      {relatedOf(store, "node").length === 0 && (
+        <p>It belongs to no node: it sets up indexes, sizes or the loop of the kernel.</p>
+      )}
+      <Belongings store={store} />
+    </>
+  );
+}
+
+export function WrapperLineCard({ store, id }: CardProps) {
+  const part = store.parts.get(`wrapper:${ownerOf(id)}`);
+  const text = part?.kind === "wrapper" ? part.text.split("\n")[numberOf(id) - 1] : undefined;
+  return (
+    <>
+      <div class="kind">{`Line ${numberOf(id)} of the wrapper ${ownerOf(id)}`}</div>
+      <h2>{text?.trim() ?? ""}</h2>
+      <p>The wrapper allocates buffers and calls the kernels in order.</p>
+      <Belongings store={store} />
+    </>
+  );
+}
+
+function configBy(store: Store, id: string): Config | undefined {
+  return store.kernel(kernelOf(id))?.configs.find((config) => config.id === id);
+}
+
+export function AssemblyLineCard({ store, id }: CardProps) {
+  void store.learned.value;
+  const known = store.parts.get(`asm:${ownerOf(id)}`);
+  const part = known?.kind === "stage" ? known : null;
+  const number = numberOf(id);
+  const text = part?.text.split("\n")[number - 1]?.trim() ?? "";
+  const place = part && inlinedAt(part, number);
+  const config = configBy(store, configOf(id));
+  const label = config && configLabel(config, store.doc.value?.target);
+  return (
+    <>
+      <div class="kind">
+        {`${stageName(stageOf(id))} line ${number} of ${kernelOf(id)}${label ? ` · ${label}` : ""}`}
+      </div>
+      <h2 class="mono">{text}</h2>
+      {part &&
+        opcodesIn(text, part.opcodes).map(({ name, opcode }) => (
+          <Explained key={name} name={name} opcode={opcode} />
+        ))}
+      {place && <p>{`Inlined from ${place}; it counts for the line that calls it, too.`}</p>}
+      <Chips
+        store={store}
+        title={languageOf(store, kernelOf(id))}
+        ids={relatedOf(store, "kernel-line")}
+      />
+      <Belongings store={store} />
+    </>
+  );
+}
+
+function Explained({ name, opcode }: { name: string; opcode: Opcode }) {
+  return (
+    <section>
+      <h3 class="mono">{name}</h3>
+      <p>
+        <Prose text={opcode.text} />
+      </p>
+      {opcode.parts.length > 0 && <Facts rows={opcode.parts} />}
+      <p class="mut">{`From: ${opcode.source}.`}</p>
+    </section>
+  );
+}
+
+export function ConfigCard({ store, id }: CardProps) {
+  const config = configBy(store, id);
+  if (!config) return <h2>{id}</h2>;
+  return (
+    <>
+      <div class="kind">{`Configuration ${id}`}</div>
+      <h2>{configLabel(config, store.doc.value?.target)}</h2>
+      <Facts rows={config.facts} />
+      {config.note && <p>{config.note}</p>}
+      <OpenCode store={store} id={id} />
+      <Belongings store={store} without={["node"]} />
+    </>
+  );
+}
