@@ -2,7 +2,7 @@
 
 import { seconds } from "../format";
 import type { Store } from "../store";
-import { Facts, Frame, Message } from "../ui/basics";
+import { Facts, Frame, Message, Segments } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { TripWay } from "../wire";
 import "./artifact.css";
@@ -89,7 +89,15 @@ function RoundTrip({ store, ways }: { store: Store; ways: TripWay[] }) {
             </span>
           )}
           <span class="grow" />
-          {way.ran && <Stretch isWhole={isWhole} setWhole={setWhole} />}
+          {way.ran && (
+            <Segments
+              label="Stretch of time"
+              look=""
+              of={STRETCHES}
+              value={isWhole ? "whole" : "own"}
+              set={(id) => setWhole(id === "whole")}
+            />
+          )}
           <Frame store={store} name="roundtrip_phases" />
         </div>
       )}
@@ -99,31 +107,8 @@ function RoundTrip({ store, ways }: { store: Store; ways: TripWay[] }) {
   );
 }
 
-interface StretchProps {
-  isWhole: boolean;
-  setWhole(isWhole: boolean): void;
-}
-
 /** From where the waterfall counts. */
-function Stretch({ isWhole, setWhole }: StretchProps) {
-  const choices: [string, boolean, string][] = [
-    ["After import torch", false, "From having torch and the inputs to the first result"],
-    ["Whole process", true, "From the start of the process to the first result"],
-  ];
-  return (
-    <span class="seg" role="group" aria-label="Stretch of time">
-      {choices.map(([words, value, title]) => (
-        <button
-          key={words}
-          type="button"
-          class="btn"
-          data-tip={title}
-          aria-pressed={isWhole === value}
-          onClick={() => setWhole(value)}
-        >
-          {words}
-        </button>
-      ))}
-    </span>
-  );
-}
+const STRETCHES = [
+  ["own", "After import torch", "From having torch and the inputs to the first result"],
+  ["whole", "Whole process", "From the start of the process to the first result"],
+] as const;

@@ -5,7 +5,7 @@ import { plural } from "../format";
 import type { Store } from "../store";
 import { type Cells, useColumns } from "../table/columns";
 import { Table } from "../table/table";
-import { Frame, Mark } from "../ui/basics";
+import { Frame, Mark, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { Ranked } from "../wire";
 import { byRank, firstAxes, Plane, subjects, varied } from "./plane";
@@ -32,21 +32,15 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
       <div class="bar">
         <h2>Ranked by a model, not timed</h2>
         {known.length > 1 ? (
-          <select
-            class="btn"
-            aria-label="Kernel and GPU"
-            value={place}
-            onChange={(event) => {
-              choose(Number(event.currentTarget.value));
+          <Select
+            label="Kernel and GPU"
+            of={known.map(({ kernel, target }, i) => [`${i}`, `${kernel} on ${target}`])}
+            value={`${place}`}
+            set={(i) => {
+              choose(Number(i));
               if (selected) store.select(null);
             }}
-          >
-            {known.map(({ kernel, target }, i) => (
-              <option key={`${kernel} ${target}`} value={i}>
-                {`${kernel} on ${target}`}
-              </option>
-            ))}
-          </select>
+          />
         ) : (
           <span class="row">
             <Mark store={store} kernel={subject.kernel} /> {`on ${subject.target}`}
@@ -86,22 +80,15 @@ function Axes({ store, subject, rows }: AxesProps) {
   const [down, across] = axes;
   if (names.length === 0) return null;
   const chooser = (index: 0 | 1, label: string) => (
-    <select
-      class="btn"
-      aria-label={label}
+    <Select
+      label={label}
+      of={names.map((name) => [name, name])}
       value={axes[index]}
-      onChange={(event) => {
-        const name = event.currentTarget.value;
+      set={(name) => {
         const other = axes[1 - index] === name ? axes[index] : (axes[1 - index] as string);
         setAxes(index === 0 ? [name, other] : [other, name]);
       }}
-    >
-      {names.map((name) => (
-        <option key={name} value={name}>
-          {name}
-        </option>
-      ))}
-    </select>
+    />
   );
   return (
     <>

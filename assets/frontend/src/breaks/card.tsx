@@ -2,7 +2,7 @@
 
 import { useRef } from "preact/hooks";
 import type { Store } from "../store";
-import { Copy, Message, Prose } from "../ui/basics";
+import { Button, Copy, Message, Prose } from "../ui/basics";
 import { useReveal } from "../ui/kept";
 import { REVEAL } from "../ui/virtual";
 import { Python } from "../ui/highlight";
@@ -76,9 +76,9 @@ function Place({ store, item }: { store: Store; item: Break }) {
     store.select(line, { pane: "overview" });
   };
   return (
-    <button type="button" class="btn link" data-tip={item.file} onClick={go}>
+    <Button look="link" tip={item.file} press={go}>
       {words}
-    </button>
+    </Button>
   );
 }
 

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { whyNot, type Question } from "../host";
 import type { Store } from "../store";
-import { Copy, Message } from "../ui/basics";
+import { Button, Copy, Message } from "../ui/basics";
 
 interface ChangeProps {
   before: string[];
@@ -46,9 +46,9 @@ export function TryIt({ store, ask, question, reason }: TryProps) {
     <>
       {error && <Message note={{ title: "That cannot be tried.", text: error, tone: "break" }} />}
       <div class="row">
-        <button type="button" class="btn" aria-disabled={why !== null} onClick={start}>
+        <Button isOff={why !== null} press={start}>
           Try it
-        </button>
+        </Button>
         <span class="mut">{why ?? "In a copy: what is here stays as it is."}</span>
       </div>
     </>

@@ -1,6 +1,7 @@
 // The guard sandbox: edit an input, and the real guards say which of them fails first.
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Button } from "../ui/basics";
 import { plural } from "../format";
 import type { Store } from "../store";
 import { Icon } from "../ui/icons";
@@ -59,13 +60,9 @@ function Open({ store, sandbox }: { store: Store; sandbox: Described }) {
         <h3>Guard sandbox</h3>
         <span class="faint cut">change an input, see which guard fails first</span>
         <span class="grow" />
-        <button
-          type="button"
-          class="btn quiet"
-          onClick={() => setDrafts(sandbox.inputs.map(draftOf))}
-        >
+        <Button look="quiet" press={() => setDrafts(sandbox.inputs.map(draftOf))}>
           Reset
-        </button>
+        </Button>
       </div>
       <div class="fields">
         {sandbox.inputs.map((input, i) => (

@@ -1,6 +1,7 @@
 // Which cost is shown, in the header of a view: one switch for all of it; measuring in place.
 
 import { useState } from "preact/hooks";
+import { Button, Select } from "../ui/basics";
 import type { Store } from "../store";
 import type { CostKind } from "../wire";
 import { chosenCost, shownCost } from "./cost";
@@ -12,19 +13,14 @@ export function CostSwitch({ store }: { store: Store }) {
   const shown = shownCost(store).value;
   if (!shown || costs.length < 2) return null;
   return (
-    <select
-      class="btn cost-switch"
-      aria-label="Cost"
-      data-tip={`Cost: ${shown.source}`}
+    <Select
+      label="Cost"
+      look="cost-switch"
+      tip={`Cost: ${shown.source}`}
+      of={costs.map(({ kind, name }) => [kind, `By ${name.toLowerCase()}`])}
       value={shown.kind}
-      onChange={(event) => (chosenCost(store).value = event.currentTarget.value as CostKind)}
-    >
-      {costs.map(({ kind, name }) => (
-        <option key={kind} value={kind}>
-          {`By ${name.toLowerCase()}`}
-        </option>
-      ))}
-    </select>
+      set={(kind) => (chosenCost(store).value = kind as CostKind)}
+    />
   );
 }
 
@@ -46,15 +42,13 @@ export function ProfileButton({ store }: { store: Store }) {
   };
   return (
     <>
-      <button
-        type="button"
-        class="btn"
-        aria-disabled={!!why}
-        data-tip={why ?? "Measure every kernel on the inputs that it was compiled for"}
-        onClick={() => void measure()}
+      <Button
+        tip={why ?? "Measure every kernel on the inputs that it was compiled for"}
+        isOff={!!why}
+        press={() => void measure()}
       >
         Profile
-      </button>
+      </Button>
       {error && <span role="alert">{error}</span>}
     </>
   );

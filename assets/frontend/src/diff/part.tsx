@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { plural, whole } from "../format";
-import { Copy } from "../ui/basics";
+import { Button, Copy, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { DiffPart, DiffRow } from "../wire";
 import type { DiffState } from "./state";
@@ -12,7 +12,8 @@ export function Part({ state, part }: { state: DiffState; part: DiffPart }) {
   const kinds = useMemo(() => countKinds(part.rows), [part]);
   const rows = kind === null ? part.rows : part.rows.filter((row) => filterOf(row) === kind);
   const code = `diff.frame("${part.id}")`;
-  const choices = kinds.size > 1 ? [...kinds] : [];
+  const words = [...kinds].map(([name, count]) => [name, `${name} (${count})`] as const);
+  const choices = words.length > 1 ? words : [];
   return (
     <>
       <div class="bar">
@@ -20,17 +21,12 @@ export function Part({ state, part }: { state: DiffState; part: DiffPart }) {
         <span class="mut cut">{counted(part)}</span>
         <span class="grow" />
         {choices.length > 0 && (
-          <select
-            class="btn"
-            aria-label="Show"
+          <Select
+            label="Show"
+            of={[["", "All differences"], ...choices]}
             value={kind ?? ""}
-            onChange={(event) => setKind(event.currentTarget.value || null)}
-          >
-            <option value="">All differences</option>
-            {choices.map(([name, count]) => (
-              <option key={name} value={name}>{`${name} (${count})`}</option>
-            ))}
-          </select>
+            set={(name) => setKind(name || null)}
+          />
         )}
         <Copy quiet text={asText(rows)} label="Copy" title="Copy the rows, with tabs between" />
         <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />
@@ -109,9 +105,9 @@ function Item({ state, row }: { state: DiffState; row: DiffRow }) {
   const first = row.kernels[0];
   if (first === undefined) return <>{row.item}</>;
   return (
-    <button type="button" class="btn link" onClick={() => state.look(first)}>
+    <Button look="link" press={() => state.look(first)}>
       {row.item}
-    </button>
+    </Button>
   );
 }
 

@@ -1,6 +1,7 @@
 // The view of two compilations: the frame with a pane for each part in which they differ.
 
 import { plural } from "../format";
+import { Button } from "../ui/basics";
 import { Frame, useFrame } from "../shell/frame";
 import type { KeyWords } from "../shell/keys";
 import "./diff.css";
@@ -89,9 +90,9 @@ export function Summary({ state }: { state: DiffState }) {
             <li key={n}>
               <span>{sentence.text}</span>
               {part && isTold(part) && (
-                <button type="button" class="btn link" onClick={() => state.show(part.id)}>
+                <Button look="link" press={() => state.show(part.id)}>
                   {part.title}
-                </button>
+                </Button>
               )}
             </li>
           );

@@ -1,9 +1,9 @@
 // Two sources side by side, equal stretches folded; what is only in one side stands alone.
 
 import { useMemo, useRef } from "preact/hooks";
+import { Button } from "../ui/basics";
 import { plural } from "../format";
 import { simple } from "../kernels/code/languages";
-import { Icon } from "../ui/icons";
 import { usePaneState } from "../ui/kept";
 import { Coloured, coloured, type Piece } from "../ui/highlight";
 import { type Rows, useRows } from "../ui/virtual";
@@ -132,17 +132,14 @@ function Bar({ source, count, isFolded, fold, jump }: BarProps) {
         {([-1, 1] as const).map((by) => {
           const words = by === 1 ? "Next difference (n)" : "Difference before (p)";
           return (
-            <button
+            <Button
               key={by}
-              type="button"
-              class="btn icon"
-              data-tip={words}
-              aria-label={words}
+              look="icon"
+              icon={by === 1 ? "right" : "left"}
+              label={words}
               disabled={!count}
-              onClick={() => jump(by)}
-            >
-              <Icon name={by === 1 ? "right" : "left"} />
-            </button>
+              press={() => jump(by)}
+            />
           );
         })}
       </span>

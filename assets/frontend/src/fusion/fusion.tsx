@@ -5,7 +5,7 @@ import { bytes, percent, plural } from "../format";
 import type { Store } from "../store";
 import { Bars, shareOf, useColumns, type Cells } from "../table/columns";
 import { Table } from "../table/table";
-import { Frame, Mark } from "../ui/basics";
+import { Frame, Mark, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { PassFilter, ofPass } from "../ui/pass";
 import type { Group, Rejected } from "../wire";
@@ -88,19 +88,15 @@ function NotFused({ store, pairs, omitted }: { store: Store; pairs: Rejected[]; 
       <div class="bar edge">
         <h2>Not fused</h2>
         <span class="faint">{count}</span>
-        <select
-          class="btn"
-          aria-label="Reason"
+        <Select
+          label="Reason"
+          of={[
+            ["", `Every reason (${pairs.length})`],
+            ...counts.map(([name, many]) => [name, `${name} (${many})`] as const),
+          ]}
           value={reason}
-          onChange={(event) => setReason(event.currentTarget.value)}
-        >
-          <option value="">{`Every reason (${pairs.length})`}</option>
-          {counts.map(([name, many]) => (
-            <option key={name} value={name}>
-              {`${name} (${many})`}
-            </option>
-          ))}
-        </select>
+          set={setReason}
+        />
         <span class="grow" />
         <Frame store={store} name="not_fused" />
       </div>

@@ -1,6 +1,7 @@
 // The bar of the graph pane: stage, grouping, what is hidden, search, table.
 
 import type { Store } from "../store";
+import { Button, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { ofPass, PassFilter } from "../ui/pass";
 import type { GraphHead } from "../wire";
@@ -34,34 +35,15 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
   };
   return (
     <div class="bar graph-bar">
-      <select
-        class="btn"
-        aria-label="Stage"
-        value={head.id}
-        onChange={(event) => choose(event.currentTarget.value)}
-      >
-        {listed.map((graph) => (
-          <option
-            key={graph.id}
-            value={graph.id}
-            disabled={graph.node_count === 0 && !isCode(graph)}
-          >
-            {isCode(graph) ? graph.title : `${graph.title} · ${graph.node_count}`}
-          </option>
-        ))}
-      </select>
-      <button
-        type="button"
-        class="btn"
-        aria-pressed={isComparing}
-        aria-disabled={isAlone}
-        data-tip={
-          isAlone ? "There is no other stage of it" : "What the passes between two stages did"
-        }
-        onClick={compare}
+      <Select label="Stage" of={listed.map(stageOption)} value={head.id} set={choose} />
+      <Button
+        tip={isAlone ? "There is no other stage of it" : "What the passes between two stages did"}
+        isPressed={isComparing}
+        isOff={isAlone}
+        press={compare}
       >
         Compare stages
-      </button>
+      </Button>
       <PassFilter store={store} />
       {shown && <Grouped state={state} {...shown} />}
       <span class="grow" />
@@ -69,18 +51,21 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
       {shown && !state.isTable.value && <Fit {...shown} />}
       {shown && !state.isTable.value && <Save {...shown} />}
       {!isCode(head) && (
-        <button
-          type="button"
-          class="btn"
-          aria-pressed={state.isTable.value}
-          data-tip="The same nodes as a table"
-          onClick={() => (state.isTable.value = !state.isTable.value)}
+        <Button
+          tip="The same nodes as a table"
+          isPressed={state.isTable.value}
+          press={() => (state.isTable.value = !state.isTable.value)}
         >
           Table
-        </button>
+        </Button>
       )}
     </div>
   );
+}
+
+function stageOption(graph: GraphHead) {
+  const { id, title, node_count: count } = graph;
+  return isCode(graph) ? ([id, title] as const) : ([id, `${title} · ${count}`, !count] as const);
 }
 
 /** The nearest earlier stage that is not the same graph, else the next one; see `comparable`. */
@@ -120,46 +105,33 @@ function Grouped({ state, model, grouping }: ShownProps & { state: GraphState })
     layers: true,
   };
   return (
-    <select
-      class="btn"
-      aria-label="Boxes"
-      data-tip="What the boxes stand for"
+    <Select
+      label="Boxes"
+      tip="What the boxes stand for"
+      of={GROUPINGS.map(([id, title]) => [id, title, !isThere[id]] as const)}
       value={grouping}
-      onChange={(event) => setGrouping(state, part.id, event.currentTarget.value as Grouping)}
-    >
-      {GROUPINGS.map(([id, title]) => (
-        <option key={id} value={id} disabled={!isThere[id]}>
-          {title}
-        </option>
-      ))}
-    </select>
+      set={(id) => setGrouping(state, part.id, id as Grouping)}
+    />
   );
 }
 
 function Fit({ canvas, isLit }: ShownProps) {
   return (
     <span class="seg">
-      <button
-        type="button"
-        class="btn"
-        aria-disabled={!isLit}
-        data-tip={
+      <Button
+        tip={
           isLit
             ? "Show what is selected as large as fits (End)"
             : "Nothing of this graph is selected"
         }
-        onClick={() => isLit && canvas.fitSelection()}
+        isOff={!isLit}
+        press={() => isLit && canvas.fitSelection()}
       >
         Fit selection
-      </button>
-      <button
-        type="button"
-        class="btn"
-        data-tip="Show the whole graph (Home)"
-        onClick={() => canvas.fitAll()}
-      >
+      </Button>
+      <Button tip="Show the whole graph (Home)" press={() => canvas.fitAll()}>
         Fit all
-      </button>
+      </Button>
     </span>
   );
 }
@@ -168,15 +140,13 @@ function Save({ canvas }: ShownProps) {
   return (
     <span class="seg">
       {(["svg", "png"] as const).map((kind) => (
-        <button
+        <Button
           key={kind}
-          type="button"
-          class="btn"
-          data-tip={`Save the whole graph as ${kind.toUpperCase()}`}
-          onClick={() => canvas.save(kind)}
+          tip={`Save the whole graph as ${kind.toUpperCase()}`}
+          press={() => canvas.save(kind)}
         >
           {kind.toUpperCase()}
-        </button>
+        </Button>
       ))}
     </span>
   );
@@ -271,33 +241,22 @@ export function Folding({ state, model, hidden, grouping }: FoldingProps) {
         {hidden > 0 && <span class="wide"> · views, casts, weights hidden</span>}
       </span>
       {hasQuiet && (
-        <button
-          type="button"
-          class="btn link"
-          aria-pressed={state.showsQuiet.value}
-          onClick={() => (state.showsQuiet.value = !state.showsQuiet.value)}
+        <Button
+          look="link"
+          isPressed={state.showsQuiet.value}
+          press={() => (state.showsQuiet.value = !state.showsQuiet.value)}
         >
           {state.showsQuiet.value ? "Hide views and weights" : "Show all"}
-        </button>
+        </Button>
       )}
       {canFold && (
         <>
-          <button
-            type="button"
-            class="btn link"
-            data-tip="Open every box"
-            onClick={() => all(true)}
-          >
+          <Button look="link" tip="Open every box" press={() => all(true)}>
             Open all
-          </button>
-          <button
-            type="button"
-            class="btn link"
-            data-tip="Collapse every box"
-            onClick={() => all(false)}
-          >
+          </Button>
+          <Button look="link" tip="Collapse every box" press={() => all(false)}>
             Collapse all
-          </button>
+          </Button>
         </>
       )}
     </>

@@ -1,6 +1,7 @@
 // Two stages side by side: which nodes the passes between them added, removed and replaced.
 
 import { Fragment } from "preact";
+import { Button, Select } from "../ui/basics";
 import { useEffect, useState } from "preact/hooks";
 import { plural } from "../format";
 import { nameOf } from "../ids";
@@ -96,36 +97,28 @@ interface StagesProps {
 function Stages({ state, graphs, id }: StagesProps) {
   const other = state.other.value ?? id;
   const [before, after] = inOrder(graphs, other, id);
+  const stages = comparable(graphs, id).map(
+    ({ id: stage, title, node_count: count }) =>
+      [stage, `${title} · ${count}`, stage === id || !count] as const,
+  );
   const side = (words: string, stage: string) => (
-    <button
-      type="button"
-      class="btn"
-      aria-pressed={id === stage}
-      data-tip={graphs.find((graph) => graph.id === stage)?.title ?? stage}
-      onClick={() => {
+    <Button
+      tip={graphs.find((graph) => graph.id === stage)?.title ?? stage}
+      isPressed={id === stage}
+      press={() => {
         if (id === stage) return;
         state.other.value = id;
         state.graph.value = other;
       }}
     >
       {words}
-    </button>
+    </Button>
   );
   return (
     <>
       <label>
         <span class="mut">Compared with</span>
-        <select
-          class="btn"
-          value={other}
-          onChange={(event) => (state.other.value = event.currentTarget.value)}
-        >
-          {comparable(graphs, id).map(({ id: stage, title, node_count: count }) => (
-            <option key={stage} value={stage} disabled={stage === id || !count}>
-              {title} · {count}
-            </option>
-          ))}
-        </select>
+        <Select of={stages} value={other} set={(stage) => (state.other.value = stage)} />
       </label>
       <div class="seg" role="group" aria-label="Stage to draw">
         {side("Before", before)}
@@ -216,9 +209,9 @@ function Names({ ids, go }: { ids: readonly string[]; go(id: string): void }) {
       {ids.map((id, at) => (
         <Fragment key={id}>
           {at > 0 && ", "}
-          <button type="button" class="btn link mono" onClick={() => go(id)}>
+          <Button look="link mono" press={() => go(id)}>
             {nameOf(id)}
-          </button>
+          </Button>
         </Fragment>
       ))}
     </>

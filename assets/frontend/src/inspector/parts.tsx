@@ -2,7 +2,7 @@
 
 import { graphOf, kindOf, type Kind } from "../ids";
 import type { Store } from "../store";
-import { Chips } from "../ui/basics";
+import { Button, Chips } from "../ui/basics";
 
 export interface CardProps {
   store: Store;
@@ -41,9 +41,7 @@ export function OpenCode({ store, id }: CardProps) {
   if (store.pane.value === "kernels" && store.isCode.value) return null;
   return (
     <p>
-      <button type="button" class="btn" onClick={() => store.select(id, { pane: "kernels" })}>
-        Open its code
-      </button>
+      <Button press={() => store.select(id, { pane: "kernels" })}>Open its code</Button>
     </p>
   );
 }

@@ -1,6 +1,7 @@
 // A stage of a kernel in two configurations, or for two GPUs, side by side.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { Button } from "../ui/basics";
 import type { Store } from "../store";
 import { usePaneState } from "../ui/kept";
 import type { ComparePart, Config, StagePart } from "../wire";
@@ -12,7 +13,6 @@ import { stageRows } from "./code/stages";
 import { configLabel, stageName } from "../ui/words";
 import type { KernelState } from "./state";
 import { plural } from "../format";
-import { Icon } from "../ui/icons";
 
 interface Props {
   store: Store;
@@ -188,15 +188,12 @@ interface JumpProps {
 
 function Jump({ name, title, by, both, jump }: JumpProps) {
   return (
-    <button
-      type="button"
-      class="btn icon"
-      data-tip={title}
-      aria-label={title}
+    <Button
+      look="icon"
+      icon={name}
+      label={title}
       disabled={!both?.differences.length}
-      onClick={() => jump(by)}
-    >
-      <Icon name={name} />
-    </button>
+      press={() => jump(by)}
+    />
   );
 }

@@ -2,8 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { Store } from "../store";
-import { Copy, copyText, Frame, Mark } from "../ui/basics";
-import { Icon } from "../ui/icons";
+import { Button, Copy, copyText, Frame, Mark, Select } from "../ui/basics";
 import { ofPass } from "../ui/pass";
 import type { CodePart, Config, Kernel, ScriptPart } from "../wire";
 import { type Content, usePart } from "./contents";
@@ -27,42 +26,35 @@ export function Chooser({ store, kernels: all, kernel }: ChooserProps) {
   return (
     <>
       <Mark store={store} kernel={kernel.id} />
-      <select
-        class="btn code-chooser"
-        aria-label="Kernel"
+      <Select
+        label="Kernel"
+        look="code-chooser"
+        of={kernels.map((each) => [each.id, nameOf(each)])}
         value={kernel.id}
-        onChange={(event) => store.select(event.currentTarget.value)}
-      >
-        {kernels.map((each) => (
-          <option key={each.id} value={each.id}>
-            {`${each.id} ${each.kind}: ${each.label}${each.is_backward ? " (backward)" : ""}`}
-          </option>
-        ))}
-      </select>
+        set={(id) => store.select(id)}
+      />
       <span class="seg">
-        <button
-          type="button"
-          class="btn icon"
-          data-tip="Kernel before"
-          aria-label="Kernel before"
+        <Button
+          look="icon"
+          icon="left"
+          label="Kernel before"
           disabled={at <= 0}
-          onClick={() => go(-1)}
-        >
-          <Icon name="left" />
-        </button>
-        <button
-          type="button"
-          class="btn icon"
-          data-tip="Next kernel"
-          aria-label="Next kernel"
+          press={() => go(-1)}
+        />
+        <Button
+          look="icon"
+          icon="right"
+          label="Next kernel"
           disabled={at >= kernels.length - 1}
-          onClick={() => go(1)}
-        >
-          <Icon name="right" />
-        </button>
+          press={() => go(1)}
+        />
       </span>
     </>
   );
+}
+
+function nameOf({ id, kind, label, is_backward }: Kernel): string {
+  return `${id} ${kind}: ${label}${is_backward ? " (backward)" : ""}`;
 }
 
 interface SwitchProps {
@@ -78,15 +70,9 @@ export function Switch({ label, columns, shown, titles, press }: SwitchProps) {
   return (
     <span class="seg columns" role="group" aria-label={label}>
       {columns.map((id) => (
-        <button
-          key={id}
-          type="button"
-          class="btn"
-          aria-pressed={shown.includes(id)}
-          onClick={() => press(id)}
-        >
+        <Button key={id} isPressed={shown.includes(id)} press={() => press(id)}>
           {titles[id].title}
-        </button>
+        </Button>
       ))}
     </span>
   );
@@ -127,13 +113,11 @@ interface OptionsProps {
 
 function Options({ store, configs, value, choose }: OptionsProps) {
   return (
-    <select class="btn" value={value} onChange={(event) => choose(event.currentTarget.value)}>
-      {configs.map((each) => (
-        <option key={each.id} value={each.id}>
-          {configLabel(each, store.doc.value?.target)}
-        </option>
-      ))}
-    </select>
+    <Select
+      of={configs.map((each) => [each.id, configLabel(each, store.doc.value?.target)])}
+      value={value}
+      set={choose}
+    />
   );
 }
 
@@ -151,14 +135,12 @@ function Against({ store, state, configs, config }: AgainstProps) {
   if (others.length === 0) return null;
   if (!other)
     return (
-      <button
-        type="button"
-        class="btn"
-        data-tip="Two configurations side by side"
-        onClick={() => (state.compared.value = others[0]!.id)}
+      <Button
+        tip="Two configurations side by side"
+        press={() => (state.compared.value = others[0]!.id)}
       >
         Compare
-      </button>
+      </Button>
     );
   return (
     <span class="config-choice">
@@ -171,15 +153,12 @@ function Against({ store, state, configs, config }: AgainstProps) {
           choose={(id) => (state.compared.value = id)}
         />
       </label>
-      <button
-        type="button"
-        class="btn icon quiet"
-        data-tip="End the comparison"
-        aria-label="End the comparison"
-        onClick={() => (state.compared.value = null)}
-      >
-        <Icon name="cross" />
-      </button>
+      <Button
+        look="icon quiet"
+        icon="cross"
+        label="End the comparison"
+        press={() => (state.compared.value = null)}
+      />
     </span>
   );
 }
@@ -222,13 +201,16 @@ function CopyScript({ store, kernel }: CopiesProps) {
     ? WHAT
     : `${WHAT}; or, if it is not kept here, the line that makes it: ${line}`;
   return (
-    <button type="button" class="btn" data-tip={said?.why ?? tip} onClick={copy}>
-      <Icon name={said?.word === "No script" ? "info" : said ? "captured" : "copy"} />
+    <Button
+      icon={said?.word === "No script" ? "info" : said ? "captured" : "copy"}
+      tip={said?.why ?? tip}
+      press={copy}
+    >
       <span aria-live="polite">
         {said?.word ?? "Copy as script"}
         {said?.word === "No script" && <span class="sr">{said.why}</span>}
       </span>
-    </button>
+    </Button>
   );
 }
 

@@ -10,7 +10,7 @@ import { KernelsPane } from ".";
 import { addressOf, inlinedAt, opcodesIn } from "./code/stages";
 import { costWords, shownCost, valueOf } from "../cost/cost";
 import { bytes, percent, plural, sentence } from "../format";
-import { Chip, Chips, Facts, Prose, Tag } from "../ui/basics";
+import { Button, Chip, Chips, Facts, Prose, Tag } from "../ui/basics";
 import { Belongings, type CardProps, OpenCode, relatedOf } from "../inspector/parts";
 
 export const kernels: Registration<Store> = {
@@ -170,9 +170,9 @@ function Reason({ store, pair, kernel }: { store: Store; pair: Rejected; kernel:
     <li>
       {other && <Chip store={store} id={other} />} <b data-tip={pair.why}>{`${pair.reason}.`}</b>{" "}
       <Prose text={pair.shared_bytes ? `They share ${bytes(pair.shared_bytes)}.` : ""} />{" "}
-      <button type="button" class="btn link" onClick={() => store.select(pair.id)}>
+      <Button look="link" press={() => store.select(pair.id)}>
         Explain
-      </button>
+      </Button>
     </li>
   );
 }

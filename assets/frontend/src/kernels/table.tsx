@@ -7,8 +7,7 @@ import { numberOf } from "../ids";
 import type { Store } from "../store";
 import { Bars, useColumns, type Cells } from "../table/columns";
 import { Table, type Column } from "../table/table";
-import { Frame } from "../ui/basics";
-import { Icon } from "../ui/icons";
+import { Button, Frame } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { PassFilter, ofPass } from "../ui/pass";
 import type { Kernel } from "../wire";
@@ -45,15 +44,13 @@ export function KernelTable({ store, kernels }: Props) {
           {cost && `${cost.title}: ${cost.source}`}
         </span>
         {different.length < kernels.length && (
-          <button
-            type="button"
-            class="btn"
-            aria-pressed={each}
-            data-tip="Identical kernels, as those of equal layers, are one row with their sum"
-            onClick={() => setEach(!each)}
+          <Button
+            tip="Identical kernels, as those of equal layers, are one row with their sum"
+            isPressed={each}
+            press={() => setEach(!each)}
           >
             Each
-          </button>
+          </Button>
         )}
         <PassFilter store={store} />
         <input
@@ -64,15 +61,13 @@ export function KernelTable({ store, kernels }: Props) {
           value={words}
           onInput={(event) => setWords(event.currentTarget.value)}
         />
-        <button
-          type="button"
-          class="btn"
-          aria-disabled={selected === null}
-          data-tip={selected === null ? "Select a kernel first" : "Its code (Enter)"}
-          onClick={() => store.openCode()}
+        <Button
+          tip={selected === null ? "Select a kernel first" : "Its code (Enter)"}
+          isOff={selected === null}
+          press={() => store.openCode()}
         >
           Code
-        </button>
+        </Button>
         <Frame store={store} name="costs" />
       </div>
       <Table
@@ -92,15 +87,13 @@ export function KernelTable({ store, kernels }: Props) {
 /** Back from the code of a kernel to the table of all. */
 export function AllKernels({ store, kernel }: { store: Store; kernel: Kernel }) {
   return (
-    <button
-      type="button"
-      class="btn"
-      data-tip={`All kernels by cost: ${sentence(shownCost(store).value?.source ?? "not known")}`}
-      onClick={() => store.closeCode(kernel.id)}
+    <Button
+      icon="left"
+      tip={`All kernels by cost: ${sentence(shownCost(store).value?.source ?? "not known")}`}
+      press={() => store.closeCode(kernel.id)}
     >
-      <Icon name="left" />
       All
-    </button>
+    </Button>
   );
 }
 

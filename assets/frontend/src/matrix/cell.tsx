@@ -2,7 +2,7 @@
 
 import { kernelState } from "../kernels/state";
 import type { Store } from "../store";
-import { Mark } from "../ui/basics";
+import { Button, Mark, Select } from "../ui/basics";
 import type { MatrixCell, MatrixRow } from "../wire";
 import { type MatrixFigure, spotOf, valueOf } from "./rows";
 
@@ -76,33 +76,20 @@ interface CodeProps {
 /** The code of this cell, alone or beside that of another GPU. */
 function Code({ store, row, cell, targets, partner, mark }: CodeProps) {
   const others = row.cells.flatMap((each, at) =>
-    each && each !== cell && !each.note ? [{ id: each.id, target: targets[at] ?? "" }] : [],
+    each && each !== cell && !each.note ? [[each.id, `with ${targets[at] ?? ""}`] as const] : [],
   );
   return (
     <>
-      <button type="button" class="btn" onClick={() => store.select(cell.id, { pane: "kernels" })}>
-        Open its code
-      </button>
+      <Button press={() => store.select(cell.id, { pane: "kernels" })}>Open its code</Button>
       {others.length > 0 && (
-        <select
-          class="btn"
-          aria-label="Compare its code with that for"
+        <Select
+          label="Compare its code with that for"
+          of={[["", "Compare with…"], ...others]}
           value={partner?.id ?? ""}
-          onChange={(event) => mark(event.currentTarget.value || null)}
-        >
-          <option value="">Compare with…</option>
-          {others.map((other) => (
-            <option key={other.id} value={other.id}>
-              {`with ${other.target}`}
-            </option>
-          ))}
-        </select>
+          set={(id) => mark(id || null)}
+        />
       )}
-      {partner && (
-        <button type="button" class="btn" onClick={() => compare(store, cell.id, partner.id)}>
-          Side by side
-        </button>
-      )}
+      {partner && <Button press={() => compare(store, cell.id, partner.id)}>Side by side</Button>}
     </>
   );
 }

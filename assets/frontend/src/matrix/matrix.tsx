@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { plural } from "../format";
 import type { Store } from "../store";
 import { CompareButton } from "../targets/dialog";
-import { Frame } from "../ui/basics";
+import { Frame, Segments, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { CellStrip } from "./cell";
 import "./matrix.css";
@@ -39,7 +39,7 @@ export function MatrixPane({ store }: { store: Store }) {
         <h2 data-tip={`${plural(rows.length, "kernel")} on ${plural(targets.length, "GPU")}`}>
           Kernels on GPUs
         </h2>
-        <Chooser figures={figures} figure={figure} choose={({ id }) => choose(id)} />
+        <Chooser figures={figures} figure={figure} choose={choose} />
         <span class="grow" />
         <CompareButton store={store} />
         <Frame store={store} name="matrix" />
@@ -68,42 +68,20 @@ export function MatrixPane({ store }: { store: Store }) {
 interface ChooserProps {
   figures: readonly MatrixFigure[];
   figure: MatrixFigure;
-  choose(figure: MatrixFigure): void;
+  choose(figure: FigureId): void;
 }
 
 /** The figures side by side, or a list where there is no room. */
 function Chooser({ figures, figure, choose }: ChooserProps) {
+  const choice = { label: "Figure", value: figure.id, set: (id: string) => choose(id as FigureId) };
   return (
     <>
-      <span class="seg wide" role="group" aria-label="Figure">
-        {figures.map((each) => (
-          <button
-            key={each.id}
-            type="button"
-            class="btn"
-            data-tip={each.words}
-            aria-pressed={each === figure}
-            onClick={() => choose(each)}
-          >
-            {each.title}
-          </button>
-        ))}
-      </span>
-      <select
-        class="btn if-narrow"
-        aria-label="Figure"
-        value={figure.id}
-        onChange={(event) => {
-          const id = event.currentTarget.value;
-          choose(figures.find((each) => each.id === id) ?? figure);
-        }}
-      >
-        {figures.map((each) => (
-          <option key={each.id} value={each.id}>
-            {each.title}
-          </option>
-        ))}
-      </select>
+      <Segments
+        {...choice}
+        look="wide"
+        of={figures.map(({ id, title, words }) => [id, title, words])}
+      />
+      <Select {...choice} look="if-narrow" of={figures.map(({ id, title }) => [id, title])} />
     </>
   );
 }

@@ -5,7 +5,7 @@ import { Change, TryIt } from "../breaks/change";
 import { DiffShell } from "../diff/shell";
 import { DiffState } from "../diff/state";
 import type { Store } from "../store";
-import { Frame, Message, Prose } from "../ui/basics";
+import { Button, Frame, Message, Prose } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { usePaneState } from "../ui/kept";
 import type { Advice as Given, DiffDocument, Opportunity, TriedChange } from "../wire";
@@ -73,14 +73,9 @@ function Row({ store, item, isOpen, turn }: RowProps) {
           {tried ? "tried" : item.sure}
         </span>
         {line_id && place ? (
-          <button
-            type="button"
-            class="btn link cut"
-            data-tip={place}
-            onClick={() => store.select(line_id)}
-          >
+          <Button look="link cut" tip={place} press={() => store.select(line_id)}>
             {`line ${place.split(":").pop()}`}
-          </button>
+          </Button>
         ) : (
           <span class="faint cut" data-tip="">
             {place ?? ""}
@@ -170,9 +165,7 @@ function Comparison({ state, close }: { state: DiffState; close(): void }) {
       <DiffShell state={state} />
       <div class="row">
         <span class="grow" />
-        <button type="button" class="btn" onClick={() => dialog.current?.close()}>
-          Close
-        </button>
+        <Button press={() => dialog.current?.close()}>Close</Button>
       </div>
     </dialog>
   );

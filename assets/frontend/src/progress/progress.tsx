@@ -3,7 +3,7 @@
 import { useEffect, useReducer, useRef } from "preact/hooks";
 import { plural, seconds } from "../format";
 import type { Store } from "../store";
-import { Copy, Message } from "../ui/basics";
+import { Button, Copy, Message } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import type { Note, Progress, StepState } from "../wire";
 
@@ -39,9 +39,7 @@ export function ProgressView({ store }: { store: Store }) {
           <span class="mut num">{seconds(progress.elapsed_s + since)}</span>
           <span class="grow" />
           {isRunning && progress.can_cancel && (
-            <button type="button" class="btn" onClick={() => store.host.cancel()}>
-              Cancel
-            </button>
+            <Button press={() => store.host.cancel()}>Cancel</Button>
           )}
         </div>
         {isRunning && progress.words && <p role="status">{progress.words}</p>}

@@ -5,9 +5,9 @@ import { amount, plural, tflops } from "../format";
 import type { Store } from "../store";
 import { useColumns, type Cells } from "../table/columns";
 import { Table } from "../table/table";
-import { Frame } from "../ui/basics";
+import { Frame, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
-import type { Roof, RooflinePoint } from "../wire";
+import type { RooflinePoint } from "../wire";
 import { RooflineChart } from "./chart";
 import { hasPlace, rateOf } from "./geometry";
 import "./roofline.css";
@@ -29,7 +29,12 @@ export function RooflinePane({ store }: { store: Store }) {
       <div class="bar">
         <h2>Roofline</h2>
         {roofs.length > 1 ? (
-          <Chooser roofs={roofs} chosen={roof?.target ?? ""} choose={choose} />
+          <Select
+            label="GPU"
+            of={roofs.map(({ target }) => [target, target])}
+            value={roof?.target ?? ""}
+            set={choose}
+          />
         ) : (
           <span class="tag plain">{roof?.target}</span>
         )}
@@ -64,29 +69,6 @@ function told(points: readonly RooflinePoint[]): string {
     ? `${plural(timed, "kernel")} measured (filled), the others are estimates (rings) and lie on the roof.`
     : "No time is measured: every point is an estimate and lies on the roof.";
   return hidden ? `${words} ${plural(hidden, "kernel")} without operations: only listed.` : words;
-}
-
-interface ChooserProps {
-  roofs: readonly Roof[];
-  chosen: string;
-  choose(target: string): void;
-}
-
-function Chooser({ roofs, chosen, choose }: ChooserProps) {
-  return (
-    <select
-      class="btn"
-      aria-label="GPU"
-      value={chosen}
-      onChange={(event) => choose(event.currentTarget.value)}
-    >
-      {roofs.map(({ target }) => (
-        <option key={target} value={target}>
-          {target}
-        </option>
-      ))}
-    </select>
-  );
 }
 
 function cellsOf(store: Store): Cells<RooflinePoint> {

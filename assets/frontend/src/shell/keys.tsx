@@ -1,6 +1,7 @@
 // The keys of a view and their list: single ones act only when focus is inside and not in a field.
 
 import { useEffect, useRef } from "preact/hooks";
+import { Button } from "../ui/basics";
 
 /** The keys of the panes, as they lie beside one another: 0 is the tenth, - the eleventh. */
 const DIGITS = "1234567890-";
@@ -116,9 +117,7 @@ export function Help({ keys: all, isOpen, close }: HelpProps) {
         ))}
       </dl>
       <p class="mut">Single keys act while the focus is in the view and not in a field.</p>
-      <button type="button" class="btn" onClick={close}>
-        Close
-      </button>
+      <Button press={close}>Close</Button>
     </dialog>
   );
 }

@@ -5,7 +5,7 @@ import { bytes, plural, seconds } from "../format";
 import { whyNot } from "../host";
 import { useSince } from "../progress/progress";
 import type { Store } from "../store";
-import { Copy, Facts, Message, Prose, Segments } from "../ui/basics";
+import { Button, Copy, Facts, Message, Prose, Segments } from "../ui/basics";
 import { Coloured, coloured } from "../ui/highlight";
 import { usePaneState } from "../ui/kept";
 import type { Budget, BudgetsPart } from "../wire";
@@ -43,14 +43,9 @@ export function Budgets({ store }: { store: Store }) {
             </p>
             {no_budgets === null ? (
               <>
-                <button
-                  type="button"
-                  class="btn"
-                  aria-disabled={why !== null}
-                  onClick={() => start()}
-                >
+                <Button isOff={why !== null} press={() => start()}>
                   Look at the budgets
-                </button>
+                </Button>
                 <p class="mut">
                   Compiles the step once more, for its joint graph; what is here stays as it is.
                 </p>
@@ -83,11 +78,7 @@ function Doing({ store }: { store: Store }) {
       <b>{title}</b>
       <span class="mut num">{seconds(elapsed_s + since)}</span>
       <span class="mut cut grow">{steps.findLast((step) => step.duration_s === null)?.name}</span>
-      {can_cancel && (
-        <button type="button" class="btn" onClick={() => store.host.cancel()}>
-          Cancel
-        </button>
-      )}
+      {can_cancel && <Button press={() => store.host.cancel()}>Cancel</Button>}
     </div>
   );
 }
@@ -166,15 +157,13 @@ function Advisor({ store, part, why, start }: Props) {
               ["Adds", row.cost],
             ]}
           />
-          <button
-            type="button"
-            class="btn"
-            aria-disabled={reason !== null}
-            data-tip={reason ?? "Compile it in the background, and count its peak"}
-            onClick={() => reason === null && start(row.budget)}
+          <Button
+            tip={reason ?? "Compile it in the background, and count its peak"}
+            isOff={reason !== null}
+            press={() => reason === null && start(row.budget)}
           >
             {`Compile ${row.budget}`}
-          </button>
+          </Button>
         </div>
       </div>
       <div class="bar edge">

@@ -5,7 +5,7 @@ import { bytes, percent } from "../format";
 import type { Store } from "../store";
 import { columnsOf, type Cells } from "../table/columns";
 import { Table } from "../table/table";
-import { Copy, Empty, Segments } from "../ui/basics";
+import { Button, Copy, Empty, Segments, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { MemoryPart, MemoryShare } from "../wire";
 import { Budgets } from "./budgets";
@@ -54,15 +54,13 @@ function Counted({ store, part }: Props) {
         </span>
         <span class="grow" />
         {isStep && (
-          <button
-            type="button"
-            class="btn"
-            aria-pressed={isBare}
-            data-tip="What the caller holds all the time"
-            onClick={() => setBare(!isBare)}
+          <Button
+            tip="What the caller holds all the time"
+            isPressed={isBare}
+            press={() => setBare(!isBare)}
           >
             {isBare ? `Show ${CALLERS}` : `Hide ${CALLERS}`}
-          </button>
+          </Button>
         )}
         <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />
       </div>
@@ -184,6 +182,7 @@ function Storages({ store, part }: Props) {
       ),
     [part, which],
   );
+  const kinds = [AT_PEAK, ...part.layers.map(({ kind }) => kind)];
   const shown = useMemo(
     () => (each ? rows.map((row) => ({ ...row, all: [row] })) : merged(rows, selected)),
     [rows, each, selected],
@@ -196,29 +195,23 @@ function Storages({ store, part }: Props) {
     <>
       <div class="bar edge">
         <h2>Storages</h2>
-        <select
-          class="btn"
-          aria-label="Which storages"
+        <Select
+          label="Which storages"
+          of={[
+            ["", `All (${part.storages.length})`],
+            ...kinds.map((kind) => [kind, kind] as const),
+          ]}
           value={which}
-          onChange={(event) => setWhich(event.currentTarget.value)}
-        >
-          <option value="">{`All (${part.storages.length})`}</option>
-          {[AT_PEAK, ...part.layers.map(({ kind }) => kind)].map((each) => (
-            <option key={each} value={each}>
-              {each}
-            </option>
-          ))}
-        </select>
+          set={setWhich}
+        />
         {part.storages.some(({ id, same }) => id !== same) && (
-          <button
-            type="button"
-            class="btn"
-            aria-pressed={each}
-            data-tip="Those that are the same in equal layers are one row with their sum"
-            onClick={() => setEach(!each)}
+          <Button
+            tip="Those that are the same in equal layers are one row with their sum"
+            isPressed={each}
+            press={() => setEach(!each)}
           >
             Each
-          </button>
+          </Button>
         )}
       </div>
       <Table

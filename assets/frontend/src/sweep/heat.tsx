@@ -4,6 +4,7 @@ import { usePaneState } from "../ui/kept";
 import type { SweepDocument } from "../wire";
 import { cellKey, cells } from "./geometry";
 import type { SweepState } from "./state";
+import { Select } from "../ui/basics";
 
 export function Heat({ state, doc }: { state: SweepState; doc: SweepDocument }) {
   const longest = doc.axes
@@ -75,13 +76,7 @@ function Choice({ label, value, options, set }: ChoiceProps) {
   return (
     <label class="row">
       <span class="mut">{label}</span>
-      <select class="btn" value={value} onChange={(event) => set(event.currentTarget.value)}>
-        {options.map(([id, title]) => (
-          <option key={id} value={id}>
-            {title}
-          </option>
-        ))}
-      </select>
+      <Select of={options} value={value} set={set} />
     </label>
   );
 }

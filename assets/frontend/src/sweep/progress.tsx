@@ -2,7 +2,7 @@
 
 import { useEffect, useReducer, useRef } from "preact/hooks";
 import { plural, seconds } from "../format";
-import { Copy } from "../ui/basics";
+import { Button, Copy } from "../ui/basics";
 import type { SweepDocument } from "../wire";
 import { counted, type SweepState } from "./state";
 
@@ -89,15 +89,13 @@ function Cancel({ state }: { state: SweepState }) {
       {isAsked && isLate && (
         <span class="mut">If it goes on, interrupt the kernel: what is done is kept.</span>
       )}
-      <button
-        type="button"
-        class="btn"
+      <Button
+        tip="Ends what runs; what is done is kept"
         disabled={isAsked}
-        data-tip="Ends what runs; what is done is kept"
-        onClick={() => void state.cancel()}
+        press={() => void state.cancel()}
       >
         {isAsked ? "Cancelling…" : "Cancel"}
-      </button>
+      </Button>
     </>
   );
 }

@@ -1,7 +1,7 @@
 // The settings of a sweep: how they ended, their figures; a click opens one, two are compared.
 
 import { useMemo } from "preact/hooks";
-import { Copy } from "../ui/basics";
+import { Button, Copy } from "../ui/basics";
 import { Icon, type IconName } from "../ui/icons";
 import { Table, type Column } from "../table/table";
 import type { SweepDocument, SweepRow } from "../wire";
@@ -27,15 +27,13 @@ export function Settings({ state, doc }: { state: SweepState; doc: SweepDocument
         </span>
         <span class="grow" />
         {state.host.kind === "live" && (
-          <button
-            type="button"
-            class="btn"
-            aria-disabled={count !== 2}
-            data-tip="What differs between the two rows that are picked"
-            onClick={() => count === 2 && void state.compare()}
+          <Button
+            tip="What differs between the two rows that are picked"
+            isOff={count !== 2}
+            press={() => count === 2 && void state.compare()}
           >
             {count === 2 ? "Compare the two" : `Compare (${count} of 2 picked)`}
-          </button>
+          </Button>
         )}
         <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />
       </div>

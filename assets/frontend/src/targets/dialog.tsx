@@ -4,7 +4,7 @@ import { effect, type Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { whyNot } from "../host";
 import type { Store } from "../store";
-import { Message, Prose } from "../ui/basics";
+import { Button, Message, Prose } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import type { TargetChoice, Targets } from "../wire";
 import "./targets.css";
@@ -42,15 +42,13 @@ export function CompareButton({ store }: { store: Store }) {
   if (!targets || targets.why_not !== null) return null;
   const why = whyNot(store.host, targets.why_not);
   return (
-    <button
-      type="button"
-      class="btn"
-      aria-disabled={why !== null}
-      data-tip={why ?? "Compile every kernel for several GPUs"}
-      onClick={() => why === null && (targetsOpen(store).value = true)}
+    <Button
+      tip={why ?? "Compile every kernel for several GPUs"}
+      isOff={why !== null}
+      press={() => why === null && (targetsOpen(store).value = true)}
     >
       Compare on GPUs…
-    </button>
+    </Button>
   );
 }
 
@@ -117,28 +115,22 @@ function Form({ store, targets, close }: FormProps) {
         <Prose text={(compare.why && place.why) ?? " "} />
       </p>
       <div class="row">
-        <button
-          type="button"
-          class="btn"
-          aria-disabled={place.why !== null}
-          data-tip={place.why ?? ""}
-          onClick={() => place.why === null && void ask("retarget")}
+        <Button
+          tip={place.why ?? ""}
+          isOff={place.why !== null}
+          press={() => place.why === null && void ask("retarget")}
         >
           {place.words}
-        </button>
-        <button
-          type="button"
-          class="btn"
-          aria-disabled={compare.why !== null}
-          data-tip={compare.why ?? ""}
-          onClick={() => compare.why === null && void ask("compare-targets")}
+        </Button>
+        <Button
+          tip={compare.why ?? ""}
+          isOff={compare.why !== null}
+          press={() => compare.why === null && void ask("compare-targets")}
         >
           {compare.words}
-        </button>
+        </Button>
         <span class="grow" />
-        <button type="button" class="btn" onClick={close}>
-          Close
-        </button>
+        <Button press={close}>Close</Button>
       </div>
     </form>
   );

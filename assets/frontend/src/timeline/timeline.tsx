@@ -5,8 +5,7 @@ import { seconds } from "../format";
 import type { Store } from "../store";
 import { type Cells, useColumns } from "../table/columns";
 import { Table } from "../table/table";
-import { Frame } from "../ui/basics";
-import { Icon } from "../ui/icons";
+import { Button, Frame } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { ofPass, PassFilter } from "../ui/pass";
 import { saveFile } from "../ui/savefile";
@@ -61,38 +60,35 @@ function TimelineBar({ store, phases, isZoomed, zoomTo }: BarProps) {
       </span>
       <span class="grow" />
       {isZoomed ? (
-        <button type="button" class="btn quiet" onClick={() => zoomTo(null)}>
+        <Button look="quiet" press={() => zoomTo(null)}>
           Show all
-        </button>
+        </Button>
       ) : (
         <ZoomIn phase={phases.find((phase) => phase.id === store.selected.value)} zoomTo={zoomTo} />
       )}
       <PassFilter store={store} />
       <Frame store={store} name="phases" />
-      <button
-        type="button"
-        class="btn"
-        data-tip="For ui.perfetto.dev or chrome://tracing"
-        onClick={() => saveFile(traceOf(phases, name), "compile-trace.json", "application/json")}
+      <Button
+        icon="save"
+        tip="For ui.perfetto.dev or chrome://tracing"
+        press={() => saveFile(traceOf(phases, name), "compile-trace.json", "application/json")}
       >
-        <Icon name="save" />
         Save Perfetto trace
-      </button>
+      </Button>
     </div>
   );
 }
 
 function ZoomIn({ phase, zoomTo }: { phase: Phase | undefined; zoomTo(phase: Phase): void }) {
   return (
-    <button
-      type="button"
-      class="btn quiet"
-      aria-disabled={!phase}
-      data-tip={phase ? "Or double click a bar, or press Enter on it" : "Select a phase first"}
-      onClick={() => phase && zoomTo(phase)}
+    <Button
+      look="quiet"
+      tip={phase ? "Or double click a bar, or press Enter on it" : "Select a phase first"}
+      isOff={!phase}
+      press={() => phase && zoomTo(phase)}
     >
       Zoom in
-    </button>
+    </Button>
   );
 }
 

@@ -11,6 +11,69 @@ import { iconOf, wordOf, type State } from "./words";
 /** What knows the kernels of a view. */
 export type Naming = Pick<Store, "kernel">;
 
+interface ButtonProps {
+  /** Words of the style sheet: `link`, `quiet`, `icon`. */
+  look?: string;
+  icon?: IconName;
+  /** What it is called where it has no words of its own. */
+  label?: string | undefined;
+  tip?: string | undefined;
+  isPressed?: boolean | undefined;
+  /** Whether pressing does nothing now; its tip says why. */
+  isOff?: boolean | undefined;
+  disabled?: boolean;
+  press(event: MouseEvent): void;
+  children?: ComponentChildren;
+}
+
+export function Button({ look, icon, label, tip = label, isPressed, isOff, ...more }: ButtonProps) {
+  return (
+    <button
+      type="button"
+      class={look ? `btn ${look}` : "btn"}
+      aria-label={label}
+      aria-pressed={isPressed}
+      aria-disabled={isOff}
+      data-tip={tip}
+      disabled={more.disabled}
+      onClick={(event) => isOff || more.press(event)}
+    >
+      {icon && <Icon name={icon} />}
+      {more.children}
+    </button>
+  );
+}
+
+interface SelectProps {
+  /** What it is called, where no words stand beside it. */
+  label?: string;
+  tip?: string;
+  look?: string;
+  /** The value of each with its words; what cannot be chosen is off. */
+  of: readonly (readonly [value: string, words: string, isOff?: boolean])[];
+  value: string;
+  set(value: string): void;
+}
+
+/** One of many, of which one is seen. */
+export function Select({ label, tip, look, of, value, set }: SelectProps) {
+  return (
+    <select
+      class={look ? `btn ${look}` : "btn"}
+      aria-label={label}
+      data-tip={tip}
+      value={value}
+      onChange={(event) => set(event.currentTarget.value)}
+    >
+      {of.map(([id, words, isOff]) => (
+        <option key={id} value={id} disabled={isOff}>
+          {words}
+        </option>
+      ))}
+    </select>
+  );
+}
+
 /** The coloured square and the id of a kernel. */
 export function Mark({ store, kernel }: { store: Naming; kernel: string }) {
   const known = store.kernel(kernel);
@@ -53,9 +116,9 @@ export function Chips({ store, title, ids }: { store: Store; title: string; ids:
           <Chip key={id} store={store} id={id} />
         ))}
         {ids.length > shown.length && (
-          <button type="button" class="btn link" onClick={() => setOpen(true)}>
+          <Button look="link" press={() => setOpen(true)}>
             {`${ids.length - shown.length} more`}
-          </button>
+          </Button>
         )}
       </div>
     </section>
@@ -136,9 +199,9 @@ export function Jump({ store, id }: { store: Store; id: string }) {
     store.select(id, { pane: store.paneOf(id) });
   };
   return (
-    <button type="button" class="btn link" onClick={go}>
+    <Button look="link" press={go}>
       {words}
-    </button>
+    </Button>
   );
 }
 
@@ -196,16 +259,15 @@ export function Copy({ text, label, title, quiet }: CopyProps) {
     setTimeout(() => setCopied(false), 1500);
   };
   return (
-    <button
-      type="button"
-      class={quiet ? "btn quiet" : "btn"}
-      aria-label={label ? undefined : title}
-      data-tip={title ?? text}
-      onClick={copy}
+    <Button
+      look={quiet ? "quiet" : ""}
+      icon={copied ? "captured" : "copy"}
+      label={label ? undefined : title}
+      tip={title ?? text}
+      press={copy}
     >
-      <Icon name={copied ? "captured" : "copy"} />
       <span aria-live="polite">{copied ? "Copied" : label}</span>
-    </button>
+    </Button>
   );
 }
 
@@ -216,26 +278,22 @@ export function Frame({ store, name, then }: { store: Store; name: string; then?
 }
 
 interface SegmentsProps {
-  /** The id of each with its words. */
-  of: readonly (readonly [string, string])[];
+  label?: string;
+  look?: string;
+  /** The id of each with its words, and what more there is to say. */
+  of: readonly (readonly [id: string, words: string, tip?: string])[];
   value: string;
   set(id: string): void;
 }
 
 /** One of a few, of which all are seen. */
-export function Segments({ of, value, set }: SegmentsProps) {
+export function Segments({ label, look = "small", of, value, set }: SegmentsProps) {
   return (
-    <span class="seg small">
-      {of.map(([id, words]) => (
-        <button
-          key={id}
-          type="button"
-          class="btn"
-          aria-pressed={id === value}
-          onClick={() => set(id)}
-        >
+    <span class={`seg ${look}`} role={label ? "group" : undefined} aria-label={label}>
+      {of.map(([id, words, tip]) => (
+        <Button key={id} tip={tip} isPressed={id === value} press={() => set(id)}>
           {words}
-        </button>
+        </Button>
       ))}
     </span>
   );

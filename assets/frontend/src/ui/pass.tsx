@@ -2,6 +2,7 @@
 
 import type { Store } from "../store";
 import type { Side } from "../wire";
+import { Select } from "./basics";
 
 /** The rows of the pass that is shown; what belongs to both always is. */
 export function ofPass<Row extends { side: Side }>(store: Store, rows: readonly Row[]): Row[] {
@@ -9,19 +10,21 @@ export function ofPass<Row extends { side: Side }>(store: Store, rows: readonly 
   return rows.filter((row) => !side || !row.side || row.side === side);
 }
 
+const PASSES = [
+  ["", "Both passes"],
+  ["forward", "Forward"],
+  ["backward", "Backward"],
+] as const;
+
 export function PassFilter({ store }: { store: Store }) {
   const report = store.doc.value;
   if (![...(report?.graphs ?? []), ...(report?.kernels ?? [])].some((row) => row.side)) return null;
   return (
-    <select
-      class="btn"
-      aria-label="Pass"
+    <Select
+      label="Pass"
+      of={PASSES}
       value={store.side.value}
-      onChange={(event) => (store.side.value = event.currentTarget.value as Side)}
-    >
-      <option value="">Both passes</option>
-      <option value="forward">Forward</option>
-      <option value="backward">Backward</option>
-    </select>
+      set={(side) => (store.side.value = side as Side)}
+    />
   );
 }

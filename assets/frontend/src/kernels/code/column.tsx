@@ -2,8 +2,7 @@
 
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { Copy } from "../../ui/basics";
-import { Icon } from "../../ui/icons";
+import { Button, Copy } from "../../ui/basics";
 import type { Store } from "../../store";
 import { CodeEditor, type Scrolled } from "./editor";
 import { asSubset, overlaps, placesOf, type Rows, type Spans, spansIn } from "./rows";
@@ -30,16 +29,14 @@ export function CodeColumn(props: ColumnProps) {
         </span>
         <span class="grow" />
         {rows && filters}
-        <button
-          type="button"
-          class="btn icon quiet"
-          data-tip={`Search in ${title} (Ctrl F)`}
-          aria-label={`Search in ${title}`}
+        <Button
+          look="icon quiet"
+          icon="search"
+          label={`Search in ${title}`}
+          tip={`Search in ${title} (Ctrl F)`}
           disabled={!rows}
-          onClick={() => editor.current?.find()}
-        >
-          <Icon name="search" />
-        </button>
+          press={() => editor.current?.find()}
+        />
         {rows && <Copy quiet text={rows.raw} label="" title={`Copy ${title}`} />}
       </header>
       {missing && !rows && <p class="code-missing">{missing}</p>}
