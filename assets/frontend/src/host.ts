@@ -56,7 +56,7 @@ export class PartCache {
   }
 }
 
-export interface HostSignals {
+interface HostSignals {
   document: Signal<Report | null>;
   failure: Signal<string | null>;
   progress: Signal<Progress>;

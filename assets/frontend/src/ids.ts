@@ -97,3 +97,8 @@ export function nodeId(part: GraphPart, i: number): string {
   const name = part.names[i] ?? "";
   return name.includes(":") ? name : `${part.id}:${name}`;
 }
+
+/** The part that holds a wrapper, by its id. */
+export function wrapperPart(wrapper: string): string {
+  return wrapper.startsWith("wrapper:") ? wrapper : `wrapper:${wrapper}`;
+}

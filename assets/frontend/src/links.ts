@@ -8,12 +8,13 @@ import type {
   Document as Report,
   GraphPart,
   MemoryPart,
+  Part,
   StagePart,
   WrapperPart,
 } from "./wire";
 
-/** The parts that say what belongs to whom. */
-export type LinkedPart = GraphPart | CodePart | WrapperPart | StagePart | MemoryPart;
+/** The parts that are kept by their name; most of them say what belongs to whom. */
+export type LinkedPart = Extract<Part, { id: string }> | StagePart;
 
 type Ids = ReadonlySet<string>;
 type Index = Map<string, Set<string>>;
@@ -26,24 +27,49 @@ function add(index: Index, key: string, value: string): void {
 
 const NONE: Ids = new Set();
 
+/** What belongs to what, to be read from either side. */
+class Pairs {
+  private readonly there: Index = new Map();
+  private readonly back: Index = new Map();
+
+  add(from: string, to: string): void {
+    add(this.there, from, to);
+    add(this.back, to, from);
+  }
+
+  of(from: string): Ids {
+    return this.there.get(from) ?? NONE;
+  }
+
+  to(to: string): Ids {
+    return this.back.get(to) ?? NONE;
+  }
+}
+
+const places = new WeakMap<GraphPart, ReadonlyMap<string, number>>();
+
+/** Where the nodes of a graph are in its lists, by id. */
+export function nodePlaces(part: GraphPart): ReadonlyMap<string, number> {
+  let known = places.get(part);
+  if (!known) places.set(part, (known = new Map(part.names.map((_, i) => [nodeId(part, i), i]))));
+  return known;
+}
+
 export class Links<View> {
   /** Graphs that the kernels' nodes belong to: the stage whose nodes are counted. */
   readonly kernelGraphs = new Set<string>();
-  private readonly kernelsOfLine: Index = new Map();
-  private readonly linesOfKernel: Index = new Map();
-  private readonly kernelsOfNode: Index = new Map();
+  private readonly kernelsOfLine = new Pairs();
+  private readonly kernelsOfNode = new Pairs();
+  /** Of the kernels that the record names itself: parts tie more nodes to them. */
   private readonly nodesOfKernel: Index = new Map();
   private readonly nodesOfLine: Index = new Map();
   private readonly lineOfNode = new Map<string, string>();
   private readonly sitesOfNode: Index = new Map();
-  private readonly earlier: Index = new Map();
-  private readonly later: Index = new Map();
-  private readonly callers: Index = new Map();
-  private readonly called: Index = new Map();
-  private readonly kernelLinesOfNode: Index = new Map();
-  private readonly nodesOfKernelLine: Index = new Map();
-  private readonly wrapperLinesOfKernel: Index = new Map();
-  private readonly kernelOfWrapperLine = new Map<string, string>();
+  /** The nodes that a node was made from in an earlier stage. */
+  private readonly before = new Pairs();
+  private readonly callers = new Pairs();
+  private readonly nodesOfKernelLine = new Pairs();
+  private readonly kernelOfWrapperLine = new Pairs();
   private readonly kernelsOfBuffer: Index = new Map();
   private readonly direct: Index = new Map();
   private readonly learned = new Set<string>();
@@ -53,16 +79,13 @@ export class Links<View> {
   constructor(report: Report, panes: readonly Registration<View>[]) {
     for (const source of report.sources)
       for (const mark of source.marks) {
-        for (const kernel of mark.kernels) this.tieLine(mark.id, kernel);
-        for (const caller of mark.called_in) {
-          add(this.callers, mark.id, caller);
-          add(this.called, caller, mark.id);
-        }
+        for (const kernel of mark.kernels) this.kernelsOfLine.add(mark.id, kernel);
+        for (const caller of mark.called_in) this.callers.add(mark.id, caller);
       }
     for (const kernel of report.kernels) {
-      for (const line of kernel.lines) this.tieLine(line, kernel.id);
+      for (const line of kernel.lines) this.kernelsOfLine.add(line, kernel.id);
       for (const node of kernel.nodes) {
-        add(this.kernelsOfNode, node, kernel.id);
+        this.kernelsOfNode.add(node, kernel.id);
         add(this.nodesOfKernel, kernel.id, node);
         this.kernelGraphs.add(graphOf(node));
       }
@@ -118,7 +141,7 @@ export class Links<View> {
 
   /** The lines that the calls on this line were inlined to. */
   calledFrom(line: string): Ids {
-    return this.called.get(line) ?? NONE;
+    return this.callers.to(line);
   }
 
   lineOf(node: string): string | null {
@@ -128,11 +151,6 @@ export class Links<View> {
   private tie(a: string, b: string): void {
     add(this.direct, a, b);
     add(this.direct, b, a);
-  }
-
-  private tieLine(line: string, kernel: string): void {
-    add(this.kernelsOfLine, line, kernel);
-    add(this.linesOfKernel, kernel, line);
   }
 
   private learnGraph(part: GraphPart): void {
@@ -147,33 +165,22 @@ export class Links<View> {
         add(this.nodesOfLine, site, node);
         add(this.sitesOfNode, node, site);
       }
-      for (const before of part.before[i] ?? []) {
-        add(this.earlier, node, before);
-        add(this.later, before, node);
-      }
+      for (const before of part.before[i] ?? []) this.before.add(node, before);
       const kernel = part.kernels[part.kernel[i] ?? -1];
-      if (kernel) {
-        add(this.kernelsOfNode, node, kernel);
-      }
+      if (kernel) this.kernelsOfNode.add(node, kernel);
     });
   }
 
   private learnCode(part: CodePart): void {
     part.nodes.forEach((nodes, i) => {
       const line = `K:${part.id}:${i + 1}`;
-      for (const node of nodes) {
-        add(this.kernelLinesOfNode, node, line);
-        add(this.nodesOfKernelLine, line, node);
-      }
+      for (const node of nodes) this.nodesOfKernelLine.add(line, node);
     });
   }
 
   private learnWrapper(part: WrapperPart): void {
     part.kernels.forEach((kernel, i) => {
-      if (!kernel) return;
-      const line = `W:${part.id}:${i + 1}`;
-      add(this.wrapperLinesOfKernel, kernel, line);
-      this.kernelOfWrapperLine.set(line, kernel);
+      if (kernel) this.kernelOfWrapperLine.add(`W:${part.id}:${i + 1}`, kernel);
     });
   }
 
@@ -194,44 +201,45 @@ export class Links<View> {
     else if (kind === "kernel-line") this.fromKernelLine(id, found);
     else if (kind === "asm-line") this.fromStageLine(id, found);
     else if (kind === "config") this.fromKernel(kernelOf(id), found);
-    else if (kind === "wrapper-line") {
-      const kernel = this.kernelOfWrapperLine.get(id);
-      if (kernel) this.fromKernel(kernel, found);
-    } else if (kind === "storage") put(found, this.direct.get(id));
+    else if (kind === "wrapper-line")
+      for (const kernel of this.kernelOfWrapperLine.of(id)) this.fromKernel(kernel, found);
+    else if (kind === "storage") put(found, this.direct.get(id));
     else if (kind === "buffer") put(found, this.kernelsOfBuffer.get(id));
     else this.fromOther(id, found);
   }
 
   private fromLine(line: string, found: Set<string>): void {
-    put(found, this.callers.get(line));
+    put(found, this.callers.of(line));
     put(found, this.direct.get(line));
-    put(found, this.called.get(line));
+    put(found, this.callers.to(line));
     for (const node of this.nodesOfLine.get(line) ?? NONE) {
       found.add(node);
-      put(found, this.kernelLinesOfNode.get(node));
+      put(found, this.nodesOfKernelLine.to(node));
     }
-    for (const kernel of this.kernelsOfLine.get(line) ?? NONE) this.callOf(kernel, found);
+    for (const kernel of this.kernelsOfLine.of(line)) this.callOf(kernel, found);
   }
 
   private fromNode(node: string, found: Set<string>): void {
-    const stages = [node, ...closure(node, this.earlier), ...closure(node, this.later)];
+    const earlier = closure(node, (each) => this.before.of(each));
+    const later = closure(node, (each) => this.before.to(each));
+    const stages = [node, ...earlier, ...later];
     for (const each of stages) {
       found.add(each);
-      put(found, this.kernelLinesOfNode.get(each));
-      for (const kernel of this.kernelsOfNode.get(each) ?? NONE) this.callOf(kernel, found);
+      put(found, this.nodesOfKernelLine.to(each));
+      for (const kernel of this.kernelsOfNode.of(each)) this.callOf(kernel, found);
       this.placesOf(each, found);
     }
   }
 
   private fromKernel(kernel: string, found: Set<string>): void {
     this.callOf(kernel, found);
-    put(found, this.linesOfKernel.get(kernel));
+    put(found, this.kernelsOfLine.to(kernel));
     put(found, this.nodesOfKernel.get(kernel));
   }
 
   private fromKernelLine(id: string, found: Set<string>): void {
     this.callOf(ownerOf(id), found);
-    for (const node of this.nodesOfKernelLine.get(id) ?? NONE) {
+    for (const node of this.nodesOfKernelLine.of(id)) {
       found.add(node);
       this.placesOf(node, found);
     }
@@ -239,14 +247,8 @@ export class Links<View> {
 
   private fromStageLine(id: string, found: Set<string>): void {
     const line = this.stages.kernelLine(id);
-    if (line) {
-      found.add(line);
-      for (const node of this.nodesOfKernelLine.get(line) ?? NONE) {
-        found.add(node);
-        this.placesOf(node, found);
-      }
-    }
-    this.callOf(kernelOf(id), found);
+    if (line) this.fromKernelLine(line, found.add(line));
+    else this.callOf(kernelOf(id), found);
   }
 
   private fromOther(id: string, found: Set<string>): void {
@@ -258,7 +260,7 @@ export class Links<View> {
         if (through === "kernel") this.fromKernel(other, found);
       } else if (kind === "node") {
         found.add(other);
-        put(found, this.kernelLinesOfNode.get(other));
+        put(found, this.nodesOfKernelLine.to(other));
         this.placesOf(other, found);
       } else {
         found.add(other);
@@ -277,7 +279,7 @@ export class Links<View> {
   /** A kernel, its group, and where its wrapper calls it. */
   private callOf(kernel: string, found: Set<string>): void {
     found.add(kernel);
-    put(found, this.wrapperLinesOfKernel.get(kernel));
+    put(found, this.kernelOfWrapperLine.to(kernel));
     put(found, this.direct.get(kernel));
   }
 }
@@ -291,11 +293,11 @@ function put(found: Set<string>, ids: Ids | undefined): void {
   if (ids) for (const id of ids) found.add(id);
 }
 
-function closure(start: string, index: Index): Set<string> {
+function closure(start: string, step: (id: string) => Ids): Set<string> {
   const seen = new Set<string>();
   const open = [start];
   for (let node = open.pop(); node !== undefined; node = open.pop())
-    for (const next of index.get(node) ?? NONE)
+    for (const next of step(node))
       if (!seen.has(next)) {
         seen.add(next);
         open.push(next);

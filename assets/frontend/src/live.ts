@@ -62,7 +62,7 @@ export class Mail {
   }
 }
 
-export interface LiveHost extends Host {
+interface LiveHost extends Host {
   close(): void;
 }
 

@@ -18,7 +18,7 @@ export interface Thing<View> {
 }
 
 /** Takes down what belongs to whom. */
-export interface Ties {
+interface Ties {
   /** Each belongs to the other. */
   both(a: string, b: string): void;
   /** `to` belongs to `from`, not the other way round. */

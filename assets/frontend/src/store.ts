@@ -2,9 +2,9 @@
 
 import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Host } from "./host";
-import { graphOf, kernelOf, kindOf, nodeId, ownerOf, type Kind } from "./ids";
+import { graphOf, kernelOf, type Kind, kindOf, ownerOf, wrapperPart } from "./ids";
 import { Memory, type Remembering } from "./memory";
-import { Links, partName, type LinkedPart } from "./links";
+import { Links, nodePlaces, partName, type LinkedPart } from "./links";
 import { thingsOf, type PlacedThing, type Registration } from "./registration";
 import type { EntryGroup } from "./search";
 import type { StageLines } from "./stagelinks";
@@ -52,7 +52,7 @@ export class Store implements Remembering {
   private readonly things: ReadonlyMap<Kind, PlacedThing<Store>>;
   private readonly places: Signal<{ list: Place[]; at: number }>;
   private readonly tables: ReadonlySignal<Tables | null>;
-  private readonly nodePlaces = new WeakMap<GraphPart, Map<string, number>>();
+
   private readonly stopFollowing: () => void;
 
   constructor(
@@ -62,7 +62,7 @@ export class Store implements Remembering {
     this.things = thingsOf(panes);
     this.doc = computed(() => host.document.value);
     this.links = computed(() => (this.doc.value ? new Links(this.doc.value, panes) : null));
-    this.tables = computed(() => (this.doc.value ? tablesOf(this.doc.value) : null));
+    this.tables = computed(() => (this.doc.value ? new Tables(this.doc.value) : null));
     this.related = computed(() => {
       const id = this.selected.value;
       void this.learned.value;
@@ -197,7 +197,12 @@ export class Store implements Remembering {
   }
 
   kernel(id: string): Kernel | undefined {
-    return this.tables.value?.kernels.get(id);
+    return this.row("kernels", id);
+  }
+
+  /** A row of a table of the document by its id. */
+  row<Name extends TableName>(table: Name, id: string): Report[Name][number] | undefined {
+    return this.tables.value?.row(table, id);
   }
 
   /** Where a line id points to: its source, number, text and mark. */
@@ -209,12 +214,7 @@ export class Store implements Remembering {
   node(id: string): { part: GraphPart; at: number } | null {
     const part = this.parts.get(`graph:${graphOf(id)}`);
     if (part?.kind !== "graph") return null;
-    let places = this.nodePlaces.get(part);
-    if (!places) {
-      places = new Map(part.names.map((_, i) => [nodeId(part, i), i]));
-      this.nodePlaces.set(part, places);
-    }
-    const at = places.get(id);
+    const at = nodePlaces(part).get(id);
     return at === undefined ? null : { part, at };
   }
 
@@ -276,8 +276,8 @@ export class Store implements Remembering {
       if (kernel?.code) names.add(kernel.code);
       if (kernel?.wrapper) names.add(wrapperPart(kernel.wrapper));
     }
-    const known = new Map(report.graphs.map((graph) => [graph.part, graph.node_count]));
-    return [...names].filter((name) => (known.get(name) ?? 0) <= FOLLOWED_NODES);
+    const large = report.graphs.filter((graph) => graph.node_count > FOLLOWED_NODES);
+    return [...names].filter((name) => !large.some(({ part }) => part === name));
   }
 }
 
@@ -297,25 +297,37 @@ export interface PlacedLine {
   mark: Line | undefined;
 }
 
-interface Tables {
-  kernels: Map<string, Kernel>;
-  lines: Map<string, PlacedLine>;
-}
+/** The tables of a document whose rows have ids. */
+type TableName = {
+  [Name in keyof Report]: Report[Name] extends readonly { id: string }[] ? Name : never;
+}[keyof Report];
 
-function tablesOf(report: Report): Tables {
-  const kernels = new Map(report.kernels.map((kernel) => [kernel.id, kernel]));
-  const lines = new Map<string, PlacedLine>();
-  for (const source of report.sources) {
-    const marks = new Map(source.marks.map((mark) => [mark.id, mark]));
-    source.lines.forEach((text, i) => {
-      const number = source.first + i;
-      const id = `L:${source.id}:${number}`;
-      lines.set(id, { id, source, number, text, mark: marks.get(id) });
-    });
+/** What a document holds by id; a table is read when a row of it is first asked for. */
+class Tables {
+  readonly lines: ReadonlyMap<string, PlacedLine>;
+  private readonly known = new Map<TableName, ReadonlyMap<string, { id: string }>>();
+
+  constructor(private readonly report: Report) {
+    this.lines = byId(report.sources.flatMap(linesOf));
   }
-  return { kernels, lines };
+
+  row<Name extends TableName>(table: Name, id: string): Report[Name][number] | undefined {
+    let rows = this.known.get(table);
+    if (!rows) this.known.set(table, (rows = byId<{ id: string }>(this.report[table])));
+    return rows.get(id) as Report[Name][number] | undefined;
+  }
 }
 
-function wrapperPart(wrapper: string): string {
-  return wrapper.startsWith("wrapper:") ? wrapper : `wrapper:${wrapper}`;
+function byId<Row extends { id: string }>(rows: readonly Row[]): ReadonlyMap<string, Row> {
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** The lines of a function with their ids and marks. */
+export function linesOf(source: Source): PlacedLine[] {
+  const marks = byId(source.marks);
+  return source.lines.map((text, i) => {
+    const number = source.first + i;
+    const id = `L:${source.id}:${number}`;
+    return { id, source, number, text, mark: marks.get(id) };
+  });
 }

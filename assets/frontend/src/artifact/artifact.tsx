@@ -2,38 +2,52 @@
 
 import { seconds } from "../format";
 import type { Store } from "../store";
-import { Facts, Frame, Message, Segments } from "../ui/basics";
+import { Facts, Frame, Message, plain, Segments } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { TripWay } from "../wire";
 import "./artifact.css";
-import { Contract, Members, Outputs, Requirements } from "./tables";
+import { LEAVES, MEMBERS, NEEDS, Part } from "./tables";
 import { WaterfallChart, waterfallOf, wayOf, WaysTable } from "./trip";
 
 export function ArtifactPane({ store }: { store: Store }) {
   const report = store.doc.value;
-  const groups = report?.artifact ?? [];
-  const file = report?.file;
+  if (!report) return null;
+  const { artifact: groups, file } = report;
   const isSaved = groups.some((group) => group.facts.some(([name]) => name === "Path"));
   return (
     <div class="scroll facts-pane" tabIndex={0} role="group" aria-label="Artifact">
-      {file?.advice && (
-        <Message
-          note={{
-            title: isSaved ? "No round trip yet." : "Not saved.",
-            text: file.advice,
-            tone: "plain",
-          }}
-        />
+      {file.advice && (
+        <Message note={plain(isSaved ? "No round trip yet." : "Not saved.", file.advice)} />
       )}
-      {file && file.ways.length > 0 && <RoundTrip store={store} ways={file.ways} />}
+      {file.ways.length > 0 && <RoundTrip store={store} ways={file.ways} />}
       {isSaved && <FileBar store={store} />}
       <div class="art-two">
-        <Members store={store} />
-        <Requirements store={store} />
+        <Part
+          store={store}
+          title="What the file holds"
+          table="members"
+          rows={file.members}
+          cells={MEMBERS}
+          more={report.omitted["members"]}
+        />
+        <Part
+          store={store}
+          title="Does it load on this machine?"
+          table="requirements"
+          rows={file.requirements}
+          cells={NEEDS}
+        />
       </div>
       <div class="art-two">
-        <Contract store={store} />
-        <Outputs store={store} />
+        <Part store={store} title="What it takes and gives" table="contract" rows={file.contract} />
+        <Part
+          store={store}
+          title="Outputs beside eager"
+          table="leaves"
+          frame="roundtrip_leaves"
+          rows={file.leaves}
+          cells={LEAVES}
+        />
       </div>
       <div class="facts-columns">
         {groups.map((group) => (

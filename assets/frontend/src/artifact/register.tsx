@@ -30,7 +30,7 @@ function savedName(file: SavedFile | undefined, id: string): string {
   return row?.name ?? file?.leaves.find((each) => each.id === id)?.leaf ?? id;
 }
 
-export function SavedCard({ store, id }: CardProps) {
+function SavedCard({ store, id }: CardProps) {
   const file = store.doc.value?.file;
   const found = file && (ofTrip(file, id) ?? ofFile(file, id));
   return found ?? <h2>{id}</h2>;

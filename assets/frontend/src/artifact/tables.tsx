@@ -2,8 +2,7 @@
 
 import { written } from "../format";
 import type { Store } from "../store";
-import { type Cells, useColumns } from "../table/columns";
-import { Table } from "../table/table";
+import { type Cells, RecordTable } from "../table/columns";
 import { Frame, Tag } from "../ui/basics";
 import type { Member, Requirement, Tone, TripLeaf } from "../wire";
 
@@ -14,18 +13,17 @@ const SHOWN = 8;
 interface Props<Row> {
   store: Store;
   title: string;
-  frame: string;
-  /** The name of its columns. */
-  table: string;
-  cells?: Cells<Row>;
   rows: readonly Row[];
-  more?: number;
+  /** The name of its columns, and of its DataFrame where that is another. */
+  table: string;
+  frame?: string;
+  cells?: Cells<Row>;
+  more?: number | undefined;
 }
 
 /** A table as high as its rows, up to some: the pane itself scrolls. */
-function Part<Row extends { id: string }>(props: Props<Row>) {
-  const { store, title, frame, rows } = props;
-  const columns = useColumns(store, props.table, rows, props.cells);
+export function Part<Row extends { id: string }>(props: Props<Row>) {
+  const { store, title, rows, table, frame = table } = props;
   if (!rows.length) return null;
   const height = HEAD + ROW * Math.min(rows.length, SHOWN) + (rows.length > SHOWN ? ROW / 2 : 1);
   return (
@@ -37,29 +35,14 @@ function Part<Row extends { id: string }>(props: Props<Row>) {
         <Frame store={store} name={frame} />
       </div>
       <div class="art-table" style={{ height: `${height}px` }}>
-        <Table store={store} label={title} columns={columns} rows={rows} id={(row) => row.id} />
+        <RecordTable store={store} label={title} table={table} rows={rows} cells={props.cells} />
       </div>
     </section>
   );
 }
 
-export function Members({ store }: { store: Store }) {
-  const rows = store.doc.value?.file?.members ?? [];
-  const more = store.doc.value?.omitted?.members;
-  return (
-    <Part
-      store={store}
-      title="What the file holds"
-      frame="members"
-      table="members"
-      cells={MEMBERS}
-      rows={rows}
-      more={more}
-    />
-  );
-}
-
-const MEMBERS: Cells<Member> = {
+/** What the file holds. */
+export const MEMBERS: Cells<Member> = {
   name: { draw: (member) => shortName(member.name), full: (member) => member.name },
 };
 
@@ -69,20 +52,6 @@ const TONES: Record<Requirement["verdict"], Tone> = {
   fail: "break",
 };
 
-export function Requirements({ store }: { store: Store }) {
-  const rows = store.doc.value?.file?.requirements ?? [];
-  return (
-    <Part
-      store={store}
-      title="Does it load on this machine?"
-      frame="requirements"
-      table="requirements"
-      cells={NEEDS}
-      rows={rows}
-    />
-  );
-}
-
 export function Verdict({ verdict }: { verdict: Requirement["verdict"] }) {
   return (
     <Tag tone={TONES[verdict]} icon={verdict === "fail" ? "cross" : null}>
@@ -91,37 +60,11 @@ export function Verdict({ verdict }: { verdict: Requirement["verdict"] }) {
   );
 }
 
-const NEEDS: Cells<Requirement> = {
+/** What it needs of the machine. */
+export const NEEDS: Cells<Requirement> = {
   verdict: { draw: (row) => <Verdict verdict={row.verdict} /> },
   found: { full: (row) => (row.advice ? `${row.found}: ${row.advice}` : row.found) },
 };
-
-export function Contract({ store }: { store: Store }) {
-  const rows = store.doc.value?.file?.contract ?? [];
-  return (
-    <Part
-      store={store}
-      title="What it takes and gives"
-      frame="contract"
-      table="contract"
-      rows={rows}
-    />
-  );
-}
-
-export function Outputs({ store }: { store: Store }) {
-  const rows = store.doc.value?.file?.leaves ?? [];
-  return (
-    <Part
-      store={store}
-      title="Outputs beside eager"
-      frame="roundtrip_leaves"
-      table="leaves"
-      cells={LEAVES}
-      rows={rows}
-    />
-  );
-}
 
 /** How one output compares with eager's, in a few words. */
 export function comparedWords(row: TripLeaf): string {
@@ -130,7 +73,8 @@ export function comparedWords(row: TripLeaf): string {
   return `${row.ok ? "within" : "differs by"} ${written(row.max_abs_error, "difference")}`;
 }
 
-const LEAVES: Cells<TripLeaf> = {
+/** The outputs of its round trip. */
+export const LEAVES: Cells<TripLeaf> = {
   compared: {
     value: (row) => (row.bit_exact ? 0 : (row.max_abs_error ?? Infinity)),
     full: (row) => row.note || `allowed: ${row.tolerance}`,

@@ -4,8 +4,7 @@ import { useId, useMemo } from "preact/hooks";
 import type { TripPhase, TripWay } from "../wire";
 import { seconds } from "../format";
 import type { Store } from "../store";
-import { type Cells, useColumns } from "../table/columns";
-import { Table } from "../table/table";
+import { type Cells, RecordTable } from "../table/columns";
 import { Tag } from "../ui/basics";
 
 /** What stands in every process before a way begins: the same for all, and not part of it. */
@@ -18,7 +17,7 @@ export interface Bar {
   width: number;
 }
 
-export interface Waterfall {
+interface Waterfall {
   bars: Bar[];
   seconds: number;
 }
@@ -139,14 +138,13 @@ function press(event: KeyboardEvent, store: Store, bars: readonly Bar[], current
 
 export function WaysTable({ store, ways }: { store: Store; ways: readonly TripWay[] }) {
   const cells = useMemo(() => cellsOf(ways), [ways]);
-  const columns = useColumns(store, "ways", ways, cells);
   return (
-    <Table
+    <RecordTable
       store={store}
       label="Ways of the round trip"
-      columns={columns}
+      table="ways"
+      cells={cells}
       rows={ways}
-      id={(way) => way.id}
     />
   );
 }

@@ -5,9 +5,8 @@ import { plural } from "../format";
 import { kindOf } from "../ids";
 import type { Store } from "../store";
 import { RankedConfigs } from "./ranked";
-import { Bars, type Cells, shareOf, useColumns } from "../table/columns";
-import { Table } from "../table/table";
-import { Frame, Mark, Message, Tag } from "../ui/basics";
+import { Bars, type Cells, RecordTable, shareOf } from "../table/columns";
+import { Frame, Mark, Message, plain, Tag } from "../ui/basics";
 import type { Choice } from "../wire";
 
 export function AutotunePane({ store }: { store: Store }) {
@@ -34,7 +33,6 @@ function heightOf(choices: readonly Choice[]): number {
 
 function Choices({ store, choices }: { store: Store; choices: Choice[] }) {
   const cells = useMemo(() => choiceCells(store, choices), [store, choices]);
-  const columns = useColumns(store, "choices", choices, cells);
   const isTimed = choices.some((choice) => choice.time_ms !== null);
   const ops = new Set(choices.map((choice) => choice.op)).size;
   return (
@@ -47,19 +45,18 @@ function Choices({ store, choices }: { store: Store; choices: Choice[] }) {
       </div>
       {!isTimed && (
         <Message
-          note={{
-            title: "Nothing was timed.",
-            text: "The choices are listed as the compiler ranked them; with a device in this machine the pane shows their measured times.",
-            tone: "plain",
-          }}
+          note={plain(
+            "Nothing was timed.",
+            "The choices are listed as the compiler ranked them; with a device in this machine the pane shows their measured times.",
+          )}
         />
       )}
-      <Table
+      <RecordTable
         store={store}
         label="Autotune choices"
-        columns={columns}
+        table="choices"
+        cells={cells}
         rows={choices}
-        id={(choice) => choice.id}
         none="The autotuner had nothing to choose."
       />
     </>

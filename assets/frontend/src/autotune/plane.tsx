@@ -136,13 +136,13 @@ export function firstAxes(names: readonly string[]): [string, string] {
   return [down, across ?? (down === "warps" ? "stages" : "warps")];
 }
 
-export interface Tile {
+interface Tile {
   /** The best configuration with these two values, and how many there are. */
   best: Ranked;
   count: number;
 }
 
-export interface Tiles {
+interface Tiles {
   down: number[];
   across: number[];
   tiles: (Tile | null)[][];

@@ -3,8 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { plural } from "../format";
 import type { Store } from "../store";
-import { type Cells, useColumns } from "../table/columns";
-import { Table } from "../table/table";
+import { type Cells, RecordTable } from "../table/columns";
 import { Frame, Mark, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { Ranked } from "../wire";
@@ -12,7 +11,7 @@ import { byRank, firstAxes, Plane, subjects, varied } from "./plane";
 
 export function RankedConfigs({ store, all }: { store: Store; all: readonly Ranked[] }) {
   const known = useMemo(() => subjects(all), [all]);
-  const selected = all.find((row) => row.id === store.selected.value);
+  const selected = store.row("ranked", store.selected.value ?? "");
   const [at, choose] = usePaneState(store, "subject", 0);
   const subject = selected ?? known[at] ?? known[0];
   const rows = useMemo(
@@ -22,7 +21,6 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
         .sort(byRank),
     [all, subject?.kernel, subject?.target],
   );
-  const columns = useColumns(store, "ranked", rows, CELLS);
   if (!subject) return null;
   const place = known.findIndex(
     (each) => each.kernel === subject.kernel && each.target === subject.target,
@@ -52,12 +50,12 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
       </div>
       <p class="roof-note">{MODEL}</p>
       <Axes store={store} subject={`${subject.kernel} ${subject.target}`} rows={rows} />
-      <Table
+      <RecordTable
         store={store}
         label="Ranked configurations"
-        columns={columns}
+        table="ranked"
+        cells={CELLS}
         rows={rows}
-        id={(row) => row.id}
       />
     </section>
   );

@@ -5,19 +5,22 @@ import { kindOf } from "../ids";
 import type { Registration } from "../registration";
 import type { Store } from "../store";
 import { AutotunePane } from "./autotune";
-import type { CardProps } from "../inspector/parts";
+import { type RowCardProps, rowThing } from "../inspector/parts";
 import { Chips, Facts, Prose, Tag } from "../ui/basics";
-import type { Ranked } from "../wire";
+import type { Choice, Ranked } from "../wire";
 
 export const autotune: Registration<Store> = {
   id: "autotune",
   Pane: AutotunePane,
   things: {
-    choice: {
+    choice: rowThing((store, id) => store.row("choices", id), {
       Card: ChoiceCard,
-      label: (id, store) => store.doc.value?.choices.find((each) => each.id === id)?.choice ?? id,
-    },
-    ranked: { Card: RankedCard, label: rankedName },
+      label: ({ choice }) => choice,
+    }),
+    ranked: rowThing((store, id) => store.row("ranked", id), {
+      Card: RankedCard,
+      label: (row) => `${row.kernel} with ${row.choice}, ${plural(row.warps, "warp")}`,
+    }),
   },
   ties(report, { both }) {
     for (const choice of report.choices)
@@ -25,14 +28,7 @@ export const autotune: Registration<Store> = {
   },
 };
 
-function rankedName(id: string, store: Store): string {
-  const row = store.doc.value?.ranked.find((each) => each.id === id);
-  return row ? `${row.kernel} with ${row.choice}, ${plural(row.warps, "warp")}` : id;
-}
-
-export function ChoiceCard({ store, id }: CardProps) {
-  const choice = store.doc.value?.choices.find((each) => each.id === id);
-  if (!choice) return <h2>{id}</h2>;
+function ChoiceCard({ row: choice }: RowCardProps<Choice>) {
   return (
     <>
       <div class="kind">{`Choice for ${choice.op}`}</div>
@@ -53,9 +49,7 @@ export function ChoiceCard({ store, id }: CardProps) {
   );
 }
 
-export function RankedCard({ store, id }: CardProps) {
-  const row = store.doc.value?.ranked.find((each) => each.id === id);
-  if (!row) return <h2>{id}</h2>;
+function RankedCard({ store, row }: RowCardProps<Ranked>) {
   return (
     <>
       <div class="kind">{`Configuration of ${row.kernel} on ${row.target}`}</div>

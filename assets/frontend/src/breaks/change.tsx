@@ -1,9 +1,10 @@
 // A change of a few lines as a small difference, and the button that tries it in a copy.
 
-import { useState } from "preact/hooks";
 import { whyNot, type Question } from "../host";
 import type { Store } from "../store";
-import { Button, Copy, Message } from "../ui/basics";
+import { Button, Copy, Problem } from "../ui/basics";
+import { useAttempt } from "../ui/asked";
+import { indentOf } from "../ui/highlight";
 
 interface ChangeProps {
   before: string[];
@@ -14,7 +15,7 @@ interface ChangeProps {
 
 export function Change({ before, after, text }: ChangeProps) {
   if (!text && !before.length) return null;
-  const cut = commonIndent([...before, ...after]);
+  const cut = indentOf([...before, ...after]);
   const lines = (of: string[], sign: string, tone: string) =>
     of.map((line) => <div key={sign + line} class={tone}>{`${sign} ${line.slice(cut)}`}</div>);
   return (
@@ -36,26 +37,17 @@ interface TryProps {
 }
 
 export function TryIt({ store, ask, question, reason }: TryProps) {
-  const [error, setError] = useState<string | null>(null);
+  const [error, attempt] = useAttempt();
   const why = whyNot(store.host, reason);
-  const start = () => {
-    if (why === null)
-      store.host.part(ask, question).catch((problem: Error) => setError(problem.message));
-  };
   return (
     <>
-      {error && <Message note={{ title: "That cannot be tried.", text: error, tone: "break" }} />}
+      <Problem title="That cannot be tried." text={error} />
       <div class="row">
-        <Button isOff={why !== null} press={start}>
+        <Button isOff={why !== null} press={() => void attempt(store.host.part(ask, question))}>
           Try it
         </Button>
         <span class="mut">{why ?? "In a copy: what is here stays as it is."}</span>
       </div>
     </>
   );
-}
-
-function commonIndent(lines: string[]): number {
-  const depths = lines.filter((line) => line.trim()).map((line) => line.search(/\S/));
-  return depths.length ? Math.min(...depths) : 0;
 }

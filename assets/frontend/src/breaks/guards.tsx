@@ -17,6 +17,7 @@ import {
 import { target } from "../table/table";
 import { Icon } from "../ui/icons";
 import { useRows } from "../ui/virtual";
+import { toggled } from "../lists";
 
 /** So many guards are shown with every branch open. */
 const OPEN = 120;
@@ -42,11 +43,7 @@ export function GuardTree({ store, guards }: { store: Store; guards: Guard[] }) 
     ];
     return trees.filter((tree) => tree.count).flatMap((tree) => flatten(tree, isOpen));
   }, [kept, dropped, turned, words]);
-  const turn = (key: string) => {
-    const next = new Set(turned);
-    if (!next.delete(key)) next.add(key);
-    setTurned(next);
-  };
+  const turn = (key: string) => setTurned(toggled(turned, key));
   const counts = `${kept.length} kept · ${dropped.length} dropped`;
   return (
     <>
@@ -95,7 +92,7 @@ interface RowsProps {
   turn(key: string): void;
 }
 
-export function GuardRows({ store, rows, turn }: RowsProps) {
+function GuardRows({ store, rows, turn }: RowsProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const prefix = useId();
   const [active, setActive] = usePaneState<string | null>(store, "active", null);

@@ -2,25 +2,22 @@
 
 import type { Registration } from "../registration";
 import type { Store } from "../store";
-import type { Document as Report } from "../wire";
+import type { Break, Document as Report, Guard } from "../wire";
 import { BreaksPane } from "./breaks";
 import { guardName } from "./tree";
-import { type CardProps, relatedOf } from "../inspector/parts";
+import { relatedOf, type RowCardProps, rowThing } from "../inspector/parts";
 import { Chips, Facts, Prose, Tag } from "../ui/basics";
 
 export const breaks: Registration<Store> = {
   id: "breaks",
   Pane: BreaksPane,
   things: {
-    break: { Card: BreakCard, label: breakName, through: "line" },
-    guard: {
-      Card: GuardCard,
-      label: (id, store) =>
-        guardName(
-          store.doc.value?.guards.find((each) => each.id === id),
-          id,
-        ),
-    },
+    break: rowThing((store, id) => store.row("breaks", id), {
+      Card: BreakCard,
+      label: (item) => `break on line ${item.line}`,
+      through: "line",
+    }),
+    guard: rowThing((store, id) => store.row("guards", id), { Card: GuardCard, label: guardName }),
   },
   ties(report: Report, { both, one }) {
     for (const item of report.breaks) if (item.line_id) both(item.id, item.line_id);
@@ -28,14 +25,7 @@ export const breaks: Registration<Store> = {
   },
 };
 
-function breakName(id: string, store: Store): string {
-  const item = store.doc.value?.breaks.find((each) => each.id === id);
-  return item ? `break on line ${item.line}` : id;
-}
-
-export function BreakCard({ store, id }: CardProps) {
-  const item = store.doc.value?.breaks.find((each) => each.id === id);
-  if (!item) return <h2>{id}</h2>;
+function BreakCard({ store, row: item }: RowCardProps<Break>) {
   return (
     <>
       <div class="kind">{`Graph break · ${item.file}:${item.line}`}</div>
@@ -57,13 +47,11 @@ export function BreakCard({ store, id }: CardProps) {
   );
 }
 
-export function GuardCard({ store, id }: CardProps) {
-  const guard = store.doc.value?.guards.find((each) => each.id === id);
-  if (!guard) return <h2>{id}</h2>;
+function GuardCard({ store, row: guard }: RowCardProps<Guard>) {
   return (
     <>
       <div class="kind">{`Guard · ${guard.kind}`}</div>
-      <h2>{guardName(guard, id)}</h2>
+      <h2>{guardName(guard)}</h2>
       <Tag tone={guard.kept ? "captured" : "plain"} icon={guard.kept ? "captured" : "cross"}>
         {guard.kept ? "Kept" : "Dropped"}
       </Tag>

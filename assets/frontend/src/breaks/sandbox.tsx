@@ -129,16 +129,10 @@ function Fields({ input, draft, dtypes, change }: FieldsProps) {
 }
 
 function Verdict({ answer }: { answer: Answer }) {
-  if (!answer)
+  if (answer?.kind !== "check")
     return (
       <p role="status" class="mut">
-        Asking the guards…
-      </p>
-    );
-  if (answer.kind === "error")
-    return (
-      <p role="status" class="mut">
-        {answer.text}
+        {answer?.text ?? "Asking the guards…"}
       </p>
     );
   const { check } = answer;
@@ -174,13 +168,13 @@ export function denseStride(shape: number[]): number[] {
   return stride;
 }
 
-export interface Draft {
+interface Draft {
   shape: string;
   stride: string;
   dtype: string;
 }
 
-export function draftOf(input: Input): Draft {
+function draftOf(input: Input): Draft {
   return { shape: input.shape.join(", "), stride: input.stride.join(", "), dtype: input.dtype };
 }
 

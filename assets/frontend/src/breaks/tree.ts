@@ -3,7 +3,7 @@
 import type { Guard } from "../wire";
 
 /** Guards that say the same, as graphs of one explanation often have them. */
-export interface Same {
+interface Same {
   /** The one that stands for them. */
   guard: Guard;
   ids: string[];
@@ -118,8 +118,8 @@ export function filterGuards(
 }
 
 /** A guard by its source, or by its kind where it is about torch as a whole. */
-export function guardName(guard: Guard | undefined, id: string): string {
-  return guard ? guard.source || guardKind(guard) : id;
+export function guardName(guard: Guard): string {
+  return guard.source || guardKind(guard);
 }
 
 /** TENSOR_MATCH in words. */

@@ -18,12 +18,12 @@ export interface ShownCost extends Cost {
 }
 
 /** What has a cost in a document: a kernel, a source line. */
-export interface Costly {
+interface Costly {
   cost: Record<string, number>;
 }
 
 /** What of the state of a view says which cost it shows. */
-export interface Costing extends Remembering {
+interface Costing extends Remembering {
   readonly doc: ReadonlySignal<Report | null>;
 }
 

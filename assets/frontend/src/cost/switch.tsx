@@ -1,11 +1,11 @@
 // Which cost is shown, in the header of a view: one switch for all of it; measuring in place.
 
-import { useState } from "preact/hooks";
 import { Button, Select } from "../ui/basics";
 import type { Store } from "../store";
 import type { CostKind } from "../wire";
 import { chosenCost, shownCost } from "./cost";
 import { whyNot } from "../host";
+import { useAttempt } from "../ui/asked";
 
 /** The choice among the costs that are known; nothing where there is none to choose. */
 export function CostSwitch({ store }: { store: Store }) {
@@ -26,19 +26,13 @@ export function CostSwitch({ store }: { store: Store }) {
 
 /** Measures every kernel where the call is alive; elsewhere it says why it cannot. */
 export function ProfileButton({ store }: { store: Store }) {
-  const [error, setError] = useState<string | null>(null);
+  const [error, attempt] = useAttempt();
   const report = store.doc.value;
   if (!report || store.host.kind !== "live") return null;
   const why = whyNot(store.host, report.no_profile);
   const measure = async () => {
-    if (why) return;
-    setError(null);
-    try {
-      await store.host.part("profile", { targets: [] }); // an answer to a question is not kept
-      chosenCost(store).value = null; // the times are what was asked for
-    } catch (problem) {
-      setError((problem as Error).message);
-    }
+    // an answer to a question is not kept; the times are what was asked for
+    if (await attempt(store.host.part("profile", { targets: [] }))) chosenCost(store).value = null;
   };
   return (
     <>

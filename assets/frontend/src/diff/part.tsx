@@ -6,10 +6,11 @@ import { Button, Copy, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { DiffPart, DiffRow } from "../wire";
 import type { DiffState } from "./state";
+import { counted } from "../lists";
 
 export function Part({ state, part }: { state: DiffState; part: DiffPart }) {
   const [kind, setKind] = usePaneState<string | null>(state, "kind", null);
-  const kinds = useMemo(() => countKinds(part.rows), [part]);
+  const kinds = useMemo(() => counted(part.rows.map(filterOf)), [part]);
   const rows = kind === null ? part.rows : part.rows.filter((row) => filterOf(row) === kind);
   const code = `diff.frame("${part.id}")`;
   const words = [...kinds].map(([name, count]) => [name, `${name} (${count})`] as const);
@@ -18,7 +19,7 @@ export function Part({ state, part }: { state: DiffState; part: DiffPart }) {
     <>
       <div class="bar">
         <h2>{part.title}</h2>
-        <span class="mut cut">{counted(part)}</span>
+        <span class="mut cut">{countWords(part)}</span>
         <span class="grow" />
         {choices.length > 0 && (
           <Select
@@ -111,7 +112,7 @@ function Item({ state, row }: { state: DiffState; row: DiffRow }) {
   );
 }
 
-function counted(part: DiffPart): string {
+function countWords(part: DiffPart): string {
   if (part.is_measured) return `${plural(part.differ, "number")}, measured: different in every run`;
   return `${whole(part.differ)} differ, ${whole(part.same)} the same`;
 }
@@ -119,12 +120,6 @@ function counted(part: DiffPart): string {
 /** What the rows can be filtered by: the change, of nodes also the graph. */
 function filterOf(row: DiffRow): string {
   return row.where ? `${row.change}, ${row.where}` : row.change;
-}
-
-function countKinds(rows: readonly DiffRow[]): Map<string, number> {
-  const found = new Map<string, number>();
-  for (const row of rows) found.set(filterOf(row), (found.get(filterOf(row)) ?? 0) + 1);
-  return found;
 }
 
 function asText(rows: readonly DiffRow[]): string {

@@ -1,7 +1,6 @@
 // Two sources side by side, equal stretches folded; what is only in one side stands alone.
 
 import { useMemo, useRef } from "preact/hooks";
-import { Button } from "../ui/basics";
 import { plural } from "../format";
 import { simple } from "../kernels/code/languages";
 import { usePaneState } from "../ui/kept";
@@ -9,15 +8,12 @@ import { Coloured, coloured, type Piece } from "../ui/highlight";
 import { type Rows, useRows } from "../ui/virtual";
 import type { DiffKernels, DiffLine } from "../wire";
 import type { DiffState } from "./state";
+import { CompareBar } from "../ui/comparing";
 
 const HEIGHTS = { fold: 20, line: 18 };
 
 function heightOf(row: Shown): number {
   return isFold(row) ? HEIGHTS.fold : HEIGHTS.line;
-}
-
-function keyOf(row: Shown): string {
-  return isFold(row) ? `fold ${row.start}` : `${row.at}`;
 }
 
 interface SourcesProps {
@@ -36,7 +32,12 @@ export function Sources({ state, kernels }: SourcesProps) {
   const shown = useMemo(() => folded(source, open), [source, open]);
   const starts = useMemo(() => differences(source), [source]);
   const colours = useMemo(() => coloursOf(kernels), [kernels]);
-  const list = useRows({ rows: shown, scroller: box, size: heightOf, key: keyOf });
+  const list = useRows({
+    rows: shown,
+    scroller: box,
+    size: heightOf,
+    key: (row) => (isFold(row) ? `fold ${row.start}` : `${row.at}`),
+  });
   const jump = (by: 1 | -1) => {
     const begins = new Set(starts);
     const tops = shown.flatMap((row, index) => (!isFold(row) && begins.has(row.at) ? [index] : []));
@@ -48,11 +49,16 @@ export function Sources({ state, kernels }: SourcesProps) {
     event.preventDefault();
     jump(event.key === "n" ? 1 : -1);
   };
+  const differing = source.filter((line) => line.kind !== "same").length;
   const isAlone = source.every((line) => line.kind === source[0]?.kind && line.kind !== "same");
   return (
     <>
-      <Bar
-        source={source}
+      <CompareBar
+        words={
+          starts.length
+            ? `${plural(starts.length, "difference")} in ${plural(differing, "line")}`
+            : "The sources differ in numbers of names only"
+        }
         count={starts.length}
         isFolded={open !== null}
         fold={(isFolded) => setOpen(isFolded ? new Set() : null)}
@@ -100,51 +106,6 @@ function coloursOf({ source, language }: DiffKernels): Colours {
       parser,
     );
   return { before: side("before"), after: side("after") };
-}
-
-interface BarProps {
-  source: readonly DiffLine[];
-  count: number;
-  isFolded: boolean;
-  fold(isFolded: boolean): void;
-  jump(by: 1 | -1): void;
-}
-
-function Bar({ source, count, isFolded, fold, jump }: BarProps) {
-  const lines = source.filter((line) => line.kind !== "same").length;
-  return (
-    <div class="bar compare-bar">
-      <span role="status">
-        {count
-          ? `${plural(count, "difference")} in ${plural(lines, "line")}`
-          : "The sources differ in numbers of names only"}
-      </span>
-      <span class="grow" />
-      <label>
-        <input
-          type="checkbox"
-          checked={isFolded}
-          onChange={(event) => fold(event.currentTarget.checked)}
-        />
-        Fold what is alike
-      </label>
-      <span class="seg">
-        {([-1, 1] as const).map((by) => {
-          const words = by === 1 ? "Next difference (n)" : "Difference before (p)";
-          return (
-            <Button
-              key={by}
-              look="icon"
-              icon={by === 1 ? "right" : "left"}
-              label={words}
-              disabled={!count}
-              press={() => jump(by)}
-            />
-          );
-        })}
-      </span>
-    </div>
-  );
 }
 
 const SIGNS = { changed: "~", added: "+", removed: "−" };
@@ -286,7 +247,7 @@ export function differences(lines: readonly DiffLine[]): number[] {
   );
 }
 
-export interface Pieces {
+interface Pieces {
   head: string;
   middle: string;
   tail: string;

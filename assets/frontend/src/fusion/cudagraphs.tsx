@@ -1,19 +1,16 @@
 // Which parts of the program become CUDA graphs, and why not the others.
 
 import { bytes } from "../format";
-import { Belongings, type CardProps } from "../inspector/parts";
+import { Belongings, type RowCardProps, WhatHelps } from "../inspector/parts";
 import type { Store } from "../store";
-import { useColumns, type Cells } from "../table/columns";
-import { Table } from "../table/table";
-import { Facts, Frame, Prose, Tag } from "../ui/basics";
+import { type Cells, RecordTable } from "../table/columns";
+import { Facts, Frame, Tag } from "../ui/basics";
 import type { CudaGraph, Tone } from "../wire";
 
-const NONE: readonly CudaGraph[] = [];
 const TONES: Record<string, Tone> = { recorded: "captured", skipped: "fallback" };
 
 export function CudaGraphs({ store }: { store: Store }) {
   const found = store.doc.value?.cuda_graphs;
-  const columns = useColumns(store, "cuda_graphs", found?.parts ?? NONE, CELLS);
   if (!found) return null;
   return (
     <section class="few" role="group" aria-label="CUDA graphs">
@@ -25,12 +22,12 @@ export function CudaGraphs({ store }: { store: Store }) {
         <span class="grow" />
         <Frame store={store} name="cuda_graphs" />
       </div>
-      <Table
+      <RecordTable
         store={store}
         label="Parts that become CUDA graphs"
-        columns={columns}
+        table="cuda_graphs"
+        cells={CELLS}
         rows={found.parts}
-        id={(part) => part.id}
       />
     </section>
   );
@@ -45,23 +42,18 @@ const CELLS: Cells<CudaGraph> = {
   why: { full: (part) => [part.reason, part.help].filter(Boolean).join(". ") },
 };
 
-export function CudaGraphCard({ store, id }: CardProps) {
-  const part = store.doc.value?.cuda_graphs?.parts.find((each) => each.id === id);
-  if (!part) return <h2>{id}</h2>;
+export function cudaGraph(store: Store, id: string): CudaGraph | undefined {
+  return store.doc.value?.cuda_graphs?.parts.find((each) => each.id === id);
+}
+
+export function CudaGraphCard({ store, row: part }: RowCardProps<CudaGraph>) {
   return (
     <>
       <div class="kind">Part of the program</div>
       <h2>{`Part ${part.name}`}</h2>
       <Verdict verdict={part.verdict} />
       <p>{sentenceOf(part)}</p>
-      {part.help && (
-        <section>
-          <h3>What would help</h3>
-          <p>
-            <Prose text={part.help} />
-          </p>
-        </section>
-      )}
+      <WhatHelps text={part.help} />
       <Facts
         rows={[
           ["Kernels", String(part.kernels.length)],
@@ -74,7 +66,7 @@ export function CudaGraphCard({ store, id }: CardProps) {
 }
 
 /** What becomes of a part, with torch's reason. */
-export function sentenceOf(part: CudaGraph): string {
+function sentenceOf(part: CudaGraph): string {
   const why = part.reason ? `: ${part.reason}.` : ".";
   if (part.verdict === "recorded")
     return `Its kernels are recorded when they first run, and replayed with one call${why}`;

@@ -3,13 +3,13 @@
 import { useMemo } from "preact/hooks";
 import { bytes, percent, plural } from "../format";
 import type { Store } from "../store";
-import { Bars, shareOf, useColumns, type Cells } from "../table/columns";
-import { Table } from "../table/table";
+import { Bars, type Cells, RecordTable, shareOf } from "../table/columns";
 import { Frame, Mark, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { PassFilter, ofPass } from "../ui/pass";
 import type { Group, Rejected } from "../wire";
 import { CudaGraphs } from "./cudagraphs";
+import { counted } from "../lists";
 
 export function FusionPane({ store }: { store: Store }) {
   const report = store.doc.value;
@@ -28,7 +28,6 @@ export function FusionPane({ store }: { store: Store }) {
 
 function Groups({ store, groups }: { store: Store; groups: Group[] }) {
   const cells = useMemo(() => groupCells(groups), [groups]);
-  const columns = useColumns(store, "groups", groups, cells);
   return (
     <section class="half first" role="group" aria-label="Fused groups">
       <div class="bar">
@@ -38,12 +37,12 @@ function Groups({ store, groups }: { store: Store; groups: Group[] }) {
         <PassFilter store={store} />
         <Frame store={store} name="traffic" />
       </div>
-      <Table
+      <RecordTable
         store={store}
         label="Fused groups"
-        columns={columns}
+        table="groups"
+        cells={cells}
         rows={groups}
-        id={(group) => group.id}
         none="Nothing was lowered, so there are no groups."
         open={(group) => store.select(group.kernel ?? group.id, { pane: "kernels" })}
       />
@@ -79,7 +78,6 @@ function NotFused({ store, pairs, omitted }: { store: Store; pairs: Rejected[]; 
     [pairs, reason],
   );
   const cells = useMemo(() => pairCells(store), [store]);
-  const columns = useColumns(store, "rejected", rows, cells);
   const count = omitted
     ? `${pairs.length} of ${plural(pairs.length + omitted, "pair")}`
     : plural(pairs.length, "pair");
@@ -100,12 +98,12 @@ function NotFused({ store, pairs, omitted }: { store: Store; pairs: Rejected[]; 
         <span class="grow" />
         <Frame store={store} name="not_fused" />
       </div>
-      <Table
+      <RecordTable
         store={store}
         label="Rejected fusions"
-        columns={columns}
+        table="rejected"
+        cells={cells}
         rows={rows}
-        id={(pair) => pair.id}
         order={{ key: "shared", direction: "desc" }}
         none="No pair was rejected."
         open={(pair) => store.select(pair.id, { pane: "kernels" })}
@@ -115,10 +113,8 @@ function NotFused({ store, pairs, omitted }: { store: Store; pairs: Rejected[]; 
 }
 
 /** Reasons with their counts, the most frequent first. */
-export function reasonsOf(pairs: readonly { reason: string }[]): [string, number][] {
-  const counts = new Map<string, number>();
-  for (const pair of pairs) counts.set(pair.reason, (counts.get(pair.reason) ?? 0) + 1);
-  return [...counts].sort((a, b) => b[1] - a[1]);
+function reasonsOf(pairs: readonly { reason: string }[]): [string, number][] {
+  return [...counted(pairs.map(({ reason }) => reason))].sort((a, b) => b[1] - a[1]);
 }
 
 type Pair = Pick<Rejected, "a" | "b" | "a_kernel" | "b_kernel">;

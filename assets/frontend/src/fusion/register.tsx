@@ -3,20 +3,33 @@
 import { nameOf } from "../ids";
 import type { Registration } from "../registration";
 import type { Store } from "../store";
-import type { Rejected, Document as Report } from "../wire";
-import { CudaGraphCard } from "./cudagraphs";
+import type { Group, Rejected, Document as Report } from "../wire";
+import { CudaGraphCard, cudaGraph } from "./cudagraphs";
 import { FusionPane } from "./fusion";
 import { bytes, percent } from "../format";
-import { Belongings, type CardProps, OpenCode } from "../inspector/parts";
+import { Belongings, OpenCode, type RowCardProps, rowThing, WhatHelps } from "../inspector/parts";
 import { Chips, Facts, Prose, Tag } from "../ui/basics";
 
 export const fusion: Registration<Store> = {
   id: "fusion",
   Pane: FusionPane,
   things: {
-    group: { Card: GroupCard, label: groupName, isFollowed: true, through: "kernel" },
-    rejected: { Card: RejectedCard, label: pairName, isFollowed: true },
-    "cuda-graph": { Card: CudaGraphCard, label: partName, isFollowed: true },
+    group: rowThing((store, id) => store.row("groups", id), {
+      Card: GroupCard,
+      label: (group) => group.kernel ?? nameOf(group.id),
+      isFollowed: true,
+      through: "kernel",
+    }),
+    rejected: rowThing((store, id) => store.row("rejected", id), {
+      Card: RejectedCard,
+      label: pairName,
+      isFollowed: true,
+    }),
+    "cuda-graph": rowThing(cudaGraph, {
+      Card: CudaGraphCard,
+      label: (part) => `part ${part.name}`,
+      isFollowed: true,
+    }),
     buffer: { label: nameOf },
   },
   alsoShows: ["kernel"],
@@ -38,23 +51,11 @@ function endsOf(pair: Rejected): string[] {
   return [...kernels, ...pair.a_nodes, ...pair.b_nodes];
 }
 
-function groupName(id: string, store: Store): string {
-  return store.doc.value?.groups.find((each) => each.id === id)?.kernel ?? nameOf(id);
+function pairName(pair: Rejected): string {
+  return `${pair.a_kernel ?? pair.a} with ${pair.b_kernel ?? pair.b}`;
 }
 
-function pairName(id: string, store: Store): string {
-  const pair = store.doc.value?.rejected.find((each) => each.id === id);
-  return pair ? `${pair.a_kernel ?? pair.a} with ${pair.b_kernel ?? pair.b}` : id;
-}
-
-function partName(id: string, store: Store): string {
-  const part = store.doc.value?.cuda_graphs?.parts.find((each) => each.id === id);
-  return part ? `part ${part.name}` : id;
-}
-
-export function RejectedCard({ store, id }: CardProps) {
-  const pair = store.doc.value?.rejected.find((each) => each.id === id);
-  if (!pair) return <h2>{id}</h2>;
+function RejectedCard({ store, row: pair }: RowCardProps<Rejected>) {
   const rows: [string, string][] = [
     ["Shared", bytes(pair.shared_bytes)],
     ["Rounds tried", String(pair.rounds)],
@@ -64,18 +65,11 @@ export function RejectedCard({ store, id }: CardProps) {
   return (
     <>
       <div class="kind">Rejected fusion</div>
-      <h2>{`${pair.a_kernel ?? pair.a} with ${pair.b_kernel ?? pair.b}`}</h2>
+      <h2>{pairName(pair)}</h2>
       <p>
         <Prose text={pair.why} />
       </p>
-      {pair.help && (
-        <section>
-          <h3>What would help</h3>
-          <p>
-            <Prose text={pair.help} />
-          </p>
-        </section>
-      )}
+      <WhatHelps text={pair.help} />
       <Facts rows={rows} />
       <Chips store={store} title={`Nodes of ${pair.a}`} ids={pair.a_nodes} />
       <Chips store={store} title={`Nodes of ${pair.b}`} ids={pair.b_nodes} />
@@ -85,9 +79,7 @@ export function RejectedCard({ store, id }: CardProps) {
   );
 }
 
-export function GroupCard({ store, id }: CardProps) {
-  const group = store.doc.value?.groups.find((each) => each.id === id);
-  if (!group) return <h2>{id}</h2>;
+function GroupCard({ store, row: group }: RowCardProps<Group>) {
   const saved = group.before > group.after ? percent(1 - group.after / group.before) : "–";
   const rows: [string, string][] = [
     ["Before", bytes(group.before)],

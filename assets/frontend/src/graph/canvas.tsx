@@ -269,7 +269,7 @@ function Changes() {
   );
 }
 
-export interface TipAt {
+interface TipAt {
   hit: NonNullable<Hit>;
   x: number;
   y: number;
@@ -282,7 +282,7 @@ interface TipProps {
   at: TipAt;
 }
 
-export function Tip({ store, plan, caption, at }: TipProps) {
+function Tip({ store, plan, caption, at }: TipProps) {
   const place = { left: `clamp(4px, ${at.x + 12}px, calc(100% - 300px))`, top: `${at.y + 16}px` };
   const { hit } = at;
   if (hit.kind === "node")

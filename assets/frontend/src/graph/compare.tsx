@@ -2,7 +2,7 @@
 
 import { Fragment } from "preact";
 import { Button, Select } from "../ui/basics";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { plural } from "../format";
 import { nameOf } from "../ids";
 import type { Store } from "../store";
@@ -10,10 +10,9 @@ import type { ChangesPart, GraphHead, GraphPart } from "../wire";
 import { type Change, changesIn } from "./drawing/looks";
 import type { Model } from "./layout/model";
 import type { GraphState } from "./state";
+import { type Asked, useAnswer } from "../ui/asked";
 
-export interface Compared {
-  part: ChangesPart | null;
-  failed: string | null;
+export interface Compared extends Asked<ChangesPart> {
   byNode: Map<number, Change>;
 }
 
@@ -39,29 +38,17 @@ export function useChanges(
   graphs: readonly GraphHead[],
   model: Model,
 ): Compared | null {
-  const [made, setMade] = useState<(Compared & { name: string }) | null>(null);
   const other = state.other.value;
-  const name = other === null ? null : `changes:${inOrder(graphs, other, model.part.id).join(":")}`;
+  const isThere = comparable(graphs, model.part.id).some(({ id }) => id === other);
   useEffect(() => {
-    if (name === null) return setMade(null);
-    if (!comparable(graphs, model.part.id).some(({ id }) => id === other)) {
-      state.other.value = null; // the stage that is drawn changed sides
-      return;
-    }
-    let isCurrent = true;
-    const put = (part: ChangesPart | null, failed: string | null) => {
-      const byNode = part ? changesIn(model, part) : new Map<number, Change>();
-      if (isCurrent) setMade({ name, part, failed, byNode });
-    };
-    store.host.part<ChangesPart>(name).then(
-      (part) => put(part, null),
-      (error: Error) => put(null, error.message),
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [name, model]);
-  return made?.name === name ? made : null;
+    if (!isThere) state.other.value = null; // the stage that is drawn changed sides
+  }, [other, isThere]);
+  const pair = isThere && other !== null ? inOrder(graphs, other, model.part.id) : null;
+  const { part, failed } = useAnswer<ChangesPart>(store, pair && `changes:${pair.join(":")}`);
+  return useMemo(() => {
+    if (!part && !failed) return null;
+    return { part, failed, byNode: part ? changesIn(model, part) : new Map<number, Change>() };
+  }, [part, failed, model]);
 }
 
 interface Props {

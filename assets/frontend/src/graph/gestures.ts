@@ -3,29 +3,11 @@
 import type { Camera } from "./camera";
 import { centred, mapPlace } from "./drawing/minimap";
 import type { Plan } from "./layout/plan";
+import { follow } from "../ui/dragging";
 
 const WHEEL = 0.0015;
 const LINE = 16; // px of a wheel that counts in lines
 const CLICK = 3; // px that a pointer may tremble in a click
-
-/** Follows a pressed pointer until it is let go. */
-export function follow(
-  element: HTMLElement,
-  pointer: number,
-  move: (event: PointerEvent) => void,
-  stop: (event: PointerEvent) => void = () => {},
-): void {
-  element.setPointerCapture(pointer);
-  const end = (event: PointerEvent) => {
-    element.removeEventListener("pointermove", move);
-    element.removeEventListener("pointerup", end);
-    element.removeEventListener("pointercancel", end);
-    stop(event);
-  };
-  element.addEventListener("pointermove", move);
-  element.addEventListener("pointerup", end);
-  element.addEventListener("pointercancel", end);
-}
 
 /** Drags the graph; a press without a drag is a click. */
 export function drag(event: PointerEvent, camera: Camera, click: (at: PointerEvent) => void): void {

@@ -1,11 +1,11 @@
 // The Graphs pane: every stage on one canvas, collapsed and searched as the reader likes.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { plural } from "../format";
 import { shownCost } from "../cost/cost";
 import { graphOf, kindOf, numberOf } from "../ids";
 import type { Store } from "../store";
-import { Empty, Message } from "../ui/basics";
+import { Empty, Message, plain } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { BytecodePart, GraphHead, GraphPart } from "../wire";
 import { Bar, Folding } from "./bar";
@@ -26,41 +26,24 @@ import {
   isOpenOf,
   openedOf,
 } from "./state";
-import { useColumns } from "../table/columns";
-import { Table } from "../table/table";
+import { RecordTable } from "../table/columns";
+import { useAsked } from "../ui/asked";
 
 export function GraphPane({ store }: { store: Store }) {
   const state = graphState(store);
   const graphs = store.doc.value?.graphs ?? [];
   followSelection(store, state, graphs);
-  const head = graphs.find((graph) => graph.id === state.graph.value);
-  const [loaded, setLoaded] = useState<{ part?: GraphPart | BytecodePart; failed?: string }>({});
-  useEffect(() => {
-    if (!head) return;
-    let isCurrent = true;
-    const asked = isCode(head)
-      ? store.host.part<BytecodePart>(head.part)
-      : store.need<GraphPart>(head.part);
-    asked.then(
-      (part) => isCurrent && setLoaded({ part }),
-      (error: Error) => isCurrent && setLoaded({ failed: error.message }),
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [head?.part]);
+  const head = store.row("graphs", state.graph.value ?? "");
+  const { part, failed } = useAsked<GraphPart | BytecodePart>(store, head?.part ?? null, (name) =>
+    head && isCode(head) ? store.host.part<BytecodePart>(name) : store.need<GraphPart>(name),
+  );
   if (!head)
     return (
       <Empty
         store={store}
-        note={{
-          title: "No graph was kept.",
-          text: "The record holds no nodes of any stage.",
-          tone: "plain",
-        }}
+        note={plain("No graph was kept.", "The record holds no nodes of any stage.")}
       />
     );
-  const { part, failed } = loaded;
   return (
     <div class="graph">
       {part?.id === head.id && part.kind === "graph" ? (
@@ -77,9 +60,7 @@ export function GraphPane({ store }: { store: Store }) {
               </details>
             </div>
           )}
-          {failed && (
-            <Message note={{ title: "This graph is not here.", text: failed, tone: "plain" }} />
-          )}
+          {failed && <Message note={plain("This graph is not here.", failed)} />}
         </>
       )}
     </div>
@@ -224,21 +205,19 @@ interface TableProps {
   showsQuiet: boolean;
 }
 
-export function NodeTable({ store, model, showsQuiet }: TableProps) {
+function NodeTable({ store, model, showsQuiet }: TableProps) {
   const { part } = model;
   const rows = useMemo(() => {
     const all = Array.from({ length: model.count }, (_, node) => node);
     const shown = showsQuiet ? all : all.filter((node) => !part.is_quiet[node]);
     return shown.map((node) => rowOf(model, node));
   }, [model, showsQuiet]);
-  const columns = useColumns(store, "nodes", rows);
   return (
-    <Table
+    <RecordTable
       store={store}
       label={`Nodes of graph ${part.id}`}
-      columns={columns}
+      table="nodes"
       rows={rows}
-      id={(row) => row.id}
       none="Every node of this graph is hidden."
     />
   );

@@ -7,7 +7,7 @@ import { type Plan, rectOf } from "./layout/plan";
 import type { PlacedBox } from "./layout/scene";
 import { NODE_H } from "./layout/pack";
 
-export interface Hands {
+interface Hands {
   store: Store;
   camera: Camera;
   plan: Plan;

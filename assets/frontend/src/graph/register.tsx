@@ -15,15 +15,11 @@ export const graphs: Registration<Store> = {
   Pane: GraphPane,
   things: {
     node: { Card: NodeCard, label: nameOf, isFollowed: true },
-    graph: { label: graphName },
+    graph: { label: (id, store) => store.row("graphs", id)?.title ?? id },
   },
   alsoShows: ["kernel"],
   entries: (report, parts) => [{ title: "Nodes", entries: nodes(report, parts) }],
 };
-
-function graphName(id: string, store: Store): string {
-  return store.doc.value?.graphs.find((each) => each.id === id)?.title ?? id;
-}
 
 function* nodes(report: Report, parts: readonly Part[]): Iterable<Entry> {
   const seen = new Set<string>();
@@ -43,10 +39,10 @@ function* nodes(report: Report, parts: readonly Part[]): Iterable<Entry> {
       }
 }
 
-export function NodeCard({ store, id }: CardProps) {
+function NodeCard({ store, id }: CardProps) {
   void store.learned.value;
   const found = store.node(id);
-  const stage = store.doc.value?.graphs.find((graph) => graph.id === graphOf(id));
+  const stage = store.row("graphs", graphOf(id));
   const rows: [string, string][] = [];
   if (found) {
     const { part, at } = found;

@@ -6,6 +6,7 @@ import type { GraphHead, GraphPart } from "../wire";
 import type { Grouping, IsOpen } from "./layout/groups";
 import { firstOpen, moduleTree } from "./layout/modules";
 import type { View } from "./layout/viewport";
+import { toggled } from "../lists";
 
 const LARGE = 2000; // nodes: from here on a graph starts collapsed
 const ALL_MODULES = 400; // nodes: up to here every module stands open
@@ -88,9 +89,7 @@ function firstOpenOf(part: GraphPart, grouping: Grouping): IsOpen {
 
 export function flip(state: GraphState, graph: string, grouping: Grouping, key: string): void {
   const { base, flipped } = openedOf(state, graph, grouping);
-  const next = new Set(flipped);
-  if (!next.delete(key)) next.add(key);
-  setOpened(state, graph, grouping, { base, flipped: next });
+  setOpened(state, graph, grouping, { base, flipped: toggled(flipped, key) });
 }
 
 export function openAll(

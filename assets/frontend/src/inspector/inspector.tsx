@@ -5,7 +5,7 @@ import { shownCost, valueOf } from "../cost/cost";
 import { kindOf } from "../ids";
 import type { Store } from "../store";
 import { sorted } from "../table/sorting";
-import { Chip, Chips } from "../ui/basics";
+import { Chips } from "../ui/basics";
 import type { Line } from "../wire";
 import type { CardProps } from "./parts";
 
@@ -36,27 +36,13 @@ function Start({ store }: CardProps): ComponentChildren {
         Nothing is selected. Choose a source line, a graph node, a kernel or a line of its code:
         everything that belongs to it lights up in all panes, and this panel explains it.
       </p>
-      <Suggested store={store} title="Start here" ids={problems.slice(0, 4)} />
-      <Suggested
+      <Chips store={store} head="Start here" ids={problems.slice(0, 4)} />
+      <Chips
         store={store}
-        title={cost ? `Costs most (${cost.name.toLowerCase()})` : "Kernels"}
+        head={cost ? `Costs most (${cost.name.toLowerCase()})` : "Kernels"}
         ids={costs}
       />
     </>
-  );
-}
-
-function Suggested({ store, title, ids }: { store: Store; title: string; ids: string[] }) {
-  if (!ids.length) return null;
-  return (
-    <section>
-      <h3>{title}</h3>
-      <div class="chips">
-        {ids.map((each) => (
-          <Chip key={each} store={store} id={each} />
-        ))}
-      </div>
-    </section>
   );
 }
 

@@ -1,12 +1,55 @@
 // What the cards of the inspector have in common.
 
+import type { ComponentType } from "preact";
 import { graphOf, kindOf, type Kind } from "../ids";
+import type { Thing } from "../registration";
 import type { Store } from "../store";
-import { Button, Chips } from "../ui/basics";
+import { Button, Chips, Prose } from "../ui/basics";
 
 export interface CardProps {
   store: Store;
   id: string;
+}
+
+export interface RowCardProps<Row> {
+  store: Store;
+  row: Row;
+}
+
+interface RowThing<Row> extends Omit<Thing<Store>, "Card" | "label"> {
+  Card: ComponentType<RowCardProps<Row>>;
+  label(row: Row): string;
+}
+
+/** A kind of thing that is a row: card and name are made of it; one that is not there has its id. */
+export function rowThing<Row>(
+  read: (store: Store, id: string) => Row | undefined,
+  { Card, label, ...more }: RowThing<Row>,
+): Thing<Store> {
+  return {
+    ...more,
+    Card({ store, id }) {
+      const row = read(store, id);
+      return row === undefined ? <h2>{id}</h2> : <Card store={store} row={row} />;
+    },
+    label(id, store) {
+      const row = read(store, id);
+      return row === undefined ? id : label(row);
+    },
+  };
+}
+
+/** What would change what a card says, in words. */
+export function WhatHelps({ text }: { text: string | null }) {
+  if (!text) return null;
+  return (
+    <section>
+      <h3>What would help</h3>
+      <p>
+        <Prose text={text} />
+      </p>
+    </section>
+  );
 }
 
 const COLLATOR = new Intl.Collator("en", { numeric: true });

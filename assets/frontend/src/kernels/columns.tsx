@@ -10,6 +10,8 @@ import type { Content } from "./contents";
 import type { ColumnId, KernelState } from "./state";
 import { share, useShared } from "../ui/kept";
 import { type Filter, filtersFrom, filtersOf, HIDES } from "./code/filters";
+import { Border } from "../ui/dragging";
+import { toggled } from "../lists";
 
 interface Props {
   store: Store;
@@ -28,10 +30,13 @@ export function Columns({ store, state, kernel, shown, contents }: Props) {
   const home = own ? [own, ...kernel.lines] : kernel.lines;
   const move = (left: ColumnId, right: ColumnId, by: number) => {
     const total = shown.reduce((sum, id) => sum + shares[id], 0);
-    const now = state.shares.peek();
-    const most = now[right] - LEAST * total;
-    const delta = Math.max(LEAST * total - now[left], Math.min(most, by * total));
-    state.shares.value = { ...now, [left]: now[left] + delta, [right]: now[right] - delta };
+    const most = shares[right] - LEAST * total;
+    const delta = Math.max(LEAST * total - shares[left], Math.min(most, by * total));
+    state.shares.value = {
+      ...shares,
+      [left]: shares[left] + delta,
+      [right]: shares[right] - delta,
+    };
   };
   return (
     <div class="code-columns">
@@ -41,10 +46,12 @@ export function Columns({ store, state, kernel, shown, contents }: Props) {
         return (
           <Fragment key={id}>
             {before && (
-              <Divider
+              <Border
                 label={`Border between ${contents[before].title} and ${title}`}
                 value={(100 * shares[before]) / (shares[before] + shares[id])}
-                move={(by) => move(before, id, by)}
+                least={0}
+                most={100}
+                move={(by, room) => move(before, id, by / room)}
               />
             )}
             <CodeColumn
@@ -81,57 +88,6 @@ function lineOfSelection(store: Store): string | null {
   return null;
 }
 
-interface DividerProps {
-  label: string;
-  /** The share of the left column of both, in percent. */
-  value: number;
-  /** Moves the border by a part of the width of all columns. */
-  move(by: number): void;
-}
-
-const STEP = 0.02;
-
-export function Divider({ label, value, move }: DividerProps) {
-  const drag = (event: PointerEvent) => {
-    const bar = event.currentTarget as HTMLElement;
-    const width = bar.parentElement?.clientWidth || 1;
-    let last = event.clientX;
-    bar.setPointerCapture(event.pointerId);
-    const follow = (at: PointerEvent) => {
-      move((at.clientX - last) / width);
-      last = at.clientX;
-    };
-    const stop = () => {
-      bar.removeEventListener("pointermove", follow);
-      bar.removeEventListener("pointerup", stop);
-      bar.removeEventListener("pointercancel", stop);
-    };
-    bar.addEventListener("pointermove", follow);
-    bar.addEventListener("pointerup", stop);
-    bar.addEventListener("pointercancel", stop);
-  };
-  const key = (event: KeyboardEvent) => {
-    if (event.altKey || (event.key !== "ArrowLeft" && event.key !== "ArrowRight")) return;
-    event.preventDefault();
-    event.stopPropagation();
-    move(event.key === "ArrowLeft" ? -STEP : STEP);
-  };
-  return (
-    <div
-      class="split"
-      role="separator"
-      tabIndex={0}
-      aria-orientation="vertical"
-      aria-label={label}
-      aria-valuenow={Math.round(value)}
-      aria-valuemin={0}
-      aria-valuemax={100}
-      onPointerDown={drag}
-      onKeyDown={key}
-    />
-  );
-}
-
 interface FilterProps {
   state: KernelState;
   stage: string;
@@ -143,11 +99,7 @@ export function Filters({ state, stage, title }: FilterProps) {
   useShared("filters", state.filters, filtersFrom);
   const on = state.filters.value;
   const close = () => root.current?.removeAttribute("open");
-  const turn = (filter: Filter) => {
-    const next = new Set(on);
-    if (!next.delete(filter)) next.add(filter);
-    share("filters", [...next].join());
-  };
+  const turn = (filter: Filter) => share("filters", [...toggled(on, filter)].join());
   const leave = (event: FocusEvent) => {
     if (!root.current?.contains(event.relatedTarget as Node | null)) close();
   };

@@ -1,18 +1,19 @@
 // A stage of a kernel in two configurations, or for two GPUs, side by side.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { Button } from "../ui/basics";
+import { useMemo } from "preact/hooks";
 import type { Store } from "../store";
 import { usePaneState } from "../ui/kept";
 import type { ComparePart, Config, StagePart } from "../wire";
 import { aligned, type Aligned, nextDifference, turned } from "./code/aligning";
 import { CodeColumn, Twin } from "./code/column";
-import { type Painted, usePart } from "./contents";
+import { type Painted } from "./contents";
 import type { Rows } from "./code/rows";
 import { stageRows } from "./code/stages";
 import { configLabel, stageName } from "../ui/words";
 import type { KernelState } from "./state";
 import { plural } from "../format";
+import { type Asked, useAnswer, usePart } from "../ui/asked";
+import { Check, CompareBar } from "../ui/comparing";
 
 interface Props {
   store: Store;
@@ -54,13 +55,18 @@ export function Compare({ store, state, before, after, isTurned, stage, painted 
   return (
     <>
       <CompareBar
-        state={state}
-        both={both}
-        isWaiting={!missing}
+        words={both ? changesOf(both) : missing ? "Not compared" : "Comparing…"}
+        count={both?.differences.length ?? 0}
+        isFolded={open !== null}
+        fold={(isFolded) => setOpen(isFolded ? new Set() : null)}
         jump={jump}
-        isOpen={open === null}
-        fold={setOpen}
-      />
+      >
+        <Check
+          words="Ignore numbers of registers"
+          is={state.isLoose.value}
+          set={(is) => (state.isLoose.value = is)}
+        />
+      </CompareBar>
       <div class="code-columns compared">
         {[before, after].map((config, at) => (
           <CodeColumn
@@ -82,6 +88,11 @@ export function Compare({ store, state, before, after, isTurned, stage, painted 
   );
 }
 
+function changesOf({ differences, counts: { changed, added, removed } }: Aligned): string {
+  const lines = `${plural(changed, "line")} changed, ${added} added, ${removed} removed`;
+  return `${plural(differences.length, "difference")}: ${lines}`;
+}
+
 /** A configuration with what it takes. */
 function inShort(config: Config, target: string | undefined): string {
   const facts = config.facts.map(([name, value]) => `${name.toLowerCase()} ${value}`);
@@ -97,31 +108,13 @@ function useRows(store: Store, config: Config, stage: string, { code, colours }:
   return { rows, failed };
 }
 
-interface Compared {
-  part: ComparePart | null;
-  failed: string | null;
-}
-
-const NOTHING: Compared & { name: string } = { name: "", part: null, failed: null };
-
-/** Which lines differ; kept by the host, not by the store, as it ties nothing together. */
-function useComparison(store: Store, name: string, isTurned: boolean): Compared {
-  const [asked, setAsked] = useState(NOTHING);
-  useEffect(() => {
-    let isCurrent = true;
-    store.host.part<ComparePart>(name).then(
-      (part) => isCurrent && setAsked({ name, part, failed: null }),
-      (error: Error) => isCurrent && setAsked({ name, part: null, failed: error.message }),
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [store, name]);
-  const part = useMemo(
-    () => (asked.part && isTurned ? turned(asked.part) : asked.part),
-    [asked.part, isTurned],
-  );
-  return asked.name === name ? { part, failed: asked.failed } : NOTHING;
+/** Which lines differ. */
+function useComparison(store: Store, name: string, isTurned: boolean): Asked<ComparePart> {
+  const { part, failed } = useAnswer<ComparePart>(store, name);
+  return {
+    part: useMemo(() => part && (isTurned ? turned(part) : part), [part, isTurned]),
+    failed,
+  };
 }
 
 /** Selects the first line of the next difference, seen from the selected line. */
@@ -132,68 +125,4 @@ function goTo(store: Store, both: Aligned, by: 1 | -1): void {
   const row = nextDifference(both.differences, at, by);
   const to = row === null ? null : (both.right.ids[row] ?? both.left.ids[row]);
   if (to) store.select(to);
-}
-
-interface BarProps {
-  state: KernelState;
-  both: Aligned | null;
-  isWaiting: boolean;
-  jump(by: 1 | -1): void;
-  isOpen: boolean;
-  fold(open: ReadonlySet<number> | null): void;
-}
-
-export function CompareBar({ state, both, isWaiting, jump, isOpen, fold }: BarProps) {
-  const { changed, added, removed } = both?.counts ?? { changed: 0, added: 0, removed: 0 };
-  const words = both
-    ? `${plural(both.differences.length, "difference")}: ${plural(changed, "line")} changed, ${added} added, ${removed} removed`
-    : isWaiting
-      ? "Comparing…"
-      : "Not compared";
-  return (
-    <div class="bar compare-bar">
-      <span role="status">{words}</span>
-      <span class="grow" />
-      <label>
-        <input
-          type="checkbox"
-          checked={state.isLoose.value}
-          onChange={(event) => (state.isLoose.value = event.currentTarget.checked)}
-        />
-        Ignore numbers of registers
-      </label>
-      <label>
-        <input
-          type="checkbox"
-          checked={!isOpen}
-          onChange={(event) => fold(event.currentTarget.checked ? new Set() : null)}
-        />
-        Fold what is alike
-      </label>
-      <span class="seg">
-        <Jump name="left" title="Difference before (p)" by={-1} both={both} jump={jump} />
-        <Jump name="right" title="Next difference (n)" by={1} both={both} jump={jump} />
-      </span>
-    </div>
-  );
-}
-
-interface JumpProps {
-  name: "left" | "right";
-  title: string;
-  by: 1 | -1;
-  both: Aligned | null;
-  jump(by: 1 | -1): void;
-}
-
-function Jump({ name, title, by, both, jump }: JumpProps) {
-  return (
-    <Button
-      look="icon"
-      icon={name}
-      label={title}
-      disabled={!both?.differences.length}
-      press={() => jump(by)}
-    />
-  );
 }

@@ -1,6 +1,6 @@
 // What stands in each column for one kernel and configuration, as its parts arrive.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { plural } from "../format";
 import {
   codeRows,
@@ -11,7 +11,7 @@ import {
   type Rows,
   wrapperRows,
 } from "./code/rows";
-import { graphOf } from "../ids";
+import { graphOf, wrapperPart } from "../ids";
 import { noSource } from "../overview/overview";
 import type { Store } from "../store";
 import { baseName, languageOf, stageName } from "../ui/words";
@@ -19,7 +19,7 @@ import type { CodePart, Config, GraphPart, Kernel, StagePart, WrapperPart } from
 import { type ColumnId, kernelState, type StageId, stageOf, STAGES } from "./state";
 import { type Filter, filtered } from "./code/filters";
 import { stageRows } from "./code/stages";
-import type { LinkedPart } from "../links";
+import { usePart } from "../ui/asked";
 
 export interface Content {
   title: string;
@@ -32,11 +32,13 @@ export interface Content {
 }
 
 /** How many lines there are, and how many of them are in sight. */
-export function lineCount(rows: Rows | null, all: Rows | null = rows): string {
+function lineCount(rows: Rows | null, all: Rows | null = rows): string {
   if (!rows || !all) return "";
   const total = plural(all.ids.length, "line");
   return rows.ids.length < all.ids.length ? `${rows.ids.length} of ${total}` : total;
 }
+
+const LIBRARY = "a call of a library: it has no generated source. The wrapper shows the call.";
 
 /** The contents of all columns; the parts of stages are asked for where they are shown. */
 export function useContents(
@@ -50,7 +52,7 @@ export function useContents(
   const graphName = kernel.nodes[0] ? `graph:${graphOf(kernel.nodes[0])}` : null;
   const graph = usePart<GraphPart>(store, graphName).part;
   const code = usePart<CodePart>(store, kernel.code);
-  const wrapper = usePart<WrapperPart>(store, kernel.wrapper && wrapperName(kernel.wrapper));
+  const wrapper = usePart<WrapperPart>(store, kernel.wrapper && wrapperPart(kernel.wrapper));
   const python = useMemo(() => (sources.length ? pythonRows(sources) : null), [sources]);
   const nodes = useMemo(
     () => (kernel.nodes.length ? nodeRows(kernel, graph) : null),
@@ -79,7 +81,7 @@ export function useContents(
       title: kernel.code ? languageOf(store, kernel.id) : "Kernel",
       note: lineCount(text),
       rows: text,
-      missing: code.failed ?? (kernel.code ? null : libraryCall(kernel)),
+      missing: code.failed ?? (kernel.code ? null : `${kernel.name} is ${LIBRARY}`),
     },
     wrapper: {
       title: "Wrapper",
@@ -97,18 +99,10 @@ function whyNoSource(store: Store): string {
   return why?.text ?? "The source of the functions was not kept.";
 }
 
-function libraryCall(kernel: Kernel): string {
-  return `${kernel.name} is a call of a library: it has no generated source. The wrapper shows the call.`;
-}
-
 function pythonNote(store: Store, kernel: Kernel, functions: number): string {
   const line = kernel.lines.map((id) => store.line(id)).find((each) => each !== null);
   if (line) return baseName(line.source.file);
   return functions === 1 ? "1 function" : `${functions} functions`;
-}
-
-function wrapperName(wrapper: string): string {
-  return wrapper.startsWith("wrapper:") ? wrapper : `wrapper:${wrapper}`;
 }
 
 /** What the strips of a kernel's stages are coloured by. */
@@ -117,7 +111,7 @@ export interface Painted {
   colours: ReadonlyMap<string, number>;
 }
 
-export function useStages(
+function useStages(
   store: Store,
   config: Config | null,
   shown: readonly ColumnId[],
@@ -169,32 +163,4 @@ function useFiltered(
     () => (all && line >= 0 ? filtered(all, stage, filters, line) : usual),
     [usual, line],
   );
-}
-
-export interface Asked<T> {
-  part: T | null;
-  failed: string | null;
-}
-
-/** A part by name; the one before stays out of sight while the next is on its way. */
-export function usePart<T extends LinkedPart>(store: Store, name: string | null): Asked<T> {
-  const [asked, setAsked] = useState<Asked<T> & { name: string | null }>({
-    name: null,
-    part: null,
-    failed: null,
-  });
-  useEffect(() => {
-    if (name === null) return;
-    let isCurrent = true;
-    store.need<T>(name).then(
-      (part) => isCurrent && setAsked({ name, part, failed: null }),
-      (error: Error) => isCurrent && setAsked({ name, part: null, failed: error.message }),
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [store, name]);
-  if (asked.name === name) return asked;
-  const known = name === null ? null : ((store.parts.get(name) as T | undefined) ?? null);
-  return { part: known, failed: null };
 }

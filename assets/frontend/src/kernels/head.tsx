@@ -2,12 +2,13 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { Store } from "../store";
-import { Button, Copy, copyText, Frame, Mark, Select } from "../ui/basics";
+import { Button, Copy, copyText, Frame, Mark, Select, Steps } from "../ui/basics";
 import { ofPass } from "../ui/pass";
 import type { CodePart, Config, Kernel, ScriptPart } from "../wire";
-import { type Content, usePart } from "./contents";
+import { type Content } from "./contents";
 import type { ColumnId, KernelState } from "./state";
 import { configLabel } from "../ui/words";
+import { usePart } from "../ui/asked";
 
 interface ChooserProps {
   store: Store;
@@ -33,22 +34,11 @@ export function Chooser({ store, kernels: all, kernel }: ChooserProps) {
         value={kernel.id}
         set={(id) => store.select(id)}
       />
-      <span class="seg">
-        <Button
-          look="icon"
-          icon="left"
-          label="Kernel before"
-          disabled={at <= 0}
-          press={() => go(-1)}
-        />
-        <Button
-          look="icon"
-          icon="right"
-          label="Next kernel"
-          disabled={at >= kernels.length - 1}
-          press={() => go(1)}
-        />
-      </span>
+      <Steps
+        labels={["Kernel before", "Next kernel"]}
+        off={[at <= 0, at >= kernels.length - 1]}
+        go={go}
+      />
     </>
   );
 }

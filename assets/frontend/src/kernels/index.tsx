@@ -1,10 +1,10 @@
 // The Kernels pane: the user's Python, the FX nodes, the kernel, what became of it, the wrapper.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { kindOf, stageOf as lineStage } from "../ids";
-import { type Room, roomOf } from "../ui/size";
+import { useRoom } from "../ui/size";
 import type { Store } from "../store";
-import { Empty } from "../ui/basics";
+import { Empty, plain } from "../ui/basics";
 import type { Kernel } from "../wire";
 import { Chooser, ConfigChoice, Facts, KernelCopies, Switch } from "./head";
 import { Columns } from "./columns";
@@ -41,11 +41,7 @@ export function KernelsPane({ store }: { store: Store }) {
     return (
       <Empty
         store={store}
-        note={{
-          title: "No kernel was generated.",
-          text: "The record holds no kernels.",
-          tone: "plain",
-        }}
+        note={plain("No kernel was generated.", "The record holds no kernels.")}
       />
     );
   if (!store.isCode.value) return <KernelTable store={store} kernels={kernels} />;
@@ -61,7 +57,7 @@ interface OpenedProps {
 
 function Opened({ store, state, kernels, kernel }: OpenedProps) {
   const root = useRef<HTMLDivElement>(null);
-  const most = mostColumns(useOwnRoom(root));
+  const most = mostColumns(useRoom(root).room);
   const { config, other } = useConfigs(store, state, kernel);
   const there = columnsOf(store.doc.value, kernel, config);
   const chosen = state.columns.value ?? usualColumns(store.doc.value, kernel);
@@ -147,19 +143,4 @@ function useColumnOfSelection(
     if (!shown.includes(column) && state.compared.peek() === null)
       state.columns.value = switched(shown, column, most);
   }, [selected]);
-}
-
-/** How much room the pane itself has. */
-function useOwnRoom(root: { current: HTMLElement | null }): Room {
-  const [room, setRoom] = useState<Room>("normal");
-  useEffect(() => {
-    const element = root.current;
-    if (!element) return;
-    const watch = new ResizeObserver(() => {
-      if (element.clientWidth) setRoom(roomOf(element.clientWidth));
-    });
-    watch.observe(element);
-    return () => watch.disconnect();
-  }, []);
-  return room;
 }

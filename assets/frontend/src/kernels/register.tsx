@@ -69,7 +69,7 @@ function* lines(parts: readonly Part[]): Iterable<Entry> {
   }
 }
 
-export function KernelCard({ store, id }: CardProps) {
+function KernelCard({ store, id }: CardProps) {
   const kernel = store.kernel(id);
   if (!kernel) return <h2>{id}</h2>;
   const language = languageOf(store, id);
@@ -177,7 +177,7 @@ function Reason({ store, pair, kernel }: { store: Store; pair: Rejected; kernel:
   );
 }
 
-export function KernelLineCard({ store, id }: CardProps) {
+function KernelLineCard({ store, id }: CardProps) {
   const kernel = ownerOf(id);
   const number = numberOf(id);
   const part = store.parts.get(store.kernel(kernel)?.code ?? "");
@@ -194,7 +194,7 @@ export function KernelLineCard({ store, id }: CardProps) {
   );
 }
 
-export function WrapperLineCard({ store, id }: CardProps) {
+function WrapperLineCard({ store, id }: CardProps) {
   const part = store.parts.get(`wrapper:${ownerOf(id)}`);
   const text = part?.kind === "wrapper" ? part.text.split("\n")[numberOf(id) - 1] : undefined;
   return (
@@ -211,7 +211,7 @@ function configBy(store: Store, id: string): Config | undefined {
   return store.kernel(kernelOf(id))?.configs.find((config) => config.id === id);
 }
 
-export function AssemblyLineCard({ store, id }: CardProps) {
+function AssemblyLineCard({ store, id }: CardProps) {
   void store.learned.value;
   const known = store.parts.get(`asm:${ownerOf(id)}`);
   const part = known?.kind === "stage" ? known : null;
@@ -254,7 +254,7 @@ function Explained({ name, opcode }: { name: string; opcode: Opcode }) {
   );
 }
 
-export function ConfigCard({ store, id }: CardProps) {
+function ConfigCard({ store, id }: CardProps) {
   const config = configBy(store, id);
   if (!config) return <h2>{id}</h2>;
   return (

@@ -75,7 +75,6 @@ export function KernelTable({ store, kernels }: Props) {
         label="Kernels by what they cost"
         columns={columns}
         rows={rows}
-        id={(kernel) => kernel.id}
         order={{ key: "cost", direction: "desc" }}
         none="No kernel has all of these words."
         open={(kernel) => store.select(kernel.id, { pane: "kernels" })}
@@ -135,10 +134,6 @@ function linesOf(kernel: Kernel): string {
   return kernel.facts.find(([name]) => name === "Lines")?.[1] ?? "";
 }
 
-function firstLine({ lines }: Kernel): number | null {
-  return lines[0] === undefined ? null : numberOf(lines[0]);
-}
-
 /** The columns with the name of the cost that is shown. */
 function titled(columns: Column<Kernel>[], cost: ShownCost | null): Column<Kernel>[] {
   const title = cost?.title ?? "Cost";
@@ -174,6 +169,10 @@ export function cellsOf(cost: ShownCost | null, rows: readonly Kernel[]): Cells<
         );
       },
     },
-    lines: { value: firstLine, draw: linesOf, full: linesOf },
+    lines: {
+      value: ({ lines: [line] }) => (line === undefined ? null : numberOf(line)),
+      draw: linesOf,
+      full: linesOf,
+    },
   };
 }

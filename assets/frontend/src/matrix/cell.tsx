@@ -89,13 +89,16 @@ function Code({ store, row, cell, targets, partner, mark }: CodeProps) {
           set={(id) => mark(id || null)}
         />
       )}
-      {partner && <Button press={() => compare(store, cell.id, partner.id)}>Side by side</Button>}
+      {partner && (
+        <Button
+          press={() => {
+            kernelState(store).compared.value = partner.id;
+            store.select(cell.id, { pane: "kernels" });
+          }}
+        >
+          Side by side
+        </Button>
+      )}
     </>
   );
-}
-
-/** Shows the code of two configurations of a kernel side by side. */
-function compare(store: Store, shown: string, other: string): void {
-  kernelState(store).compared.value = other;
-  store.select(shown, { pane: "kernels" });
 }

@@ -18,8 +18,7 @@ import {
   partnerOf,
 } from "./rows";
 import { HeatMap } from "./heatmap";
-import { type Cells, useColumns } from "../table/columns";
-import { Table } from "../table/table";
+import { type Cells, RecordTable } from "../table/columns";
 import type { MatrixRow } from "../wire";
 
 export function MatrixPane({ store }: { store: Store }) {
@@ -92,16 +91,15 @@ interface TableProps {
   targets: readonly string[];
 }
 
-export function CellTable({ store, rows, targets }: TableProps) {
+function CellTable({ store, rows, targets }: TableProps) {
   const cells = useMemo(() => cellRows(rows, targets), [rows, targets]);
-  const columns = useColumns(store, "matrix", cells, CELLS);
   return (
-    <Table
+    <RecordTable
       store={store}
       label="Kernels on GPUs"
-      columns={columns}
+      table="matrix"
+      cells={CELLS}
       rows={cells}
-      id={(row) => row.id}
       open={(row) => store.select(row.id, { pane: "kernels" })}
     />
   );

@@ -1,15 +1,16 @@
 // A record in the place of the view that it was opened from, and the way back.
 
-import { useEffect, useReducer, useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { DiffShell } from "../diff/shell";
 import type { FrameRoot } from "../shell/frame";
 import { Shell } from "../shell/shell";
 import { useTheme } from "../shell/theme";
-import { Message } from "../ui/basics";
+import { Problem } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import "./opened.css";
 import type { Opened, Opening } from "./state";
+import { useLate } from "../ui/asked";
 
 const LATE_MS = 2000;
 
@@ -71,7 +72,7 @@ function Row({ opening, opened, all }: { opening: Opening; opened: Opened; all: 
       )}
       {opened.kind === "failed" && (
         <Slip {...look} kind="opened-wait">
-          <Message note={{ title: "It could not be opened.", text: opened.text, tone: "break" }} />
+          <Problem title="It could not be opened." text={opened.text} />
         </Slip>
       )}
     </div>
@@ -94,11 +95,7 @@ interface SlipProps {
 }
 
 function Asked() {
-  const [isLate, late] = useReducer(() => true, false);
-  useEffect(() => {
-    const timer = setTimeout(() => late(undefined), LATE_MS);
-    return () => clearTimeout(timer);
-  }, []);
+  const isLate = useLate(true, LATE_MS);
   return (
     <p class="row">
       <span class="spin" aria-hidden="true" />

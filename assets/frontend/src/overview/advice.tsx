@@ -5,11 +5,12 @@ import { Change, TryIt } from "../breaks/change";
 import { DiffShell } from "../diff/shell";
 import { DiffState } from "../diff/state";
 import type { Store } from "../store";
-import { Button, Frame, Message, Prose } from "../ui/basics";
+import { Button, Frame, Problem, Prose } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { usePaneState } from "../ui/kept";
 import type { Advice as Given, DiffDocument, Opportunity, TriedChange } from "../wire";
 import "./advice.css";
+import { useAttempt } from "../ui/asked";
 
 export function Advice({ store, advice }: { store: Store; advice: Given }) {
   const [open, setOpen] = usePaneState<string | null>(store, "advice", null);
@@ -18,7 +19,7 @@ export function Advice({ store, advice }: { store: Store; advice: Given }) {
     <section class="advice" role="group" aria-label="What to do next">
       <div class="row">
         <h2>What to do next</h2>
-        <span class="faint grow">{moreWords(advice.more)}</span>
+        <span class="faint grow">{advice.more > 0 && `${advice.more} more in the DataFrame`}</span>
         <Frame store={store} name="opportunities" />
       </div>
       <ol>
@@ -34,11 +35,6 @@ export function Advice({ store, advice }: { store: Store; advice: Given }) {
       </ol>
     </section>
   );
-}
-
-/** What is said of the changes that are not here. */
-export function moreWords(more: number): string {
-  return more ? `${more} more in the DataFrame` : "";
 }
 
 interface RowProps {
@@ -113,12 +109,10 @@ interface MeasuredProps {
 
 function Measured({ store, item, tried }: MeasuredProps) {
   const [shown, show] = useState<DiffState | null>(null);
-  const [error, setError] = useState<string | null>(null);
+  const [error, attempt] = useAttempt();
   const open = () => {
-    store.host
-      .part<DiffDocument>(tried.part)
-      .then((found) => show(new DiffState(found)))
-      .catch((problem: Error) => setError(problem.message));
+    const found = store.host.part<DiffDocument>(tried.part);
+    void attempt(found.then((shown) => show(new DiffState(shown))));
   };
   return (
     <>
@@ -139,7 +133,7 @@ function Measured({ store, item, tried }: MeasuredProps) {
         </tbody>
       </table>
       <p class={tried.agrees === false ? "st-break" : ""}>{tried.checked}</p>
-      {error && <Message note={{ title: "No comparison.", text: error, tone: "break" }} />}
+      <Problem title="No comparison." text={error} />
       <div class="row">
         <button type="button" class="btn" aria-haspopup="dialog" onClick={open}>
           Compare

@@ -46,7 +46,7 @@ function Notes({ store, report, why }: NotesProps) {
   const rest = [
     ...report.notes.filter((note) => note.tone !== "break"),
     ...report.missing
-      .filter((note) => !isSaid(note, why))
+      .filter((note) => !why?.text.toLowerCase().startsWith(note.text.toLowerCase()))
       .map((note) => ({ ...note, title: `${sentence(note.title).replace(/[.:]$/, "")}:` })),
   ];
   const title = rest.map((note) => note.title.replace(/[.:]$/, "")).join(" · ");
@@ -68,11 +68,6 @@ function Notes({ store, report, why }: NotesProps) {
       )}
     </div>
   );
-}
-
-/** Whether the reason for the missing source says the same already. */
-function isSaid(note: Note, why: Note | null): boolean {
-  return why !== null && why.text.toLowerCase().startsWith(note.text.toLowerCase());
 }
 
 function Figures({ store, figures }: { store: Store; figures: Figure[] }) {

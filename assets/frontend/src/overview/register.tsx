@@ -3,7 +3,7 @@
 import { numberOf } from "../ids";
 import type { Registration } from "../registration";
 import type { Entry } from "../search";
-import type { Store } from "../store";
+import { linesOf, type Store } from "../store";
 import { baseName, wordOf } from "../ui/words";
 import type { Line, Document as Report } from "../wire";
 import { Overview } from "./overview";
@@ -28,14 +28,11 @@ function lineName(id: string, store: Store): string {
 }
 
 function* sourceLines(report: Report): Iterable<Entry> {
-  for (const source of report.sources)
-    for (const [i, text] of source.lines.entries()) {
-      const number = source.first + i;
-      yield { id: `L:${source.id}:${number}`, label: String(number), text: text.trim() };
-    }
+  for (const { id, number, text } of report.sources.flatMap(linesOf))
+    yield { id, label: String(number), text: text.trim() };
 }
 
-export function LineCard({ store, id }: CardProps) {
+function LineCard({ store, id }: CardProps) {
   const line = store.line(id);
   const mark = line?.mark;
   const nodes = relatedOf(store, "node");

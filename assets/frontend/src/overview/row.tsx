@@ -1,9 +1,9 @@
 // The rows of the source view: the head of a function, a line, or an explanation under it.
 
 import { costText, type ShownCost, valueOf } from "../cost/cost";
-import type { Store } from "../store";
+import { linesOf, type Store } from "../store";
 import { Jump, Mark, Prose, StateIcon } from "../ui/basics";
-import { Coloured, coloured, type Piece, withoutStart } from "../ui/highlight";
+import { coloured, Coloured, indentOf, type Piece, withoutStart } from "../ui/highlight";
 import { Icon } from "../ui/icons";
 import { iconOf } from "../ui/words";
 import type { Line, Note, Source } from "../wire";
@@ -151,30 +151,14 @@ export function rowsOf(sources: Source[]): Row[] {
   const rows: Row[] = [];
   for (const source of sources) {
     if (sources.length > 1) rows.push({ kind: "head", key: source.id, source });
-    const marks = new Map(source.marks.map((mark) => [mark.id, mark]));
     const pieces = coloured(source.lines);
     const cut = indentOf(source.lines);
-    source.lines.forEach((text, i) => {
-      const number = source.first + i;
-      const id = `L:${source.id}:${number}`;
-      const mark = marks.get(id) ?? null;
-      rows.push({
-        kind: "line",
-        key: id,
-        id,
-        number,
-        text: text.slice(cut),
-        mark,
-        pieces: withoutStart(pieces[i] ?? [], cut),
-      });
+    linesOf(source).forEach(({ id, number, text: whole, mark = null }, i) => {
+      const text = whole.slice(cut);
+      const drawn = withoutStart(pieces[i] ?? [], cut);
+      rows.push({ kind: "line", key: id, id, number, text, mark, pieces: drawn });
       mark?.notes.forEach((note, n) => rows.push({ kind: "note", key: `${id}/${n}`, id, note }));
     });
   }
   return rows;
-}
-
-/** The spaces that every line begins with. */
-function indentOf(lines: string[]): number {
-  const depths = lines.filter((line) => line.trim()).map((line) => line.search(/\S/));
-  return depths.length ? Math.min(...depths) : 0;
 }

@@ -3,18 +3,17 @@
 import { useEffect, useReducer, useRef } from "preact/hooks";
 import { plural, seconds } from "../format";
 import type { Store } from "../store";
-import { Button, Copy, Message } from "../ui/basics";
+import { Button, Copy, Message, Problem } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import type { Note, Progress, StepState } from "../wire";
 
 const TICK_MS = 200;
 
-/** Seconds since the last word of Python, redrawn several times a second while it runs. */
-export function useSince(progress: Progress): number {
-  const arrived = useRef({ progress, at: performance.now() });
-  if (arrived.current.progress !== progress) arrived.current = { progress, at: performance.now() };
+/** Seconds since a word of Python came, redrawn several times a second while it runs. */
+export function useSince(word: unknown, isRunning: boolean): number {
+  const arrived = useRef({ word, at: performance.now() });
+  if (arrived.current.word !== word) arrived.current = { word, at: performance.now() };
   const [, redraw] = useReducer((n: number) => n + 1, 0);
-  const isRunning = progress.status === "running";
   useEffect(() => {
     if (!isRunning) return;
     const timer = setInterval(() => redraw(0), TICK_MS);
@@ -25,13 +24,13 @@ export function useSince(progress: Progress): number {
 
 export function ProgressView({ store }: { store: Store }) {
   const progress = store.host.progress.value;
-  const since = useSince(progress);
   const isRunning = progress.status === "running";
+  const since = useSince(progress, isRunning);
   const failure = store.host.failure.value;
   return (
     <div class="scroll">
       {!isRunning && <Ended progress={progress} />}
-      {failure && <Message note={{ title: "That did not work.", text: failure, tone: "break" }} />}
+      <Problem title="That did not work." text={failure} />
       <section class="prog" role="group" aria-label="Progress">
         <div class="row">
           {isRunning && <span class="spin" aria-hidden="true" />}
@@ -140,7 +139,7 @@ export function ProgressStrip({ store }: { store: Store }) {
   return <Ended progress={store.host.progress.value} />;
 }
 
-export interface ShownStep {
+interface ShownStep {
   step: StepState;
   /** How many steps it lies inside of. */
   depth: number;

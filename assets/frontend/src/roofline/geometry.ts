@@ -2,7 +2,7 @@
 
 import type { Roof, RooflinePoint } from "../wire";
 
-export interface Span {
+interface Span {
   least: number;
   most: number;
 }

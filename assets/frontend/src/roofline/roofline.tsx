@@ -3,8 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { amount, plural, tflops } from "../format";
 import type { Store } from "../store";
-import { useColumns, type Cells } from "../table/columns";
-import { Table } from "../table/table";
+import { type Cells, RecordTable } from "../table/columns";
 import { Frame, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { RooflinePoint } from "../wire";
@@ -23,7 +22,6 @@ export function RooflinePane({ store }: { store: Store }) {
     [all, roof],
   );
   const cells = useMemo(() => cellsOf(store), [store]);
-  const columns = useColumns(store, "points", points, cells);
   return (
     <>
       <div class="bar">
@@ -45,10 +43,11 @@ export function RooflinePane({ store }: { store: Store }) {
         <b>A model.</b> {MODEL} <span class="mut">{told(points)}</span>
       </p>
       {roof && points.some(hasPlace) && <RooflineChart store={store} roof={roof} points={points} />}
-      <Table
+      <RecordTable
         store={store}
         label="Kernels under the roofline"
-        columns={columns}
+        table="points"
+        cells={cells}
         rows={points}
         id={(point) => point.kernel}
         order={{ key: "share", direction: "desc" }}

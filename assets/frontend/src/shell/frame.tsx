@@ -9,6 +9,7 @@ import { Help, type Keys, type KeyWords, press } from "./keys";
 import { type Room, RoomContext, useRoom } from "../ui/size";
 import { type Tab, Tabs } from "./tabs";
 import { useTheme } from "./theme";
+import { Border } from "../ui/dragging";
 
 /** The element of a frame, and how much room it has. */
 export interface FrameRoot {
@@ -29,6 +30,8 @@ export interface Beside {
   panel: ComponentChildren;
 }
 
+const LEAST = 200;
+const MOST = 460;
 const FULL: KeyWords = { keys: ["h"], words: "full height" };
 
 /** How high what scrolls around a view is: no more of it can be seen at once. */
@@ -152,7 +155,15 @@ export function Frame(props: Props) {
           >
             {props.children}
           </div>
-          {beside && <Splitter width={beside.width} set={beside.setWidth} />}
+          {beside && (
+            <Border
+              label="Width of the inspector"
+              value={beside.width}
+              least={LEAST}
+              most={MOST}
+              move={(by) => beside.setWidth(Math.min(MOST, Math.max(LEAST, beside.width - by)))}
+            />
+          )}
           {beside?.panel}
         </div>
       </RoomContext.Provider>
@@ -160,52 +171,5 @@ export function Frame(props: Props) {
       {props.dialogs}
       <Help keys={[...props.keys, FULL]} isOpen={isHelp} close={() => setHelp(false)} />
     </div>
-  );
-}
-
-interface SplitterProps {
-  width: number;
-  set(width: number): void;
-}
-
-const LEAST = 200;
-const MOST = 460;
-const STEP = 16;
-
-function within(width: number): number {
-  return Math.min(MOST, Math.max(LEAST, width));
-}
-
-export function Splitter({ width, set }: SplitterProps) {
-  const drag = (event: PointerEvent) => {
-    const bar = event.currentTarget as HTMLElement;
-    const start = event.clientX;
-    bar.setPointerCapture(event.pointerId);
-    const move = (at: PointerEvent) => set(within(width + start - at.clientX));
-    const stop = () => {
-      bar.removeEventListener("pointermove", move);
-      bar.removeEventListener("pointerup", stop);
-    };
-    bar.addEventListener("pointermove", move);
-    bar.addEventListener("pointerup", stop);
-  };
-  const key = (event: KeyboardEvent) => {
-    if (event.altKey || (event.key !== "ArrowLeft" && event.key !== "ArrowRight")) return;
-    event.preventDefault();
-    set(within(width + (event.key === "ArrowLeft" ? STEP : -STEP)));
-  };
-  return (
-    <div
-      class="split"
-      role="separator"
-      tabIndex={0}
-      aria-orientation="vertical"
-      aria-label="Width of the inspector"
-      aria-valuenow={width}
-      aria-valuemin={LEAST}
-      aria-valuemax={MOST}
-      onPointerDown={drag}
-      onKeyDown={key}
-    />
   );
 }

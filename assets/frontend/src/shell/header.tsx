@@ -84,7 +84,7 @@ const WORDS = "Save as a page that opens without Jupyter";
 const ASLEEP = "To save a page, run the cell again: report.to_html(PATH) needs its session";
 
 /** A page that was saved is the file already, so it has no button. */
-export function ShareButton({ host }: { host: Host }) {
+function ShareButton({ host }: { host: Host }) {
   const [state, setState] = useState<"idle" | "busy" | { why: string }>("idle");
   if (host.kind === "page") return null;
   const isAsleep = host.kind === "saved" || !host.document.value;

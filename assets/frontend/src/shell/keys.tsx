@@ -7,7 +7,7 @@ import { Button } from "../ui/basics";
 const DIGITS = "1234567890-";
 
 /** What a field takes for itself. */
-export function isField(target: EventTarget | null): boolean {
+function isField(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target.isContentEditable) return true;
   return ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
@@ -57,16 +57,13 @@ export function press(event: KeyboardEvent, view: Keys): void {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey) return;
   if (event.target instanceof Element && event.target.closest("dialog")) return;
   if (isField(event.target) && !event.altKey) return;
-  const tab = event.altKey ? undefined : view.tabs[paneAt(event.key)];
+  const tab = event.altKey
+    ? undefined
+    : view.tabs[event.key.length === 1 ? DIGITS.indexOf(event.key) : -1];
   if (tab) view.show(tab.id);
   else if (event.key === "?" && !event.altKey) view.help();
   else if (!view.press?.(event)) return;
   event.preventDefault();
-}
-
-/** The index of the pane that a key shows, or -1. */
-function paneAt(key: string): number {
-  return key.length === 1 ? DIGITS.indexOf(key) : -1;
 }
 
 /** The key of a pane by its place from 1. */

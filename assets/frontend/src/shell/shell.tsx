@@ -11,7 +11,7 @@ import { Header } from "./header";
 import { StatusBar } from "./statusbar";
 import type { Tab } from "./tabs";
 import { ProgressView } from "../progress/progress";
-import { Empty, Message } from "../ui/basics";
+import { Empty, plain, Problem } from "../ui/basics";
 import { isPressable, type KeyWords } from "./keys";
 
 const INSPECTOR = 276;
@@ -79,7 +79,7 @@ function useInspector(store: Store, frame: FrameRoot): InspectorState {
   return { isOpen, toggle: () => setAsked(!isOpen), beside };
 }
 
-export function Body({ store }: { store: Store }) {
+function Body({ store }: { store: Store }) {
   const report = store.doc.value;
   const { status } = store.host.progress.value;
   const id = store.pane.value;
@@ -89,16 +89,14 @@ export function Body({ store }: { store: Store }) {
   if (!report) {
     if (status === "failed" || status === "cancelled") return <ProgressView store={store} />;
     const note = failure
-      ? { title: "Nothing to show.", text: failure, tone: "plain" as const }
-      : { title: "Loading", text: "The report is on its way.", tone: "plain" as const };
+      ? plain("Nothing to show.", failure)
+      : plain("Loading", "The report is on its way.");
     return <Empty store={store} note={note} />;
   }
-  const head = report.panes.find((each) => each.id === id);
+  const head = store.row("panes", id);
   return (
     <>
-      {failure && (
-        <Message note={{ title: "The kernel did not answer.", text: failure, tone: "break" }} />
-      )}
+      <Problem title="The kernel did not answer." text={failure} />
       {head?.empty && !isHome ? (
         <Empty store={store} note={head.empty}>
           {Remedy && <Remedy store={store} />}
@@ -131,7 +129,7 @@ class Guarded extends Component<{ store: Store; children: ComponentChildren }, {
   }
 }
 
-export const REPORT_KEYS: readonly KeyWords[] = [
+const REPORT_KEYS: readonly KeyWords[] = [
   { keys: ["1", "0"], words: "switch pane; - the eleventh", isRange: true },
   { keys: ["/"], words: "find" },
   { keys: ["↑", "↓"], words: "previous or next row or line" },
@@ -150,13 +148,13 @@ export const REPORT_KEYS: readonly KeyWords[] = [
   { keys: ["Esc"], words: "clear the selection" },
 ];
 
-export interface Actions {
+interface Actions {
   find(): void;
   inspector(): void;
 }
 
 /** Whether the view of a report has answered a key. */
-export function pressReport(event: KeyboardEvent, store: Store, actions: Actions): boolean {
+function pressReport(event: KeyboardEvent, store: Store, actions: Actions): boolean {
   if (event.altKey) {
     if (event.key === "ArrowLeft") store.back();
     else if (event.key === "ArrowRight") store.forward();

@@ -5,6 +5,7 @@ import { configOf, graphOf, kindOf, numberOf, ownerOf, stageOf } from "../ids";
 import { plural, whole } from "../format";
 import type { StageLines } from "../stagelinks";
 import { stageName } from "../ui/words";
+import { counted } from "../lists";
 
 export function StatusBar({ store }: { store: Store }) {
   const id = store.selected.value;
@@ -51,15 +52,14 @@ export function chainOf(
   graphs: ReadonlySet<string>,
   stages: StageLines = new Map(),
 ): string[] {
-  const counts = new Map<string, number>();
-  const all = related instanceof Set ? related : new Set(related);
-  for (const id of all) {
+  const all = new Set(related);
+  const isCounted = (id: string) => {
     const kind = kindOf(id);
     // A kernel is defined over many lines of its wrapper: a run of lines is one place.
-    if (kind === "wrapper-line" && all.has(`W:${ownerOf(id)}:${numberOf(id) - 1}`)) continue;
-    if (kind === "node" && graphs.size && !graphs.has(graphOf(id))) continue;
-    counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  }
+    if (kind === "wrapper-line") return !all.has(`W:${ownerOf(id)}:${numberOf(id) - 1}`);
+    return kind !== "node" || !graphs.size || graphs.has(graphOf(id));
+  };
+  const counts = counted<string>([...all].filter(isCounted).map(kindOf));
   const words = STEPS.flatMap(([kind, word]) => {
     const count = counts.get(kind);
     if (!count) return [];

@@ -1,36 +1,30 @@
 // Memory budgets of a training step: the peak of each, what it computes twice, what to write for it.
 
-import { useState } from "preact/hooks";
 import { bytes, plural, seconds } from "../format";
 import { whyNot } from "../host";
 import { useSince } from "../progress/progress";
 import type { Store } from "../store";
-import { Button, Copy, Facts, Message, Prose, Segments } from "../ui/basics";
+import { Button, Copy, Facts, Message, Problem, Prose, Segments } from "../ui/basics";
 import { Coloured, coloured } from "../ui/highlight";
 import { usePaneState } from "../ui/kept";
 import type { Budget, BudgetsPart } from "../wire";
 import { LineRow } from "./line";
-import { usePart } from "./part";
+import { useAttempt, usePart } from "../ui/asked";
 
 export function Budgets({ store }: { store: Store }) {
   const { has_budgets, no_budgets } = store.doc.value!;
-  const [part, problem] = usePart<BudgetsPart>(store, has_budgets ? "budgets:" : null);
-  const [error, setError] = useState<string | null>(null);
+  const { part, failed } = usePart<BudgetsPart>(store, has_budgets ? "budgets:" : null);
+  const [error, attempt] = useAttempt();
   const { task } = store.host.progress.value;
   const why = whyNot(store.host, no_budgets);
   /** Looks at all of them, or compiles one. */
-  const start = (budget?: number) => {
-    if (why !== null) return;
-    setError(null);
-    store.host
-      .part(budget === undefined ? "budgets" : "budget", { budget: budget ?? 1 })
-      .catch((problem: Error) => setError(problem.message));
-  };
+  const start = (budget?: number) =>
+    void attempt(
+      store.host.part(budget === undefined ? "budgets" : "budget", { budget: budget ?? 1 }),
+    );
   return (
     <div class="scroll budgets">
-      {(error ?? problem) && (
-        <Message note={{ title: "No budget.", text: (error ?? problem)!, tone: "break" }} />
-      )}
+      <Problem title="No budget." text={error ?? failed} />
       {task === "budget" && <Doing store={store} />}
       {part ? (
         <Advisor store={store} part={part} why={why} start={start} />
@@ -65,7 +59,7 @@ export function Budgets({ store }: { store: Store }) {
 /** What is compiled for a budget now, with its end; it is cancelled here. */
 function Doing({ store }: { store: Store }) {
   const progress = store.host.progress.value;
-  const since = useSince(progress);
+  const since = useSince(progress, progress.status === "running");
   const { status, title, elapsed_s, steps, can_cancel, error } = progress;
   if (status === "failed")
     return (
@@ -160,7 +154,7 @@ function Advisor({ store, part, why, start }: Props) {
           <Button
             tip={reason ?? "Compile it in the background, and count its peak"}
             isOff={reason !== null}
-            press={() => reason === null && start(row.budget)}
+            press={() => start(row.budget)}
           >
             {`Compile ${row.budget}`}
           </Button>

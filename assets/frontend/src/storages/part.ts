@@ -1,11 +1,10 @@
 // The part that the Memory pane shows, asked for when the pane is first opened.
 
-import { useEffect, useState } from "preact/hooks";
 import type { Store } from "../store";
-import type { BudgetsPart, MemoryPart, MemoryStorage } from "../wire";
+import type { MemoryPart, MemoryStorage } from "../wire";
+import { grouped } from "../lists";
 
-const NAME = "memory:";
-type Asked = MemoryPart | BudgetsPart;
+export const NAME = "memory:";
 
 /** The part as far as it was loaded. */
 export function partOf(store: Store): MemoryPart | undefined {
@@ -17,20 +16,6 @@ export function storageOf(part: MemoryPart | undefined, id: string): MemoryStora
   return part?.storages.find((each) => each.id === id);
 }
 
-/** A part, or why there is none; another record has another. */
-export function usePart<T extends Asked = MemoryPart>(
-  store: Store,
-  name: string | null = NAME,
-): [T | undefined, string | null] {
-  const [error, setError] = useState<string | null>(null);
-  useEffect(() => {
-    setError(null);
-    if (name) store.need(name).catch((problem: Error) => setError(problem.message));
-  }, [store.doc.value, name]);
-  void store.learned.value;
-  return [name === null ? undefined : (store.parts.get(name) as T | undefined), error];
-}
-
 /**
  * One of each group of storages that are the same in equal layers, with the others behind it: the
  * selected one, so that its row is lit, else the first.
@@ -39,9 +24,7 @@ export function merged(
   rows: readonly MemoryStorage[],
   selected: string | null,
 ): (MemoryStorage & { all: MemoryStorage[] })[] {
-  const groups = new Map<string, MemoryStorage[]>();
-  for (const row of rows) groups.set(row.same, [...(groups.get(row.same) ?? []), row]);
-  return [...groups.values()].map((all) => {
+  return [...grouped(rows, ({ same }) => same).values()].map((all) => {
     const shown = all.find(({ id }) => id === selected) ?? all[0]!;
     return { ...shown, bytes: shown.bytes * all.length, all };
   });

@@ -19,7 +19,7 @@ export const memory: Registration<Store> = {
   },
 };
 
-export function StorageCard({ store, id }: CardProps) {
+function StorageCard({ store, id }: CardProps) {
   const part = partOf(store);
   const row = storageOf(part, id);
   if (!part || !row) return <h2>{id}</h2>;

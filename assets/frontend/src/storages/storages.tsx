@@ -5,21 +5,22 @@ import { bytes, percent } from "../format";
 import type { Store } from "../store";
 import { columnsOf, type Cells } from "../table/columns";
 import { Table } from "../table/table";
-import { Button, Copy, Empty, Segments, Select } from "../ui/basics";
+import { Button, Copy, Empty, plain, Segments, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { MemoryPart, MemoryShare } from "../wire";
 import { Budgets } from "./budgets";
 import { MemoryChart, fill } from "./chart";
 import { LineRow } from "./line";
-import { endOf, merged, usePart } from "./part";
+import { endOf, merged, NAME } from "./part";
 import "./storages.css";
+import { usePart } from "../ui/asked";
 
 export function MemoryPane({ store }: { store: Store }) {
-  const [part, error] = usePart(store);
+  const { part, failed: error } = usePart<MemoryPart>(store, NAME);
   if (part) return <Counted store={store} part={part} />;
   const note = error
-    ? { title: "No memory is known.", text: error, tone: "plain" as const }
-    : { title: "Counting", text: "The generated program is being read.", tone: "plain" as const };
+    ? plain("No memory is known.", error)
+    : plain("Counting", "The generated program is being read.");
   return <Empty store={store} note={note} />;
 }
 
@@ -219,7 +220,6 @@ function Storages({ store, part }: Props) {
         label="Storages"
         columns={columns}
         rows={shown}
-        id={(row) => row.id}
         order={{ key: "bytes", direction: "desc" }}
         open={({ start }) => store.select(part.kernels[start] ?? null, { pane: "kernels" })}
       />

@@ -68,16 +68,12 @@ export function Axes({ state, doc }: { state: SweepState; doc: SweepDocument }) 
         <line class="rail" x1={px(last)} x2={px(last)} y1={TOP} y2={HEIGHT - BOTTOM} />
         {[...new Set(ends)].map((value) => (
           <text class="on" key={value} x={px(last) + 7} y={py(down(value)) + 4}>
-            {words(state, edge(value))}
+            {state.words(edge(value)!)}
           </text>
         ))}
       </svg>
     </div>
   );
-}
-
-function words(state: SweepState, row: SweepRow | undefined): string {
-  return row ? state.words(row) : "";
 }
 
 function pointsOf(

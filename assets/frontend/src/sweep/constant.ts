@@ -1,6 +1,7 @@
 // What is the same in all rows of a sweep, and what a row is called beside the others.
 
 import type { SweepDocument, SweepRow } from "../wire";
+import { grouped } from "../lists";
 
 export interface Constant {
   /** Indexes of axes and of figures that say nothing. */
@@ -40,12 +41,8 @@ export function bySize(
   const sorted = [...rows].sort(
     (a, b) => sizes.map((at) => rank(a, at) - rank(b, at)).find((by) => by !== 0) ?? 0,
   );
-  const found = new Map<string, SweepRow[]>();
-  for (const row of sorted) {
-    const size = named(doc, row, (at) => sizes.includes(at));
-    found.set(size, [...(found.get(size) ?? []), row]);
-  }
-  return [...found].map(([size, own]) => ({ size, rows: own }));
+  const sizeOf = (row: SweepRow) => named(doc, row, (at) => sizes.includes(at));
+  return [...grouped(sorted, sizeOf)].map(([size, own]) => ({ size, rows: own }));
 }
 
 /** The settings of a row that differ, without the sizes. */

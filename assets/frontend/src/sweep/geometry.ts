@@ -1,14 +1,13 @@
 // Where the marks of the charts of a sweep stand; numbers only.
 
 import type { SweepRow } from "../wire";
+import { roundStep } from "../lists";
 
 /** Round numbers from `low` to `high`, about `count` of them; one at least. */
 export function ticks(low: number, high: number, count: number): number[] {
   const span = high - low;
   if (!(span > 0)) return [low];
-  const rough = span / Math.max(1, count);
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? 10 * power;
+  const step = roundStep(span / Math.max(1, count));
   const found: number[] = [];
   for (let n = Math.ceil(low / step); n * step <= high + step * 1e-9; n++)
     found.push(Number((n * step).toPrecision(12)));

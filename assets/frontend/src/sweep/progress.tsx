@@ -1,12 +1,12 @@
 // How far a sweep is: a bar, words, Cancel, the best so far; at its end the answer.
 
-import { useEffect, useReducer, useRef } from "preact/hooks";
 import { plural, seconds } from "../format";
 import { Button, Copy } from "../ui/basics";
 import type { SweepDocument } from "../wire";
 import { counted, type SweepState } from "./state";
+import { useSince } from "../progress/progress";
+import { useLate } from "../ui/asked";
 
-const TICK_MS = 500;
 const PATIENCE_MS = 3000;
 
 export function Progress({ state }: { state: SweepState }) {
@@ -24,20 +24,8 @@ export function Progress({ state }: { state: SweepState }) {
   );
 }
 
-/** Seconds since the last word of Python, redrawn as they pass. */
-function useSince(doc: SweepDocument): number {
-  const arrived = useRef({ doc, at: performance.now() });
-  if (arrived.current.doc !== doc) arrived.current = { doc, at: performance.now() };
-  const [, redraw] = useReducer((n: number) => n + 1, 0);
-  useEffect(() => {
-    const timer = setInterval(() => redraw(0), TICK_MS);
-    return () => clearInterval(timer);
-  }, []);
-  return (performance.now() - arrived.current.at) / 1000;
-}
-
 function Going({ state, doc }: { state: SweepState; doc: SweepDocument }) {
-  const since = useSince(doc);
+  const since = useSince(doc, true);
   const { done, failed, running } = counted(state.rows.value);
   const known = state.rows.value.filter((row) => row.from_store).length;
   const left = doc.left_s === null ? null : Math.max(1, doc.left_s - since);
@@ -78,12 +66,7 @@ function Going({ state, doc }: { state: SweepState; doc: SweepDocument }) {
 
 function Cancel({ state }: { state: SweepState }) {
   const isAsked = state.isCancelling.value;
-  const [isLate, late] = useReducer(() => true, false);
-  useEffect(() => {
-    if (!isAsked) return;
-    const timer = setTimeout(() => late(undefined), PATIENCE_MS);
-    return () => clearTimeout(timer);
-  }, [isAsked]);
+  const isLate = useLate(isAsked, PATIENCE_MS);
   return (
     <>
       {isAsked && isLate && (

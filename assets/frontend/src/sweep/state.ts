@@ -7,7 +7,7 @@ import { Opening } from "../opened/state";
 import type { Selecting } from "../table/table";
 import type { SweepDocument, SweepRow } from "../wire";
 
-export const TABS = [
+const TABS = [
   { id: "table", title: "Settings" },
   { id: "pareto", title: "Against compile time" },
   { id: "heat", title: "Heat map" },

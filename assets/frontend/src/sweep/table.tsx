@@ -42,7 +42,6 @@ export function Settings({ state, doc }: { state: SweepState; doc: SweepDocument
         label="Settings"
         columns={columns}
         rows={doc.rows}
-        id={(row) => row.id}
         order={{ key: doc.by, direction: doc.by === "speedup" ? "desc" : "asc" }}
         none="No setting has ended yet."
         open={(row) => void state.open(row)}

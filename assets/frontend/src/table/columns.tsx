@@ -6,7 +6,7 @@ import type { Store } from "../store";
 import { Mark, type Naming } from "../ui/basics";
 import type { ColumnSpec } from "../wire";
 import type { Sortable } from "./sorting";
-import type { Column } from "./table";
+import { type Column, Table, type TableProps } from "./table";
 import { writtenIn } from "../format";
 
 /** What a pane does its own way in a column, by the key of the column. */
@@ -23,6 +23,19 @@ export function useColumns<Row extends object>(
 ): Column<Row>[] {
   const specs = store.doc.value?.columns[table] ?? NONE;
   return useMemo(() => columnsOf(store, specs, rows, cells), [store, specs, rows, cells]);
+}
+
+interface RecordProps<Row> extends Omit<TableProps<Row>, "store" | "columns"> {
+  store: Store;
+  /** The name of its columns. */
+  table: string;
+  cells?: Cells<Row> | undefined;
+}
+
+/** A table of the document as Python has it; see `useColumns` for what `cells` are. */
+export function RecordTable<Row extends object>(props: RecordProps<Row>) {
+  const columns = useColumns(props.store, props.table, props.rows, props.cells);
+  return <Table {...props} columns={columns} />;
 }
 
 const NONE: readonly ColumnSpec[] = [];
@@ -52,7 +65,10 @@ function usual<Row extends object>(
   rows: readonly Row[],
 ): Column<Row> {
   const { key, title, width, kind = "text", field = key } = spec;
-  const value = (row: Row) => sortable(fieldOf(row, field));
+  const value = (row: Row) => {
+    const found = fieldOf(row, field);
+    return Array.isArray(found) ? found.length : (found as Sortable); // of a list how long it is
+  };
   const full = fullOf<Row>(store, spec);
   const draw = drawOf(store, spec, rows, value);
   const look = spec.look ?? (kind === "code" ? "mono" : undefined);
@@ -67,11 +83,6 @@ function usual<Row extends object>(
     number: kind === "number" || kind === "length",
     wide: spec.is_wide ?? false,
   };
-}
-
-/** What is compared: of a list how long it is. */
-function sortable(value: unknown): Sortable {
-  return Array.isArray(value) ? value.length : (value as Sortable);
 }
 
 function fullOf<Row extends object>(

@@ -13,16 +13,11 @@ export function compare(a: Sortable, b: Sortable, direction: Direction): number 
   const noB = b === null || b === undefined;
   if (noA || noB) return Number(noA) - Number(noB);
   const sign = direction === "asc" ? 1 : -1;
-  if (typeof a === "string" && typeof b === "string") return sign * natural(a, b);
+  if (typeof a === "string" && typeof b === "string") return sign * COLLATOR.compare(a, b);
   return sign * (Number(a) - Number(b));
 }
 
-const COLLATOR = new Intl.Collator("en", { numeric: true });
-
-/** k2 before k10. */
-function natural(a: string, b: string): number {
-  return COLLATOR.compare(a, b);
-}
+const COLLATOR = new Intl.Collator("en", { numeric: true }); // k2 before k10
 
 /** A sorted copy; equal rows keep their order. */
 export function sorted<Row>(

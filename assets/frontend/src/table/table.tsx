@@ -33,12 +33,13 @@ export interface Selecting extends Remembering {
   select(id: string): void;
 }
 
-interface Props<Row> {
+export interface TableProps<Row> {
   store: Selecting;
   label: string;
   columns: Column<Row>[];
   rows: readonly Row[];
-  id(row: Row): string;
+  /** What a row selects; its `id` without it. */
+  id?(row: Row): string;
   order?: Order;
   /** What is said when there are no rows. */
   none?: string;
@@ -51,7 +52,8 @@ interface Props<Row> {
 const ROW = 24;
 const HEAD = 26;
 
-export function Table<Row>(props: Props<Row>) {
+export function Table<Row>(given: TableProps<Row>) {
+  const props = { id: ownId<Row>, ...given };
   const { store, rows, id } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const prefix = useId();
@@ -101,6 +103,12 @@ export function Table<Row>(props: Props<Row>) {
       {shown.length === 0 && <p class="none">{props.none ?? "Nothing to list."}</p>}
     </div>
   );
+}
+
+type Props<Row> = Required<Pick<TableProps<Row>, "id">> & TableProps<Row>;
+
+function ownId<Row>(row: Row): string {
+  return (row as { id: string }).id;
 }
 
 /** The columns that the room allows. */
@@ -213,16 +221,12 @@ function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }) {
     <div
       role="gridcell"
       class={["td", column.number && "num", column.look].filter(Boolean).join(" ")}
-      data-tip={tipOf(column, row, text)}
+      data-tip={column.full?.(row) ?? (column.number ? undefined : text)}
       data-tip-of={column.title}
     >
       {column.draw ? column.draw(row) : text}
     </div>
   );
-}
-
-function tipOf<Row>(column: Column<Row>, row: Row, text: string): string | undefined {
-  return column.full?.(row) ?? (column.number ? undefined : text);
 }
 
 function sample<Row>(rows: readonly Row[], column: Column<Row>): Sortable {

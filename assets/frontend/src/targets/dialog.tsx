@@ -4,13 +4,14 @@ import { effect, type Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { whyNot } from "../host";
 import type { Store } from "../store";
-import { Button, Message, Prose } from "../ui/basics";
+import { Button, Problem, Prose } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import type { TargetChoice, Targets } from "../wire";
 import "./targets.css";
+import { useAttempt } from "../ui/asked";
 
 /** Whether the dialog of a view is open. */
-export function targetsOpen({ memory }: Store): Signal<boolean> {
+function targetsOpen({ memory }: Store): Signal<boolean> {
   return memory.signal("targets", "open", () => false);
 }
 
@@ -45,7 +46,7 @@ export function CompareButton({ store }: { store: Store }) {
     <Button
       tip={why ?? "Compile every kernel for several GPUs"}
       isOff={why !== null}
-      press={() => why === null && (targetsOpen(store).value = true)}
+      press={() => (targetsOpen(store).value = true)}
     >
       Compare on GPUs…
     </Button>
@@ -77,15 +78,10 @@ interface FormProps {
 
 function Form({ store, targets, close }: FormProps) {
   const [chosen, choose] = useState<readonly string[]>([]);
-  const [error, setError] = useState<string | null>(null);
+  const [error, attempt] = useAttempt();
   const { place, compare } = offers(targets, chosen);
   const ask = async (name: "retarget" | "compare-targets") => {
-    try {
-      await store.host.part(name, { targets: [...chosen] });
-    } catch (problem) {
-      setError((problem as Error).message);
-      return;
-    }
+    if (!(await attempt(store.host.part(name, { targets: [...chosen] })))) return;
     close();
     store.show("overview");
     if (name === "compare-targets") showMatrixAtEnd(store);
@@ -110,22 +106,18 @@ function Form({ store, targets, close }: FormProps) {
           />
         ))}
       </div>
-      {error && <Message note={{ title: "That cannot be done.", text: error, tone: "break" }} />}
+      <Problem title="That cannot be done." text={error} />
       <p class="mut" role="status">
         <Prose text={(compare.why && place.why) ?? " "} />
       </p>
       <div class="row">
-        <Button
-          tip={place.why ?? ""}
-          isOff={place.why !== null}
-          press={() => place.why === null && void ask("retarget")}
-        >
+        <Button tip={place.why ?? ""} isOff={place.why !== null} press={() => void ask("retarget")}>
           {place.words}
         </Button>
         <Button
           tip={compare.why ?? ""}
           isOff={compare.why !== null}
-          press={() => compare.why === null && void ask("compare-targets")}
+          press={() => void ask("compare-targets")}
         >
           {compare.words}
         </Button>
@@ -163,7 +155,7 @@ function Choice({ choice, isShown, isChosen, turn }: ChoiceProps) {
   );
 }
 
-export interface Offer {
+interface Offer {
   /** What the button says. */
   words: string;
   /** Why it cannot be pressed, or null. */

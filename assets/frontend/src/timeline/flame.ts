@@ -1,6 +1,7 @@
 // Where the bars of the flame chart go: one block of rows for each thread, width is time.
 
 import type { Phase } from "../wire";
+import { roundStep } from "../lists";
 
 export interface Window {
   start: number;
@@ -62,9 +63,7 @@ export function flameOf(phases: readonly Phase[], window: Window, least: number)
 
 /** Round times between 0 and `span`, at most `most` of them. */
 export function ticksOf(span: number, most: number): number[] {
-  const rough = span / Math.max(1, most);
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough) ?? rough;
+  const step = roundStep(span / Math.max(1, most));
   const ticks: number[] = [];
   for (let at = 0; at <= span * 0.97; at += step) ticks.push(at);
   return ticks;

@@ -4,26 +4,25 @@ import type { Registration } from "../registration";
 import type { Store } from "../store";
 import { TimelinePane } from "./timeline";
 import { percent, seconds } from "../format";
-import type { CardProps } from "../inspector/parts";
+import { type RowCardProps, rowThing } from "../inspector/parts";
 import { Facts } from "../ui/basics";
+import { wholeOf } from "./flame";
+import { type Phase } from "../wire";
 
 export const timeline: Registration<Store> = {
   id: "timeline",
   Pane: TimelinePane,
   things: {
-    phase: {
+    phase: rowThing((store, id) => store.row("phases", id), {
       Card: PhaseCard,
-      label: (id, store) => store.doc.value?.phases.find((each) => each.id === id)?.name ?? id,
-    },
+      label: ({ name }) => name,
+    }),
   },
 };
 
-export function PhaseCard({ store, id }: CardProps) {
-  const phases = store.doc.value?.phases ?? [];
-  const phase = phases.find((each) => each.id === id);
-  if (!phase) return <h2>{id}</h2>;
-  const start = Math.min(...phases.map((each) => each.start_s));
-  const whole = Math.max(...phases.map((each) => each.start_s + each.duration_s)) - start;
+function PhaseCard({ store, row: phase }: RowCardProps<Phase>) {
+  const { start, end } = wholeOf(store.doc.value?.phases ?? []);
+  const whole = end - start;
   return (
     <>
       <div class="kind">Compile phase</div>
@@ -33,7 +32,7 @@ export function PhaseCard({ store, id }: CardProps) {
           ["Start", seconds(phase.start_s - start)],
           ["Total", seconds(phase.duration_s)],
           ["Self", seconds(phase.self_s)],
-          ["Share", percent(whole ? phase.duration_s / whole : 0)],
+          ["Share", percent(phase.duration_s / whole)],
           ["Thread", phase.thread],
         ]}
       />

@@ -3,8 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
-import { type Cells, useColumns } from "../table/columns";
-import { Table } from "../table/table";
+import { type Cells, RecordTable } from "../table/columns";
 import { Button, Frame } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { ofPass, PassFilter } from "../ui/pass";
@@ -18,26 +17,24 @@ export function TimelinePane({ store }: { store: Store }) {
   const side = store.side.value;
   const phases = useMemo(() => ofPass(store, all ?? []), [all, side]);
   const [zoom, setZoom] = usePaneState<Window | null>(store, "zoom", null);
-  const columns = useColumns(store, "phases", phases, CELLS);
-  const zoomTo = (phase: Phase | null) => setZoom(phase && windowOf(phase));
+  const zoomTo = (phase: Phase | null) =>
+    setZoom(
+      phase && { start: phase.start_s, end: phase.start_s + Math.max(1e-6, phase.duration_s) },
+    );
   return (
     <>
       <TimelineBar store={store} phases={phases} isZoomed={zoom !== null} zoomTo={zoomTo} />
       <FlameChart store={store} phases={phases} zoom={zoom} zoomTo={zoomTo} />
-      <Table
+      <RecordTable
         store={store}
         label="Phases by self time"
-        columns={columns}
+        table="phases"
+        cells={CELLS}
         rows={phases}
-        id={(phase) => phase.id}
         order={{ key: "self", direction: "desc" }}
       />
     </>
   );
-}
-
-function windowOf(phase: Phase): Window {
-  return { start: phase.start_s, end: phase.start_s + Math.max(1e-6, phase.duration_s) };
 }
 
 interface BarProps {
@@ -64,7 +61,7 @@ function TimelineBar({ store, phases, isZoomed, zoomTo }: BarProps) {
           Show all
         </Button>
       ) : (
-        <ZoomIn phase={phases.find((phase) => phase.id === store.selected.value)} zoomTo={zoomTo} />
+        <ZoomIn phase={store.row("phases", store.selected.value ?? "")} zoomTo={zoomTo} />
       )}
       <PassFilter store={store} />
       <Frame store={store} name="phases" />

@@ -74,6 +74,23 @@ export function Select({ label, tip, look, of, value, set }: SelectProps) {
   );
 }
 
+interface StepsProps {
+  /** Of the way back and of the way on. */
+  labels: readonly [string, string];
+  off: readonly [boolean, boolean];
+  go(by: 1 | -1): void;
+}
+
+/** The way to the one before, and to the next. */
+export function Steps({ labels, off, go }: StepsProps) {
+  return (
+    <span class="seg">
+      <Button look="icon" icon="left" label={labels[0]} disabled={off[0]} press={() => go(-1)} />
+      <Button look="icon" icon="right" label={labels[1]} disabled={off[1]} press={() => go(1)} />
+    </span>
+  );
+}
+
 /** The coloured square and the id of a kernel. */
 export function Mark({ store, kernel }: { store: Naming; kernel: string }) {
   const known = store.kernel(kernel);
@@ -103,14 +120,22 @@ export function Chip({ store, id }: { store: Store; id: string }) {
 
 const CHIPS = 24;
 
+interface ChipsProps {
+  store: Store;
+  /** What they are, for a head that counts them. */
+  title?: string;
+  head?: string;
+  ids: string[];
+}
+
 /** A titled list of chips; a long one opens on request. */
-export function Chips({ store, title, ids }: { store: Store; title: string; ids: string[] }) {
+export function Chips({ store, title, ids, head = `${title} (${ids.length})` }: ChipsProps) {
   const [open, setOpen] = useState(false);
   if (!ids.length) return null;
   const shown = open ? ids : ids.slice(0, CHIPS);
   return (
     <section>
-      <h3>{`${title} (${ids.length})`}</h3>
+      <h3>{head}</h3>
       <div class="chips">
         {shown.map((id) => (
           <Chip key={id} store={store} id={id} />
@@ -184,6 +209,16 @@ export function Message({ store, note, children }: MessageProps) {
   );
 }
 
+/** A note in no colour. */
+export function plain(title: string, text: string): Note {
+  return { title, text, tone: "plain" };
+}
+
+/** Why something could not be done; nothing as long as it can. */
+export function Problem({ title, text }: { title: string; text: string | null }) {
+  return text ? <Message note={{ title, text, tone: "break" }} /> : null;
+}
+
 interface MessageProps {
   store?: Store;
   note: Note;
@@ -192,7 +227,7 @@ interface MessageProps {
 
 /** A link to what a message is about. */
 export function Jump({ store, id }: { store: Store; id: string }) {
-  const cures = store.doc.value?.breaks.find((item) => item.id === id)?.cures;
+  const cures = store.row("breaks", id)?.cures;
   const words = cures?.length ? "See the rewrite" : `Show ${store.labelOf(id)}`;
   const go = (event: Event) => {
     event.stopPropagation();

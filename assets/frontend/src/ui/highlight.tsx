@@ -30,6 +30,12 @@ export function coloured(lines: readonly string[], parser: Parser = python): Pie
   return found;
 }
 
+/** The blanks that every line begins with. */
+export function indentOf(lines: readonly string[]): number {
+  const depths = lines.filter((line) => line.trim()).map((line) => line.search(/\S/));
+  return depths.length ? Math.min(...depths) : 0;
+}
+
 /** A line without its first characters. */
 export function withoutStart(pieces: readonly Piece[], count: number): Piece[] {
   let left = count;

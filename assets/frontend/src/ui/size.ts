@@ -12,42 +12,37 @@ const NARROW = 900;
 const SCARCE = 1000;
 const WIDE = 1600;
 
-export function roomOf(width: number): Room {
+function roomOf(width: number): Room {
   if (width < NARROW) return "narrow";
   return width > WIDE ? "wide" : "normal";
 }
 
 /** The room of a view, and whether there is little for what is not asked for. */
 export function useRoom(root: RefObject<HTMLElement | null>): { room: Room; isScarce: boolean } {
-  const [room, setRoom] = useState<Room>("normal");
-  const [isScarce, setScarce] = useState(false);
-  useLayoutEffect(() => {
-    const element = root.current;
-    if (!element) return;
-    const look = () => {
-      const width = element.clientWidth;
-      if (!width) return;
-      setRoom(roomOf(width));
-      setScarce(width < SCARCE);
-    };
-    const watch = new ResizeObserver(look);
-    watch.observe(element);
-    look();
-    return () => watch.disconnect();
-  }, []);
-  return { room, isScarce };
+  const isScarce = useMeasured(root, (width) => width < SCARCE, false);
+  return { room: useMeasured(root, roomOf, "normal"), isScarce };
 }
 
-export function useWidth(box: { current: HTMLElement | null }): number {
-  const [width, setWidth] = useState(800);
+/** How wide an element is; until that is known, a guess. */
+export function useWidth(box: RefObject<HTMLElement | null>): number {
+  return useMeasured(box, (width) => width, 800);
+}
+
+/** What follows from the width of an element; it is drawn anew when that is another. */
+function useMeasured<T>(
+  box: RefObject<HTMLElement | null>,
+  read: (width: number) => T,
+  guess: T,
+): T {
+  const [found, setFound] = useState(guess);
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
-    const look = () => element.clientWidth && setWidth(element.clientWidth);
+    const look = () => element.clientWidth && setFound(read(element.clientWidth));
     const watch = new ResizeObserver(look);
     watch.observe(element);
     look();
     return () => watch.disconnect();
   }, []);
-  return width;
+  return found;
 }

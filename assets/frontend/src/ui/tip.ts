@@ -219,7 +219,7 @@ function shownIn(element: Element): string {
 }
 
 /** Whether some text of an element is wider than its place. */
-export function isCut(element: Element): boolean {
+function isCut(element: Element): boolean {
   return [element, ...element.querySelectorAll(":not(.sr)")].some(
     ({ clientWidth, scrollWidth }) => clientWidth > 0 && scrollWidth > clientWidth,
   );
@@ -252,7 +252,7 @@ export interface Found {
 }
 
 /** The element under the pointer that has something to say, and what. */
-export function tipAt(target: Element, view: Element): Found | null {
+function tipAt(target: Element, view: Element): Found | null {
   let owner = target.closest("[data-tip]");
   while (owner && view.contains(owner)) {
     const text = textOf(owner);
@@ -266,7 +266,7 @@ export function tipAt(target: Element, view: Element): Found | null {
 const FOCUSED = "button, a, summary, label, select, [data-tip]";
 
 /** The tips of what has the focus, or of the row that it marks as active, in one. */
-export function tipOfFocus(focused: Element, view: Element): Found | null {
+function tipOfFocus(focused: Element, view: Element): Found | null {
   const active = focused.getAttribute("aria-activedescendant");
   const root = focused.getRootNode() as Document | ShadowRoot;
   const owner = active ? root.getElementById(active) : (focused.closest("label") ?? focused);

@@ -7,8 +7,9 @@ import { NODE_H, NODE_W } from "../layout/pack";
 import { drawEdges } from "./edges";
 import type { PlacedBox } from "../layout/scene";
 import { seen } from "../layout/viewport";
+import { grouped } from "../../lists";
 
-export const READABLE = 0.6; // below, node texts would fall under 9 px on screen
+const READABLE = 0.6; // below, node texts would fall under 9 px on screen
 const NODE_VISIBLE = 0.09; // below, a node is under 2 px high
 
 export function draw(picture: Picture): void {
@@ -33,16 +34,12 @@ export function draw(picture: Picture): void {
 /** Boxes of one look in one path each: changing the style is what costs. */
 function drawBoxes(picture: Picture, boxes: PlacedBox[]): void {
   const { context, colours, looks, view } = picture;
-  const groups = new Map<string, PlacedBox[]>();
-  for (const box of boxes) {
-    if (box.isBare) continue;
+  const keyOf = (box: PlacedBox) => {
     const state = stateOf(looks, box);
-    const key = `${picture.caption(box).mark ?? ""}|${state}|${box.isOpen || state < 2 ? "" : "full"}`;
-    const known = groups.get(key);
-    if (known) known.push(box);
-    else groups.set(key, [box]);
-  }
-  for (const [key, members] of groups) {
+    return `${picture.caption(box).mark ?? ""}|${state}|${box.isOpen || state < 2 ? "" : "full"}`;
+  };
+  const framed = boxes.filter((box) => !box.isBare);
+  for (const [key, members] of grouped(framed, keyOf)) {
     const [mark, state, full] = key.split("|") as [string, string, string];
     const colour = markColour(colours, mark);
     const isPlain = !/^g\d$/.test(mark);
@@ -93,13 +90,7 @@ function drawNodes(picture: Picture, nodes: number[]): void {
   const { context, colours, looks, plan, view } = picture;
   const { scene, model } = plan;
   const line = 1 / Math.min(1, view.zoom * 1.4);
-  const groups = new Map<string, number[]>();
-  for (const node of nodes) {
-    const key = styleOf(picture, node);
-    const known = groups.get(key);
-    if (known) known.push(node);
-    else groups.set(key, [node]);
-  }
+  const groups = grouped(nodes, (node) => styleOf(picture, node));
   // One path per look: changing the style is what costs, not the rectangles.
   for (const [key, members] of groups) {
     const [stroke, fill, weight] = key.split("|") as [string, string, string];

@@ -44,7 +44,7 @@ type Point = number;
 const ANCHOR: Record<string, string> = { left: "start", center: "middle" };
 const BASELINE: Record<string, string> = { middle: "central", bottom: "text-after-edge" };
 
-export class SvgContext {
+class SvgContext {
   fillStyle = "";
   strokeStyle = "";
   lineWidth = 1;

@@ -6,7 +6,7 @@ import { NODE_H, NODE_W } from "../layout/pack";
 import type { PlacedBox } from "../layout/scene";
 import type { Rect, View } from "../layout/viewport";
 
-export interface MapPlace {
+interface MapPlace {
   scale: number;
   x: number;
   y: number;

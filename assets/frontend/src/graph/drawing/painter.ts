@@ -8,7 +8,7 @@ import type { Plan } from "../layout/plan";
 import type { PlacedBox } from "../layout/scene";
 import { seen, type View } from "../layout/viewport";
 
-export interface Subject {
+interface Subject {
   plan: Plan;
   looks: Looks;
   view: View;

@@ -2,6 +2,7 @@
 
 import { isEnd, type Model, type Visible } from "./model";
 import { moduleTree, type Step } from "./modules";
+import { grouped } from "../../lists";
 
 export type Grouping = "kernel" | "module" | "line" | "none" | "layers";
 
@@ -147,7 +148,6 @@ function callOf(model: Model, homes: number[], calls: Calls): Map<number, number
     root.set(node, at);
     return at;
   };
-  const pieces = new Map<number, number[][]>();
   for (let node = 0; node < model.count; node++) {
     if (!many.has(homes[node]!)) continue;
     root.set(node, node);
@@ -157,18 +157,8 @@ function callOf(model: Model, homes: number[], calls: Calls): Map<number, number
       root.set(Math.max(a, b), Math.min(a, b));
     }
   }
-  const byRoot = new Map<number, number[]>();
-  for (const node of root.keys()) {
-    const piece = byRoot.get(find(node));
-    if (piece) piece.push(node);
-    else byRoot.set(node, [node]);
-  }
-  for (const [first, nodes] of byRoot) {
-    const known = pieces.get(homes[first]!);
-    if (known) known.push(nodes);
-    else pieces.set(homes[first]!, [nodes]);
-  }
-  for (const [kernel, list] of pieces) {
+  const pieces = grouped(root.keys(), find).values();
+  for (const [kernel, list] of grouped(pieces, ([first]) => homes[first!]!)) {
     const starts = widestGaps(list, calls(part.kernels[kernel]!) - 1);
     let call = 0;
     list.forEach((nodes, at) => {

@@ -1,28 +1,24 @@
 // A graph as the canvas works with it: the part, its ids, who reads whom, which nodes are shown.
 
 import type { GraphPart } from "../../wire";
+import { nodePlaces } from "../../links";
 
 export interface Model {
   part: GraphPart;
   count: number;
   ids: string[];
-  index: Map<string, number>;
+  index: ReadonlyMap<string, number>;
   outputs: number[][];
 }
 
 export function modelOf(part: GraphPart): Model {
-  const ids = part.names.map((name) => `${part.id}:${name}`);
+  const index = nodePlaces(part);
+  const ids = [...index.keys()];
   const outputs: number[][] = part.names.map(() => []);
   part.inputs.forEach((inputs, node) => {
     for (const input of inputs) outputs[input]!.push(node);
   });
-  return {
-    part,
-    count: ids.length,
-    ids,
-    index: new Map(ids.map((id, node) => [id, node])),
-    outputs,
-  };
+  return { part, count: ids.length, ids, index, outputs };
 }
 
 /** What a node is called on the canvas: inputs as in the user's code, the rest by their FX name. */

@@ -5,7 +5,7 @@ export interface Step {
   title: string;
 }
 
-export interface ModuleTree {
+interface ModuleTree {
   /** For each module the boxes around it, the outermost first, its own last. */
   steps: readonly (readonly Step[])[];
   /** The keys inside of each key; the outermost are inside of "". */

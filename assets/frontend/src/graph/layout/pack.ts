@@ -5,10 +5,10 @@
 
 export const NODE_W = 104;
 export const NODE_H = 22;
-export const GAP_X = 14;
-export const GAP_Y = 15;
-export const PAD = 10;
-export const TITLE_H = 42; // two lines: the name, then cost and shape
+const GAP_X = 14;
+const GAP_Y = 15;
+const PAD = 10;
+const TITLE_H = 42; // two lines: the name, then cost and shape
 const LANE = 7;
 const MOST_IN_ROW = 4;
 

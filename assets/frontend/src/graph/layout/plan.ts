@@ -47,7 +47,7 @@ function* cellsOf(x: number, y: number, width: number, height: number): Generato
 }
 
 /** Adds a polyline segment by segment: its bounding box may cover half of the graph. */
-export function addLine(grid: Grid, item: number, points: readonly number[]): void {
+function addLine(grid: Grid, item: number, points: readonly number[]): void {
   for (let at = 0; at + 3 < points.length; at += 2) {
     const [x1, y1, x2, y2] = [points[at]!, points[at + 1]!, points[at + 2]!, points[at + 3]!];
     grid.add(item, Math.min(x1, x2), Math.min(y1, y2), Math.abs(x2 - x1), Math.abs(y2 - y1));

@@ -23,7 +23,7 @@ export interface Way {
   isRail: boolean;
 }
 
-export interface Routed {
+interface Routed {
   ways: Way[];
   room: Room;
 }

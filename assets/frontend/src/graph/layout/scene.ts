@@ -36,7 +36,7 @@ export interface Scene {
   height: number;
 }
 
-export interface Wish {
+interface Wish {
   grouping: Grouping;
   showsQuiet: boolean;
   /** Quiet nodes that are shown all the same: what is selected, what a pass changed. */
@@ -47,7 +47,7 @@ export interface Wish {
   aspect: number;
 }
 
-export const CLOSED: Size = { width: 168, height: 44 };
+const CLOSED: Size = { width: 168, height: 44 };
 
 export function sceneOf(model: Model, wish: Wish): Scene {
   if (wish.grouping === "layers") return layers(model);
@@ -57,7 +57,7 @@ export function sceneOf(model: Model, wish: Wish): Scene {
   for (const box of list) box.nodes.forEach((node, at) => (place[node] = at));
   const { inner, outer } = split(view, list, boxOf, place);
   const insides = list.map((box, at) => insideOf(model, box, inner[at]!));
-  const sizes = list.map((box, at) => sizeOf(box, insides[at]!));
+  const sizes = list.map((box, at) => (box.isOpen && insides[at]) || CLOSED);
   const between = [...new Set(outer.map(([from, to]) => boxOf[from]! * list.length + boxOf[to]!))];
   const boxEdges = between.map(
     (pair) => [Math.floor(pair / list.length), pair % list.length] as const,
@@ -79,7 +79,7 @@ export function sceneOf(model: Model, wish: Wish): Scene {
   );
   ways.forEach((way, at) => {
     const [from, to] = outer[at]!;
-    const points = joined(way.points, wires[at]!);
+    const points = [...wires[at]!.start, ...way.points, ...wires[at]!.finish];
     scene.edges.push({
       from,
       to,
@@ -143,10 +143,6 @@ function insideOf(
   return pack(order, edges, !box.isBare);
 }
 
-function sizeOf(box: Box, inside: Inside | null): Size {
-  return box.isOpen && inside ? { width: inside.width, height: inside.height } : CLOSED;
-}
-
 interface Joint extends Wire {
   /** The way from the node to the edge of its box, and from the edge to the reading node. */
   start: number[];
@@ -194,10 +190,6 @@ function entry(inside: Inside | null, node: number, x: number, y: number) {
   if (inside.isFirst[node]) return { y: top + NODE_H / 2, points: [left, top + NODE_H / 2] };
   const above = top - 5;
   return { y: above, points: [left + NODE_W / 2, above, left + NODE_W / 2, top] };
-}
-
-function joined(points: number[], { start, finish }: Joint): number[] {
-  return [...start, ...points, ...finish];
 }
 
 function putBox(

@@ -45,7 +45,7 @@ export function CodeColumn(props: ColumnProps) {
   );
 }
 
-export interface EditorProps {
+interface EditorProps {
   store: Store;
   title: string;
   rows: Rows | null;
@@ -65,9 +65,9 @@ type EditorRef = RefObject<CodeEditor | null>;
 type HolderRef = RefObject<HTMLDivElement | null>;
 
 /** Makes the editor in `holder` and keeps it current. */
-export function useColumnEditor(props: EditorProps, holder: HolderRef): EditorRef {
+function useColumnEditor(props: EditorProps, holder: HolderRef): EditorRef {
   const { store, rows, home, twin, title, prefersLast = false } = props;
-  const left = store.memory.keep("kernels", `column ${title}`, nowhere);
+  const left = store.memory.keep<Left>("kernels", `column ${title}`, () => ({ ...NOWHERE }));
   const editor = useMade(props, holder, left);
   const places = useMemo(() => (rows ? placesOf(rows) : new Map<string, number>()), [rows]);
   const selected = store.selected.value;
@@ -104,16 +104,14 @@ export function useColumnEditor(props: EditorProps, holder: HolderRef): EditorRe
   return editor;
 }
 
+const NOWHERE = { text: "", selected: null, scrolled: null };
+
 /** How a column was left: its text, what was selected, and how far it was scrolled. */
 interface Left {
   text: string;
   selected: string | null;
   /** Null while the column is shown. */
   scrolled: Scrolled | null;
-}
-
-function nowhere(): Left {
-  return { text: "", selected: null, scrolled: null };
 }
 
 function useMade(props: EditorProps, holder: HolderRef, left: Left): EditorRef {

@@ -9,33 +9,9 @@ import {
   searchKeymap,
 } from "@codemirror/search";
 import { EditorState, type Extension, type StateEffect } from "@codemirror/state";
-import { EditorView, type KeyBinding, keymap, lineNumbers } from "@codemirror/view";
+import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { parser } from "@lezer/python";
-import {
-  cursorCharLeft,
-  cursorCharRight,
-  cursorDocEnd,
-  cursorDocStart,
-  cursorGroupLeft,
-  cursorGroupRight,
-  cursorLineBoundaryBackward,
-  cursorLineBoundaryForward,
-  cursorPageDown,
-  cursorPageUp,
-  selectAll,
-  selectCharLeft,
-  selectCharRight,
-  selectDocEnd,
-  selectDocStart,
-  selectGroupLeft,
-  selectGroupRight,
-  selectLineBoundaryBackward,
-  selectLineBoundaryForward,
-  selectLineDown,
-  selectLineUp,
-  selectPageDown,
-  selectPageUp,
-} from "@codemirror/commands";
+import { standardKeymap } from "@codemirror/commands";
 import { LOOKS } from "../../ui/highlight";
 import { explaining } from "./explain";
 import { simple } from "./languages";
@@ -44,6 +20,11 @@ import { type Language, overlaps, type Rows, type Spans } from "./rows";
 
 const COLOURS = HighlightStyle.define(LOOKS);
 const PYTHON = LRLanguage.define({ parser });
+
+/** The keys of a text that is only read: moves and selections, none that would change it. */
+const READING = standardKeymap.filter(({ key, mac }) =>
+  /Arrow|Page|Home|End|Mod-a/.test(key ?? mac ?? ""),
+);
 
 /** Scrolls the text alone to a line: CodeMirror would scroll the notebook around it too. */
 const ownScroll = EditorView.scrollHandler.of((view, range, { y, yMargin }) => {
@@ -57,7 +38,7 @@ function grammar(language: Language): Extension {
   return language === "plain" ? [] : simple(language);
 }
 
-export interface Listener {
+interface Listener {
   /** A line was chosen by pointer or key; lines count from 0. */
   choose(line: number): void;
   hover(line: number | null): void;
@@ -247,25 +228,3 @@ function next(rows: Rows, from: number, by: number): number | null {
     if (rows.ids[at] !== null) return at;
   return null;
 }
-
-const still = { preventDefault: true };
-
-export const READING: readonly KeyBinding[] = [
-  { key: "ArrowLeft", run: cursorCharLeft, shift: selectCharLeft, ...still },
-  { key: "ArrowRight", run: cursorCharRight, shift: selectCharRight, ...still },
-  { key: "Mod-ArrowLeft", mac: "Alt-ArrowLeft", run: cursorGroupLeft, shift: selectGroupLeft },
-  { key: "Mod-ArrowRight", mac: "Alt-ArrowRight", run: cursorGroupRight, shift: selectGroupRight },
-  { key: "Shift-ArrowUp", run: selectLineUp, ...still },
-  { key: "Shift-ArrowDown", run: selectLineDown, ...still },
-  { key: "PageUp", mac: "Ctrl-ArrowUp", run: cursorPageUp, shift: selectPageUp },
-  { key: "PageDown", mac: "Ctrl-ArrowDown", run: cursorPageDown, shift: selectPageDown },
-  { mac: "PageUp", run: cursorPageUp, shift: selectPageUp },
-  { mac: "PageDown", run: cursorPageDown, shift: selectPageDown },
-  { key: "Home", run: cursorLineBoundaryBackward, shift: selectLineBoundaryBackward, ...still },
-  { key: "End", run: cursorLineBoundaryForward, shift: selectLineBoundaryForward, ...still },
-  { mac: "Cmd-ArrowLeft", run: cursorLineBoundaryBackward, shift: selectLineBoundaryBackward },
-  { mac: "Cmd-ArrowRight", run: cursorLineBoundaryForward, shift: selectLineBoundaryForward },
-  { key: "Mod-Home", mac: "Cmd-ArrowUp", run: cursorDocStart, shift: selectDocStart },
-  { key: "Mod-End", mac: "Cmd-ArrowDown", run: cursorDocEnd, shift: selectDocEnd },
-  { key: "Mod-a", run: selectAll },
-];

@@ -74,7 +74,7 @@ export function filtersOf(stage: string): readonly Filter[] {
 }
 
 /** By line, the filter that hides it, or null. */
-export function hiddenBy(
+function hiddenBy(
   stage: string,
   lines: readonly string[],
   filters: ReadonlySet<Filter>,

@@ -1,8 +1,8 @@
 // The text of each column with what every line of it is: its id, number, colour; marked lines as spans.
 
-import type { PlacedLine } from "../../store";
 import type { CodePart, GraphPart, Kernel, Opcode, Source, WrapperPart } from "../../wire";
 import { runAt, type StageLines } from "../../stagelinks";
+import { nodePlaces } from "../../links";
 
 export type Machine = "ptx" | "amdgcn" | "sass" | "assembly";
 export type Language = "python" | "cpp" | "plain" | "mlir" | "llvm" | Machine;
@@ -97,9 +97,9 @@ export function pythonRows(sources: readonly Source[]): Rows {
 export function nodeRows(kernel: Kernel, graph: GraphPart | null): Rows {
   const colours = coloursOf(inOrder(kernel.nodes, graph));
   const order = [...colours.keys()];
-  const index = new Map(graph?.names.map((name, at) => [`${graph.id}:${name}`, at]) ?? []);
+  const index = graph ? nodePlaces(graph) : null;
   const texts = order.map((id) => {
-    const at = index.get(id);
+    const at = index?.get(id);
     return graph && at !== undefined ? callText(graph, at) : id.slice(id.indexOf(":") + 1);
   });
   return {
@@ -115,7 +115,7 @@ export function nodeRows(kernel: Kernel, graph: GraphPart | null): Rows {
 /** Node ids by their place in the graph; those that are not in it last. */
 export function inOrder(nodes: readonly string[], graph: GraphPart | null): string[] {
   if (!graph) return [...nodes];
-  const place = new Map(graph.names.map((name, at) => [`${graph.id}:${name}`, at]));
+  const place = nodePlaces(graph);
   const at = (id: string) => place.get(id) ?? Infinity;
   return [...nodes].sort((a, b) => at(a) - at(b));
 }
@@ -204,15 +204,10 @@ export function linesIn(
   return found;
 }
 
-/** The file of a line, for the head of the Python column. */
-export function fileOf(line: PlacedLine | null): string {
-  return line ? line.source.file.slice(line.source.file.lastIndexOf("/") + 1) : "";
-}
-
 /** Line indexes from 0, first and last, ascending. */
 export type Spans = readonly (readonly [number, number])[];
 
-export const NO_SPANS: Spans = [];
+const NO_SPANS: Spans = [];
 
 /** The rows that are in a set of ids or, for a stage, in runs of its lines. */
 export function spansIn(

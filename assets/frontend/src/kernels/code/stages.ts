@@ -31,7 +31,9 @@ export function stageRows(
     tied.fill(true, first - 1, last);
   }
   return {
-    text: lines.map((line) => trimmed(line, part.stage)).join("\n"),
+    text: lines
+      .map((line) => (isSass ? line.replace(ADDRESS, "") : line.replaceAll("\t", "  ")))
+      .join("\n"),
     raw: part.text,
     language: LANGUAGES[part.stage] ?? "plain",
     ids: lines.map((_, at) => `A:${part.config}:${part.stage}:${at + 1}`),
@@ -49,11 +51,6 @@ const ADDRESS = /^\s*\/\*([0-9a-f]+)\*\/\s*/;
 /** The address of an instruction of SASS, as it is written: hexadecimal. */
 export function addressOf(line: string): string | null {
   return ADDRESS.exec(line)?.[1] ?? null;
-}
-
-/** SASS without its address, which the gutter shows; tabs as two blanks. */
-function trimmed(line: string, stage: string): string {
-  return stage === "sass" ? line.replace(ADDRESS, "") : line.replaceAll("\t", "  ");
 }
 
 /** Where the helper stands that a line (from 1) was inlined from. */
