@@ -56,13 +56,7 @@ export class PartCache {
   }
 }
 
-interface HostSignals {
-  document: Signal<Report | null>;
-  failure: Signal<string | null>;
-  progress: Signal<Progress>;
-}
-
-export function hostSignals(): HostSignals {
+export function hostSignals(): Pick<Host, "document" | "failure" | "progress"> {
   return {
     document: signal<Report | null>(null),
     failure: signal<string | null>(null),

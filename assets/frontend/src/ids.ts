@@ -2,31 +2,7 @@
 
 import type { GraphPart } from "./wire";
 
-export type Kind =
-  | "line"
-  | "node"
-  | "kernel"
-  | "kernel-line"
-  | "wrapper-line"
-  | "config"
-  | "asm-line"
-  | "wrapper"
-  | "graph"
-  | "group"
-  | "rejected"
-  | "cuda-graph"
-  | "break"
-  | "guard"
-  | "phase"
-  | "choice"
-  | "ranked"
-  | "buffer"
-  | "source"
-  | "storage"
-  | "saved"
-  | "unknown";
-
-const FORMS: [RegExp, Kind][] = [
+const FORMS = [
   [/^L:/, "line"],
   [/^K:/, "kernel-line"],
   [/^W:/, "wrapper-line"],
@@ -48,7 +24,9 @@ const FORMS: [RegExp, Kind][] = [
   [/^s\d+$/, "source"],
   [/^m\d+$/, "storage"],
   [/^Z:/, "saved"],
-];
+] as const;
+
+export type Kind = (typeof FORMS)[number][1] | "unknown";
 
 export function kindOf(id: string): Kind {
   for (const [form, kind] of FORMS) if (form.test(id)) return kind;

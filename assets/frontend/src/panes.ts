@@ -10,8 +10,8 @@ import { matrix } from "./matrix/register";
 import { overview } from "./overview/register";
 import type { Registration } from "./registration";
 import { roofline } from "./roofline/register";
-import type { Store } from "./store";
 import { memory } from "./storages/register";
+import type { Store } from "./store";
 import { timeline } from "./timeline/register";
 
 export const PANES: readonly Registration<Store>[] = [

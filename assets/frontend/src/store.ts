@@ -3,8 +3,8 @@
 import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Host } from "./host";
 import { graphOf, kernelOf, type Kind, kindOf, ownerOf, wrapperPart } from "./ids";
-import { Memory, type Remembering } from "./memory";
 import { Links, nodePlaces, partName, type LinkedPart } from "./links";
+import { Memory, type Remembering } from "./memory";
 import { thingsOf, type PlacedThing, type Registration } from "./registration";
 import type { EntryGroup } from "./search";
 import type { StageLines } from "./stagelinks";

@@ -1,12 +1,12 @@
 // The Artifact pane and its things: what the file holds and needs, the ways of a round trip.
 
+import { bytes, seconds } from "../format";
+import { type CardProps, Head } from "../inspector/parts";
 import type { Registration } from "../registration";
 import type { Store } from "../store";
+import { Facts, Tag } from "../ui/basics";
 import type { SavedFile, TripPhase, TripWay } from "../wire";
 import { ArtifactPane } from "./artifact";
-import { bytes, seconds } from "../format";
-import type { CardProps } from "../inspector/parts";
-import { Facts, Tag } from "../ui/basics";
 import { comparedWords, shortName, Verdict } from "./tables";
 import { Against, meaningOf } from "./trip";
 
@@ -55,8 +55,7 @@ function WayFacts({ way }: { way: TripWay }) {
   ];
   return (
     <>
-      <div class="kind">Way of the round trip</div>
-      <h2>{way.title}</h2>
+      <Head kind="Way of the round trip" title={way.title} />
       <p>
         <Against way={way} />
       </p>
@@ -82,8 +81,7 @@ function WayFacts({ way }: { way: TripWay }) {
 function PhaseFacts({ way, phase }: { way: TripWay; phase: TripPhase }) {
   return (
     <>
-      <div class="kind">{`Phase of ${way.title}`}</div>
-      <h2>{phase.title}</h2>
+      <Head kind={`Phase of ${way.title}`} title={phase.title} />
       <p>{meaningOf(phase.name)}</p>
       <Facts
         rows={[
@@ -100,8 +98,7 @@ function ofFile(file: SavedFile, id: string) {
   if (member)
     return (
       <>
-        <div class="kind">Member of the file</div>
-        <h2>{shortName(member.name)}</h2>
+        <Head kind="Member of the file" title={shortName(member.name)} />
         <Facts
           rows={[
             ["Name", member.name],
@@ -120,8 +117,7 @@ function ofContract(file: SavedFile, id: string) {
   if (need)
     return (
       <>
-        <div class="kind">Requirement</div>
-        <h2>{need.name}</h2>
+        <Head kind="Requirement" title={need.name} />
         <p>
           <Verdict verdict={need.verdict} />
         </p>
@@ -144,8 +140,7 @@ function ofContract(file: SavedFile, id: string) {
   ];
   return (
     <>
-      <div class="kind">{leaf.side === "input" ? "Input" : "Output"}</div>
-      <h2>{leaf.name}</h2>
+      <Head kind={leaf.side === "input" ? "Input" : "Output"} title={leaf.name} />
       <Facts rows={rows.filter(([, value]) => value)} />
     </>
   );
@@ -156,8 +151,7 @@ function ofOutputs(file: SavedFile, id: string) {
   if (!row) return null;
   return (
     <>
-      <div class="kind">{`Output of ${row.way}`}</div>
-      <h2>{row.leaf}</h2>
+      <Head kind={`Output of ${row.way}`} title={row.leaf} />
       <p>
         <Tag tone={row.ok ? "captured" : "break"}>{comparedWords(row)}</Tag>
       </p>

@@ -1,11 +1,11 @@
 // A round trip: its ways side by side, and the phases of one as bars over a stretch of time.
 
 import { useId, useMemo } from "preact/hooks";
-import type { TripPhase, TripWay } from "../wire";
 import { seconds } from "../format";
 import type { Store } from "../store";
 import { type Cells, RecordTable } from "../table/columns";
 import { Tag } from "../ui/basics";
+import type { TripPhase, TripWay } from "../wire";
 
 /** What stands in every process before a way begins: the same for all, and not part of it. */
 const BEFORE = new Set(["start", "torch", "inputs"]);
@@ -15,11 +15,6 @@ export interface Bar {
   /** Shares of the stretch, from 0 to 1. */
   left: number;
   width: number;
-}
-
-interface Waterfall {
-  bars: Bar[];
-  seconds: number;
 }
 
 /** The way of `Z:ours` or `Z:ours:guards`, else ours, else the first that ran. */
@@ -35,7 +30,7 @@ export function wayOf(ways: readonly TripWay[], selected: string | null): TripWa
 }
 
 /** The phases one after the other; `isWhole` counts from the start of the process. */
-export function waterfallOf(way: TripWay, isWhole: boolean): Waterfall {
+export function waterfallOf(way: TripWay, isWhole: boolean) {
   const shown = way.phases.filter((phase) => isWhole || !BEFORE.has(phase.name));
   const seconds = shown.reduce((sum, phase) => sum + phase.duration_s, 0);
   const scale = seconds > 0 ? 1 / seconds : 0;

@@ -4,10 +4,10 @@ import { useMemo } from "preact/hooks";
 import { plural } from "../format";
 import { kindOf } from "../ids";
 import type { Store } from "../store";
-import { RankedConfigs } from "./ranked";
 import { Bars, type Cells, RecordTable, shareOf } from "../table/columns";
 import { Frame, Mark, Message, plain, Tag } from "../ui/basics";
 import type { Choice } from "../wire";
+import { RankedConfigs } from "./ranked";
 
 export function AutotunePane({ store }: { store: Store }) {
   const choices = store.doc.value?.choices ?? [];

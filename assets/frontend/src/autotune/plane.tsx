@@ -142,14 +142,8 @@ interface Tile {
   count: number;
 }
 
-interface Tiles {
-  down: number[];
-  across: number[];
-  tiles: (Tile | null)[][];
-}
-
 /** For each pair of values the configuration that the model puts first. */
-export function planeOf(rows: readonly Ranked[], down: string, across: string): Tiles {
+export function planeOf(rows: readonly Ranked[], down: string, across: string) {
   const valuesOf = (name: string) =>
     [...new Set(rows.map((row) => parameters(row)[name] ?? 0))].sort((a, b) => a - b);
   const plane = { down: valuesOf(down), across: valuesOf(across) };

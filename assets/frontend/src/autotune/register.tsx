@@ -2,12 +2,12 @@
 
 import { bytes, microseconds, percent, plural, seconds } from "../format";
 import { kindOf } from "../ids";
+import { Head, type RowCardProps, rowThing } from "../inspector/parts";
 import type { Registration } from "../registration";
 import type { Store } from "../store";
-import { AutotunePane } from "./autotune";
-import { type RowCardProps, rowThing } from "../inspector/parts";
 import { Chips, Facts, Prose, Tag } from "../ui/basics";
 import type { Choice, Ranked } from "../wire";
+import { AutotunePane } from "./autotune";
 
 export const autotune: Registration<Store> = {
   id: "autotune",
@@ -31,8 +31,7 @@ export const autotune: Registration<Store> = {
 function ChoiceCard({ row: choice }: RowCardProps<Choice>) {
   return (
     <>
-      <div class="kind">{`Choice for ${choice.op}`}</div>
-      <h2>{choice.choice}</h2>
+      <Head kind={`Choice for ${choice.op}`} title={choice.choice} />
       {choice.chosen && <Tag tone="captured">Chosen</Tag>}
       <Facts
         rows={[
@@ -52,8 +51,7 @@ function ChoiceCard({ row: choice }: RowCardProps<Choice>) {
 function RankedCard({ store, row }: RowCardProps<Ranked>) {
   return (
     <>
-      <div class="kind">{`Configuration of ${row.kernel} on ${row.target}`}</div>
-      <h2>{row.choice}</h2>
+      <Head kind={`Configuration of ${row.kernel} on ${row.target}`} title={row.choice} />
       {row.rejection && (
         <p>
           <Tag tone="fallback">{row.rejection}</Tag>

@@ -3,9 +3,9 @@
 import { useRef } from "preact/hooks";
 import type { Store } from "../store";
 import { Button, Copy, Message, Prose } from "../ui/basics";
+import { Python } from "../ui/highlight";
 import { useReveal } from "../ui/kept";
 import { REVEAL } from "../ui/virtual";
-import { Python } from "../ui/highlight";
 import { baseName } from "../ui/words";
 import type { Break } from "../wire";
 import { Change, TryIt } from "./change";

@@ -2,8 +2,8 @@
 
 import { whyNot, type Question } from "../host";
 import type { Store } from "../store";
-import { Button, Copy, Problem } from "../ui/basics";
 import { useAttempt } from "../ui/asked";
+import { Button, Copy, Problem } from "../ui/basics";
 import { indentOf } from "../ui/highlight";
 
 interface ChangeProps {

@@ -1,9 +1,13 @@
 // The tree of guards: kept ones first, then dropped ones, each with its reason; walked by arrow keys.
 
 import { useId, useMemo, useRef } from "preact/hooks";
+import { toggled } from "../lists";
 import type { Store } from "../store";
+import { target } from "../table/table";
 import { Frame } from "../ui/basics";
+import { Icon } from "../ui/icons";
 import { usePaneState, useReveal } from "../ui/kept";
+import { useRows } from "../ui/virtual";
 import type { ColumnSpec, Guard } from "../wire";
 import {
   type Branch,
@@ -14,10 +18,6 @@ import {
   standsFor,
   type TreeRow,
 } from "./tree";
-import { target } from "../table/table";
-import { Icon } from "../ui/icons";
-import { useRows } from "../ui/virtual";
-import { toggled } from "../lists";
 
 /** So many guards are shown with every branch open. */
 const OPEN = 120;

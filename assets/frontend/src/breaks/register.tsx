@@ -1,12 +1,12 @@
 // The pane of breaks and guards, and its things.
 
+import { Head, relatedOf, type RowCardProps, rowThing } from "../inspector/parts";
 import type { Registration } from "../registration";
 import type { Store } from "../store";
+import { Chips, Facts, Prose, Tag } from "../ui/basics";
 import type { Break, Document as Report, Guard } from "../wire";
 import { BreaksPane } from "./breaks";
 import { guardName } from "./tree";
-import { relatedOf, type RowCardProps, rowThing } from "../inspector/parts";
-import { Chips, Facts, Prose, Tag } from "../ui/basics";
 
 export const breaks: Registration<Store> = {
   id: "breaks",
@@ -28,8 +28,7 @@ export const breaks: Registration<Store> = {
 function BreakCard({ store, row: item }: RowCardProps<Break>) {
   return (
     <>
-      <div class="kind">{`Graph break · ${item.file}:${item.line}`}</div>
-      <h2>{item.text.trim()}</h2>
+      <Head kind={`Graph break · ${item.file}:${item.line}`} title={item.text.trim()} />
       <Tag tone="break">Graph break</Tag>
       <p>
         <Prose text={item.explanation || item.reason} />
@@ -50,8 +49,7 @@ function BreakCard({ store, row: item }: RowCardProps<Break>) {
 function GuardCard({ store, row: guard }: RowCardProps<Guard>) {
   return (
     <>
-      <div class="kind">{`Guard · ${guard.kind}`}</div>
-      <h2>{guardName(guard)}</h2>
+      <Head kind={`Guard · ${guard.kind}`} title={guardName(guard)} />
       <Tag tone={guard.kept ? "captured" : "plain"} icon={guard.kept ? "captured" : "cross"}>
         {guard.kept ? "Kept" : "Dropped"}
       </Tag>

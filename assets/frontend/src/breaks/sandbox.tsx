@@ -1,9 +1,9 @@
 // The guard sandbox: edit an input, and the real guards say which of them fails first.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Button } from "../ui/basics";
 import { plural } from "../format";
 import type { Store } from "../store";
+import { Button } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { usePaneState } from "../ui/kept";
 import type { Sandbox as Described, GuardCheck, Input } from "../wire";

@@ -1,11 +1,11 @@
 // Which cost is shown, in the header of a view: one switch for all of it; measuring in place.
 
-import { Button, Select } from "../ui/basics";
+import { whyNot } from "../host";
 import type { Store } from "../store";
+import { useAttempt } from "../ui/asked";
+import { Button, Select } from "../ui/basics";
 import type { CostKind } from "../wire";
 import { chosenCost, shownCost } from "./cost";
-import { whyNot } from "../host";
-import { useAttempt } from "../ui/asked";
 
 /** The choice among the costs that are known; nothing where there is none to choose. */
 export function CostSwitch({ store }: { store: Store }) {

@@ -2,11 +2,11 @@
 
 import { useMemo } from "preact/hooks";
 import { plural, whole } from "../format";
+import { counted } from "../lists";
 import { Button, Copy, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { DiffPart, DiffRow } from "../wire";
 import type { DiffState } from "./state";
-import { counted } from "../lists";
 
 export function Part({ state, part }: { state: DiffState; part: DiffPart }) {
   const [kind, setKind] = usePaneState<string | null>(state, "kind", null);

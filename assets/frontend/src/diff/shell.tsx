@@ -1,9 +1,9 @@
 // The view of two compilations: the frame with a pane for each part in which they differ.
 
 import { plural } from "../format";
-import { Button } from "../ui/basics";
 import { Frame, useFrame } from "../shell/frame";
 import type { KeyWords } from "../shell/keys";
+import { Button } from "../ui/basics";
 import "./diff.css";
 import { Kernels } from "./kernels";
 import { Part } from "./part";

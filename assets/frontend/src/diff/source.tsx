@@ -3,12 +3,12 @@
 import { useMemo, useRef } from "preact/hooks";
 import { plural } from "../format";
 import { simple } from "../kernels/code/languages";
-import { usePaneState } from "../ui/kept";
+import { CompareBar } from "../ui/comparing";
 import { Coloured, coloured, type Piece } from "../ui/highlight";
+import { usePaneState } from "../ui/kept";
 import { type Rows, useRows } from "../ui/virtual";
 import type { DiffKernels, DiffLine } from "../wire";
 import type { DiffState } from "./state";
-import { CompareBar } from "../ui/comparing";
 
 const HEIGHTS = { fold: 20, line: 18 };
 

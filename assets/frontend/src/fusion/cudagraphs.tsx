@@ -1,7 +1,7 @@
 // Which parts of the program become CUDA graphs, and why not the others.
 
 import { bytes } from "../format";
-import { Belongings, type RowCardProps, WhatHelps } from "../inspector/parts";
+import { Belongings, Head, type RowCardProps, WhatHelps } from "../inspector/parts";
 import type { Store } from "../store";
 import { type Cells, RecordTable } from "../table/columns";
 import { Facts, Frame, Tag } from "../ui/basics";
@@ -49,8 +49,7 @@ export function cudaGraph(store: Store, id: string): CudaGraph | undefined {
 export function CudaGraphCard({ store, row: part }: RowCardProps<CudaGraph>) {
   return (
     <>
-      <div class="kind">Part of the program</div>
-      <h2>{`Part ${part.name}`}</h2>
+      <Head kind="Part of the program" title={`Part ${part.name}`} />
       <Verdict verdict={part.verdict} />
       <p>{sentenceOf(part)}</p>
       <WhatHelps text={part.help} />

@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { bytes, percent, plural } from "../format";
+import { counted } from "../lists";
 import type { Store } from "../store";
 import { Bars, type Cells, RecordTable, shareOf } from "../table/columns";
 import { Frame, Mark, Select } from "../ui/basics";
@@ -9,7 +10,6 @@ import { usePaneState } from "../ui/kept";
 import { PassFilter, ofPass } from "../ui/pass";
 import type { Group, Rejected } from "../wire";
 import { CudaGraphs } from "./cudagraphs";
-import { counted } from "../lists";
 
 export function FusionPane({ store }: { store: Store }) {
   const report = store.doc.value;

@@ -1,14 +1,21 @@
 // The Fusion pane and its things: groups, rejected pairs, buffers, parts that become CUDA graphs.
 
+import { bytes, percent } from "../format";
 import { nameOf } from "../ids";
+import {
+  Belongings,
+  Head,
+  OpenCode,
+  type RowCardProps,
+  rowThing,
+  WhatHelps,
+} from "../inspector/parts";
 import type { Registration } from "../registration";
 import type { Store } from "../store";
+import { Chips, Facts, Prose, Tag } from "../ui/basics";
 import type { Group, Rejected, Document as Report } from "../wire";
 import { CudaGraphCard, cudaGraph } from "./cudagraphs";
 import { FusionPane } from "./fusion";
-import { bytes, percent } from "../format";
-import { Belongings, OpenCode, type RowCardProps, rowThing, WhatHelps } from "../inspector/parts";
-import { Chips, Facts, Prose, Tag } from "../ui/basics";
 
 export const fusion: Registration<Store> = {
   id: "fusion",
@@ -64,8 +71,7 @@ function RejectedCard({ store, row: pair }: RowCardProps<Rejected>) {
   const buffers = pair.shared.map((id) => (id.includes(":") ? id : `${pair.graph}:${id}`));
   return (
     <>
-      <div class="kind">Rejected fusion</div>
-      <h2>{pairName(pair)}</h2>
+      <Head kind="Rejected fusion" title={pairName(pair)} />
       <p>
         <Prose text={pair.why} />
       </p>
@@ -90,8 +96,7 @@ function GroupCard({ store, row: group }: RowCardProps<Group>) {
   ];
   return (
     <>
-      <div class="kind">Fused group</div>
-      <h2>{group.name}</h2>
+      <Head kind="Fused group" title={group.name} />
       <Facts rows={rows} />
       {group.why_more && (
         <p>

@@ -1,5 +1,6 @@
 // The bar of the graph pane: stage, grouping, what is hidden, search, table.
 
+import { plural, whole } from "../format";
 import type { Store } from "../store";
 import { Button, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
@@ -10,7 +11,6 @@ import { comparable, isCode } from "./compare";
 import type { Grouping } from "./layout/groups";
 import { labelOf, type Model } from "./layout/model";
 import { type GraphState, openAll, setGrouping } from "./state";
-import { plural, whole } from "../format";
 
 interface Props {
   store: Store;

@@ -2,13 +2,9 @@
 
 import type { PlacedBox, Scene } from "./layout/scene";
 import { fitted, panned, type Rect, revealed, type View, zoomed } from "./layout/viewport";
+import { type Size } from "./layout/flow";
 
 const READING = 0.9; // the zoom to read a node that was looked for
-
-export interface Screen {
-  width: number;
-  height: number;
-}
 
 export class Camera {
   view: View = { zoom: 1, x: 0, y: 0 };
@@ -20,7 +16,7 @@ export class Camera {
   private held: { node: number; x: number; y: number } | null = null;
 
   constructor(
-    private readonly screen: () => Screen,
+    private readonly screen: () => Size,
     private readonly moved: (view: View) => void,
   ) {}
 

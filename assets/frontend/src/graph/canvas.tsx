@@ -3,19 +3,20 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { shownCost } from "../cost/cost";
+import { bytes, plural } from "../format";
 import type { Store } from "../store";
 import { useReveal } from "../ui/kept";
-import { Camera, type Screen } from "./camera";
+import { Camera } from "./camera";
 import { type FileKind, saveGraph } from "./drawing/export";
-import type { Caption } from "./drawing/picture";
+import { litRect } from "./drawing/looks";
+import { Painter } from "./drawing/painter";
+import { type Caption, type Subject } from "./drawing/picture";
 import { drag, jump, pinch, wheel } from "./gestures";
 import { fitSelection, press } from "./keys";
-import { litRect, type Looks } from "./drawing/looks";
-import { Painter } from "./drawing/painter";
 import { type Hit, hitAt, type Plan, rectOf } from "./layout/plan";
 import type { PlacedBox } from "./layout/scene";
 import { toGraph, type View } from "./layout/viewport";
-import { bytes, plural } from "../format";
+import { type Size } from "./layout/flow";
 
 export interface Handle {
   fitAll(): void;
@@ -24,12 +25,8 @@ export interface Handle {
   save(kind: FileKind): void;
 }
 
-interface Props {
+interface Props extends Subject {
   store: Store;
-  plan: Plan;
-  looks: Looks;
-  caption(box: PlacedBox): Caption;
-  markOf(node: number): string | undefined;
   label: string;
   /** Where the view was left, by `viewKey`. */
   views: Map<string, View>;
@@ -116,7 +113,7 @@ export function GraphCanvas(props: Props) {
   );
 }
 
-function sizeOf(canvas: Canvas): Screen {
+function sizeOf(canvas: Canvas): Size {
   return { width: canvas.current?.clientWidth || 1, height: canvas.current?.clientHeight || 1 };
 }
 

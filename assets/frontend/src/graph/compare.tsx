@@ -1,16 +1,16 @@
 // Two stages side by side: which nodes the passes between them added, removed and replaced.
 
 import { Fragment } from "preact";
-import { Button, Select } from "../ui/basics";
 import { useEffect, useMemo } from "preact/hooks";
 import { plural } from "../format";
 import { nameOf } from "../ids";
 import type { Store } from "../store";
+import { type Asked, useAnswer } from "../ui/asked";
+import { Button, Select } from "../ui/basics";
 import type { ChangesPart, GraphHead, GraphPart } from "../wire";
 import { type Change, changesIn } from "./drawing/looks";
 import type { Model } from "./layout/model";
 import type { GraphState } from "./state";
-import { type Asked, useAnswer } from "../ui/asked";
 
 export interface Compared extends Asked<ChangesPart> {
   byNode: Map<number, Change>;

@@ -1,9 +1,10 @@
 // Pointer, fingers and wheel: dragging moves, pinching zooms, the map jumps.
 
+import { follow } from "../ui/dragging";
 import type { Camera } from "./camera";
 import { centred, mapPlace } from "./drawing/minimap";
 import type { Plan } from "./layout/plan";
-import { follow } from "../ui/dragging";
+import { type Size } from "./layout/flow";
 
 const WHEEL = 0.0015;
 const LINE = 16; // px of a wheel that counts in lines
@@ -85,9 +86,4 @@ export function jump(event: PointerEvent, camera: Camera, plan: Plan, screen: ()
   };
   follow(element, event.pointerId, move);
   move(event);
-}
-
-interface Size {
-  width: number;
-  height: number;
 }

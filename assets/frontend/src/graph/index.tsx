@@ -1,10 +1,12 @@
 // The Graphs pane: every stage on one canvas, collapsed and searched as the reader likes.
 
 import { useMemo, useRef, useState } from "preact/hooks";
-import { plural } from "../format";
 import { shownCost } from "../cost/cost";
+import { plural } from "../format";
 import { graphOf, kindOf, numberOf } from "../ids";
 import type { Store } from "../store";
+import { RecordTable } from "../table/columns";
+import { useAsked } from "../ui/asked";
 import { Empty, Message, plain } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { BytecodePart, GraphHead, GraphPart } from "../wire";
@@ -12,8 +14,8 @@ import { Bar, Folding } from "./bar";
 import { GraphCanvas, type Handle } from "./canvas";
 import { captionOf, marksOf } from "./caption";
 import { Compare, type Compared, isCode, useChanges } from "./compare";
-import "./graph.css";
 import { looksOf } from "./drawing/looks";
+import "./graph.css";
 import { type Model, modelOf } from "./layout/model";
 import { planOf } from "./layout/plan";
 import { sceneOf } from "./layout/scene";
@@ -26,8 +28,6 @@ import {
   isOpenOf,
   openedOf,
 } from "./state";
-import { RecordTable } from "../table/columns";
-import { useAsked } from "../ui/asked";
 
 export function GraphPane({ store }: { store: Store }) {
   const state = graphState(store);
@@ -224,19 +224,7 @@ function NodeTable({ store, model, showsQuiet }: TableProps) {
 }
 
 /** A node as a row: what its graph says of it, by column. */
-interface NodeRow {
-  id: string;
-  names: string;
-  targets: string;
-  shapes: string;
-  dtypes: string;
-  bytes: number | null;
-  kernel: string | null;
-  lines: number | null;
-  module: string;
-}
-
-function rowOf({ part, ids }: Model, node: number): NodeRow {
+function rowOf({ part, ids }: Model, node: number) {
   const line = part.lines[node];
   return {
     id: ids[node]!,

@@ -3,9 +3,9 @@
 import type { Store } from "../store";
 import type { Camera } from "./camera";
 import { litRect, type Looks, selectedBox } from "./drawing/looks";
+import { NODE_H } from "./layout/pack";
 import { type Plan, rectOf } from "./layout/plan";
 import type { PlacedBox } from "./layout/scene";
-import { NODE_H } from "./layout/pack";
 
 interface Hands {
   store: Store;

@@ -1,14 +1,14 @@
 // The Graphs pane and its things: nodes, graphs.
 
+import { bytes } from "../format";
 import { graphOf, nameOf, nodeId } from "../ids";
+import { Belongings, type CardProps, Head, OpenCode, relatedOf } from "../inspector/parts";
 import type { Registration } from "../registration";
 import type { Entry } from "../search";
 import type { Store } from "../store";
+import { Chips, Facts } from "../ui/basics";
 import type { Part, Document as Report } from "../wire";
 import { GraphPane } from ".";
-import { bytes } from "../format";
-import { Chips, Facts } from "../ui/basics";
-import { Belongings, type CardProps, OpenCode, relatedOf } from "../inspector/parts";
 
 export const graphs: Registration<Store> = {
   id: "graphs",
@@ -57,8 +57,7 @@ function NodeCard({ store, id }: CardProps) {
   const elsewhere = stages.filter((other) => graphOf(other) !== graphOf(id));
   return (
     <>
-      <div class="kind">{`Node · ${stage?.title ?? graphOf(id)}`}</div>
-      <h2>{nameOf(id)}</h2>
+      <Head kind={`Node · ${stage?.title ?? graphOf(id)}`} title={nameOf(id)} />
       {found ? <Facts rows={rows} /> : <p class="mut">Its details come with its graph.</p>}
       {relatedOf(store, "kernel").length > 0 && <OpenCode store={store} id={id} />}
       <Belongings store={store} without={["node"]} />

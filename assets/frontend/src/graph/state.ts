@@ -1,29 +1,18 @@
 // What the reader has chosen in the graph pane.
 
-import { signal, type Signal } from "@preact/signals";
+import { signal } from "@preact/signals";
+import { toggled } from "../lists";
 import type { Store } from "../store";
 import type { GraphHead, GraphPart } from "../wire";
 import type { Grouping, IsOpen } from "./layout/groups";
 import { firstOpen, moduleTree } from "./layout/modules";
 import type { View } from "./layout/viewport";
-import { toggled } from "../lists";
 
 const LARGE = 2000; // nodes: from here on a graph starts collapsed
 const ALL_MODULES = 400; // nodes: up to here every module stands open
 const MOST_BOXES = 64;
 
-export interface GraphState {
-  graph: Signal<string | null>;
-  /** The stage to compare with, or null. */
-  other: Signal<string | null>;
-  showsQuiet: Signal<boolean>;
-  isTable: Signal<boolean>;
-  /** By graph id; a graph without an entry is grouped as suits it. */
-  grouping: Signal<ReadonlyMap<string, Grouping>>;
-  /** By graph id and grouping: what stands open, as far as the reader decided. */
-  opened: Signal<ReadonlyMap<string, Opened>>;
-  views: Map<string, View>;
-}
+export type GraphState = ReturnType<typeof graphState>;
 
 export interface Opened {
   base: "first" | "all" | "none";
@@ -32,14 +21,17 @@ export interface Opened {
 
 const UNTOUCHED: Opened = { base: "first", flipped: new Set() };
 
-export function graphState({ memory }: Store): GraphState {
+export function graphState({ memory }: Store) {
   return memory.keep("graphs", "state", () => ({
     graph: signal<string | null>(null),
+    /** The stage to compare with, or null. */
     other: signal<string | null>(null),
     showsQuiet: signal(false),
     isTable: signal(false),
-    grouping: signal(new Map<string, Grouping>()),
-    opened: signal(new Map<string, Opened>()),
+    /** By graph id; a graph without an entry is grouped as suits it. */
+    grouping: signal<ReadonlyMap<string, Grouping>>(new Map()),
+    /** By graph id and grouping: what stands open, as far as the reader decided. */
+    opened: signal<ReadonlyMap<string, Opened>>(new Map()),
     views: new Map<string, View>(),
   }));
 }

@@ -7,7 +7,7 @@ import type { Store } from "../store";
 import { sorted } from "../table/sorting";
 import { Chips } from "../ui/basics";
 import type { Line } from "../wire";
-import type { CardProps } from "./parts";
+import { type CardProps, Head } from "./parts";
 
 export function Inspector({ store }: { store: Store }) {
   const id = store.selected.value;
@@ -57,8 +57,7 @@ function Plain({ store, id }: CardProps): ComponentChildren {
   const kernels = [...store.related.value].filter((each) => kindOf(each) === "kernel");
   return (
     <>
-      <div class="kind">{kindOf(id) === "buffer" ? "Buffer" : "Selected"}</div>
-      <h2>{store.labelOf(id)}</h2>
+      <Head kind={kindOf(id) === "buffer" ? "Buffer" : "Selected"} title={store.labelOf(id)} />
       <Chips store={store} title="Kernels" ids={kernels} />
     </>
   );

@@ -39,6 +39,16 @@ export function rowThing<Row>(
   };
 }
 
+/** What a card is about: what kind of thing, and its name. */
+export function Head({ kind, title }: { kind: string; title: string }) {
+  return (
+    <>
+      <div class="kind">{kind}</div>
+      <h2>{title}</h2>
+    </>
+  );
+}
+
 /** What would change what a card says, in words. */
 export function WhatHelps({ text }: { text: string | null }) {
   if (!text) return null;

@@ -3,15 +3,15 @@
 import { Fragment } from "preact";
 import { useRef } from "preact/hooks";
 import { kindOf } from "../ids";
+import { toggled } from "../lists";
 import type { Store } from "../store";
+import { Border } from "../ui/dragging";
+import { share, useShared } from "../ui/kept";
 import type { Kernel } from "../wire";
 import { CodeColumn } from "./code/column";
+import { type Filter, filtersFrom, filtersOf, HIDES } from "./code/filters";
 import type { Content } from "./contents";
 import type { ColumnId, KernelState } from "./state";
-import { share, useShared } from "../ui/kept";
-import { type Filter, filtersFrom, filtersOf, HIDES } from "./code/filters";
-import { Border } from "../ui/dragging";
-import { toggled } from "../lists";
 
 interface Props {
   store: Store;

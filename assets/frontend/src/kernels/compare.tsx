@@ -1,19 +1,19 @@
 // A stage of a kernel in two configurations, or for two GPUs, side by side.
 
 import { useMemo } from "preact/hooks";
+import { plural } from "../format";
 import type { Store } from "../store";
+import { type Asked, useAnswer, usePart } from "../ui/asked";
+import { Check, CompareBar } from "../ui/comparing";
 import { usePaneState } from "../ui/kept";
+import { configLabel, stageName } from "../ui/words";
 import type { ComparePart, Config, StagePart } from "../wire";
 import { aligned, type Aligned, nextDifference, turned } from "./code/aligning";
 import { CodeColumn, Twin } from "./code/column";
-import { type Painted } from "./contents";
 import type { Rows } from "./code/rows";
 import { stageRows } from "./code/stages";
-import { configLabel, stageName } from "../ui/words";
+import { type Painted } from "./contents";
 import type { KernelState } from "./state";
-import { plural } from "../format";
-import { type Asked, useAnswer, usePart } from "../ui/asked";
-import { Check, CompareBar } from "../ui/comparing";
 
 interface Props {
   store: Store;

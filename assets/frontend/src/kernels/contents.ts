@@ -2,6 +2,13 @@
 
 import { useMemo } from "preact/hooks";
 import { plural } from "../format";
+import { graphOf, wrapperPart } from "../ids";
+import { noSource } from "../overview/overview";
+import type { Store } from "../store";
+import { usePart } from "../ui/asked";
+import { baseName, languageOf, stageName } from "../ui/words";
+import type { CodePart, Config, GraphPart, Kernel, StagePart, WrapperPart } from "../wire";
+import { type Filter, filtered } from "./code/filters";
 import {
   codeRows,
   coloursOf,
@@ -11,15 +18,8 @@ import {
   type Rows,
   wrapperRows,
 } from "./code/rows";
-import { graphOf, wrapperPart } from "../ids";
-import { noSource } from "../overview/overview";
-import type { Store } from "../store";
-import { baseName, languageOf, stageName } from "../ui/words";
-import type { CodePart, Config, GraphPart, Kernel, StagePart, WrapperPart } from "../wire";
-import { type ColumnId, kernelState, type StageId, stageOf, STAGES } from "./state";
-import { type Filter, filtered } from "./code/filters";
 import { stageRows } from "./code/stages";
-import { usePart } from "../ui/asked";
+import { type ColumnId, kernelState, type StageId, stageOf, STAGES } from "./state";
 
 export interface Content {
   title: string;

@@ -2,13 +2,13 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { Store } from "../store";
+import { usePart } from "../ui/asked";
 import { Button, Copy, copyText, Frame, Mark, Select, Steps } from "../ui/basics";
 import { ofPass } from "../ui/pass";
+import { configLabel } from "../ui/words";
 import type { CodePart, Config, Kernel, ScriptPart } from "../wire";
 import { type Content } from "./contents";
 import type { ColumnId, KernelState } from "./state";
-import { configLabel } from "../ui/words";
-import { usePart } from "../ui/asked";
 
 interface ChooserProps {
   store: Store;

@@ -2,17 +2,16 @@
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { kindOf, stageOf as lineStage } from "../ids";
-import { useRoom } from "../ui/size";
 import type { Store } from "../store";
 import { Empty, plain } from "../ui/basics";
+import { useRoom } from "../ui/size";
 import type { Kernel } from "../wire";
-import { Chooser, ConfigChoice, Facts, KernelCopies, Switch } from "./head";
 import { Columns } from "./columns";
 import { Compare } from "./compare";
 import { useContents } from "./contents";
+import { Chooser, ConfigChoice, Facts, KernelCopies, Switch } from "./head";
 import "./kernels.css";
 import "./machine.css";
-import { AllKernels, KernelTable } from "./table";
 import {
   type ColumnId,
   columnOf,
@@ -29,6 +28,7 @@ import {
   usualColumns,
   visible,
 } from "./state";
+import { AllKernels, KernelTable } from "./table";
 
 export function KernelsPane({ store }: { store: Store }) {
   const state = kernelState(store);

@@ -1,17 +1,17 @@
 // The Kernels pane and its things: kernels, lines of their code, configurations, wrappers.
 
+import { costWords, shownCost, valueOf } from "../cost/cost";
+import { bytes, percent, plural, sentence } from "../format";
 import { configOf, kernelOf, numberOf, ownerOf, stageOf } from "../ids";
+import { Belongings, type CardProps, Head, OpenCode, relatedOf } from "../inspector/parts";
 import type { Registration } from "../registration";
 import type { Entry } from "../search";
 import type { Store } from "../store";
+import { Button, Chip, Chips, Facts, Prose, Tag } from "../ui/basics";
 import { configLabel, languageOf, stageName } from "../ui/words";
 import type { Config, Kernel, Opcode, Part, Rejected, Document as Report } from "../wire";
 import { KernelsPane } from ".";
 import { addressOf, inlinedAt, opcodesIn } from "./code/stages";
-import { costWords, shownCost, valueOf } from "../cost/cost";
-import { bytes, percent, plural, sentence } from "../format";
-import { Button, Chip, Chips, Facts, Prose, Tag } from "../ui/basics";
-import { Belongings, type CardProps, OpenCode, relatedOf } from "../inspector/parts";
 
 export const kernels: Registration<Store> = {
   id: "kernels",
@@ -76,10 +76,10 @@ function KernelCard({ store, id }: CardProps) {
   const facts = kernel.facts.filter(([name]) => !ELSEWHERE.has(name));
   return (
     <>
-      <div class="kind">
-        {language === "library" ? `Library call ${id}` : `${language} kernel ${id}`}
-      </div>
-      <h2>{kernel.name}</h2>
+      <Head
+        kind={language === "library" ? `Library call ${id}` : `${language} kernel ${id}`}
+        title={kernel.name}
+      />
       <p>
         {summary(kernel)} <Saving store={store} kernel={kernel} />
       </p>
@@ -184,8 +184,10 @@ function KernelLineCard({ store, id }: CardProps) {
   const text = part?.kind === "code" ? part.text.split("\n")[number - 1] : undefined;
   return (
     <>
-      <div class="kind">{`${languageOf(store, kernel)} line ${number} of ${kernel}`}</div>
-      <h2>{text?.trim() ?? ""}</h2>
+      <Head
+        kind={`${languageOf(store, kernel)} line ${number} of ${kernel}`}
+        title={text?.trim() ?? ""}
+      />
       {relatedOf(store, "node").length === 0 && (
         <p>It belongs to no node: it sets up indexes, sizes or the loop of the kernel.</p>
       )}
@@ -199,8 +201,10 @@ function WrapperLineCard({ store, id }: CardProps) {
   const text = part?.kind === "wrapper" ? part.text.split("\n")[numberOf(id) - 1] : undefined;
   return (
     <>
-      <div class="kind">{`Line ${numberOf(id)} of the wrapper ${ownerOf(id)}`}</div>
-      <h2>{text?.trim() ?? ""}</h2>
+      <Head
+        kind={`Line ${numberOf(id)} of the wrapper ${ownerOf(id)}`}
+        title={text?.trim() ?? ""}
+      />
       <p>The wrapper allocates buffers and calls the kernels in order.</p>
       <Belongings store={store} />
     </>
@@ -259,8 +263,7 @@ function ConfigCard({ store, id }: CardProps) {
   if (!config) return <h2>{id}</h2>;
   return (
     <>
-      <div class="kind">{`Configuration ${id}`}</div>
-      <h2>{configLabel(config, store.doc.value?.target)}</h2>
+      <Head kind={`Configuration ${id}`} title={configLabel(config, store.doc.value?.target)} />
       <Facts rows={config.facts} />
       {config.note && <p>{config.note}</p>}
       <OpenCode store={store} id={id} />

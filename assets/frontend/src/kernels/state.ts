@@ -1,12 +1,12 @@
 // Which kernel is shown, in which configuration, which columns, and how wide they are.
 
-import { signal, type Signal } from "@preact/signals";
+import { signal } from "@preact/signals";
 import { configOf, kernelOf, kindOf } from "../ids";
-import type { Room } from "../ui/size";
 import type { Store } from "../store";
 import { remembered } from "../ui/kept";
+import type { Room } from "../ui/size";
 import type { Config, Kernel, Document as Report } from "../wire";
-import { type Filter, filtersFrom } from "./code/filters";
+import { filtersFrom } from "./code/filters";
 
 export type StageId = "ttir" | "ttgir" | "llir" | "ptx" | "sass";
 export type ColumnId = "python" | "nodes" | "code" | StageId | "wrapper";
@@ -15,36 +15,27 @@ export type ColumnId = "python" | "nodes" | "code" | StageId | "wrapper";
 export const STAGES: readonly StageId[] = ["ttir", "ttgir", "llir", "ptx", "sass"];
 export const COLUMNS: readonly ColumnId[] = ["python", "nodes", "code", ...STAGES, "wrapper"];
 
-export interface KernelState {
-  kernel: Signal<string | null>;
-  /** The configuration that was chosen, by kernel. */
-  configs: Signal<Readonly<Record<string, string>>>;
-  /** What the configuration is compared with, and in which stage. */
-  compared: Signal<string | null>;
-  comparedStage: Signal<StageId>;
-  isLoose: Signal<boolean>;
-  /** The columns that were chosen; null as long as those that fit the kernel do. */
-  columns: Signal<readonly ColumnId[] | null>;
-  /** What is hidden of machine code, in all columns and views. */
-  filters: Signal<ReadonlySet<Filter>>;
-  /** Shares of the width, by column. */
-  shares: Signal<Readonly<Record<ColumnId, number>>>;
-}
+export type KernelState = ReturnType<typeof kernelState>;
 
 const SHARES: Readonly<Record<ColumnId, number>> = {
   ...{ python: 1, nodes: 0.8, code: 1.25, wrapper: 1.1 },
   ...{ ttir: 1.2, ttgir: 1.2, llir: 1.2, ptx: 1.15, sass: 1.15 },
 };
 
-export function kernelState({ memory }: Store): KernelState {
+export function kernelState({ memory }: Store) {
   return memory.keep("kernels", "state", () => ({
     kernel: signal<string | null>(null),
+    /** The configuration that was chosen, by kernel. */
     configs: signal<Readonly<Record<string, string>>>({}),
+    /** What the configuration is compared with, and in which stage. */
     compared: signal<string | null>(null),
     comparedStage: signal<StageId>("ptx"),
     isLoose: signal(true),
+    /** The columns that were chosen; null as long as those that fit the kernel do. */
     columns: signal<readonly ColumnId[] | null>(null),
+    /** What is hidden of machine code, in all columns and views. */
     filters: signal(filtersFrom(remembered("filters"))),
+    /** Shares of the width, by column. */
     shares: signal(SHARES),
   }));
 }

@@ -3,10 +3,13 @@
 import { useMemo } from "preact/hooks";
 import { plural } from "../format";
 import type { Store } from "../store";
+import { type Cells, RecordTable } from "../table/columns";
 import { CompareButton } from "../targets/dialog";
 import { Frame, Segments, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
+import type { MatrixRow } from "../wire";
 import { CellStrip } from "./cell";
+import { HeatMap } from "./heatmap";
 import "./matrix.css";
 import {
   type CellRow,
@@ -17,9 +20,6 @@ import {
   type MatrixFigure,
   partnerOf,
 } from "./rows";
-import { HeatMap } from "./heatmap";
-import { type Cells, RecordTable } from "../table/columns";
-import type { MatrixRow } from "../wire";
 
 export function MatrixPane({ store }: { store: Store }) {
   const report = store.doc.value;

@@ -1,7 +1,7 @@
 // The cells of a matrix: as rows of a table, as places of a heat map, and the figures in them.
 
-import type { ColumnSpec, MatrixCell, MatrixRow } from "../wire";
 import { writtenIn } from "../format";
+import type { ColumnSpec, MatrixCell, MatrixRow } from "../wire";
 
 export interface CellRow extends MatrixCell {
   kernel: string;

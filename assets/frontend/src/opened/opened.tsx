@@ -1,16 +1,16 @@
 // A record in the place of the view that it was opened from, and the way back.
 
-import { useEffect, useRef } from "preact/hooks";
 import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { DiffShell } from "../diff/shell";
 import type { FrameRoot } from "../shell/frame";
 import { Shell } from "../shell/shell";
 import { useTheme } from "../shell/theme";
+import { useLate } from "../ui/asked";
 import { Problem } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import "./opened.css";
 import type { Opened, Opening } from "./state";
-import { useLate } from "../ui/asked";
 
 const LATE_MS = 2000;
 

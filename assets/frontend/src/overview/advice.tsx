@@ -5,12 +5,12 @@ import { Change, TryIt } from "../breaks/change";
 import { DiffShell } from "../diff/shell";
 import { DiffState } from "../diff/state";
 import type { Store } from "../store";
+import { useAttempt } from "../ui/asked";
 import { Button, Frame, Problem, Prose } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { usePaneState } from "../ui/kept";
 import type { Advice as Given, DiffDocument, Opportunity, TriedChange } from "../wire";
 import "./advice.css";
-import { useAttempt } from "../ui/asked";
 
 export function Advice({ store, advice }: { store: Store; advice: Given }) {
   const [open, setOpen] = usePaneState<string | null>(store, "advice", null);

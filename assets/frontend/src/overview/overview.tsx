@@ -1,9 +1,9 @@
 // The Overview: the figures, what is missing, and the user's source with what became of each line.
 
 import { sentence } from "../format";
+import { ProgressStrip } from "../progress/progress";
 import type { Store } from "../store";
 import { Empty, Message } from "../ui/basics";
-import { ProgressStrip } from "../progress/progress";
 import { usePaneState } from "../ui/kept";
 import type { Document as Report, Figure, Note } from "../wire";
 import { Advice } from "./advice";

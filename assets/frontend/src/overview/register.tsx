@@ -1,17 +1,17 @@
 // The Overview pane and its things: source lines.
 
+import { costText, shownCost, valueOf } from "../cost/cost";
+import { plural } from "../format";
 import { numberOf } from "../ids";
+import { Belongings, type CardProps, OpenCode, relatedOf } from "../inspector/parts";
 import type { Registration } from "../registration";
 import type { Entry } from "../search";
 import { linesOf, type Store } from "../store";
+import { Prose, Tag } from "../ui/basics";
+import { Python } from "../ui/highlight";
 import { baseName, wordOf } from "../ui/words";
 import type { Line, Document as Report } from "../wire";
 import { Overview } from "./overview";
-import { costText, shownCost, valueOf } from "../cost/cost";
-import { plural } from "../format";
-import { Prose, Tag } from "../ui/basics";
-import { Python } from "../ui/highlight";
-import { Belongings, type CardProps, OpenCode, relatedOf } from "../inspector/parts";
 
 export const overview: Registration<Store> = {
   id: "overview",

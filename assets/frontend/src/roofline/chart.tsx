@@ -2,8 +2,8 @@
 
 import { useContext, useId, useMemo, useRef } from "preact/hooks";
 import { amount, microseconds, percent, tflops, written } from "../format";
-import { RoomContext, useWidth } from "../ui/size";
 import type { Store } from "../store";
+import { RoomContext, useWidth } from "../ui/size";
 import type { Roof, RooflinePoint } from "../wire";
 import {
   along,

@@ -1,15 +1,15 @@
 // The frame of every view: header, tabs, pane, status bar; beside the pane an inspector, if any.
 
-import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren, RefObject } from "preact";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Remembering } from "../memory";
+import { Border } from "../ui/dragging";
+import { type Room, RoomContext, useRoom } from "../ui/size";
 import { IconButton, ThemeButton } from "./buttons";
 import { useKeptFocus, useKeptScroll } from "./keeping";
 import { Help, type Keys, type KeyWords, press } from "./keys";
-import { type Room, RoomContext, useRoom } from "../ui/size";
 import { type Tab, Tabs } from "./tabs";
 import { useTheme } from "./theme";
-import { Border } from "../ui/dragging";
 
 /** The element of a frame, and how much room it has. */
 export interface FrameRoot {

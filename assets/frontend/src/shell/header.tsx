@@ -3,14 +3,14 @@
 import type { RefObject } from "preact";
 import { useState } from "preact/hooks";
 import { CostSwitch, ProfileButton } from "../cost/switch";
-import type { Store } from "../store";
-import { Tag } from "../ui/basics";
-import { TargetButton } from "../targets/dialog";
-import { IconButton } from "./buttons";
-import { SearchBox } from "./searchbox";
 import type { Host } from "../host";
+import type { Store } from "../store";
+import { TargetButton } from "../targets/dialog";
+import { Tag } from "../ui/basics";
 import { saveFile } from "../ui/savefile";
 import type { SavedPage } from "../wire";
+import { IconButton } from "./buttons";
+import { SearchBox } from "./searchbox";
 
 interface Props {
   store: Store;

@@ -1,7 +1,7 @@
 // What is there again when a view is drawn anew: the focus, and how far its lists were scrolled.
 
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Remembering } from "../memory";
 import { REVEAL } from "../ui/virtual";
 

@@ -1,7 +1,7 @@
 // The search field and what it found: grouped, counted, with the match marked.
 
-import { useId, useMemo, useState } from "preact/hooks";
 import type { RefObject } from "preact";
+import { useId, useMemo, useState } from "preact/hooks";
 import { plural } from "../format";
 import { search, type Hit, type HitGroup } from "../search";
 import type { Store } from "../store";

@@ -1,18 +1,18 @@
 // The view of a report: the frame with its panes, the inspector, the search, its keys.
 
-import { useRef, useState } from "preact/hooks";
 import { Component, type ComponentChildren } from "preact";
+import { useRef, useState } from "preact/hooks";
 import { Inspector } from "../inspector/inspector";
+import { ProgressView } from "../progress/progress";
 import type { Store } from "../store";
 import { TargetDialog } from "../targets/dialog";
+import { Empty, plain, Problem } from "../ui/basics";
 import { type PaneId, TITLES } from "../wire";
-import { type Beside, Frame, type FrameRoot, useFrame } from "./frame";
+import { Frame, type FrameRoot, useFrame } from "./frame";
 import { Header } from "./header";
+import { isPressable, type KeyWords } from "./keys";
 import { StatusBar } from "./statusbar";
 import type { Tab } from "./tabs";
-import { ProgressView } from "../progress/progress";
-import { Empty, plain, Problem } from "../ui/basics";
-import { isPressable, type KeyWords } from "./keys";
 
 const INSPECTOR = 276;
 
@@ -57,18 +57,11 @@ function tabsOf(store: Store): readonly Tab[] {
   }));
 }
 
-interface InspectorState {
-  isOpen: boolean;
-  toggle(): void;
-  /** The inspector itself, where it is open and there is something to inspect. */
-  beside: Beside | null;
-}
-
 /**
  * The inspector is there unless the reader or the pane wants the room; where there is little, it
  * comes with a selection.
  */
-function useInspector(store: Store, frame: FrameRoot): InspectorState {
+function useInspector(store: Store, frame: FrameRoot) {
   const [width, setWidth] = useState(INSPECTOR);
   const [asked, setAsked] = useState<boolean | null>(null);
   const isReady = store.doc.value !== null && store.host.progress.value.status !== "running";

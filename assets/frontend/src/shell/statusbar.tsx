@@ -1,11 +1,11 @@
 // The selection spelt out, which is also what a screen reader is told: k9:13 → 1 line → 1 node.
 
-import type { Store } from "../store";
-import { configOf, graphOf, kindOf, numberOf, ownerOf, stageOf } from "../ids";
 import { plural, whole } from "../format";
-import type { StageLines } from "../stagelinks";
-import { stageName } from "../ui/words";
+import { configOf, graphOf, kindOf, numberOf, ownerOf, stageOf } from "../ids";
 import { counted } from "../lists";
+import type { StageLines } from "../stagelinks";
+import type { Store } from "../store";
+import { stageName } from "../ui/words";
 
 export function StatusBar({ store }: { store: Store }) {
   const id = store.selected.value;

@@ -1,19 +1,10 @@
 // Light or dark: as the surface that the view stands on, unless the reader chose one for all views.
 
-import { type ReadonlySignal, signal } from "@preact/signals";
-import { useLayoutEffect, useState } from "preact/hooks";
+import { signal } from "@preact/signals";
 import type { RefObject } from "preact";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 export type Choice = Theme | "auto";
-
-interface ThemeSource {
-  theme: ReadonlySignal<Theme>;
-  choice: ReadonlySignal<Choice>;
-  /** Whether the colours that the host names are of the other theme. */
-  isOwn: ReadonlySignal<boolean>;
-  /** The next of auto, light, dark, for every view of the page. */
-  next(): void;
-}
 
 const KEY = "workbench-theme";
 /** Where the views of a page, which may be of several bundles, see each other's choice. */
@@ -45,10 +36,11 @@ function choose(choice: Choice): void {
   }
 }
 
-export function useTheme(root: RefObject<HTMLElement | null>): ThemeSource {
+export function useTheme(root: RefObject<HTMLElement | null>) {
   const [state] = useState(() => ({
     theme: signal<Theme>(themeOf(surfaceOf(document.body))),
     choice: signal<Choice>(chosen()),
+    /** Whether the colours that the host names are of the other theme. */
     isOwn: signal(false),
   }));
   useLayoutEffect(() => {
@@ -82,6 +74,7 @@ export function useTheme(root: RefObject<HTMLElement | null>): ThemeSource {
       window.removeEventListener("storage", look);
     };
   }, []);
+  /** The next of auto, light, dark, for every view of the page. */
   const next = () => choose(ORDER[(ORDER.indexOf(chosen()) + 1) % ORDER.length]!);
   return { ...state, next };
 }

@@ -4,12 +4,12 @@ import { bytes, plural, seconds } from "../format";
 import { whyNot } from "../host";
 import { useSince } from "../progress/progress";
 import type { Store } from "../store";
+import { useAttempt, usePart } from "../ui/asked";
 import { Button, Copy, Facts, Message, Problem, Prose, Segments } from "../ui/basics";
 import { Coloured, coloured } from "../ui/highlight";
 import { usePaneState } from "../ui/kept";
 import type { Budget, BudgetsPart } from "../wire";
 import { LineRow } from "./line";
-import { useAttempt, usePart } from "../ui/asked";
 
 export function Budgets({ store }: { store: Store }) {
   const { has_budgets, no_budgets } = store.doc.value!;

@@ -2,9 +2,9 @@
 
 import { useContext, useMemo } from "preact/hooks";
 import { bytes } from "../format";
-import { RoomContext } from "../ui/size";
 import type { Store } from "../store";
 import { usePaneState } from "../ui/kept";
+import { RoomContext } from "../ui/size";
 import type { MemoryPart } from "../wire";
 import { endOf, HIGH, outline, storageOf } from "./part";
 

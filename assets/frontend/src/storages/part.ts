@@ -1,8 +1,8 @@
 // The part that the Memory pane shows, asked for when the pane is first opened.
 
+import { grouped } from "../lists";
 import type { Store } from "../store";
 import type { MemoryPart, MemoryStorage } from "../wire";
-import { grouped } from "../lists";
 
 export const NAME = "memory:";
 

@@ -1,12 +1,12 @@
 // The Memory pane and its things: storages.
 
+import { bytes } from "../format";
+import { Belongings, type CardProps, Head } from "../inspector/parts";
 import type { Registration } from "../registration";
 import type { Store } from "../store";
+import { Facts } from "../ui/basics";
 import { partOf, storageOf } from "./part";
 import { MemoryPane } from "./storages";
-import { bytes } from "../format";
-import { Belongings, type CardProps } from "../inspector/parts";
-import { Facts } from "../ui/basics";
 
 export const memory: Registration<Store> = {
   id: "memory",
@@ -25,8 +25,7 @@ function StorageCard({ store, id }: CardProps) {
   if (!part || !row) return <h2>{id}</h2>;
   return (
     <>
-      <div class="kind">{`Storage, ${row.kind}`}</div>
-      <h2>{row.value}</h2>
+      <Head kind={`Storage, ${row.kind}`} title={row.value} />
       <Facts
         rows={[
           ["Bytes", bytes(row.bytes)],

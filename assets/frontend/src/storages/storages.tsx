@@ -5,6 +5,7 @@ import { bytes, percent } from "../format";
 import type { Store } from "../store";
 import { columnsOf, type Cells } from "../table/columns";
 import { Table } from "../table/table";
+import { usePart } from "../ui/asked";
 import { Button, Copy, Empty, plain, Segments, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { MemoryPart, MemoryShare } from "../wire";
@@ -13,7 +14,6 @@ import { MemoryChart, fill } from "./chart";
 import { LineRow } from "./line";
 import { endOf, merged, NAME } from "./part";
 import "./storages.css";
-import { usePart } from "../ui/asked";
 
 export function MemoryPane({ store }: { store: Store }) {
   const { part, failed: error } = usePart<MemoryPart>(store, NAME);

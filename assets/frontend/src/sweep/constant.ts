@@ -1,7 +1,7 @@
 // What is the same in all rows of a sweep, and what a row is called beside the others.
 
-import type { SweepDocument, SweepRow } from "../wire";
 import { grouped } from "../lists";
+import type { SweepDocument, SweepRow } from "../wire";
 
 export interface Constant {
   /** Indexes of axes and of figures that say nothing. */

@@ -1,7 +1,7 @@
 // Where the marks of the charts of a sweep stand; numbers only.
 
-import type { SweepRow } from "../wire";
 import { roundStep } from "../lists";
+import type { SweepRow } from "../wire";
 
 /** Round numbers from `low` to `high`, about `count` of them; one at least. */
 export function ticks(low: number, high: number, count: number): number[] {

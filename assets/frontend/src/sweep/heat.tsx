@@ -1,10 +1,10 @@
 // One figure over two axes as a table with shades; of several rows in a cell the best.
 
+import { Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { SweepDocument } from "../wire";
 import { cellKey, cells } from "./geometry";
 import type { SweepState } from "./state";
-import { Select } from "../ui/basics";
 
 export function Heat({ state, doc }: { state: SweepState; doc: SweepDocument }) {
   const longest = doc.axes

@@ -1,11 +1,11 @@
 // How far a sweep is: a bar, words, Cancel, the best so far; at its end the answer.
 
 import { plural, seconds } from "../format";
+import { useSince } from "../progress/progress";
+import { useLate } from "../ui/asked";
 import { Button, Copy } from "../ui/basics";
 import type { SweepDocument } from "../wire";
 import { counted, type SweepState } from "./state";
-import { useSince } from "../progress/progress";
-import { useLate } from "../ui/asked";
 
 const PATIENCE_MS = 3000;
 

@@ -1,9 +1,9 @@
 // The settings of a sweep: how they ended, their figures; a click opens one, two are compared.
 
 import { useMemo } from "preact/hooks";
+import { Table, type Column } from "../table/table";
 import { Button, Copy } from "../ui/basics";
 import { Icon, type IconName } from "../ui/icons";
-import { Table, type Column } from "../table/table";
 import type { SweepDocument, SweepRow } from "../wire";
 import { constantOf, type Constant } from "./constant";
 import type { SweepState } from "./state";

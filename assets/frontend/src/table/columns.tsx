@@ -1,13 +1,13 @@
 // The columns of a table from what Python says of them; a pane draws only what needs its own way.
 
-import { useMemo } from "preact/hooks";
 import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+import { writtenIn } from "../format";
 import type { Store } from "../store";
 import { Mark, type Naming } from "../ui/basics";
 import type { ColumnSpec } from "../wire";
 import type { Sortable } from "./sorting";
 import { type Column, Table, type TableProps } from "./table";
-import { writtenIn } from "../format";
 
 /** What a pane does its own way in a column, by the key of the column. */
 export type Cells<Row> = Readonly<

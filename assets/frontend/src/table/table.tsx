@@ -1,11 +1,11 @@
 // The table of every pane: a sticky head, rows drawn as they come into sight, sorting, selection.
 
-import { useContext, useId, useMemo, useRef } from "preact/hooks";
-import type { ComponentChildren } from "preact";
 import type { ReadonlySignal } from "@preact/signals";
-import { RoomContext } from "../ui/size";
+import type { ComponentChildren } from "preact";
+import { useContext, useId, useMemo, useRef } from "preact/hooks";
 import type { Remembering } from "../memory";
 import { usePaneState, useReveal } from "../ui/kept";
+import { RoomContext } from "../ui/size";
 import { type Rows, useRows } from "../ui/virtual";
 import { type Order, type Sortable, sorted, turned } from "./sorting";
 

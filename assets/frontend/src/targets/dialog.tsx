@@ -4,11 +4,11 @@ import { effect, type Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { whyNot } from "../host";
 import type { Store } from "../store";
+import { useAttempt } from "../ui/asked";
 import { Button, Problem, Prose } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import type { TargetChoice, Targets } from "../wire";
 import "./targets.css";
-import { useAttempt } from "../ui/asked";
 
 /** Whether the dialog of a view is open. */
 function targetsOpen({ memory }: Store): Signal<boolean> {

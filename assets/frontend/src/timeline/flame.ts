@@ -1,7 +1,7 @@
 // Where the bars of the flame chart go: one block of rows for each thread, width is time.
 
-import type { Phase } from "../wire";
 import { roundStep } from "../lists";
+import type { Phase } from "../wire";
 
 export interface Window {
   start: number;

@@ -1,13 +1,13 @@
 // The Timeline pane and its things: phases.
 
+import { percent, seconds } from "../format";
+import { Head, type RowCardProps, rowThing } from "../inspector/parts";
 import type { Registration } from "../registration";
 import type { Store } from "../store";
-import { TimelinePane } from "./timeline";
-import { percent, seconds } from "../format";
-import { type RowCardProps, rowThing } from "../inspector/parts";
 import { Facts } from "../ui/basics";
-import { wholeOf } from "./flame";
 import { type Phase } from "../wire";
+import { wholeOf } from "./flame";
+import { TimelinePane } from "./timeline";
 
 export const timeline: Registration<Store> = {
   id: "timeline",
@@ -25,8 +25,7 @@ function PhaseCard({ store, row: phase }: RowCardProps<Phase>) {
   const whole = end - start;
   return (
     <>
-      <div class="kind">Compile phase</div>
-      <h2>{phase.name}</h2>
+      <Head kind="Compile phase" title={phase.name} />
       <Facts
         rows={[
           ["Start", seconds(phase.start_s - start)],

@@ -1,7 +1,7 @@
 // Small things that every pane uses: marks of kernels, chips, tags, notes, copy buttons.
 
-import { useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { kindOf } from "../ids";
 import type { Store } from "../store";
 import type { Note, Tone } from "../wire";

@@ -1,7 +1,7 @@
 // State that is there again: of a pane when the reader comes back, of the reader on every page.
 
-import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Signal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Remembering } from "../memory";
 
 /** As `useState`, but held by the view, by its pane and a key. */

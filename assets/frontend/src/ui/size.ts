@@ -1,7 +1,7 @@
 // How much room the view has, and how wide an element is; its own width counts, not that of the window.
 
-import { useLayoutEffect, useState } from "preact/hooks";
 import { createContext, type RefObject } from "preact";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 export type Room = "narrow" | "normal" | "wide";
 

@@ -7,8 +7,8 @@ import {
   Virtualizer,
   type VirtualItem,
 } from "@tanstack/virtual-core";
-import { useLayoutEffect, useMemo, useReducer, useState } from "preact/hooks";
 import type { RefObject } from "preact";
+import { useLayoutEffect, useMemo, useReducer, useState } from "preact/hooks";
 
 /** Sent by a list that has brought a row into sight: that is where it stands from now on. */
 export const REVEAL = "wb-reveal";

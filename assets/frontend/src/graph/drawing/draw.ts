@@ -1,13 +1,13 @@
 // Draws a scene on a canvas: only what is seen, and no text that could not be read.
 
-import { type Caption, markColour, type Picture } from "./picture";
-import { CHANGE_SIGN, type Looks } from "./looks";
+import { grouped } from "../../lists";
 import { isEnd } from "../layout/model";
 import { NODE_H, NODE_W } from "../layout/pack";
-import { drawEdges } from "./edges";
 import type { PlacedBox } from "../layout/scene";
 import { seen } from "../layout/viewport";
-import { grouped } from "../../lists";
+import { drawEdges } from "./edges";
+import { CHANGE_SIGN, type Looks } from "./looks";
+import { type Caption, markColour, type Picture } from "./picture";
 
 const READABLE = 0.6; // below, node texts would fall under 9 px on screen
 const NODE_VISIBLE = 0.09; // below, a node is under 2 px high

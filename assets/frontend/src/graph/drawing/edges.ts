@@ -1,9 +1,9 @@
 // Edges: quiet until they belong to the selection, rounded at corners, long ones on demand only.
 
-import type { Looks } from "./looks";
-import type { Picture } from "./picture";
 import type { Edge } from "../layout/scene";
 import type { Rect } from "../layout/viewport";
+import type { Looks } from "./looks";
+import type { Picture } from "./picture";
 
 const ROUND = 7;
 const CROWDED = 0.12; // below, lines lie so close that full strength would be a grey mass

@@ -1,8 +1,8 @@
 // The whole graph as it is grouped and lit, as a file: PNG, or SVG by as much of a context as it uses.
 
 import { saveFile } from "../../ui/savefile";
-import { type Picture, readColours } from "./picture";
 import { draw } from "./draw";
+import { readColours, type Subject } from "./picture";
 
 export type FileKind = "svg" | "png";
 
@@ -10,11 +10,7 @@ const MARGIN = 12;
 const LARGEST = 8192; // pixels along a side that every browser draws
 
 /** Saves what is drawn on a canvas, but all of it, in the colours of the theme. */
-export function saveGraph(
-  kind: FileKind,
-  subject: Pick<Picture, "plan" | "looks" | "caption" | "markOf">,
-  canvas: HTMLCanvasElement,
-): void {
+export function saveGraph(kind: FileKind, subject: Subject, canvas: HTMLCanvasElement): void {
   const { scene, model } = subject.plan;
   const [width, height] = [scene.width + 2 * MARGIN, scene.height + 2 * MARGIN];
   const colours = readColours(canvas);

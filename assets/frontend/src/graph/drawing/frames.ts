@@ -1,8 +1,8 @@
 // Frames while the view moves: what is slow to draw is drawn once, then shifted and scaled.
 
+import type { View } from "../layout/viewport";
 import { draw } from "./draw";
 import type { Picture } from "./picture";
-import type { View } from "../layout/viewport";
 
 const SLOW = 8; // ms: what takes longer is not drawn anew in each frame
 const MARGIN = 0.2; // of the pane, drawn beyond each edge so that a shift need not draw

@@ -1,10 +1,11 @@
 // The overview map in the corner: every box as a patch, the seen part as a frame.
 
-import { type Colours, markColour } from "./picture";
-import type { Plan } from "../layout/plan";
 import { NODE_H, NODE_W } from "../layout/pack";
+import type { Plan } from "../layout/plan";
 import type { PlacedBox } from "../layout/scene";
 import type { Rect, View } from "../layout/viewport";
+import { type Colours, markColour } from "./picture";
+import { type Size } from "../layout/flow";
 
 interface MapPlace {
   scale: number;
@@ -52,7 +53,7 @@ export function drawFrame(
   context: CanvasRenderingContext2D,
   place: MapPlace,
   rect: Rect,
-  size: { width: number; height: number },
+  size: Size,
   colour: string,
 ): void {
   const left = Math.max(1, place.x + rect.x * place.scale);
@@ -69,7 +70,7 @@ export function centred(
   place: MapPlace,
   view: View,
   at: { x: number; y: number },
-  size: { width: number; height: number },
+  size: Size,
 ): View {
   const x = (at.x - place.x) / place.scale;
   const y = (at.y - place.y) / place.scale;

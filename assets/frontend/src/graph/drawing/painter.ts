@@ -1,20 +1,13 @@
 // Paints a canvas at most once a frame, and again when its size or the theme changes.
 
-import { type Caption, type Colours, readColours } from "./picture";
-import { Frames } from "./frames";
-import type { Looks } from "./looks";
-import { drawFrame, drawPatches, mapPlace } from "./minimap";
 import type { Plan } from "../layout/plan";
-import type { PlacedBox } from "../layout/scene";
-import { seen, type View } from "../layout/viewport";
+import { seen } from "../layout/viewport";
+import { Frames } from "./frames";
+import { drawFrame, drawPatches, mapPlace } from "./minimap";
+import { type Colours, type Picture, readColours, type Subject } from "./picture";
+import { type Size } from "../layout/flow";
 
-interface Subject {
-  plan: Plan;
-  looks: Looks;
-  view: View;
-  caption(box: PlacedBox): Caption;
-  markOf(node: number): string | undefined;
-}
+type Seen = Subject & Pick<Picture, "view">;
 
 export class Painter {
   private frame = 0;
@@ -24,7 +17,7 @@ export class Painter {
   constructor(
     private readonly canvas: HTMLCanvasElement,
     private readonly map: HTMLCanvasElement,
-    private readonly subject: () => Subject | null,
+    private readonly subject: () => Seen | null,
   ) {}
 
   request(): void {
@@ -54,7 +47,7 @@ export class Painter {
   }
 
   private paintMap(
-    subject: Subject,
+    subject: Seen,
     colours: Colours,
     ratio: number,
     width: number,
@@ -74,12 +67,7 @@ export class Painter {
   }
 
   /** The patches change with the scene and the theme only, not with every pan. */
-  private patchesOf(
-    subject: Subject,
-    colours: Colours,
-    ratio: number,
-    size: { width: number; height: number },
-  ): HTMLCanvasElement {
+  private patchesOf(subject: Seen, colours: Colours, ratio: number, size: Size): HTMLCanvasElement {
     const key = `${size.width} ${size.height} ${ratio} ${colours.bg} ${colours.control}`;
     if (this.patches?.plan === subject.plan && this.patches.key === key) return this.patches.canvas;
     const canvas = document.createElement("canvas");

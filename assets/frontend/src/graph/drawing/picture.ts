@@ -1,19 +1,22 @@
 // What is drawn on the canvas: a scene, how it is lit, in which colours, where the reader looks.
 
-import type { Looks } from "./looks";
 import type { Plan } from "../layout/plan";
 import type { PlacedBox } from "../layout/scene";
 import type { View } from "../layout/viewport";
+import type { Looks } from "./looks";
+import { type Size } from "../layout/flow";
 
-export interface Picture {
+export interface Picture extends Subject, Size {
   context: CanvasRenderingContext2D;
-  width: number;
-  height: number;
   ratio: number;
   colours: Colours;
+  view: View;
+}
+
+/** What of it does not change with the place that it is drawn in. */
+export interface Subject {
   plan: Plan;
   looks: Looks;
-  view: View;
   /** Mark, name, facts and heat of a box. */
   caption(box: PlacedBox): Caption;
   /** The mark of a node's kernel. */
@@ -28,27 +31,6 @@ export interface Caption {
   facts: string;
   /** Its cost as a part of the largest, from 0 to 1. */
   heat: number;
-}
-
-export interface Colours {
-  bg: string;
-  fg: string;
-  fg2: string;
-  control: string;
-  sel: string;
-  selBg: string;
-  relBg: string;
-  fallback: string;
-  heat: string;
-  added: string;
-  addedBg: string;
-  removed: string;
-  removedBg: string;
-  replaced: string;
-  replacedBg: string;
-  palette: string[];
-  mono: string;
-  ui: string;
 }
 
 const NAMES = {
@@ -70,6 +52,8 @@ const NAMES = {
   mono: "--mono",
   ui: "--ui",
 } as const;
+
+export type Colours = Record<keyof typeof NAMES, string> & { palette: string[] };
 
 const PALETTE = 8;
 

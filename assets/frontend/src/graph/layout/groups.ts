@@ -1,8 +1,8 @@
 // How nodes are put into boxes: by kernel, nn.Module or source line, open or collapsed.
 
+import { grouped } from "../../lists";
 import { isEnd, type Model, type Visible } from "./model";
 import { moduleTree, type Step } from "./modules";
-import { grouped } from "../../lists";
 
 export type Grouping = "kernel" | "module" | "line" | "none" | "layers";
 

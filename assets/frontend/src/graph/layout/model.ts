@@ -1,7 +1,7 @@
 // A graph as the canvas works with it: the part, its ids, who reads whom, which nodes are shown.
 
-import type { GraphPart } from "../../wire";
 import { nodePlaces } from "../../links";
+import type { GraphPart } from "../../wire";
 
 export interface Model {
   part: GraphPart;

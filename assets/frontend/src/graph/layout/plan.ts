@@ -1,9 +1,9 @@
 // A scene made ready for drawing and for hit tests: spatial indexes, and texts that never change.
 
-import type { Rect } from "./viewport";
 import { labelOf, type Model } from "./model";
 import { NODE_H, NODE_W } from "./pack";
 import type { PlacedBox, Scene } from "./scene";
+import type { Rect } from "./viewport";
 
 const CELL = 512;
 

@@ -1,12 +1,12 @@
 // What there is to draw, in pixels of the graph: boxes, nodes and edges with their places.
 
+import type { GraphPart } from "../../wire";
 import { columns } from "./columns";
 import { flow, type Room, type Size, wrap } from "./flow";
 import { type Box, boxes, type Calls, type Grouping, type IsOpen } from "./groups";
 import { isEnd, type Model, visible, type Visible } from "./model";
 import { type Inside, NODE_H, NODE_W, pack } from "./pack";
 import { route, type Wire } from "./routes";
-import type { GraphPart } from "../../wire";
 
 export interface PlacedBox extends Box {
   x: number;

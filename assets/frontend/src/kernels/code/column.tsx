@@ -2,8 +2,8 @@
 
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { Button, Copy } from "../../ui/basics";
 import type { Store } from "../../store";
+import { Button, Copy } from "../../ui/basics";
 import { CodeEditor, type Scrolled } from "./editor";
 import { asSubset, overlaps, placesOf, type Rows, type Spans, spansIn } from "./rows";
 

@@ -1,6 +1,7 @@
 // One read-only CodeMirror: a text with numbers, a strip, marks and search; no document is made
 // twice.
 
+import { standardKeymap } from "@codemirror/commands";
 import { HighlightStyle, LRLanguage, syntaxHighlighting } from "@codemirror/language";
 import {
   highlightSelectionMatches,
@@ -11,7 +12,6 @@ import {
 import { EditorState, type Extension, type StateEffect } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { parser } from "@lezer/python";
-import { standardKeymap } from "@codemirror/commands";
 import { LOOKS } from "../../ui/highlight";
 import { explaining } from "./explain";
 import { simple } from "./languages";

@@ -12,8 +12,8 @@ import {
   tooltips,
 } from "@codemirror/view";
 import type { Opcode } from "../../wire";
-import { opcodesIn } from "./stages";
 import type { Rows } from "./rows";
+import { opcodesIn } from "./stages";
 
 const setCard = StateEffect.define<Tooltip | null>();
 

@@ -1,8 +1,8 @@
 // The text of each column with what every line of it is: its id, number, colour; marked lines as spans.
 
-import type { CodePart, GraphPart, Kernel, Opcode, Source, WrapperPart } from "../../wire";
-import { runAt, type StageLines } from "../../stagelinks";
 import { nodePlaces } from "../../links";
+import { runAt, type StageLines } from "../../stagelinks";
+import type { CodePart, GraphPart, Kernel, Opcode, Source, WrapperPart } from "../../wire";
 
 export type Machine = "ptx" | "amdgcn" | "sass" | "assembly";
 export type Language = "python" | "cpp" | "plain" | "mlir" | "llvm" | Machine;

@@ -1,7 +1,7 @@
 // The text of a stage as rows: ids, colours of nodes, what an opcode means, inlined helpers.
 
-import { baseName } from "../../ui/words";
 import { runAt } from "../../stagelinks";
+import { baseName } from "../../ui/words";
 import type { CodePart, Opcode, StagePart } from "../../wire";
 import { colourOf, type Language, type Rows } from "./rows";
 
