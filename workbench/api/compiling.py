@@ -268,7 +268,8 @@ def explain(
     check_args(args, kwargs)
     found = run(fn, args, dict(kwargs or {}))
     recipe = explained_call(fn, tuple(args), dict(kwargs or {}))
-    return replace(found, recipe=recipe, live_cures=LiveCures(recipe))
+    alive = replace(found, recipe=recipe)
+    return replace(alive, live_actions=LiveCures(recipe).actions(alive))
 
 
 @needs_torch

@@ -27,7 +27,6 @@ from workbench.handles.other_targets import OtherTargets
 if TYPE_CHECKING:
     from workbench.analysis.memory.memory import Memory
     from workbench.compiler.contract.guard_sandbox import Example, GuardSandbox
-    from workbench.handles.live_profile import LiveProfile
     from workbench.handles.other_targets import LateReport
     from workbench.handles.recipe import Recipe
     from workbench.handles.verify import Verification
@@ -171,13 +170,6 @@ class Compiled(OtherTargets):
         from workbench.compiler.contract.guard_sandbox import GuardSandbox
 
         return GuardSandbox(self._aot_fn._artifacts, self._plan, self._example)
-
-    @cached_property
-    def live_profile(self) -> LiveProfile:
-        """What measures the call where a view shows it."""
-        from workbench.handles.live_profile import LiveProfile
-
-        return LiveProfile(self)
 
     def _build_call(self) -> Callable[..., Any]:
         artifacts, plan = self._aot_fn._artifacts, self._plan

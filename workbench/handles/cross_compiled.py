@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -28,7 +27,6 @@ from workbench.specs import Gpu
 
 if TYPE_CHECKING:
     from workbench.compiler.measuring.output_comparison import Verification
-    from workbench.handles.live_profile import LiveProfile
     from workbench.handles.recipe import Recipe
 
 
@@ -89,16 +87,13 @@ class CrossCompiled(OtherTargets):
         self.update(with_saved_file(self.report, path, digest))
         return digest
 
-    @cached_property
-    def live_profile(self) -> LiveProfile:
-        """What would measure the call: it says why that cannot be done here."""
-        from workbench.handles.live_profile import LiveProfile
-
-        why_not = (
+    @property
+    def why_no_profile(self) -> str:
+        """Why its kernels cannot be measured from a view."""
+        return (
             f"{self.gpu.device_name} is not in this machine, so nothing can be measured: the bound "
             "is a model's."
         )
-        return LiveProfile(None, why_not)
 
     def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: nothing can be measured on a GPU that is not here."""

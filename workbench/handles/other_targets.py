@@ -23,8 +23,14 @@ if TYPE_CHECKING:
     from workbench.handles.memory.live_budgets import LiveBudgets
     from workbench.handles.recipe import Recipe, Retarget
     from workbench.processes.background_task import BackgroundTask
+    from workbench.processes.live_action import LiveAction
     from workbench.processes.messages import ProgressCallback
     from workbench.report import Report
+
+_NO_INPUTS = (
+    "It was loaded from a file, which holds no inputs to measure it on: call "
+    "`compiled.profile(*args)`."
+)
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,22 @@ class OtherTargets(CompiledCode, ReportHolder):
         from workbench.handles.recipe import Retarget
 
         return Retarget(self, self.recipe)
+
+    @property
+    def why_no_profile(self) -> str | None:
+        """Why its kernels cannot be measured from a view, in a sentence; None where they can."""
+        if self.recipe is None:
+            return _NO_INPUTS
+        if not len(self.report.kernels):
+            return f"The backend {self.report.request.backend} generated no kernels to measure."
+        return None
+
+    @property
+    def live_actions(self) -> tuple[LiveAction, ...]:
+        """What a live view can start while this is alive."""
+        from workbench.handles.live_actions import actions_of
+
+        return actions_of(self)
 
     @checked
     def try_in_background(self, change: Opportunity) -> BackgroundTask[Tried]:

@@ -232,17 +232,10 @@ class Retarget:
         job = self._jobs[target] = self._known.compile_in_background(target)
         return job
 
-    def first_for(self, targets: Sequence[str]) -> str | None:
-        """The GPU that the call is compiled for before kernels can be compared, if it has to be.
-
-        Code for a CPU has no kernel that a GPU could run.
-        """
-        kernels = self._x.report.kernels
-        return None if any(kernel.language == "triton" for kernel in kernels) else targets[0]
-
     def compare(self, targets: Sequence[str]) -> BackgroundTask[Matrix]:
         """Compile every Triton kernel for several GPUs in the background.
 
+        Code for a CPU, which has no kernel that a GPU could run, is compiled for the first before.
         Raises `UsageError` for what is no GPU.
         """
         from workbench.compiler.virtual_gpu.client import warm_worker
@@ -253,12 +246,13 @@ class Retarget:
         if own:
             raise UsageError(f"Kernels are compared on GPUs, and {own[0]!r} is none: leave it out.")
         gpus_of(targets)
-        first = self.first_for(targets)
+        kernels = self._x.report.kernels
+        has_triton = any(kernel.language == "triton" for kernel in kernels)
 
         def work(steps: Steps) -> Matrix:
             made = self._x
-            if first is not None:
-                made = self._made[first] = self._known.compile(first, steps)
+            if not has_triton:
+                made = self._made[targets[0]] = self._known.compile(targets[0], steps)
             steps(f"compiling every kernel for {', '.join(targets)}", 0.0)
 
             def built(words: str, elapsed: float) -> None:

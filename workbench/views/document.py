@@ -39,7 +39,7 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
             for pane, content in contents
         ],
         "targets": here.targets or target_choices.asleep(report),
-        "no_profile": here.no_profile,
+        "actions": here.why_not | {id: why for _, c in contents for id, why in c.why_not.items()},
         "omitted": {name: count for name, count in omitted.items() if count},
     }
     for _, content in contents:

@@ -655,9 +655,9 @@ export interface Artifact {
  * how its tables are drawn. `costs` are those that are known, the one that ranks first.
  * `variable` is how code that is copied names the record, such as `compiled.report`. `file` is
  * what the result was saved to or loaded from. `no_assembly` says why no kernel has code of a
- * GPU, or is None, `no_profile` why the kernels cannot be measured from here, `no_budgets` why
- * no memory budget can be tried; `has_budgets`: the part `budgets:` has some; `no_cures` why no
- * cure of a break can be tried. `cuda_graphs` is None where none were asked for.
+ * GPU, or is None; `actions`, by id, why what a live view starts cannot be started from here,
+ * None where it can; `has_budgets`: the part `budgets:` has some. `cuda_graphs` is None where
+ * none were asked for.
  */
 export interface Document {
   version: number;
@@ -696,9 +696,7 @@ export interface Document {
   file: SavedFile;
   omitted: Record<string, number>;
   columns: Record<string, ColumnSpec[]>;
-  no_profile: string | null;
-  no_budgets: string | null;
-  no_cures: string | null;
+  actions: Record<string, string | null>;
   has_budgets: boolean;
 }
 
@@ -855,6 +853,8 @@ export interface StepState {
   kernels?: number;
 }
 
+export type Task = "measurement" | "trial" | "budget";
+
 /**
  * A running or ended compilation: phases so far, kernels as they are generated. `task` is
  * "measurement" where kernels are measured, "trial" where a change is tried, "budget" where
@@ -869,7 +869,7 @@ export interface Progress {
   kernels: string[];
   can_cancel: boolean;
   error: string | null;
-  task?: "measurement" | "trial" | "budget";
+  task?: Task;
   words?: string;
 }
 

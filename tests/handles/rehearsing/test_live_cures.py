@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import pytest
 import torch
 
 import workbench as wb
 from workbench.handles.rehearsing.live_cures import BrokenCompilation
+from workbench.processes.background_task import BackgroundTask
 
 
 class Printing(torch.nn.Module):
@@ -21,11 +23,16 @@ class Printing(torch.nn.Module):
         return y.sin()
 
 
+def start_cure(alive: Any, *given: Any) -> BackgroundTask[Any]:
+    (cure,) = (action for action in alive.live_actions if action.id == "cure")
+    return cure.start(*given)
+
+
 def test_each_cure_of_an_explanation_can_be_tried(capsys: pytest.CaptureFixture[str]) -> None:
     found = wb.explain(Printing(), (torch.ones(3),))  # a small input is kept
     capsys.readouterr()
     first, *_, explicit = (
-        found.live_cures.start(found.report, "b0", number).result(60) for number in range(3)
+        start_cure(found, found.report, "b0", number).result(60) for number in range(3)
     )
     assert (first.verdict, first.graphs_before, first.graphs_after) == ("cures", 3, 1)
     assert "+        if not torch.compiler.is_compiling():" in first.patch
@@ -40,17 +47,17 @@ def test_a_compilation_that_ended_at_a_break_has_the_same_cures() -> None:
     report = caught.value.report
     assert report is not None
     broken = BrokenCompilation.of(report, Printing(), (x,), {})
-    assert broken.live_cures.start(report, "b0", 0).result(60).verdict == "cures"
+    assert start_cure(broken, report, "b0", 0).result(60).verdict == "cures"
 
 
 def test_what_cannot_be_tried_says_why() -> None:
     x = torch.ones(5 << 20)
     found = wb.explain(Printing(), (x,))
     with pytest.raises(wb.UsageError, match="There is no cure 9 of a break 'b0'"):
-        found.live_cures.start(found.report, "b0", 9)
+        start_cure(found, found.report, "b0", 9)
     with pytest.raises(wb.UsageError, match="There is no cure 0 of a break 'b7'"):
-        found.live_cures.start(found.report, "b7", 0)
+        start_cure(found, found.report, "b7", 0)
     del x
     gc.collect()
     with pytest.raises(wb.UsageError, match=r"is gone\. Keep it in a variable"):
-        found.live_cures.start(found.report, "b0", 0)
+        start_cure(found, found.report, "b0", 0)

@@ -152,12 +152,15 @@ def test_budgets_of_a_record_have_peaks_lines_and_code() -> None:
 
 def test_why_there_are_no_budgets_is_said() -> None:
     shown = document(LAYERS)
-    assert (shown["has_budgets"], "Nothing is alive" in (shown["no_budgets"] or "")) == (True, True)
+    assert (shown["has_budgets"], "Nothing is alive" in (shown["actions"]["budgets"] or "")) == (
+        True,
+        True,
+    )
     assert "budgets:" in embedded(LAYERS, shown, "full", 10**6)["parts"]
     assert document(STEP)["has_budgets"] is False
     assert "budgets:" not in embedded(STEP, document(STEP), "full", 10**6)["parts"]
     inference = Report.load(RECORDS / "block.wbr")
-    assert "no backward" in (document(inference)["no_budgets"] or "")
+    assert "no backward" in (document(inference)["actions"]["budgets"] or "")
     with pytest.raises(wb.UsageError, match="no other memory budgets in its record"):
         report_part(STEP, "budgets:")
 

@@ -10,6 +10,7 @@ import pytest
 from view_mail import Mailbox
 
 from workbench.processes.background_task import BackgroundTask, Steps
+from workbench.processes.live_action import LiveAction
 from workbench.report import Report
 from workbench.report.report_holder import ReportHolder
 from workbench.views.widgets.display import show
@@ -19,18 +20,8 @@ TABLES = ("memory_budgets", "recomputed")
 BEFORE = replace(LAYERS, tables={k: v for k, v in LAYERS.tables.items() if k not in TABLES})
 
 
-class Targets:
-    """What compiles for other targets, which is not asked for here."""
-
-    names = ("host",)
-    why_not = None
-
-
 class Made(ReportHolder):
     """What aot_compile returns, as far as a view tries its budgets."""
-
-    retarget = Targets()
-    why_not = None
 
     def __init__(self) -> None:
         self.report = BEFORE
@@ -38,8 +29,8 @@ class Made(ReportHolder):
         self.asked: list[float | None] = []
 
     @property
-    def live_budgets(self) -> Made:
-        return self
+    def live_actions(self) -> tuple[LiveAction, ...]:
+        return LiveAction("budgets", lambda: self.start(None)), LiveAction("budget", self.start)
 
     def update(self, report: Report) -> None:
         before, self.report = self.report, report
@@ -69,7 +60,7 @@ def mail(made: Made) -> Mailbox:
 
 def test_budgets_come_into_the_view_when_they_are_known(mail: Mailbox, made: Made) -> None:
     _, shown = mail.ask("document")
-    assert (shown["no_budgets"], shown["has_budgets"]) == (None, False)
+    assert (shown["actions"]["budgets"], shown["has_budgets"]) == (None, False)
     answer, _ = mail.ask("budgets", question={"budget": 1})
     assert answer["error"] is None
     assert mail.view.progress["title"] == "Compiling step, budgets…"
@@ -77,7 +68,7 @@ def test_budgets_come_into_the_view_when_they_are_known(mail: Mailbox, made: Mad
     again, _ = mail.ask("budget", question={"budget": 0.5})
     assert "still being compiled" in (again["error"] or "")
     made.go.set()
-    mail.view._switch.join(10)
+    mail.view._live_actions.join(10)
     _, shown = mail.ask("document")
     assert shown["has_budgets"]
     _, part = mail.ask("budgets:")
@@ -86,14 +77,14 @@ def test_budgets_come_into_the_view_when_they_are_known(mail: Mailbox, made: Mad
         == min((r for r in part["rows"] if r["peak"]), key=lambda r: r["peak"])["budget"]
     )
     mail.ask("budget", question={"budget": 0.2})
-    mail.view._switch.join(10)
+    mail.view._live_actions.join(10)
     assert made.asked == [None, 0.2]
 
 
 def test_one_that_is_compiled_can_be_cancelled(mail: Mailbox) -> None:
     mail.ask("budget", question={"budget": 0.5})
     mail.ask("cancel")
-    mail.view._switch.join(10)
+    mail.view._live_actions.join(10)
     assert mail.view.progress["status"] == "cancelled"
     _, shown = mail.ask("document")
     assert not shown["has_budgets"]
@@ -102,7 +93,7 @@ def test_one_that_is_compiled_can_be_cancelled(mail: Mailbox) -> None:
 def test_a_record_alone_says_why_none_can_be_compiled() -> None:
     mail = Mailbox(show(LAYERS).live())
     _, shown = mail.ask("document")
-    assert "Nothing is alive" in shown["no_budgets"]
+    assert "Nothing is alive" in shown["actions"]["budgets"]
     answer, _ = mail.ask("budget", question={"budget": 0.5})
     assert "not alive here" in (answer["error"] or "")
     _, part = mail.ask("budgets:")

@@ -19,12 +19,12 @@ def test_a_cure_is_tried_and_its_patch_shown() -> None:
     x = torch.ones(3)
     mail = Mailbox(show(wb.explain(printing, (x,))).live())
     _, shown = mail.ask("document")
-    assert shown["no_cures"] is None
+    assert shown["actions"]["cure"] is None
     assert [cure["tried"] for cure in shown["breaks"][0]["cures"]] == [None] * 3
     answer, _ = mail.ask("cure", question={"id": "b0", "cure": 0})
     assert answer["error"] is None
     assert mail.view.progress["task"] == "trial"
-    mail.view._switch.join(60)
+    mail.view._live_actions.join(60)
     _, shown = mail.ask("document")
     first, second, third = shown["breaks"][0]["cures"]
     assert first["tried"].startswith("It helps. 2 graphs, 1 break before, now 1 graph, 0 breaks.")
@@ -40,7 +40,7 @@ def test_the_rewrite_of_the_overview_can_be_tried_too() -> None:
     row = next(each for each in shown["advice"]["rows"] if each["rule"] == "break-rewrite")
     assert row["why_not"] is None
     mail.ask("try", question={"opportunity": row["id"]})
-    mail.view._switch.join(60)
+    mail.view._live_actions.join(60)
     _, shown = mail.ask("document")
     tried = next(each["tried"] for each in shown["advice"]["rows"] if each["id"] == row["id"])
     assert ("Graph breaks, counted", "1", "0") in [tuple(each) for each in tried["rows"]]
@@ -49,7 +49,7 @@ def test_the_rewrite_of_the_overview_can_be_tried_too() -> None:
 def test_a_record_alone_has_the_cures_but_tries_none() -> None:
     mail = Mailbox(show(wb.explain(printing, (torch.ones(3),)).report).live())
     _, shown = mail.ask("document")
-    assert "not alive here" in shown["no_cures"]
+    assert "not alive here" in shown["actions"]["cure"]
     assert shown["breaks"][0]["cures"][0]["before"] == ['    print("in between")']
     answer, _ = mail.ask("cure", question={"id": "b0", "cure": 0})
     assert "not alive here" in (answer["error"] or "")

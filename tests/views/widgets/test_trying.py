@@ -15,25 +15,21 @@ from workbench.analysis.diff.comparing import compare
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.tried import Cost, Tried
 from workbench.processes.background_task import BackgroundTask, Steps
+from workbench.processes.live_action import LiveAction
 from workbench.report import Report
 from workbench.views.widgets.display import show
-
-
-class Targets:
-    """What compiles for other targets, which is not asked for here."""
-
-    names = ("host",)
-    why_not = None
 
 
 class Made:
     """What aot_compile returns, as far as a view tries its opportunities."""
 
-    retarget = Targets()
-
     def __init__(self, report: Report):
         self.report = report
         self.go = threading.Event()
+
+    @property
+    def live_actions(self) -> tuple[LiveAction, ...]:
+        return (LiveAction("try", self.try_in_background),)
 
     def try_in_background(self, change: Opportunity) -> BackgroundTask[Any]:
         def work(steps: Steps) -> Tried:
@@ -68,7 +64,7 @@ def test_what_was_measured_stands_beside_what_was_predicted(mail: Mailbox, made:
     again, _ = mail.ask("try", question={"opportunity": first["id"]})
     assert "still being tried" in (again["error"] or "")
     made.go.set()
-    mail.view._switch.join(10)
+    mail.view._live_actions.join(10)
     _, shown = mail.ask("document")
     (tried,) = [row["tried"] for row in shown["advice"]["rows"] if row["id"] == first["id"]]
     assert tried["rows"] == [
@@ -87,7 +83,7 @@ def test_one_that_runs_can_be_cancelled(mail: Mailbox) -> None:
     first = next(row for row in shown["advice"]["rows"] if row["why_not"] is None)
     mail.ask("try", question={"opportunity": first["id"]})
     mail.ask("cancel")
-    mail.view._switch.join(10)
+    mail.view._live_actions.join(10)
     assert mail.view.progress["status"] == "cancelled"
     _, shown = mail.ask("document")
     assert all(row["tried"] is None for row in shown["advice"]["rows"])
@@ -108,7 +104,7 @@ def test_a_real_one_is_compiled_in_the_background() -> None:
     mail = Mailbox(show(wb.aot_compile(copied, inputs, grad=False)).live())
     answer, _ = mail.ask("try", question={"opportunity": "o0"})
     assert answer["error"] is None
-    mail.view._switch.join(60)
+    mail.view._live_actions.join(60)
     assert mail.view.progress["status"] == "done"
     assert len(mail.view.progress["steps"]) > 3
     _, shown = mail.ask("document")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from workbench.compiler.measuring.silence import silent
 from workbench.compiler.recording.capture import Recorder
 from workbench.live_only import LiveOnly
 from workbench.number_text import plural
+from workbench.processes.live_action import LiveAction
 from workbench.report import Break, Guard, Outcome, Report, Request, Table
 
 _TRIES_IN_LOOP = 10
@@ -44,8 +44,8 @@ _OPS = ("call_function", "call_method", "call_module")
 class Explanation(LiveOnly):
     """What stops a function from being one graph; `report` holds the graphs and their sources.
 
-    `recipe` is the call, to try a rewrite of it, and `live_cures` tries the cures of its breaks;
-    None for one that is not alive.
+    `recipe` is the call, to try a rewrite of it, None for one that is not alive; `live_actions` are
+    what a view can start then.
     """
 
     breaks: tuple[Break, ...]
@@ -54,19 +54,13 @@ class Explanation(LiveOnly):
     guards: tuple[Guard, ...]
     report: Report = field(repr=False)
     recipe: Any = field(default=None, repr=False, compare=False)
-    live_cures: Any = field(default=None, repr=False, compare=False)
+    live_actions: tuple[LiveAction, ...] = field(default=(), repr=False, compare=False)
 
     instead: ClassVar[str] = "Write its record with .report.save(path)."
 
     def __deepcopy__(self, memo: Any) -> Explanation:
         """Itself: nothing in it changes."""
         return self
-
-    @property
-    def try_in_background(self) -> Callable[[Any], Any] | None:
-        """What starts to try a rewrite; None for one that is not alive."""
-        cures = self.live_cures
-        return None if cures is None else functools.partial(cures.try_rewrite, self)
 
     def __repr__(self) -> str:
         """A short stable summary."""

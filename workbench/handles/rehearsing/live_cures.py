@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,6 +22,7 @@ from workbench.handles.trying_break import explained_call, try_break
 from workbench.number_text import plural
 from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.cell_thread import after_cells
+from workbench.processes.live_action import LiveAction
 from workbench.report import Report
 
 if TYPE_CHECKING:
@@ -40,6 +42,13 @@ class LiveCures:
         tensors = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
         size = sum(tensor.nbytes for tensor in tensors if tensor.layout is torch.strided)
         self._kept = tensors if size <= _KEPT_BYTES else []
+
+    def actions(self, found: Explanation | None = None) -> tuple[LiveAction, ...]:
+        """What a view can start: a cure and, of an explanation, the rewrite of a break."""
+        cure = LiveAction("cure", self.start)
+        if found is None:
+            return (cure,)
+        return cure, LiveAction("try", partial(self.try_rewrite, found))
 
     def start(self, report: Report, break_id: str, number: int) -> BackgroundTask[RehearsedCure]:
         """Start to try one cure of a break, by its place among `cures_of` it.
@@ -84,12 +93,12 @@ class BrokenCompilation:
     """The record of a compilation that a graph break ended, with its call."""
 
     report: Report
-    live_cures: LiveCures
+    live_actions: tuple[LiveAction, ...]
 
     @classmethod
     def of(cls, report: Report, fn: Any, args: Any, kwargs: Mapping[str, Any]) -> BrokenCompilation:
         """The record of this call."""
-        return cls(report, LiveCures(explained_call(fn, tuple(args), kwargs)))
+        return cls(report, LiveCures(explained_call(fn, tuple(args), kwargs)).actions())
 
 
 def _task(name: str, work: Any) -> BackgroundTask[Any]:

@@ -16,7 +16,6 @@ from workbench.views.wire.codec import row_of
 from workbench.views.words.units import bytes_text, us_text
 
 MOST = 5
-_ONLY_A_RECORD = "The function is not alive here: show what aot_compile returned to try it."
 
 
 def advice(report: Report, context: ViewContext) -> wire.Advice:
@@ -42,7 +41,7 @@ def _row(found: Opportunity, context: ViewContext) -> wire.Opportunity:
         sure_words=f"{sentence(found.sure, '')}: {SURE[found.sure]}",
         place=file if found.line is None else f"{file}:{found.line}",
         action=found.action if found.settings else None,
-        why_not=found.why_not or (None if context.can_try else _ONLY_A_RECORD),
+        why_not=found.why_not or context.why_not["try"],
         tried=None if tried is None else _tried(found, tried),
     )
 

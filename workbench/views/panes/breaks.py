@@ -41,7 +41,6 @@ def document(report: Report, context: ViewContext) -> Content:
     empty = missing(report, "guards", "No guards.", "The call has nothing that could change.")
     data = {
         "breaks": _breaks(report, context),
-        "no_cures": context.no_cures,
         "guards": _guards(report, tensors),
         "sandbox": context.sandbox or _sandbox(tensors, report.request.kind),
         "recompiles": [row_of(wire.Recompile, row) for row in report.recompiles],

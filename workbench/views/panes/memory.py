@@ -17,8 +17,8 @@ def document(report: Report, context: ViewContext) -> Content:
     why = why_unknown(report)
     empty = None if why is None else missing(report, "wrappers", "No memory is known.", why)
     has_budgets = any(report.memory_budgets.columns.get("is_own", ()))
-    why_not = _NO_BACKWARD if _is_inference(report) else context.no_budgets
-    return Content({"no_budgets": why_not, "has_budgets": has_budgets}, empty=empty)
+    why_not = dict.fromkeys(("budgets", "budget"), _NO_BACKWARD) if _is_inference(report) else {}
+    return Content({"has_budgets": has_budgets}, empty=empty, why_not=why_not)
 
 
 def _is_inference(report: Report) -> bool:

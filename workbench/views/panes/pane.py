@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workbench.analysis.opportunities.rehearsal import RehearsedCure
 from workbench.analysis.opportunities.tried import Tried
+from workbench.processes.live_action import LiveAction
 from workbench.report import Report
+from workbench.views.live_actions import why_not_started
 from workbench.views.wire import document as wire
 from workbench.views.wire.document import Note
 from workbench.views.wire.machine import Targets
@@ -24,45 +26,41 @@ class ViewContext:
     """The inputs to edit where the guards are alive; without it they are only described."""
     targets: Targets | None = None
     """What the call can be compiled for in place, where it is alive."""
-    no_profile: str | None = (
-        "Nothing is alive here to be measured: show what `wb.aot_compile` returned."
-    )
-    """Why the kernels cannot be measured from the view; None where they can."""
-    no_budgets: str | None = (
-        "Nothing is alive here to be compiled with another memory budget: show what "
-        "`wb.aot_compile` returned."
-    )
-    """Why memory budgets cannot be tried from the view; None where they can."""
+    actions: Sequence[LiveAction] = ()
+    """What can be started in the background, where the call is alive."""
     saved: tuple[str, int] | None = None
     """The path and the size in bytes of the artifact."""
     dropped: tuple[str, ...] = ()
     """What was taken out before sharing."""
-    can_try: bool = False
-    """Whether opportunities can be tried in place."""
     tried: Mapping[str, Tried] = field(default_factory=dict)
-    """What became of those that were, by their keys."""
-    no_cures: str | None = "The function is not alive here: show what `wb.explain` returned."
-    """Why no cure of a graph break can be tried in place; None where one can."""
+    """What became of the opportunities that were tried in place, by their keys."""
     cures: Mapping[tuple[str, int], RehearsedCure] = field(default_factory=dict)
-    """What became of those that were, by the break and their place among its cures."""
+    """What became of the cures that were, by the break and their place among its cures."""
 
     @property
     def record(self) -> str:
         """The record in code: what `.frame(...)` is asked of."""
         return self.variable if self.is_record else f"{self.variable}.report"
 
+    @property
+    def why_not(self) -> dict[str, str | None]:
+        """Of each action why it cannot be started from the view; None where it can."""
+        return why_not_started(self.actions)
+
 
 @dataclass(frozen=True)
 class Content:
     """What a pane adds to the document, by key, and what its tab shows.
 
-    `empty` says why there is nothing to see in it and what would change that.
+    `empty` says why there is nothing to see in it and what would change that, `why_not` of actions
+    why they would change nothing here, whatever is alive.
     """
 
     data: Mapping[str, object]
     count: int | None = None
     is_problem: bool = False
     empty: wire.Note | None = None
+    why_not: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

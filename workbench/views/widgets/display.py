@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import builtins
 import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from workbench.errors import UsageError
+from workbench.processes.live_action import LiveAction
 from workbench.report import Report
 from workbench.settings import options
 from workbench.views.document import ViewContext
+from workbench.views.live_actions import LiveActions
 from workbench.views.lookups.source_marks import SIGNS, annotated
 from workbench.views.lookups.target_choices import ONLY_A_RECORD, targets_of
 from workbench.views.pages.report import fragment
 from workbench.views.pages.saved import saved_view
 from workbench.views.static_html.report import source_summary
 from workbench.views.text import text
-from workbench.views.widgets.target_switcher import Switch
 from workbench.views.wire.document import Input, Sandbox
 from workbench.views.wire.machine import Targets
 from workbench.views.words.costs import cost_text, kind_of_lines
@@ -61,7 +63,7 @@ class Shown:
     report: Report
     context: ViewContext = field(default_factory=ViewContext)
     check_guards: CheckGuards | None = None
-    switch: Switch | None = None
+    live_actions: LiveActions | None = None
     view: View | None = None
     source: Any = None
 
@@ -82,7 +84,7 @@ class Shown:
                 self.report,
                 self.context,
                 check_guards=self.check_guards,
-                switch=self.switch,
+                live_actions=self.live_actions,
             )
             follow(self.source, self.view)
         return self.view
@@ -90,16 +92,7 @@ class Shown:
     def saved(self, shell: Any = None) -> dict[str, str]:
         """The static output, for a notebook that is opened without its kernel."""
         carries = shell is None or carries_bundle(shell)
-        gone = ViewContext()  # nothing is alive there
-        context = replace(
-            self.context,
-            sandbox=gone.sandbox,
-            targets=gone.targets,
-            no_profile=gone.no_profile,
-            no_budgets=gone.no_budgets,
-            can_try=gone.can_try,
-            no_cures=gone.no_cures,
-        )
+        context = replace(self.context, sandbox=None, targets=None, actions=())  # nothing is alive
         html = saved_view(self.report, context, embed=options.embed, carries_bundle=carries)
         return {"text/plain": text(self.report), "text/html": html}
 
@@ -154,22 +147,18 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
         )
     check, sandbox = live_guards(x)
     given = context or ViewContext(variable="report" if x is report else "compiled")
-    switch, targets = live_targets(x, given)
-    no_profile = getattr(getattr(x, "live_profile", None), "why_not", given.no_profile)
-    no_budgets = getattr(getattr(x, "live_budgets", None), "why_not", given.no_budgets)
+    actions = _actions_of(x)
     here = replace(
         given,
         is_record=x is report,
         sandbox=sandbox,
-        targets=targets,
-        no_profile=no_profile,
-        no_budgets=no_budgets,
-        can_try=switch is not None and getattr(x, "try_in_background", None) is not None,
-        no_cures=None if getattr(x, "live_cures", None) is not None else given.no_cures,
+        targets=_targets_of(report.request.target, actions),
+        actions=actions,
     )
-    shown = Shown(report, here, check_guards=check, switch=switch, view=view, source=x)
+    live = LiveActions(actions, given.variable, _presenter_in_place(x, given)) if actions else None
+    shown = Shown(report, here, check_guards=check, live_actions=live, view=view, source=x)
     if view is not None:
-        view.present(report, here, check, switch)
+        view.present(report, here, check, live)
         follow(x, view)
     return shown
 
@@ -191,45 +180,38 @@ def follow(x: Any, view: View) -> None:
     listen(hear)
 
 
-def live_targets(x: Any, context: ViewContext) -> tuple[Switch | None, Targets]:
-    """What compiles `x` again for other targets, and those targets.
+def _actions_of(x: Any) -> tuple[LiveAction, ...]:
+    """What can be started in the background while `x` is alive."""
+    return tuple(getattr(x, "live_actions", ()))
+
+
+def _targets_of(present: str, actions: Sequence[LiveAction]) -> Targets:
+    """The targets that the call can be compiled for in place, or why it cannot be."""
+    again = next((action for action in actions if action.id == "retarget"), None)
+    if again is None:
+        return targets_of(present, (), ONLY_A_RECORD)
+    return targets_of(present, again.choices if again.why_not is None else (), again.why_not)
+
+
+def _presenter_in_place(x: Any, context: ViewContext) -> Callable[[Any, str, Any], None]:
+    """What shows another compilation of `x`, or a matrix, in the view that it was asked for in.
 
     A matrix takes the place of the record only: the guards and the targets stay those of `x`.
     """
-    engine = getattr(x, "retarget", None)
-    present = getattr(x, "report", x).request.target
-    if engine is None:
-        return _for_breaks(x, context), targets_of(present, (), ONLY_A_RECORD)
-    if engine.why_not is not None:
-        return None, targets_of(present, (), engine.why_not)
 
-    def show_in_place(found: Any, line: str, view: View) -> None:
+    def present(found: Any, line: str, view: View) -> None:
         again = replace(context, variable=line, is_record=False, saved=None)
-        if getattr(found, "retarget", None) is not None:
+        if _actions_of(found):
             show(found, again, view=view)
             return
         check, sandbox = live_guards(x)
-        switch, _ = live_targets(x, context)
-        targets = targets_of(found.report.request.target, engine.names)
-        view.present(found.report, replace(again, sandbox=sandbox, targets=targets), check, switch)
+        actions = tuple(action for action in _actions_of(x) if action.choices)
+        targets = _targets_of(found.report.request.target, actions)
+        here = replace(again, sandbox=sandbox, targets=targets, actions=actions)
+        live = LiveActions(actions, context.variable, present)
+        view.present(found.report, here, check, live)
 
-    names = ("live_profile", "try_in_background", "live_budgets")
-    more = (getattr(x, name, None) for name in names)
-    switch = Switch(engine, context.variable, show_in_place, *more)
-    return switch, targets_of(present, engine.names)
-
-
-def _for_breaks(x: Any, context: ViewContext) -> Switch | None:
-    """What tries cures of graph breaks, where a call was not compiled for them."""
-    cures = getattr(x, "live_cures", None)
-    if cures is None:
-        return None
-    trying = getattr(x, "try_in_background", None)
-    return Switch(None, context.variable, _nothing, trying=trying, cures=cures)
-
-
-def _nothing(found: Any, line: str, view: View) -> None:
-    raise UsageError("There is no other target to show.")
+    return present
 
 
 def live_guards(x: Any) -> tuple[CheckGuards | None, Sandbox | None]:

@@ -15,16 +15,13 @@ from workbench.analysis.opportunities.tried import Tried
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
+from workbench.views.live_actions import ACTIONS, LiveActions
 from workbench.views.pages.report import saved_page
 from workbench.views.parts import report_part
 from workbench.views.widgets.request_widget import Answering
-from workbench.views.widgets.target_switcher import Switch
 from workbench.views.wire.diff import DiffDocument
 from workbench.views.wire.document import GuardCheck, GuardQuestion, Progress
-from workbench.views.wire.machine import TargetQuestion
 
-_ALIVE = ("profile", "budgets", "budget", "retarget", "compare-targets")
-"""What is started where the call is alive, with its progress in the view."""
 CheckGuards = Callable[[GuardQuestion], GuardCheck]
 IDLE: Progress = {
     "status": "idle",
@@ -56,25 +53,25 @@ class View(Answering):
         *,
         check_guards: CheckGuards | None = None,
         cancel: Callable[[], object] | None = None,
-        switch: Switch | None = None,
+        live_actions: LiveActions | None = None,
     ) -> None:
         super().__init__()
         self._report = report
         self._context = context or ViewContext()
         self._check_guards = check_guards
         self._cancel = cancel
-        self._switch = switch
+        self._live_actions = live_actions
 
     def present(
         self,
         report: Report,
         context: ViewContext,
         check_guards: CheckGuards | None = None,
-        switch: Switch | None = None,
+        live_actions: LiveActions | None = None,
     ) -> None:
         """Show another report in place; the front end asks for its document again."""
         self._report, self._context, self._check_guards = report, context, check_guards
-        self._switch = switch
+        self._live_actions = live_actions
         self.revision += 1
 
     def learn_trial(self, key: str, tried: Tried) -> None:
@@ -117,56 +114,38 @@ class View(Answering):
             raise UsageError(f"There is no {ask!r} yet: the compilation has not ended.")
         if ask == "guard-check":
             return self._guards(question)
-        if ask in _ALIVE:
-            return self._started(str(ask), question)
+        if ask in ACTIONS:
+            return (self._live_actions or LiveActions()).start(self, ask, question)
         if ask == "page":
             return saved_page(self._report)
-        if ask == "cure":
-            return self._alive().cure(self, self._report, question)
-        if ask == "try":
-            return self._alive().attempt(self, self._opportunity(question["opportunity"]))
         if str(ask).startswith("tried:"):
             return self._difference(str(ask).partition(":")[2])
         return report_part(self._report, str(ask))
 
-    def _opportunity(self, id: str) -> Opportunity:
-        found = () if self._report is None else opportunities(self._report)
-        for each in found:
+    @property
+    def report(self) -> Report:
+        """The report that is shown; raises `UsageError` while it is being made."""
+        if self._report is None:
+            raise UsageError("There is no report yet: the compilation has not ended.")
+        return self._report
+
+    def find_opportunity(self, id: str) -> Opportunity:
+        """One of the opportunities of the report; raises `UsageError` for another."""
+        for each in opportunities(self.report):
             if each.id == id:
                 return each
         raise UsageError(f"There is no opportunity {id!r} in this report.")
 
     def _difference(self, id: str) -> DiffDocument:
-        tried = self._context.tried.get(self._opportunity(id).key)
+        tried = self._context.tried.get(self.find_opportunity(id).key)
         if tried is None:
             raise UsageError(f"The opportunity {id!r} was not tried here.")
         from workbench.views.diff.document import document as difference
 
         return difference(tried.diff)
 
-    def _started(self, ask: str, question: Any) -> None:
-        switch = self._alive()
-        if ask == "profile":
-            return switch.measure(self)
-        if ask in ("budgets", "budget"):
-            return switch.budget(self, question["budget"] if ask == "budget" else None)
-        return self._switched(switch, ask, question)
-
-    def _switched(self, switch: Switch, ask: str, question: TargetQuestion | None) -> None:
-        if question is None or not question["targets"]:
-            raise UsageError("Choose a target first.")
-        switch(self, ask, question)
-
-    def _alive(self) -> Switch:
-        if self._switch is None:
-            raise UsageError(
-                "The function is not alive here: show what aot_compile returned, or type "
-                "wb.aot_compile(fn, args, target=NAME)."
-            )
-        return self._switch
-
     def _cancelled(self) -> None:
-        if self._switch is not None and self._switch.cancel():
+        if self._live_actions is not None and self._live_actions.cancel():
             return
         if self._cancel is None:
             raise UsageError(

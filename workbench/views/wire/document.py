@@ -358,10 +358,9 @@ class Document(TypedDict):
     those that are known, the one that ranks first.
     `variable` is how code that is copied names the record, such as `compiled.report`.
     `file` is what the result was saved to or loaded from.
-    `no_assembly` says why no kernel has code of a GPU, or is None, `no_profile` why the kernels
-    cannot be measured from here, `no_budgets` why no memory budget can be tried; `has_budgets`: the
-    part `budgets:` has some; `no_cures` why no cure of a break can be tried. `cuda_graphs` is None
-    where none were asked for.
+    `no_assembly` says why no kernel has code of a GPU, or is None; `actions`, by id, why what a
+    live view starts cannot be started from here, None where it can; `has_budgets`: the part
+    `budgets:` has some. `cuda_graphs` is None where none were asked for.
     """
 
     version: int
@@ -400,9 +399,7 @@ class Document(TypedDict):
     file: SavedFile
     omitted: dict[str, int]
     columns: dict[str, list[ColumnSpec]]
-    no_profile: str | None
-    no_budgets: str | None
-    no_cures: str | None
+    actions: dict[str, str | None]
     has_budgets: bool
 
 
@@ -569,6 +566,9 @@ class StepState(TypedDict):
     kernels: NotRequired[int]
 
 
+Task = Literal["measurement", "trial", "budget"]
+
+
 class Progress(TypedDict):
     """A running or ended compilation: phases so far, kernels as they are generated.
 
@@ -585,7 +585,7 @@ class Progress(TypedDict):
     kernels: list[str]
     can_cancel: bool
     error: str | None
-    task: NotRequired[Literal["measurement", "trial", "budget"]]
+    task: NotRequired[Task]
     words: NotRequired[str]
 
 

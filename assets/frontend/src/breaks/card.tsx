@@ -99,7 +99,7 @@ function Remedy({ store, item, at }: { store: Store; item: Break; at: number }) 
           store={store}
           ask="cure"
           question={{ id: item.id, cure: at }}
-          reason={store.doc.value!.no_cures}
+          reason={store.doc.value!.actions.cure ?? null}
         />
       ) : (
         <Message note={{ title: "Tried.", text: tried, tone }}>

@@ -12,11 +12,12 @@ import type { Budget, BudgetsPart } from "../wire";
 import { LineRow } from "./line";
 
 export function Budgets({ store }: { store: Store }) {
-  const { has_budgets, no_budgets } = store.doc.value!;
+  const { has_budgets, actions } = store.doc.value!;
+  const asleep = actions.budgets ?? null;
   const { part, failed } = usePart<BudgetsPart>(store, has_budgets ? "budgets:" : null);
   const [error, attempt] = useAttempt();
   const { task } = store.host.progress.value;
-  const why = whyNot(store.host, no_budgets);
+  const why = whyNot(store.host, asleep);
   /** Looks at all of them, or compiles one. */
   const start = (budget?: number) =>
     void attempt(
@@ -35,7 +36,7 @@ export function Budgets({ store }: { store: Store }) {
               A memory budget says how much a step keeps for its backward, which computes the rest
               again: from 1, as fast as can be, to 0, everything again.
             </p>
-            {no_budgets === null ? (
+            {asleep === null ? (
               <>
                 <Button isOff={why !== null} press={() => start()}>
                   Look at the budgets
@@ -46,7 +47,7 @@ export function Budgets({ store }: { store: Store }) {
               </>
             ) : (
               <p class="mut">
-                <Prose text={no_budgets} />
+                <Prose text={asleep} />
               </p>
             )}
           </div>

@@ -12,6 +12,7 @@ from view_mail import Mailbox
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.handles.compiled import Compiled
+from workbench.handles.live_actions import start_profile
 from workbench.processes.background_task import Cancelled
 from workbench.report.profile import measured_call
 from workbench.views.widgets.display import show
@@ -36,13 +37,13 @@ def compiled(inputs: tuple[torch.Tensor, torch.Tensor]) -> Compiled:
 def test_the_view_shows_the_times_once_they_are_measured(compiled: Compiled) -> None:
     mail = Mailbox(show(compiled).live())
     _, before = mail.ask("document")
-    assert before["no_profile"] is None
+    assert before["actions"]["profile"] is None
     assert before["costs"][0]["kind"] == "bytes"
     answer, _ = mail.ask("profile")
     assert answer["error"] is None
     progress = mail.view.progress
     assert (progress["task"], progress["title"]) == ("measurement", "Measuring steps…")
-    switch = mail.view._switch
+    switch = mail.view._live_actions
     assert switch is not None
     again, _ = mail.ask("profile")
     assert again["error"] in (None, "steps is still being measured: cancel it first.")
@@ -60,7 +61,7 @@ def test_the_view_shows_the_times_once_they_are_measured(compiled: Compiled) -> 
 def test_inputs_that_are_gone_are_replaced_and_that_is_said() -> None:
     made = wb.aot_compile(steps, (torch.rand(32, 64), torch.rand(64, 16)))
     assert isinstance(made, Compiled)
-    found = made.live_profile.start().result(60)
+    found = start_profile(made).result(60)
     call = measured_call(found.report)
     assert call is not None
     assert call.notes[0].startswith("zeros in place of inputs that are gone: ")
@@ -72,7 +73,7 @@ def test_cancelling_leaves_the_report_as_it_was(
     made = wb.aot_compile(steps, inputs)
     assert isinstance(made, Compiled)
     before = made.report
-    job = made.live_profile.start()
+    job = start_profile(made)
     assert job.cancel()
     assert job.wait(60)
     with pytest.raises(Cancelled):
@@ -84,13 +85,13 @@ def test_what_cannot_be_measured_says_why(compiled: Compiled, tmp_path: Path) ->
     digest = compiled.save(tmp_path / "steps.aot")
     loaded = wb.load(tmp_path / "steps.aot", trust=digest)
     assert isinstance(loaded, Compiled)
-    assert "loaded from a file" in (loaded.live_profile.why_not or "")
+    assert "loaded from a file" in (loaded.why_no_profile or "")
     with pytest.raises(UsageError, match="profile"):
-        loaded.live_profile.start()
+        start_profile(loaded)
     eager = wb.aot_compile(steps, (torch.rand(4, 4), torch.rand(4, 4)), backend="eager")
     assert isinstance(eager, Compiled)
     why = "The backend eager generated no kernels to measure."
-    assert eager.live_profile.why_not == why
+    assert eager.why_no_profile == why
 
 
 def counted(total: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
@@ -102,6 +103,6 @@ def test_an_input_that_is_also_bound_is_measured_and_compared_as_it_is() -> None
     total = torch.zeros(64)
     made = wb.aot_compile(partial(counted, total), (total,), grad=False)
     assert isinstance(made, Compiled)
-    assert made.live_profile.start().result(60).call_us > 0
+    assert start_profile(made).result(60).call_us > 0
     assert made.verify(total).ok
     assert (total == 0).all()  # put back

@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from view_mail import Mailbox
 
 from workbench.errors import UsageError
 from workbench.processes.background_task import BackgroundTask, Steps
-from workbench.report import Report
+from workbench.processes.live_action import LiveAction
+from workbench.report import Kernel, Report, Table
 from workbench.views.document import ViewContext
 from workbench.views.widgets.display import show
 
@@ -33,9 +34,6 @@ class Engine:
         request = replace(self.report.request, target=target)
         return self._job("block", Made(replace(self.report, request=request)))
 
-    def first_for(self, targets: Sequence[str]) -> str | None:
-        return targets[0] if targets[0] == "t4" else None
-
     def compare(self, targets: Sequence[str]) -> BackgroundTask[Any]:
         return self._job("kernels of block", Compared(self.report))
 
@@ -53,7 +51,15 @@ class Made:
 
     def __init__(self, report: Report):
         self.report = report
-        self.retarget = Engine(report)
+        self.engine = Engine(report)
+
+    @property
+    def live_actions(self) -> tuple[LiveAction, ...]:
+        choices = self.engine.names
+        return (
+            LiveAction("retarget", self.engine.start, choices=choices),
+            LiveAction("compare-targets", self.engine.compare, choices=choices),
+        )
 
 
 class Compared:
@@ -87,8 +93,8 @@ def test_another_target_takes_the_place_of_the_first(mail: Mailbox, made: Made) 
     assert mail.view.progress["status"] == "running"
     assert mail.view.progress["title"] == "Compiling block for a100…"
     assert mail.view.progress["can_cancel"]
-    switch = mail.view._switch
-    made.retarget.go.set()
+    switch = mail.view._live_actions
+    made.engine.go.set()
     switch.join(10)
     assert mail.view.progress["status"] == "done"
     _, shown = mail.ask("document")
@@ -98,19 +104,23 @@ def test_another_target_takes_the_place_of_the_first(mail: Mailbox, made: Made) 
 
 
 @pytest.mark.parametrize(
-    ("targets", "line"),
+    ("language", "line"),
     [
-        (["a100", "t4"], 'wb.matrix(fast, targets=["a100", "t4"])'),
-        (["t4", "a100"], 'wb.matrix(fast.on("t4"), targets=["t4", "a100"])'),
+        ("triton", 'wb.matrix(fast, targets=["a100", "t4"])'),
+        ("cpp", 'wb.matrix(fast.on("a100"), targets=["a100", "t4"])'),  # for the first GPU before
     ],
 )
 def test_a_comparison_keeps_what_is_compared(
-    mail: Mailbox, made: Made, targets: list[str], line: str
+    sample_report: Report, language: Literal["triton", "cpp"], line: str
 ) -> None:
-    switch = mail.view._switch
-    mail.ask("compare-targets", question={"targets": targets})
+    kernels = [replace(kernel, language=language) for kernel in sample_report.kernels]
+    tables = {**sample_report.tables, "kernels": Table.of(Kernel, kernels)}
+    made = Made(replace(sample_report, tables=tables))
+    mail = Mailbox(show(made, ViewContext("fast")).live())
+    switch = mail.view._live_actions
+    mail.ask("compare-targets", question={"targets": ["a100", "t4"]})
     assert mail.view.progress["title"] == "Compiling kernels of block…"
-    made.retarget.go.set()
+    made.engine.go.set()
     switch.join(10)
     _, shown = mail.ask("document")
     assert shown["variable"] == f"{line}.report"
@@ -118,7 +128,7 @@ def test_a_comparison_keeps_what_is_compared(
 
 
 def test_a_running_one_can_be_cancelled_and_what_was_shown_stays(mail: Mailbox) -> None:
-    switch = mail.view._switch
+    switch = mail.view._live_actions
     mail.ask("retarget", question={"targets": ["a100"]})
     answer, _ = mail.ask("retarget", question={"targets": ["t4"]})
     assert "block for a100 is still being compiled: cancel it first." in (answer["error"] or "")

@@ -1,0 +1,204 @@
+"""What a live view starts while its call is alive: each action once, and how one is followed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from workbench.errors import UsageError
+from workbench.processes.live_action import LiveAction
+from workbench.report import Report
+from workbench.views.wire.document import Progress, Task
+
+if TYPE_CHECKING:
+    from workbench.analysis.opportunities.opportunity import Opportunity
+    from workbench.analysis.opportunities.rehearsal import RehearsedCure
+    from workbench.analysis.opportunities.tried import Tried
+
+_SHORTEST = 0.2  # seconds between two updates of the view
+_NOT_ALIVE = (
+    "The function is not alive here: show what aot_compile returned, or type "
+    "wb.aot_compile(fn, args, target=NAME)."
+)
+
+
+class ActionView(Protocol):
+    """The view that an action was asked for in, as far as actions know it."""
+
+    @property
+    def report(self) -> Report:
+        """The report that it shows."""
+
+    def find_opportunity(self, id: str) -> Opportunity:
+        """One of the report's; raises `UsageError` for another."""
+
+    def follow(self, progress: Progress) -> None:
+        """Show how far the action is; any thread may call it."""
+
+    def learn_trial(self, key: str, tried: Tried) -> None:
+        """Show what became of an opportunity."""
+
+    def learn_cure(self, key: tuple[str, int], tried: RehearsedCure) -> None:
+        """Show what became of a cure."""
+
+
+@dataclass(frozen=True)
+class ShownAction:
+    """An action as every view knows it.
+
+    `asleep` says why it cannot be started where nothing alive offers it. `read` makes the
+    arguments of `LiveAction.start` from the view and its question, `title` what runs in words.
+    `show` shows the result; where it is None the handle itself tells the view that its report has
+    changed.
+    """
+
+    asleep: str
+    read: Callable[[ActionView, Any], tuple[Any, ...]]
+    doing: str = "Compiling"
+    done: str = "compiled"
+    task: Task | None = None
+    title: Callable[[str, tuple[Any, ...]], str] = lambda name, given: name
+    show: Callable[[LiveActions, ActionView, tuple[Any, ...], Any], None] | None = None
+
+
+class LiveActions:
+    """Starts what the front end asks for and follows it; one at a time."""
+
+    def __init__(
+        self,
+        actions: Sequence[LiveAction] = (),
+        variable: str = "compiled",
+        present: Callable[..., None] = lambda found, line, view: None,
+    ):
+        """`variable` is how code names what is shown.
+
+        `present` shows a result in a view in place of its report, given the line of Python that
+        gives the same.
+        """
+        self._actions = {action.id: action for action in actions}
+        self.variable, self.present = variable, present
+        self._job: Any = None
+        self._title, self._done = "", ""
+        self._thread: threading.Thread | None = None
+
+    def start(self, view: ActionView, id: str, question: Any) -> None:
+        """Start; raises `UsageError` for what cannot be started and while something runs."""
+        if self._job is not None and not self._job.done():
+            raise UsageError(f"{self._title} is still being {self._done}: cancel it first.")
+        shown, action = ACTIONS[id], self._actions.get(id)
+        if action is None or action.why_not is not None:
+            raise UsageError((action and action.why_not) or _NOT_ALIVE)
+        given = shown.read(view, question)
+        job = action.start(*given)
+        self._job, self._title, self._done = job, shown.title(job.name, given), shown.done
+        view.follow(self._progress(shown))
+
+        def follow_to_the_end() -> None:
+            while not job.wait(_SHORTEST):
+                view.follow(self._progress(shown))
+            if job.progress["status"] == "done" and shown.show is not None:
+                shown.show(self, view, given, job.result())
+            view.follow(self._progress(shown))
+
+        self._thread = threading.Thread(target=follow_to_the_end, daemon=True)
+        self._thread.start()
+
+    def cancel(self) -> bool:
+        """End what runs; False when nothing does."""
+        return self._job is not None and bool(self._job.cancel())
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until the view shows the end."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    def _progress(self, shown: ShownAction) -> Progress:
+        found: Progress = self._job.progress
+        is_running = found["status"] == "running"
+        title = f"{shown.doing} {self._title}…" if is_running else self._title
+        made: Progress = {**found, "title": title}
+        return made if shown.task is None else {**made, "task": shown.task}
+
+
+def _read_targets(view: ActionView, question: Any) -> tuple[list[str]]:
+    if question is None or not question["targets"]:
+        raise UsageError("Choose a target first.")
+    return (question["targets"],)
+
+
+def _read_target(view: ActionView, question: Any) -> tuple[str]:
+    (names,) = _read_targets(view, question)
+    if len(names) != 1:
+        raise UsageError(f"One target takes the place of another: {len(names)} were given.")
+    return (names[0],)
+
+
+def _show_target(live: LiveActions, view: ActionView, given: tuple[Any, ...], made: Any) -> None:
+    live.present(made, f'{live.variable}.on("{given[0]}")', view)
+
+
+def _show_matrix(live: LiveActions, view: ActionView, given: tuple[Any, ...], made: Any) -> None:
+    (targets,) = given
+    # code for a CPU has no kernel that a GPU could run: the first GPU's is compared then
+    is_on_gpu = any(kernel.language == "triton" for kernel in view.report.kernels)
+    compared = live.variable if is_on_gpu else f'{live.variable}.on("{targets[0]}")'
+    listed = ", ".join(f'"{name}"' for name in targets)
+    live.present(made, f"wb.matrix({compared}, targets=[{listed}])", view)
+
+
+def _show_trial(live: LiveActions, view: ActionView, given: tuple[Any, ...], tried: Any) -> None:
+    view.learn_trial(given[0].key, tried)
+
+
+def _show_cure(live: LiveActions, view: ActionView, given: tuple[Any, ...], tried: Any) -> None:
+    view.learn_cure(given[1:], tried)
+
+
+_NO_BUDGETS = (
+    "Nothing is alive here to be compiled with another memory budget: show what "
+    "`wb.aot_compile` returned."
+)
+
+ACTIONS: Mapping[str, ShownAction] = {
+    "retarget": ShownAction(
+        _NOT_ALIVE,
+        _read_target,
+        title=lambda name, given: f"{name} for {given[0]}",
+        show=_show_target,
+    ),
+    "compare-targets": ShownAction(_NOT_ALIVE, _read_targets, show=_show_matrix),
+    "profile": ShownAction(
+        "Nothing is alive here to be measured: show what `wb.aot_compile` returned.",
+        lambda view, question: (),
+        doing="Measuring",
+        done="measured",
+        task="measurement",
+    ),
+    "budgets": ShownAction(_NO_BUDGETS, lambda view, question: (), task="budget"),
+    "budget": ShownAction(_NO_BUDGETS, lambda view, question: (question["budget"],), task="budget"),
+    "try": ShownAction(
+        "The function is not alive here: show what aot_compile returned to try it.",
+        lambda view, question: (view.find_opportunity(question["opportunity"]),),
+        doing="Trying",
+        done="tried",
+        task="trial",
+        show=_show_trial,
+    ),
+    "cure": ShownAction(
+        "The function is not alive here: show what `wb.explain` returned.",
+        lambda view, question: (view.report, question["id"], question["cure"]),
+        doing="Trying",
+        done="tried",
+        task="trial",
+        show=_show_cure,
+    ),
+}
+"""By id, as the front end asks for it; `LiveAction`s of the same ids start them."""
+
+
+def why_not_started(actions: Sequence[LiveAction]) -> dict[str, str | None]:
+    """Of every action why it cannot be started from a view, None where it can."""
+    offered = {action.id: action.why_not for action in actions}
+    return {id: offered.get(id, shown.asleep) for id, shown in ACTIONS.items()}
