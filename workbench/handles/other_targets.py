@@ -105,10 +105,19 @@ class OtherTargets(CompiledCode, ReportHolder):
 
     @property
     def live_actions(self) -> tuple[LiveAction, ...]:
-        """What a live view can start while this is alive."""
-        from workbench.handles.live_actions import actions_of
+        """What a live view can start while this is alive, each with the reason where it cannot."""
+        from workbench.handles.profile import start_profile
+        from workbench.processes.live_action import LiveAction
 
-        return actions_of(self)
+        again, budgets = self.retarget, self.live_budgets
+        return (
+            LiveAction("retarget", again.start, again.why_not, again.names),
+            LiveAction("compare-targets", again.compare, again.why_not, again.names),
+            LiveAction("try", self.try_in_background, again.why_not),
+            LiveAction("budgets", lambda: budgets.start(None), budgets.why_not),
+            LiveAction("budget", budgets.start, budgets.why_not),
+            LiveAction("profile", lambda: start_profile(self), self.why_no_profile),
+        )
 
     @checked
     def try_in_background(self, change: Opportunity) -> BackgroundTask[Tried]:

@@ -27,8 +27,9 @@ from workbench.compiler.measuring.timing import (
     clock_overhead_ns,
     proxies,
 )
-from workbench.errors import WorkbenchError
+from workbench.errors import UsageError, WorkbenchError
 from workbench.number_text import number_text
+from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.messages import ProgressCallback, step
 from workbench.report import Kernel, Report, Table
 from workbench.report.profile import (
@@ -47,6 +48,7 @@ _TRIAD_ELEMENTS = {  # of float32: beyond the caches of today's processors, and 
     "cpu": 1 << 24,
     "cuda": 1 << 27,
 }
+_BRIEF_S = 0.2  # of each measurement in a live view, whose reader waits for all of them
 _NOISY = 0.25  # quartile distance over median from which times should not be compared
 
 
@@ -85,6 +87,29 @@ def profile_compiled(
         )
     compiled.update(found.report)
     return found
+
+
+def start_profile(compiled: Any) -> BackgroundTask[Profile]:
+    """Measure in a thread of this process, where the module is alive; the report has the times.
+
+    A call runs to its end: cancelling ends the job before its next step. Raises `UsageError` with
+    what `why_no_profile` says.
+    """
+    if compiled.why_no_profile is not None:
+        raise UsageError(compiled.why_no_profile)
+    gone = compiled.recipe.gone()
+    notes = (f"zeros in place of inputs that are gone: {', '.join(gone)}",) if gone else ()
+
+    def work(steps: Steps) -> Profile:
+        def measure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Profile:
+            return profile_compiled(
+                compiled, args, kwargs, seconds=_BRIEF_S, notes=notes, progress=steps
+            )
+
+        found: Profile = compiled.recipe.called(measure)
+        return found
+
+    return BackgroundTask(compiled.name, work, lambda thread: None)
 
 
 def profile(

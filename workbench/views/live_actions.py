@@ -22,6 +22,11 @@ _NOT_ALIVE = (
     "The function is not alive here: show what aot_compile returned, or type "
     "wb.aot_compile(fn, args, target=NAME)."
 )
+_DOING: Mapping[Task | None, tuple[str, str]] = {
+    "measurement": ("Measuring", "measured"),
+    "trial": ("Trying", "tried"),
+    **dict.fromkeys((None, "budget"), ("Compiling", "compiled")),
+}
 
 
 class ActionView(Protocol):
@@ -56,8 +61,6 @@ class ShownAction:
 
     asleep: str
     read: Callable[[ActionView, Any], tuple[Any, ...]]
-    doing: str = "Compiling"
-    done: str = "compiled"
     task: Task | None = None
     title: Callable[[str, tuple[Any, ...]], str] = lambda name, given: name
     show: Callable[[LiveActions, ActionView, tuple[Any, ...], Any], None] | None = None
@@ -80,19 +83,21 @@ class LiveActions:
         self._actions = {action.id: action for action in actions}
         self.variable, self.present = variable, present
         self._job: Any = None
-        self._title, self._done = "", ""
+        self._task: Task | None = None
+        self._title = ""
         self._thread: threading.Thread | None = None
 
     def start(self, view: ActionView, id: str, question: Any) -> None:
         """Start; raises `UsageError` for what cannot be started and while something runs."""
         if self._job is not None and not self._job.done():
-            raise UsageError(f"{self._title} is still being {self._done}: cancel it first.")
+            done = _DOING[self._task][1]
+            raise UsageError(f"{self._title} is still being {done}: cancel it first.")
         shown, action = ACTIONS[id], self._actions.get(id)
         if action is None or action.why_not is not None:
             raise UsageError((action and action.why_not) or _NOT_ALIVE)
         given = shown.read(view, question)
         job = action.start(*given)
-        self._job, self._title, self._done = job, shown.title(job.name, given), shown.done
+        self._job, self._title, self._task = job, shown.title(job.name, given), shown.task
         view.follow(self._progress(shown))
 
         def follow_to_the_end() -> None:
@@ -117,7 +122,7 @@ class LiveActions:
     def _progress(self, shown: ShownAction) -> Progress:
         found: Progress = self._job.progress
         is_running = found["status"] == "running"
-        title = f"{shown.doing} {self._title}…" if is_running else self._title
+        title = f"{_DOING[shown.task][0]} {self._title}…" if is_running else self._title
         made: Progress = {**found, "title": title}
         return made if shown.task is None else {**made, "task": shown.task}
 
@@ -148,14 +153,6 @@ def _show_matrix(live: LiveActions, view: ActionView, given: tuple[Any, ...], ma
     live.present(made, f"wb.matrix({compared}, targets=[{listed}])", view)
 
 
-def _show_trial(live: LiveActions, view: ActionView, given: tuple[Any, ...], tried: Any) -> None:
-    view.learn_trial(given[0].key, tried)
-
-
-def _show_cure(live: LiveActions, view: ActionView, given: tuple[Any, ...], tried: Any) -> None:
-    view.learn_cure(given[1:], tried)
-
-
 _NO_BUDGETS = (
     "Nothing is alive here to be compiled with another memory budget: show what "
     "`wb.aot_compile` returned."
@@ -172,8 +169,6 @@ ACTIONS: Mapping[str, ShownAction] = {
     "profile": ShownAction(
         "Nothing is alive here to be measured: show what `wb.aot_compile` returned.",
         lambda view, question: (),
-        doing="Measuring",
-        done="measured",
         task="measurement",
     ),
     "budgets": ShownAction(_NO_BUDGETS, lambda view, question: (), task="budget"),
@@ -181,18 +176,14 @@ ACTIONS: Mapping[str, ShownAction] = {
     "try": ShownAction(
         "The function is not alive here: show what aot_compile returned to try it.",
         lambda view, question: (view.find_opportunity(question["opportunity"]),),
-        doing="Trying",
-        done="tried",
         task="trial",
-        show=_show_trial,
+        show=lambda live, view, given, tried: view.learn_trial(given[0].key, tried),
     ),
     "cure": ShownAction(
         "The function is not alive here: show what `wb.explain` returned.",
         lambda view, question: (view.report, question["id"], question["cure"]),
-        doing="Trying",
-        done="tried",
         task="trial",
-        show=_show_cure,
+        show=lambda live, view, given, tried: view.learn_cure(given[1:], tried),
     ),
 }
 """By id, as the front end asks for it; `LiveAction`s of the same ids start them."""

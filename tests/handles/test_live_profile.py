@@ -12,7 +12,7 @@ from view_mail import Mailbox
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.handles.compiled import Compiled
-from workbench.handles.live_actions import start_profile
+from workbench.handles.profile import start_profile
 from workbench.processes.background_task import Cancelled
 from workbench.report.profile import measured_call
 from workbench.views.widgets.display import show
