@@ -13,16 +13,32 @@ from typing import Any, Generic, TypeVar
 Row = TypeVar("Row")
 
 
+def _types(row_type: Any) -> Iterator[tuple[str, set[Any]]]:
+    """Each column with the types that its values may have."""
+    for name, hint in typing.get_type_hints(row_type).items():
+        is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
+        yield name, set(typing.get_args(hint) if is_union else (hint,))
+
+
 @cache
 def _tuple_columns(row_type: Any) -> frozenset[str]:
     """The columns whose values are tuples: JSON turns them into lists."""
-    names = set()
-    for name, hint in typing.get_type_hints(row_type).items():
-        is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
-        options = typing.get_args(hint) if is_union else (hint,)
-        if any(typing.get_origin(option) is tuple or option is tuple for option in options):
-            names.add(name)
-    return frozenset(names)
+    return frozenset(
+        name
+        for name, options in _types(row_type)
+        if any(typing.get_origin(option) is tuple or option is tuple for option in options)
+    )
+
+
+@cache
+def number_columns(row_type: Any) -> Mapping[str, type[int] | type[float]]:
+    """The columns of numbers of one type, some of which may be missing."""
+    return {
+        name: number
+        for name, options in _types(row_type)
+        for number in (int, float)
+        if options - {types.NoneType} == {number}
+    }
 
 
 def freeze(value: Any) -> Any:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
@@ -51,6 +52,17 @@ def test_missing_numbers_do_not_turn_bytes_into_floats(sample_report: Report) ->
     frame = sample_report.frame("kernels")
     assert str(frame["bytes_read"].dtype) == "Int64"
     assert frame["time_us"].tolist()[0] == 182.4
+
+
+def test_a_column_of_whole_numbers_has_one_dtype_whatever_is_missing(sample_report: Report) -> None:
+    for name, row_type in {**TABLES, **{k: v.row_type for k, v in DERIVED.items()}}.items():
+        whole = [n for n, hint in get_type_hints(row_type).items() if hint in (int, int | None)]
+        for report in (Report(), sample_report, BLOCK):
+            assert {str(report.frame(name)[column].dtype) for column in whole} <= {"Int64"}, name
+
+
+def test_a_number_is_as_it_comes_where_its_field_takes_whole_ones_and_others() -> None:
+    assert str(BLOCK.frame("costs")["cost"].dtype) == "int64"  # bytes, where no time is known
 
 
 def test_texts_are_texts(sample_report: Report) -> None:

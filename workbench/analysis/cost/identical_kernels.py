@@ -23,7 +23,7 @@ class IdenticalKernels:
     kernels: tuple[str, ...]
     launches: int
     language: str
-    cost: float | None
+    cost: int | float | None
     unit: str
     share: float | None
     bytes_read: int | None

@@ -21,7 +21,7 @@ class KernelCost:
 
     kernel: str
     name: str
-    cost: float | None
+    cost: int | float | None
     unit: str
     source: str
     share: float | None

@@ -2,48 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas
 
 from workbench.errors import UsageError
 from workbench.report import TABLES, Report
+from workbench.report.table import number_columns
 from workbench.specs import DTYPES, Catalogue, Gpu
 from workbench.views.tables.columns import FIRST_COLUMNS
 from workbench.views.tables.derived import DERIVED
 from workbench.views.tables.readable import Readable
 
-_NUMBERS = {
-    "bytes": "Int64",
-    "bytes_read": "Int64",
-    "bytes_written": "Int64",
-    "shared_bytes": "Int64",
-    "operators": "Int64",
-    "bytes_eager": "Int64",
-    "bytes_alone": "Int64",
-    "bytes_fused": "Int64",
-    "flops": "Int64",
-    "saved_bytes_low": "Int64",
-    "saved_memory": "Int64",
-    "saved_bytes_high": "Int64",
-    "fewer_kernels": "Int64",
-    "saved_us_low": "float64",
-    "saved_us_high": "float64",
-    "moved_bytes": "Int64",
-    "copied_bytes": "Int64",
-    "line": "Int64",
-    "registers": "Int64",
-    "spills": "Int64",
-    "smem_bytes": "Int64",
-    "instructions": "Int64",
-    "blocks": "Int64",
-    "rank": "Int64",
-    "occupancy": "float64",
-    "bound_us": "float64",
-    "model_us": "float64",
-    "time_us": "float64",
-    "time_ms": "float64",
-}
 _TEXTS = ("sources", "graphs", "bytecode", "kernels", "wrappers", "assembly", "autotune")
 """Tables whose `text` and `source_text` name texts kept once."""
 
@@ -60,7 +31,7 @@ def frame(report: Report, name: str) -> pandas.DataFrame:
         columns = DERIVED[name].table(report).columns
         names = _columns(DERIVED[name].row_type)
         shown = {column: readable.column(column, list(columns[column])) for column in names}
-        return _typed(pandas.DataFrame(shown))
+        return _typed(shown, DERIVED[name].row_type)
     if name not in TABLES:
         known = ", ".join(sorted((*TABLES, *DERIVED)))
         raise UsageError(f"There is no table {name!r}. Take one of: {known}.")
@@ -71,14 +42,15 @@ def frame(report: Report, name: str) -> pandas.DataFrame:
     if name in _TEXTS:
         for column in {"text", "source_text"} & values.keys():
             values[column] = [report.texts.get(key) for key in values[column]]
-    return _typed(pandas.DataFrame(values))
+    return _typed(values, TABLES[name])
 
 
-def _typed(made: pandas.DataFrame) -> pandas.DataFrame:
-    """Missing numbers do not turn integers into floats."""
-    for column, dtype in _NUMBERS.items():
-        if column in made:
-            made[column] = made[column].astype(dtype)  # type: ignore[call-overload]
+def _typed(columns: Mapping[str, Any], row_type: type) -> pandas.DataFrame:
+    """Numbers have the dtype of their field: missing ones do not turn integers into floats."""
+    made = pandas.DataFrame(columns)
+    for column, number in number_columns(row_type).items():
+        dtype = "Int64" if number is int else "float64"
+        made[column] = made[column].astype(dtype)  # type: ignore[call-overload]
     return made
 
 
