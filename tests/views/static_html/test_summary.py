@@ -16,8 +16,9 @@ from tests.big_report import big_report
 from workbench.report import Capability, Outcome, Report, Table
 from workbench.views.document import document
 from workbench.views.pages.report import fragment, page
-from workbench.views.static_html.grids import Column, grid
+from workbench.views.static_html.grids import grid
 from workbench.views.static_html.limits import PAGE, SUMMARIES, SUMMARY_BYTES
+from workbench.views.tables.column import Column
 
 RECORDS = Path(__file__).parents[2] / "records"
 

@@ -7,13 +7,14 @@ import pytest
 
 from workbench.report import Report
 from workbench.views.document import document
-from workbench.views.tables.columns import COLUMNS, Column, specs
+from workbench.views.tables.column import Column
+from workbench.views.tables.columns import COLUMNS, specs
 
 BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")
 
 
 def test_a_column_says_only_what_is_not_as_usual() -> None:
-    column = Column("moved", "Moved", "68px", "moved_bytes", "number", "B", is_optional=True)
+    column = Column("Moved", "moved", "B", "68px", "moved_bytes", is_optional=True)
     assert column.spec() == {
         "key": "moved",
         "title": "Moved",
@@ -29,7 +30,7 @@ def test_a_column_says_only_what_is_not_as_usual() -> None:
 )
 def test_the_value_of_a_column(field: str, value: Any) -> None:
     row = {"rank": 3, "sizes": {"BLOCK": 64}, "why": None}
-    assert Column("rank", "Rank", "44px", field).value(row) == value
+    assert Column("Rank", "rank", "number", "44px", field).value(row) == value
 
 
 def test_tables_without_rows_have_no_columns(sample_report: Report) -> None:

@@ -12,8 +12,9 @@ from workbench.artifacts.inspect.rows import LEVELS
 from workbench.artifacts.inspect.text import TITLES
 from workbench.number_text import number_text
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Column, Grid, frame_call, grid
+from workbench.views.static_html.grids import Grid, frame_call, grid
 from workbench.views.static_html.limits import Limits
+from workbench.views.tables.column import Column
 
 _BYTES = 300_000  # a notebook keeps it: there is no other view; the accessors have all
 _LEVELS = tuple(

@@ -20,10 +20,11 @@ from workbench.views.answers.rehearsal import sentence as of_rehearsal
 from workbench.views.answers.rivals import codes, sentence
 from workbench.views.panes.artifact import ways
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Column, grid
+from workbench.views.static_html.grids import grid
 from workbench.views.static_html.limits import SUMMARIES
-from workbench.views.static_html.tables import columns_of
-from workbench.views.tables.columns import specs
+from workbench.views.static_html.tables import spell_out
+from workbench.views.tables.column import Column
+from workbench.views.tables.columns import columns_of
 from workbench.views.words.units import ABSENT
 
 _CHECK = (
@@ -99,7 +100,7 @@ def _(found: Rivals) -> str:
 def _(trip: RoundTrip) -> str:
     """The ways side by side and the phases of each that ran."""
     found = ways(trip.ways, trip.phases)
-    columns = columns_of(specs({"ways": found})["ways"])
+    columns = spell_out(columns_of("ways", found))
     return render.summary(
         "trip",
         lambda limits: {

@@ -13,8 +13,9 @@ from workbench.settings import Embed
 from workbench.views.diff.document import document, title
 from workbench.views.pages.interactive import interactive
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Column, frame_call, grid
+from workbench.views.static_html.grids import frame_call, grid
 from workbench.views.static_html.limits import PAGE, Limits
+from workbench.views.tables.column import Column
 from workbench.views.wire.codec import SMALL, pack
 from workbench.views.wire.diff import DiffDocument, DiffKernels, DiffLine, DiffPart
 from workbench.views.words.units import ABSENT, plural

@@ -16,9 +16,10 @@ from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
 from workbench.views.charts import heat
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Column, grid
+from workbench.views.static_html.grids import grid
 from workbench.views.static_html.limits import HEAT_BYTES
 from workbench.views.tables import frames
+from workbench.views.tables.column import Column
 from workbench.views.words.places import few_words, ops_of, title_of
 from workbench.views.words.units import ABSENT, number_text, percent_text, plural, us_text
 

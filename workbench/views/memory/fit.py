@@ -12,8 +12,9 @@ from workbench.analysis.memory.fit import Fit
 from workbench.analysis.memory.layers import ModuleShare
 from workbench.views.charts.sheet import CELL_INK, KERNEL_COLOURS, sheet
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Column, Grid, grid
+from workbench.views.static_html.grids import Grid, grid
 from workbench.views.static_html.limits import Limits
+from workbench.views.tables.column import Column
 from workbench.views.words.units import bytes_text, percent_text
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from workbench.analysis.session.advice import advice, slow_reasons
@@ -11,20 +11,15 @@ from workbench.views.session.facts import facts, notes, slowest
 from workbench.views.session.tables import Shown, tables
 from workbench.views.session.text import counts
 from workbench.views.session.timeline import timeline
-from workbench.views.static_html.grids import Column
+from workbench.views.tables.column import Column
 from workbench.views.wire.document import Cell
 from workbench.views.wire.session import SessionBar, SessionDocument, SessionTable
-from workbench.views.wire.tables import ColumnSpec, Unit
 
 VERSION = 1
 MOST_ROWS, MOST_LIVE = 1000, 200
 """Rows of a table in a view, and while the program runs: the costliest; `.frame()` has all."""
 _DIGITS = 4
 Status = Literal["running", "done"]
-_UNITS: Mapping[str, Unit] = {"s": "s", "ms": "ms", "us": "us", "count": "count", "right": ""}
-_WIDTHS = {"code": "minmax(90px, 1.2fr)", "prose": "minmax(120px, 2fr)"}
-_OF_NUMBER, _OF_WORD = "minmax(58px, 0.5fr)", "minmax(64px, 0.7fr)"
-_WIDE = {"at", "cache", "kind", "first_us", "against", "expected", "pass_"}
 
 
 def document(
@@ -98,13 +93,13 @@ def _table(own: Shown, most: int) -> SessionTable:
     columns = [
         column
         for column in own.columns
-        if any(own.rows[at][column.field] not in (None, "") for at in kept)
+        if any(column.value(own.rows[at]) not in (None, "") for at in kept)
     ]
     return {
         "id": own.name,
         "title": own.title,
         "none": own.none,
-        "columns": [_spec(column) for column in columns],
+        "columns": [column.spec() for column in columns],
         "rows": [_row(own, at, columns) for at in kept],
         "more": len(places) - len(kept) + own.omitted,
     }
@@ -113,7 +108,7 @@ def _table(own: Shown, most: int) -> SessionTable:
 def _row(own: Shown, at: int, columns: Sequence[Column]) -> dict[str, Cell]:
     row = own.rows[at]
     steps = {name: row[name] for name in ("step", "first_step") if name in row}
-    cells = {column.field: _cell(row[column.field]) for column in columns}
+    cells = {column.key: _cell(column.value(row)) for column in columns}
     return {**steps, **cells, "row": f"{own.name}:{at}"}
 
 
@@ -121,19 +116,3 @@ def _cell(value: Any) -> Cell:
     if isinstance(value, float):
         return float(f"{value:.5g}")
     return value if value is None or isinstance(value, str | int) else str(value)
-
-
-def _spec(column: Column) -> ColumnSpec:
-    """A column of the static page as one of the view."""
-    spec: ColumnSpec = {
-        "key": column.field,
-        "title": column.title,
-        "width": _WIDTHS.get(column.unit, _OF_WORD),
-    }
-    if column.unit in _UNITS:
-        spec["kind"], spec["unit"], spec["width"] = "number", _UNITS[column.unit], _OF_NUMBER
-    elif column.unit == "code":
-        spec["kind"] = "code"
-    if column.field in _WIDE:
-        spec["is_wide"] = True
-    return spec

@@ -9,27 +9,27 @@ from typing import Any
 from workbench.analysis.session.places import place
 from workbench.report.session.record import Session
 from workbench.report.table import Table
-from workbench.views.static_html.grids import Column
+from workbench.views.tables.column import Column
 
 _COMPILES = (
-    Column("No.", "at", "right"),
+    Column("No.", "at", "right", is_wide=True),
     Column("Id", "id", "word"),
     Column("Function", "function", "code"),
     Column("Line", "place", "word"),
-    Column("Kind", "kind", "word"),
+    Column("Kind", "kind", "word", is_wide=True),
     Column("Step", "step", "right"),
     Column("Time", "total_s", "s"),
     Column("Outcome", "outcome", "word"),
-    Column("Caches", "cache"),
+    Column("Caches", "cache", is_wide=True),
     Column("Why", "why", "prose"),
 )
 _RECOMPILES = (
     Column("Id", "compile_id", "word"),
     Column("Function", "function", "code"),
     Column("Step", "step", "right"),
-    Column("Against", "against", "word"),
-    Column("Kind", "kind", "word"),
-    Column("Expected", "expected", "code"),
+    Column("Against", "against", "word", is_wide=True),
+    Column("Kind", "kind", "word", is_wide=True),
+    Column("Expected", "expected", "code", is_wide=True),
     Column("Found", "actual", "code"),
     Column("Guard", "guard", "code"),
 )
@@ -51,11 +51,11 @@ _FALLBACKS = (
 _REGIONS = (
     Column("Id", "compile_id", "word"),
     Column("Function", "function", "code"),
-    Column("Pass", "pass_", "word"),
+    Column("Pass", "pass_", "word", is_wide=True),
     Column("Calls", "calls", "count"),
     Column("In all", "total_ms", "ms"),
     Column("Each", "mean_us", "us"),
-    Column("First", "first_us", "us"),
+    Column("First", "first_us", "us", is_wide=True),
     Column("Inputs", "inputs", "prose"),
     Column("In step", "step", "right"),
     Column("Why", "why", "prose"),

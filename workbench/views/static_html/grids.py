@@ -2,91 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from markupsafe import Markup
 
 from workbench.views.static_html.limits import Limits
-from workbench.views.words.units import (
-    ABSENT,
-    bytes_text,
-    count_text,
-    ms_text,
-    number_text,
-    percent_text,
-    seconds_text,
-    us_text,
-)
-
-CUT = "…"
-Unit = Literal[
-    "",
-    "code",
-    "prose",
-    "word",
-    "right",
-    "length",
-    "number",
-    "B",
-    "s",
-    "ms",
-    "us",
-    "count",
-    "share",
-    "ratio",
-    "amount",
-]
-WORDS: Mapping[str, Callable[[Any], str]] = {
-    "right": str,
-    "length": lambda value: str(len(value)),
-    "number": lambda value: f"{value:,.4g}" if isinstance(value, float) else str(value),
-    "B": bytes_text,
-    "s": seconds_text,
-    "ms": ms_text,
-    "us": us_text,
-    "count": count_text,
-    "amount": lambda value: number_text(value, "amount"),
-    "share": lambda value: percent_text(value, 1),
-    "ratio": lambda value: number_text(value, "ratio"),
-}
-"""Units of what stands on the right, each with how a value is written."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: its title, the field of a row, and the unit of its values.
-
-    `facts.Lines` is the fact of that name of a row that has `facts`. Prose is a sentence, a word
-    is never broken.
-    """
-
-    title: str
-    field: str
-    unit: Unit = ""
-
-    @property
-    def look(self) -> str:
-        """The looks of its cells."""
-        if self.unit in WORDS:
-            return "num"
-        return self.unit if self.unit in ("code", "word") else "text"
-
-    def words(self, row: Mapping[str, Any], letters: int | None) -> str:
-        """The cell of a row as text of at most so many letters; prose is as long as it is."""
-        name, _, fact = self.field.partition(".")
-        value = row.get(name)
-        if fact:
-            value = dict(value or ()).get(fact)
-        if value is None or value == "":
-            return ABSENT if self.unit in WORDS else ""
-        if self.unit in WORDS:
-            return WORDS[self.unit](value)
-        text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-        is_whole = letters is None or self.unit == "prose" or len(text) <= letters
-        return text if is_whole else f"{text[: (letters or 0) - 1]}{CUT}"
+from workbench.views.tables.column import CUT, Column
+from workbench.views.words.units import ABSENT
 
 
 @dataclass(frozen=True)
@@ -131,7 +56,7 @@ class Grid:
 
     def _line(self, texts: Sequence[str]) -> str:
         cells = [
-            text.rjust(width) if column.look == "num" else text.ljust(width)
+            text.rjust(width) if column.style == "num" else text.ljust(width)
             for column, text, width in zip(self.columns, texts, self._widths, strict=True)
             if column.unit != "prose"
         ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from workbench.views.static_html.grids import Column, Grid, grid
+from workbench.views.static_html.grids import Grid, grid
 from workbench.views.static_html.limits import Limits
+from workbench.views.tables.column import Column
 from workbench.views.wire.budgets import BudgetsPart
 from workbench.views.wire.memory import MemoryPart, MemoryShare
 

@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any, cast
 
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Column, Grid, frame_call, grid
+from workbench.views.static_html.grids import Grid, frame_call, grid
 from workbench.views.static_html.limits import PAGE, SUMMARIES, Limits
 from workbench.views.static_html.listing import listings
 from workbench.views.static_html.memory import memory_grids
 from workbench.views.static_html.tables import FIGURES, guard_counts, matrix, table
+from workbench.views.tables.column import Column
 from workbench.views.wire.budgets import BudgetsPart
 from workbench.views.wire.document import Document, Note, Source
 from workbench.views.wire.memory import MemoryPart

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from workbench.views.static_html.grids import WORDS, Column, Grid, Unit, frame_call, grid
+from workbench.views.static_html.grids import Grid, frame_call, grid
 from workbench.views.static_html.limits import Limits
+from workbench.views.tables.column import Column, Unit
+from workbench.views.tables.columns import columns_of
 from workbench.views.wire.document import Document
-from workbench.views.wire.tables import ColumnSpec
 from workbench.views.words.costs import cost_text
 from workbench.views.words.units import plural
 
@@ -88,25 +89,22 @@ def table(shown: Document, name: str, limits: Limits, most: int | None = None) -
     if name == "kernels" and shown["costs"]:
         title = f"{title}: {shown['costs'][0]['source']}"
     rows = _ROWS[name](shown) if name in _ROWS else cast(Any, shown)[name]
-    columns = _OWN[name] if name in _OWN else columns_of(shown["columns"].get(name, ()))
+    columns = _OWN[name] if name in _OWN else spell_out(columns_of(name, rows))
     call, omitted = frame_call("report", frame), shown["omitted"].get(_STORED.get(frame, frame), 0)
     return grid(title, columns, rows, limits, call=call, most=most, omitted=omitted)
 
 
-def columns_of(specs: Iterable[ColumnSpec]) -> list[Column]:
+def spell_out(columns: Iterable[Column]) -> list[Column]:
     """The columns of a table of the interactive view, without its bars.
 
     Where a column has only the gist, the whole text follows as prose.
     """
     found: list[Column] = []
-    for spec in specs:
-        field, kind = spec.get("field", spec["key"]), spec.get("kind", "text")
-        if kind != "bar" and all(each.field != field for each in found):
-            unit = spec.get("unit", kind)
-            known = unit if unit in WORDS else "code" if kind in ("code", "kernel") else ""
-            found.append(Column(spec["title"], field, cast(Unit, known)))
-        if "full" in spec:
-            found.append(Column("", spec["full"], "prose"))
+    for column in columns:
+        if column.kind != "bar" and all(each.shows != column.shows for each in found):
+            found.append(column)
+        if column.full:
+            found.append(Column("", column.full, "prose"))
     return found
 
 

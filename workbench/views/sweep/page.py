@@ -15,11 +15,12 @@ from workbench.settings import Embed
 from workbench.views.answers.rivals import codes, sentence
 from workbench.views.pages.interactive import interactive
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Column, grid
+from workbench.views.static_html.grids import grid
 from workbench.views.static_html.limits import Limits
 from workbench.views.sweep.document import document
 from workbench.views.sweep.figures import plot
 from workbench.views.sweep.frame import choices, report_of
+from workbench.views.tables.column import Column
 from workbench.views.wire.codec import SMALL, pack
 from workbench.views.wire.sweep import SweepDocument, SweepRow
 from workbench.views.words.units import us_text

@@ -3,55 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, cast
+from dataclasses import replace
+from typing import Any
 
-from workbench.views.wire.tables import ColumnKind, ColumnSpec, Unit
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of a table, see `ColumnSpec`.
-
-    `is_optional` columns are left out where no row has a value.
-    """
-
-    key: str
-    title: str
-    width: str
-    field: str = ""
-    kind: ColumnKind = "text"
-    unit: Unit = ""
-    look: Literal["", "mono", "mut"] = ""
-    full: str = ""
-    hint: str = ""
-    absent: str = ""
-    is_wide: bool = False
-    is_optional: bool = False
-
-    def spec(self) -> ColumnSpec:
-        """The column as it travels: without what is as usual."""
-        said = {
-            each.name: getattr(self, each.name)
-            for each in fields(self)
-            if each.name != "is_optional" and getattr(self, each.name) != each.default
-        }
-        return cast(ColumnSpec, said)
-
-    def value(self, row: Mapping[str, Any]) -> Any:
-        """What a row has in this column; None where it has nothing."""
-        found: Any = row
-        for name in (self.field or self.key).split("."):
-            found = None if found is None else found.get(name)
-        return found
-
-
-def _number(key: str, title: str, width: str, unit: Unit = "", **more: Any) -> Column:
-    return Column(key, title, width, kind="number", unit=unit, **more)
-
-
-def _bar(title: str, width: str, field: str, unit: Unit, **more: Any) -> Column:
-    return Column("bar", title, width, field, "bar", unit, **more)
+from workbench.views.tables.column import Column, Unit
+from workbench.views.wire.tables import ColumnSpec
 
 
 def _figure(
@@ -59,13 +15,13 @@ def _figure(
 ) -> Column:
     """A figure of a cell of the matrix; not every matrix has those that are optional."""
     width = f"minmax({least}px, 0.7fr)"
-    return _number(key, title, width, unit, full="note", hint=hint, is_optional=is_optional)
+    return Column(title, key, unit, width, full="note", hint=hint, is_optional=is_optional)
 
 
-_KERNEL = Column("kernel", "Kernel", "64px", kind="kernel")
-_SIDE = Column("side", "Pass", "64px", look="mut", is_optional=True)
+_KERNEL = Column("Kernel", "kernel", width="64px", kind="kernel")
+_SIDE = Column("Pass", "side", width="64px", look="mut", is_optional=True)
 _ESTIMATED_SHARE = "Share (est.)"
-_MEASURED = _number("measured", "Measured", "76px", "us")
+_MEASURED = Column("Measured", "measured", "us", "76px")
 _MODEL = "What the model gives it, an estimate"
 _PARTS = "Imports, load and first call, of the slowest way's time"
 _P50 = "The median of later calls"
@@ -82,173 +38,182 @@ _SPILLS = "Instructions that spill registers to memory and load them again"
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "costs": (
         replace(_KERNEL, field="id", width="52px"),
-        _number("cost", "Cost", "98px"),
-        _number(
-            "share", "Share", "70px", "share", field="cost", hint="Its part of that of all kernels"
-        ),
-        _number("calls", "Calls", "36px", "count"),
-        _number("read", "Read", "53px", "B", field="bytes_read", hint=_ONE_CALL),
-        _number("written", "Written", "53px", "B", field="bytes_written", hint=_ONE_CALL),
-        _number("flops", "FLOP", "46px", "amount", hint=_ONE_CALL, is_wide=True),
+        Column("Cost", "cost", "number", "98px"),
+        Column("Share", "share", "share", "70px", "cost", hint="Its part of that of all kernels"),
+        Column("Calls", "calls", "count", "36px"),
+        Column("Read", "read", "B", "53px", "bytes_read", hint=_ONE_CALL),
+        Column("Written", "written", "B", "53px", "bytes_written", hint=_ONE_CALL),
+        Column("FLOP", "flops", "amount", "46px", hint=_ONE_CALL, is_wide=True),
         replace(_SIDE, width="60px"),
-        Column("bound", "Bound by", "66px", is_optional=True),
-        _number("registers", "Registers", "65px", "count", is_wide=True, is_optional=True),
-        _number(
-            "occupancy",
+        Column("Bound by", "bound", width="66px", is_optional=True),
+        Column("Registers", "registers", "count", "65px", is_wide=True, is_optional=True),
+        Column(
             "Occupancy",
-            "74px",
+            "occupancy",
             "share",
+            "74px",
             hint=_OCCUPANCY,
             is_wide=True,
             is_optional=True,
         ),
-        Column("ops", "Ops in it", "minmax(120px, 2fr)", "label", "code"),
-        Column("lines", "Lines", "minmax(60px, 0.4fr)", kind="length", is_optional=True),
+        Column("Ops in it", "ops", "code", "minmax(120px, 2fr)", "label"),
+        Column("Lines", "lines", "length", "minmax(60px, 0.4fr)", is_optional=True),
     ),
     "groups": (
         replace(_KERNEL, width="72px"),
-        Column("kind", "Kind", "minmax(76px, 0.6fr)", look="mut", is_wide=True),
+        Column("Kind", "kind", width="minmax(76px, 0.6fr)", look="mut", is_wide=True),
         _SIDE,
-        Column("label", "Ops in it", "minmax(90px, 1.6fr)", kind="code"),
-        Column("parts", "Parts", "56px", kind="length", is_wide=True),
-        _number("before", "Before", "76px", "B", hint=_BEFORE),
-        _number("alone", "Alone", "76px", "B", hint=_ALONE, is_wide=True),
-        _number("after", "Fused", "76px", "B"),
-        _number("saved", "Saved", "72px", "share"),
-        Column("traffic", "Traffic", "minmax(60px, 0.9fr)", "before", "bar"),
+        Column("Ops in it", "label", "code", "minmax(90px, 1.6fr)"),
+        Column("Parts", "parts", "length", "56px", is_wide=True),
+        Column("Before", "before", "B", "76px", hint=_BEFORE),
+        Column("Alone", "alone", "B", "76px", hint=_ALONE, is_wide=True),
+        Column("Fused", "after", "B", "76px"),
+        Column("Saved", "saved", "share", "72px"),
+        Column("Traffic", "traffic", width="minmax(60px, 0.9fr)", field="before", kind="bar"),
     ),
     "rejected": (
-        Column("pair", "Pair", "124px", "a_kernel"),
-        Column("ops", "Operations", "minmax(80px, 0.8fr)", "a", "code", is_wide=True),
+        Column("Pair", "pair", width="124px", field="a_kernel"),
+        Column("Operations", "ops", "code", "minmax(80px, 0.8fr)", "a", is_wide=True),
         _SIDE,
-        Column("reason", "Reason", "minmax(120px, 1.5fr)", full="why"),
-        _number("shared", "Shared", "80px", "B", field="shared_bytes"),
-        _number("rounds", "Rounds", "70px"),
+        Column("Reason", "reason", width="minmax(120px, 1.5fr)", full="why"),
+        Column("Shared", "shared", "B", "80px", "shared_bytes"),
+        Column("Rounds", "rounds", "number", "70px"),
     ),
     "cuda_graphs": (
-        Column("part", "Part", "60px", "name"),
-        Column("verdict", "Verdict", "96px", kind="tag"),
-        Column("why", "Why", "minmax(120px, 1.5fr)", "reason", full="help"),
-        Column("kernels", "Kernels", "minmax(90px, 1fr)", kind="kernels"),
-        _number("copied", "Copied per call", "104px", "B", field="copied_bytes", is_wide=True),
+        Column("Part", "part", width="60px", field="name"),
+        Column("Verdict", "verdict", width="96px", kind="tag"),
+        Column("Why", "why", width="minmax(120px, 1.5fr)", field="reason", full="help"),
+        Column("Kernels", "kernels", width="minmax(90px, 1fr)", kind="kernels"),
+        Column("Copied per call", "copied", "B", "104px", "copied_bytes", is_wide=True),
     ),
     "guards": (
-        Column("source", "Guarded", "minmax(120px, 1.4fr)", kind="code"),
-        Column("kind", "Kind", "minmax(90px, 0.8fr)", look="mut"),
-        Column("text", "What is checked", "minmax(120px, 2fr)", kind="code"),
-        Column("why", "Why it was dropped", "minmax(90px, 1fr)", "why_dropped"),
+        Column("Guarded", "source", "code", "minmax(120px, 1.4fr)"),
+        Column("Kind", "kind", width="minmax(90px, 0.8fr)", look="mut"),
+        Column("What is checked", "text", "code", "minmax(120px, 2fr)"),
+        Column("Why it was dropped", "why", width="minmax(90px, 1fr)", field="why_dropped"),
     ),
     "storages": (
-        Column("value", "Storage", "minmax(90px, 1.2fr)", kind="code", full="reuse"),
-        Column("kind", "Kind", "minmax(128px, 0.6fr)", look="mut"),
-        _number("bytes", "Bytes", "76px", "B"),
-        Column("place", "Line", "minmax(126px, 0.8fr)", look="mono"),
-        Column("module", "Module", "minmax(60px, 0.8fr)", is_wide=True, is_optional=True),
-        Column("lives", "From birth to death", "minmax(120px, 1.6fr)", "start"),
-        _number("lowers", "Lowers peak", "96px", "B", hint=_WITHOUT),
+        Column("Storage", "value", "code", "minmax(90px, 1.2fr)", full="reuse"),
+        Column("Kind", "kind", width="minmax(128px, 0.6fr)", look="mut"),
+        Column("Bytes", "bytes", "B", "76px"),
+        Column("Line", "place", width="minmax(126px, 0.8fr)", look="mono"),
+        Column("Module", "module", width="minmax(60px, 0.8fr)", is_wide=True, is_optional=True),
+        Column("From birth to death", "lives", width="minmax(120px, 1.6fr)", field="start"),
+        Column("Lowers peak", "lowers", "B", "96px", hint=_WITHOUT),
     ),
     "recompiles": (
-        Column("compile_id", "Compilation", "92px", kind="code"),
-        Column("function", "Function", "minmax(80px, 0.6fr)", kind="code"),
-        Column("reason", "Guard that failed", "minmax(120px, 2fr)"),
+        Column("Compilation", "compile_id", "code", "92px"),
+        Column("Function", "function", "code", "minmax(80px, 0.6fr)"),
+        Column("Guard that failed", "reason", width="minmax(120px, 2fr)"),
     ),
     "phases": (
-        Column("name", "Phase", "minmax(120px, 2fr)"),
+        Column("Phase", "name", width="minmax(120px, 2fr)"),
         _SIDE,
-        Column("thread", "Thread", "minmax(60px, 0.5fr)", look="mut", is_wide=True),
-        _number("start", "Start", "76px", "s", field="start_s"),
-        _number("total", "Total", "76px", "s", field="duration_s"),
-        _number("self", "Self", "76px", "s", field="self_s"),
-        _bar("Self time", "minmax(80px, 1.6fr)", "self_s", "s"),
+        Column("Thread", "thread", width="minmax(60px, 0.5fr)", look="mut", is_wide=True),
+        Column("Start", "start", "s", "76px", "start_s"),
+        Column("Total", "total", "s", "76px", "duration_s"),
+        Column("Self", "self", "s", "76px", "self_s"),
+        Column("Self time", "bar", "s", "minmax(80px, 1.6fr)", "self_s", kind="bar"),
     ),
     "choices": (
-        Column("op", "Operation", "minmax(80px, 0.5fr)", kind="code"),
-        Column("choice", "Choice", "minmax(120px, 1.8fr)", kind="code"),
-        Column("kind", "Kind", "minmax(80px, 0.8fr)", look="mut", is_wide=True),
-        Column("state", "State", "minmax(90px, 0.5fr)", kind="tag", full="note"),
-        _number("time", "Time", "80px", "ms", field="time_ms", absent="not timed"),
-        _bar("Measured", "minmax(60px, 0.8fr)", "time_ms", "ms", is_optional=True),
+        Column("Operation", "op", "code", "minmax(80px, 0.5fr)"),
+        Column("Choice", "choice", "code", "minmax(120px, 1.8fr)"),
+        Column("Kind", "kind", width="minmax(80px, 0.8fr)", look="mut", is_wide=True),
+        Column("State", "state", width="minmax(90px, 0.5fr)", kind="tag", full="note"),
+        Column("Time", "time", "ms", "80px", "time_ms", absent="not timed"),
+        Column(
+            "Measured", "bar", "ms", "minmax(60px, 0.8fr)", "time_ms", kind="bar", is_optional=True
+        ),
     ),
     "ranked": (
-        _number("rank", "Rank", "44px"),
-        _number("warps", "Warps", "48px", "count"),
-        _number("stages", "Stages", "48px", "count"),
-        _number("registers", "Registers", "66px", "count", is_wide=True),
-        _number("spills", "Spills", "46px", "count"),
-        _number("shared", "Shared", "64px", "B", field="smem_bytes", is_wide=True),
-        _number("occupancy", "Occupancy (est.)", "116px", "share", hint="An estimate"),
-        _number("time", "Model", "68px", "us", field="model_us", hint=_MODEL),
-        Column("why", "Why it loses", "minmax(110px, 1.4fr)", "rejection"),
+        Column("Rank", "rank", "number", "44px"),
+        Column("Warps", "warps", "count", "48px"),
+        Column("Stages", "stages", "count", "48px"),
+        Column("Registers", "registers", "count", "66px", is_wide=True),
+        Column("Spills", "spills", "count", "46px"),
+        Column("Shared", "shared", "B", "64px", "smem_bytes", is_wide=True),
+        Column("Occupancy (est.)", "occupancy", "share", "116px", hint="An estimate"),
+        Column("Model", "time", "us", "68px", "model_us", hint=_MODEL),
+        Column("Why it loses", "why", width="minmax(110px, 1.4fr)", field="rejection"),
     ),
     "points": (
         replace(_KERNEL, width="56px"),
-        Column("ops", "Operations in it", "minmax(90px, 1.6fr)", "kernel", "code"),
-        Column("bound", "Bound by", "68px", full="note"),
-        _number("moved", "Moved", "68px", "B", field="moved_bytes", is_wide=True),
-        _number("flops", "FLOP", "62px", "amount", is_wide=True),
-        _number("intensity", "Per byte", "62px", "amount"),
-        _number(
-            "least", "Least (est.)", "80px", "us", field="bound_us", hint=f"{_LEAST}, an estimate"
-        ),
+        Column("Operations in it", "ops", "code", "minmax(90px, 1.6fr)", "kernel"),
+        Column("Bound by", "bound", width="68px", full="note"),
+        Column("Moved", "moved", "B", "68px", "moved_bytes", is_wide=True),
+        Column("FLOP", "flops", "amount", "62px", is_wide=True),
+        Column("Per byte", "intensity", "amount", "62px"),
+        Column("Least (est.)", "least", "us", "80px", "bound_us", hint=f"{_LEAST}, an estimate"),
         replace(_MEASURED, field="measured_us", absent="estimate", is_optional=True),
-        _number("share", "Share", "86px", "share", hint="Its part of the time of all calls"),
+        Column("Share", "share", "share", "86px", hint="Its part of the time of all calls"),
     ),
     "matrix": (
         _KERNEL,
-        Column("target", "GPU", "minmax(64px, 0.6fr)", kind="code"),
+        Column("GPU", "target", "code", "minmax(64px, 0.6fr)"),
         _figure("registers", "Registers", 69, "count", "Registers of a thread", is_optional=False),
         _figure("spills", "Spills", 48, "count", _SPILLS),
         _figure("smem_bytes", "Shared", 48, "B", "Shared memory of a block"),
         _figure("occupancy", "Occupancy (est.)", 118, "share", _OCCUPANCY),
         _figure("instructions", "Instructions", 90, "count", "Instructions of the machine code"),
         _figure("bound_us", "Bound (est.)", 90, "us", f"{_LEAST} (estimate)"),
-        Column("choice", "Configuration", "minmax(90px, 1.4fr)", look="mut", is_wide=True),
+        Column("Configuration", "choice", width="minmax(90px, 1.4fr)", look="mut", is_wide=True),
     ),
     "members": (
-        Column("name", "Member", "minmax(120px, 1.6fr)", kind="code"),
-        Column("what", "What", "minmax(90px, 1fr)", look="mut"),
-        _number("size", "Size", "64px", "B"),
+        Column("Member", "name", "code", "minmax(120px, 1.6fr)"),
+        Column("What", "what", width="minmax(90px, 1fr)", look="mut"),
+        Column("Size", "size", "B", "64px"),
     ),
     "requirements": (
-        Column("verdict", "Check", "62px", kind="tag"),
-        Column("name", "Of", "minmax(76px, 0.8fr)"),
-        Column("needed", "Needs", "minmax(76px, 1fr)", kind="code"),
-        Column("found", "Here", "minmax(76px, 1fr)", kind="code", full="advice"),
+        Column("Check", "verdict", width="62px", kind="tag"),
+        Column("Of", "name", width="minmax(76px, 0.8fr)"),
+        Column("Needs", "needed", "code", "minmax(76px, 1fr)"),
+        Column("Here", "found", "code", "minmax(76px, 1fr)", full="advice"),
     ),
     "contract": (
-        Column("model", "Model", "minmax(60px, 0.6fr)", is_optional=True),
-        Column("side", "Side", "56px", look="mut"),
-        Column("name", "Name", "minmax(90px, 1.3fr)", kind="code"),
-        Column("dtype", "Dtype", "minmax(64px, 0.6fr)", kind="code"),
-        Column("shape", "Shape", "minmax(90px, 1.2fr)", kind="code"),
+        Column("Model", "model", width="minmax(60px, 0.6fr)", is_optional=True),
+        Column("Side", "side", width="56px", look="mut"),
+        Column("Name", "name", "code", "minmax(90px, 1.3fr)"),
+        Column("Dtype", "dtype", "code", "minmax(64px, 0.6fr)"),
+        Column("Shape", "shape", "code", "minmax(90px, 1.2fr)"),
     ),
     "leaves": (
-        Column("way", "Way", "minmax(110px, 1fr)"),
-        Column("leaf", "Output", "minmax(90px, 1fr)", kind="code"),
-        Column("compared", "Difference", "minmax(100px, 1fr)", "max_abs_error", "tag"),
+        Column("Way", "way", width="minmax(110px, 1fr)"),
+        Column("Output", "leaf", "code", "minmax(90px, 1fr)"),
+        Column(
+            "Difference", "compared", width="minmax(100px, 1fr)", field="max_abs_error", kind="tag"
+        ),
     ),
     "ways": (
-        Column("way", "Way", "minmax(124px, 1.3fr)", "title"),
-        _number("imports", "Imports", "58px", "s", field="imports_s", is_wide=True),
-        _number("load", "Load", "58px", "s", field="load_s"),
-        _number("call", "First call", "70px", "s", field="first_call_s"),
-        _number("result", "First result", "84px", "s", field="first_result_s"),
-        _bar("Its parts", "minmax(80px, 1.2fr)", "first_result_s", "s", is_wide=True, hint=_PARTS),
-        _number("steady", "p50", "58px", "s", field="steady_s", hint=_P50),
-        _number("p99", "p99", "58px", "s", field="steady_p99_s", hint=_P99),
-        _number("calls", "Calls", "52px", field="steady_calls", is_wide=True),
-        _number("memory", "Peak RSS", "70px", "B", field="peak_rss_bytes", hint=_PEAK),
-        Column("against", "Against eager", "minmax(110px, 1.2fr)", kind="tag", full="note"),
+        Column("Way", "way", width="minmax(124px, 1.3fr)", field="title"),
+        Column("Imports", "imports", "s", "58px", "imports_s", is_wide=True),
+        Column("Load", "load", "s", "58px", "load_s"),
+        Column("First call", "call", "s", "70px", "first_call_s"),
+        Column("First result", "result", "s", "84px", "first_result_s"),
+        Column(
+            "Its parts",
+            "bar",
+            "s",
+            "minmax(80px, 1.2fr)",
+            "first_result_s",
+            kind="bar",
+            hint=_PARTS,
+            is_wide=True,
+        ),
+        Column("p50", "steady", "s", "58px", "steady_s", hint=_P50),
+        Column("p99", "p99", "s", "58px", "steady_p99_s", hint=_P99),
+        Column("Calls", "calls", "number", "52px", "steady_calls", is_wide=True),
+        Column("Peak RSS", "memory", "B", "70px", "peak_rss_bytes", hint=_PEAK),
+        Column("Against eager", "against", width="minmax(110px, 1.2fr)", kind="tag", full="note"),
     ),
     "nodes": (
-        Column("name", "Node", "minmax(90px, 1.2fr)", "names", "code"),
-        Column("op", "Operation", "minmax(110px, 1.6fr)", "targets", "code"),
-        Column("shape", "Shape", "minmax(90px, 1.2fr)", "shapes", "code"),
-        Column("dtype", "Type", "52px", "dtypes", "code"),
-        _number("bytes", "Size", "80px", "B"),
+        Column("Node", "name", "code", "minmax(90px, 1.2fr)", "names"),
+        Column("Operation", "op", "code", "minmax(110px, 1.6fr)", "targets"),
+        Column("Shape", "shape", "code", "minmax(90px, 1.2fr)", "shapes"),
+        Column("Type", "dtype", "code", "52px", "dtypes"),
+        Column("Size", "bytes", "B", "80px"),
         _KERNEL,
-        _number("line", "Line", "52px", field="lines"),
-        Column("module", "Module", "minmax(80px, 1fr)", kind="code", is_wide=True),
+        Column("Line", "line", "number", "52px", "lines"),
+        Column("Module", "module", "code", "minmax(80px, 1fr)", is_wide=True),
     ),
 }
 """By table, as `Document.columns` names it; a pane knows how to show more than a field says."""
@@ -260,7 +225,7 @@ def specs(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[C
     A table that stands beside another one keeps its head where the other has rows.
     """
     return {
-        table: [column.spec() for column in _columns(table, rows)]
+        table: [column.spec() for column in columns_of(table, rows)]
         for table, rows in tables.items()
         if rows or tables.get(_BESIDE.get(table, ""))
     }
@@ -269,7 +234,8 @@ def specs(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[C
 _BESIDE = {"groups": "rejected", "rejected": "groups"}
 
 
-def _columns(table: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
+def columns_of(table: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
+    """The columns of a table with these rows."""
     for column in COLUMNS[table]:
         place = (table, column.key)
         if place == ("points", "share") and all(row["measured_us"] is None for row in rows):
@@ -284,7 +250,7 @@ def _sizes(rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
     """A column for each size of a block that any configuration has."""
     for name in dict.fromkeys(name for row in rows for name in row["sizes"]):
         width = f"{max(56, 8 * len(name) + 14)}px"
-        yield _number(f"size {name}", name, width, field=f"sizes.{name}")
+        yield Column(name, f"size {name}", "number", width, f"sizes.{name}")
 
 
 FIRST_COLUMNS = {
