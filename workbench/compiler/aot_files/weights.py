@@ -157,8 +157,8 @@ def rebuilt(module: torch.nn.Module) -> torch.nn.Module:
 def not_storable(why: str) -> NotStorable:
     """The error for a module that a file cannot hold, with what to do."""
     return NotStorable(
-        f"The module cannot be stored in the artifact: {why}. Save with weights='later' and "
-        "hand the module to wb.load(path, module=model)."
+        f"The module cannot be stored in the artifact: {why.rstrip('.')}. Save with "
+        "weights='later' and hand the module to wb.load(path, module=model)."
     )
 
 
