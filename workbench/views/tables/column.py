@@ -21,22 +21,9 @@ from workbench.views.words.units import (
 
 CUT = "…"
 Unit = Literal[
-    "",
-    "code",
-    "prose",
-    "word",
-    "right",
-    "length",
-    "number",
-    "B",
-    "s",
-    "ms",
-    "us",
-    "count",
-    "share",
-    "ratio",
-    "amount",
-]
+    "", "code", "prose", "word", "right", "length", "number",
+    "B", "s", "ms", "us", "count", "share", "ratio", "amount",
+]  # fmt: skip
 _WORDS: Mapping[str, Callable[[Any], str]] = {
     "right": str,
     "length": lambda value: str(len(value)),
