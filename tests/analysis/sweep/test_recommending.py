@@ -9,13 +9,12 @@ import pytest
 from tests.analysis.sweep.trials import trial
 from workbench.analysis.sweep.choosing import Candidate
 from workbench.analysis.sweep.recommending import Recommendation, code_of, recommend
-from workbench.analysis.sweep.sweep import Sweep
 from workbench.report.trials import Trial
 
 
 def best(*rows: Trial, sizes: tuple[str, ...] = (), **how: Any) -> Recommendation:
     """What a sweep of these rows recommends."""
-    return recommend(Sweep("f", {}, sizes, rows, expression="model"), **how)
+    return recommend(rows, sizes, "model", **how)
 
 
 def fast(**more: Any) -> Trial:

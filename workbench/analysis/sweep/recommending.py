@@ -6,17 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
 
 from workbench.analysis.sweep.choosing import Candidate, Choice, Constraint, Effect, choose
 from workbench.analysis.sweep.kernel_axes import CHOICE_NAMES, TEMPLATE, is_kernel_axis
 from workbench.analysis.sweep.medians import LEAST_DIFFERENCE
 from workbench.number_text import number_text
 from workbench.report.presenting import Presented
-
-if TYPE_CHECKING:
-    from workbench.analysis.sweep.choosing import Choice
-    from workbench.analysis.sweep.sweep import Sweep
+from workbench.report.trials import Trial
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target")
@@ -29,12 +25,20 @@ _WORDS = {
 
 
 def recommend(
-    sweep: Sweep, *, objective: str = "latency", constraint: Constraint = None
+    trials: Sequence[Trial],
+    sizes: tuple[str, ...],
+    expression: str,
+    *,
+    objective: str = "latency",
+    constraint: Constraint = None,
 ) -> Recommendation:
-    """The best setting of a sweep; raises `UsageError` where no row fits."""
-    choice = choose(sweep.trials, sweep.sizes, objective=objective, constraint=constraint)
-    sentence = " ".join(_sentences(choice, sweep.sizes))
-    return Recommendation(choice, sentence, code_of(choice.winner, sweep.expression))
+    """The best of the settings; raises `UsageError` where no row fits.
+
+    `sizes` are the axes that the inputs were made of, `expression` what stands for the function.
+    """
+    choice = choose(trials, sizes, objective=objective, constraint=constraint)
+    sentence = " ".join(_sentences(choice, sizes))
+    return Recommendation(choice, sentence, code_of(choice.winner, expression))
 
 
 def _sentences(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:

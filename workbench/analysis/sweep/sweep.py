@@ -98,7 +98,9 @@ class Sweep(Presented):
         """
         from workbench.analysis.sweep.recommending import recommend
 
-        return recommend(self, objective=objective, constraint=constraint)
+        return recommend(
+            self.trials, self.sizes, self.expression, objective=objective, constraint=constraint
+        )
 
     @checked
     def plot(self, chart: str = "pareto", **choice: Any) -> matplotlib.figure.Figure:
