@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from os import PathLike
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from workbench.errors import ArtifactError
 from workbench.plain_data import parse_json, read_file
@@ -23,9 +23,8 @@ from workbench.report.session.reports import Reports
 from workbench.report.session.rows import SESSION_TABLES
 from workbench.report.table import Table
 
-if TYPE_CHECKING:
-    from workbench.report.session.record import Session
-
+Parts = tuple[SessionHeader, Mapping[str, Table[Any]], Mapping[int, Report]]
+"""What a session is made of, and its file: its header, its tables, the reports that were kept."""
 SCHEMA = 1
 _RECORD = "session.json"
 _LIMIT = 256 << 20  # bytes of one part unpacked; 10,000 steps take 1 MiB
@@ -37,27 +36,28 @@ _DAMAGE = (
 )
 
 
-def write(session: Session, path: str | PathLike[str]) -> None:
-    """Write a session and its reports, atomically."""
+def write(parts: Parts, path: str | PathLike[str]) -> None:
+    """Write the parts of a session, atomically."""
     with saved_file(path) as file:
-        _write(session, file)
+        _write(parts, file)
 
 
-def to_bytes(session: Session) -> bytes:
+def to_bytes(parts: Parts) -> bytes:
     """What `write` writes."""
     content = io.BytesIO()
-    _write(session, content)
+    _write(parts, content)
     return content.getvalue()
 
 
-def _write(session: Session, file: IO[bytes]) -> None:
-    reports = dict(session.reports)
+def _write(parts: Parts, file: IO[bytes]) -> None:
+    header, tables, kept = parts
+    reports = dict(kept)
     first = {id(report): at for at, report in reversed(reports.items())}
     same = {at: first[id(report)] for at, report in reports.items() if first[id(report)] != at}
     record = {
         "schema": SCHEMA,
-        "header": asdict(session.header),
-        "tables": {name: table.to_json() for name, table in session.tables.items()},
+        "header": asdict(header),
+        "tables": {name: table.to_json() for name, table in tables.items()},
         "same_report": same,
     }
     with zipfile.ZipFile(file, "w") as archive:
@@ -68,9 +68,7 @@ def _write(session: Session, file: IO[bytes]) -> None:
                 archive.writestr(_member(at), report.to_bytes())
 
 
-def read(
-    path: str | PathLike[str],
-) -> tuple[SessionHeader, Mapping[str, Table[Any]], Mapping[int, Report]]:
+def read(path: str | PathLike[str]) -> Parts:
     """The parts of a session; raises `ArtifactError` when the file cannot be read as one."""
     try:
         content = read_file(path, _LARGEST)
@@ -80,9 +78,7 @@ def read(
     return parts_in(content, path)
 
 
-def parts_in(
-    content: bytes, path: str | PathLike[str]
-) -> tuple[SessionHeader, Mapping[str, Table[Any]], Mapping[int, Report]]:
+def parts_in(content: bytes, path: str | PathLike[str]) -> Parts:
     """The parts of a session from what was written; `path` is named in errors, as `read` raises."""
     try:
         record = parse_json(_part(content, _RECORD))

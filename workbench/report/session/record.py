@@ -146,7 +146,7 @@ class Session(Presented):
         """Write a `.wbs` file, atomically, with the reports."""
         from workbench.report.session.file import write
 
-        write(self, path)
+        write((self.header, self.tables, self.reports), path)
 
     @classmethod
     @checked
@@ -163,7 +163,7 @@ class Session(Presented):
         """What `save` writes."""
         from workbench.report.session.file import to_bytes
 
-        return to_bytes(self)
+        return to_bytes((self.header, self.tables, self.reports))
 
     @classmethod
     @checked
