@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from workbench.analysis.diff.sources import SourceDifference, joined_source
 from workbench.arguments import checked
+from workbench.errors import UsageError
+from workbench.report.machine_rows import CODE_STAGES
 from workbench.report.presenting import Presented, presenter
 from workbench.report.record import Report
 from workbench.report.rows import Kernel
+from workbench.report.side_by_side import Difference
 
 if TYPE_CHECKING:
     import anywidget
     import pandas
-
-    from workbench.analysis.diff.sources import SourceDifference
-    from workbench.report.side_by_side import Difference
 
 PARTS = (
     "outcome",
@@ -157,9 +158,14 @@ class Diff(Presented):
         Numbers of temporaries and of kernels do not count, those of sizes (`ks0`) do. Raises
         `UsageError` for a kernel that does not exist or has no source.
         """
-        from workbench.analysis.diff.sources import source_of
-
-        return source_of(self, kernel)
+        match = _match_of(self, kernel)
+        found = compare_sources(self, match)
+        if found is None:
+            raise UsageError(
+                f"Kernel {kernel} has no source: it is a call of a library, or the report was "
+                "redacted."
+            )
+        return found
 
     @checked
     def machine_code(self, kernel: str, stage: str | None = None) -> Difference:
@@ -168,9 +174,18 @@ class Diff(Presented):
         `stage` is "ttir", "ttgir", "llir", "ptx", "sass" or "amdgcn"; by default the last that
         both have. Raises `UsageError` where there is no such code.
         """
-        from workbench.analysis.diff.sources import machine_code_of
-
-        return machine_code_of(self, kernel, stage)
+        match = _match_of(self, kernel)
+        sides = [_stages(self.a, match.a), _stages(self.b, match.b)]
+        common = [name for name in CODE_STAGES if name in sides[0] and name in sides[1]]
+        chosen = common[-1] if stage is None and common else stage
+        if chosen is None or chosen not in common:
+            there = f"both have {', '.join(common)}" if common else "they share no stage"
+            raise UsageError(
+                f"There is no {stage or 'machine code'} of {kernel} to compare: {there}."
+            )
+        labels = [f"{ids[0]} of {n}" for ids, n in zip((match.a, match.b), self.names, strict=True)]
+        before, after = (side[chosen] for side in sides)
+        return Difference(kernel, chosen, labels[0], labels[1], before, after, loose=True)
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
@@ -187,3 +202,40 @@ class Diff(Presented):
     def _display_(self) -> anywidget.AnyWidget:
         """What marimo shows: it has no kernel of IPython and takes a widget as it is."""
         return presenter().view(self)
+
+
+def compare_sources(diff: Diff, match: KernelMatch) -> SourceDifference | None:
+    """The sources of matched kernels beside each other; None without a source on either side."""
+    ones, others = match.rows(*diff.kernel_rows)
+    before, after = joined_source(diff.a, ones), joined_source(diff.b, others)
+    if before is None and after is None:
+        return None
+    title = ", ".join(match.a or match.b)
+    sides = zip((match.a, match.b), diff.names, strict=True)
+    labels = [f"{', '.join(ids)} of {name}" for ids, name in sides]
+    return SourceDifference(title, "source", labels[0], labels[1], before or "", after or "")
+
+
+def _match_of(diff: Diff, kernel: str) -> KernelMatch:
+    """The match that a kernel belongs to, by id or name of `a`, else of `b`.
+
+    Raises `UsageError` when there is no such kernel.
+    """
+    for side, report in enumerate((diff.a, diff.b)):
+        ids = {row.name: row.id for row in reversed(list(report.kernels))}
+        id = ids.get(kernel, kernel)
+        for match in diff.kernels:
+            if id in (match.a, match.b)[side]:
+                return match
+    known = ", ".join(row.id for row in diff.a.kernels) or "none"
+    raise UsageError(f"There is no kernel {kernel!r}; a has {known}.")
+
+
+def _stages(report: Report, kernels: Sequence[str]) -> dict[str, str]:
+    """The texts of a kernel's first configuration by stage."""
+    found: dict[str, str] = {}
+    for row in report.assembly:
+        text = report.texts.get(row.text or "") if row.kernel in kernels[:1] else None
+        if text is not None:
+            found.setdefault(row.stage, text)
+    return found

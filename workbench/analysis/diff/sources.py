@@ -10,16 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from workbench.analysis.diff.align import align
-from workbench.errors import UsageError
 from workbench.report import Kernel, Report
-from workbench.report.machine_rows import CODE_STAGES
 from workbench.report.side_by_side import Block, Difference, Kind
-
-if TYPE_CHECKING:
-    from workbench.analysis.diff.difference import Diff, KernelMatch
 
 _NUMBERED = re.compile(r"\b(tmp|buf|tmp_acc|arg|primals_|ks|_tmp)(\d+)(_\w+?)?\b")
 _SIZE = "ks"
@@ -124,65 +118,3 @@ def _entries(line: str) -> Iterator[str]:
         if depth < 0:
             break
     yield f"{indent[4:]}{line[start:].strip()}"
-
-
-def difference(diff: Diff, match: KernelMatch) -> SourceDifference | None:
-    """The sources of matched kernels beside each other; None without a source on either side."""
-    ones, others = match.rows(*diff.kernel_rows)
-    before, after = joined_source(diff.a, ones), joined_source(diff.b, others)
-    if before is None and after is None:
-        return None
-    title = ", ".join(match.a or match.b)
-    sides = zip((match.a, match.b), diff.names, strict=True)
-    labels = [f"{', '.join(ids)} of {name}" for ids, name in sides]
-    return SourceDifference(title, "source", labels[0], labels[1], before or "", after or "")
-
-
-def match_of(diff: Diff, kernel: str) -> KernelMatch:
-    """The match that a kernel belongs to, by id or name of `a`, else of `b`.
-
-    Raises `UsageError` when there is no such kernel.
-    """
-    for side, report in enumerate((diff.a, diff.b)):
-        ids = {row.name: row.id for row in reversed(list(report.kernels))}
-        id = ids.get(kernel, kernel)
-        for match in diff.kernels:
-            if id in (match.a, match.b)[side]:
-                return match
-    known = ", ".join(row.id for row in diff.a.kernels) or "none"
-    raise UsageError(f"There is no kernel {kernel!r}; a has {known}.")
-
-
-def source_of(diff: Diff, kernel: str) -> SourceDifference:
-    """See `Diff.source`."""
-    match = match_of(diff, kernel)
-    found = difference(diff, match)
-    if found is None:
-        raise UsageError(
-            f"Kernel {kernel} has no source: it is a call of a library, or the report was redacted."
-        )
-    return found
-
-
-def machine_code_of(diff: Diff, kernel: str, stage: str | None) -> Difference:
-    """See `Diff.machine_code`."""
-    match = match_of(diff, kernel)
-    sides = [_stages(diff.a, match.a), _stages(diff.b, match.b)]
-    common = [name for name in CODE_STAGES if name in sides[0] and name in sides[1]]
-    chosen = common[-1] if stage is None and common else stage
-    if chosen is None or chosen not in common:
-        there = f"both have {', '.join(common)}" if common else "they share no stage"
-        raise UsageError(f"There is no {stage or 'machine code'} of {kernel} to compare: {there}.")
-    labels = [f"{ids[0]} of {n}" for ids, n in zip((match.a, match.b), diff.names, strict=True)]
-    before, after = (side[chosen] for side in sides)
-    return Difference(kernel, chosen, labels[0], labels[1], before, after, loose=True)
-
-
-def _stages(report: Report, kernels: Sequence[str]) -> dict[str, str]:
-    """The texts of a kernel's first configuration by stage."""
-    found: dict[str, str] = {}
-    for row in report.assembly:
-        text = report.texts.get(row.text or "") if row.kernel in kernels[:1] else None
-        if text is not None:
-            found.setdefault(row.stage, text)
-    return found

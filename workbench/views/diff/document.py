@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from workbench.analysis.diff.difference import MEASURED, PARTS, Change, Diff, KernelMatch
+from workbench.analysis.diff.difference import (
+    MEASURED,
+    PARTS,
+    Change,
+    Diff,
+    KernelMatch,
+    compare_sources,
+)
 from workbench.analysis.diff.kernels import label_of
-from workbench.analysis.diff.sources import difference
 from workbench.report import Report
 from workbench.report.side_by_side import SideBySide
 from workbench.views.diff.sentences import sentences
@@ -134,7 +140,7 @@ def _facts(diff: Diff) -> Mapping[tuple[str, ...], list[str]]:
 
 
 def _lines(diff: Diff, match: KernelMatch) -> Iterator[DiffLine]:
-    found = difference(diff, match)
+    found = compare_sources(diff, match)
     if found is None:
         return
     rows: Iterable[SideBySide] = found.rows
