@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from workbench.artifacts.inspect.report import ArtifactReport
+from workbench.artifacts.inspect.report import TITLES, ArtifactReport
 from workbench.artifacts.inspect.rows import LEVELS
-from workbench.artifacts.inspect.text import TITLES
 from workbench.number_text import number_text
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import Grid, frame_call, grid
