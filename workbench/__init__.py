@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workbench.api.showing import *  # noqa: F403
     from workbench.errors import *  # noqa: F403
     from workbench.handles.package import Package as Package
-    from workbench.report.presenting import Presenter, SweepFiles
+    from workbench.report.presenter import Presenter, SweepFiles
     from workbench.report.record import Report as Report
     from workbench.report.session.record import Session as Session
     from workbench.settings import options as options

@@ -9,7 +9,7 @@ TYPE_CHECKING = False  # as in `typing`, which takes longer to import than every
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workbench.report.presenting import Presenter, SweepFiles
+    from workbench.report.presenter import Presenter, SweepFiles
 
 
 class Ports:
