@@ -82,3 +82,13 @@ def wasteful(x: torch.Tensor) -> torch.Tensor:
     """Draws numbers that nothing reads."""
     torch.rand(3)
     return x * 2
+
+
+def mixed(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Small numbers, and a copy in a tuple."""
+    return x.t() * 1.01e-7, x[1:].clone()
+
+
+def mixed_original(x: torch.Tensor) -> list[torch.Tensor]:
+    """Other numbers, and a view in a list."""
+    return [x.t() * 1e-7, x[1:]]

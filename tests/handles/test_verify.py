@@ -152,7 +152,10 @@ def without_gradient(module: Stateful, x: torch.Tensor) -> torch.Tensor:
         (without_buffer, STATE[:1]),
         (without_attributes, STATE[1:]),
         (without_gradient, ["gradient of weight"]),
-        (lambda m, x: Stateful.forward(m, x).detach(), ["gradient of weight"]),
+        (
+            lambda m, x: Stateful.forward(m, x).detach(),
+            ["gradient of weight"],
+        ),
     ],
 )
 def test_an_effect_that_is_missing_is_a_difference(
@@ -336,3 +339,83 @@ def test_an_operator_that_knows_one_dtype_excuses_no_error() -> None:
 def test_a_program_that_gives_something_else_each_time_is_not_within_rounding() -> None:
     compiled = compile_eager(lambda x: counted(x * 1.1), (X,), grad=False)
     assert not compiled.verify(X).ok
+
+
+layer = torch.nn.Linear(8, 8)
+
+
+@pytest.mark.parametrize("factor", [1.001, 0.0])
+def test_a_gradient_that_is_small_beside_the_others_is_compared_by_its_own_size(
+    factor: float,
+) -> None:
+    x = X * 2e5
+
+    def wrong(x: torch.Tensor) -> torch.Tensor:
+        bias = layer.bias.detach()
+        return torch.nn.functional.linear(x, layer.weight, bias + (layer.bias - bias) * factor)
+
+    found = wb.verify(compile_eager(wrong, (x,)), (x,), reference=lambda x: layer(x))
+    assert [row.leaf for row in found.rows if not row.ok] == ["gradient of layer.bias"]
+    assert compile_eager(lambda x: layer(x), (x,)).verify(x).ok
+
+
+def test_numbers_below_the_tolerance_are_compared_by_their_own_size() -> None:
+    compiled = compile_eager(lambda x: x * 1.01e-7, (X,))
+    assert compiled.verify(X).ok
+    found = wb.verify(compiled, (X,), reference=lambda x: x * 1e-7)
+    assert found.rows[0].verdict == "failed"
+    assert found.rows[0].atol < 1e-9
+    assert wb.verify(compiled, (X,), reference=lambda x: x * 1e-7, atol=1e-5).ok
+
+
+def test_what_vanishes_but_for_roundings_is_no_difference() -> None:
+    x = torch.randn(64, generator=torch.Generator().manual_seed(0))
+    compiled = compile_eager(lambda x: (x * 1.1 - x) - x * 0.1 + 1e-9, (x,))
+    found = wb.verify(compiled, (x,), reference=lambda x: (x * 1.1 - x) - x * 0.1)
+    assert found.ok
+
+
+FORMS: dict[str, tuple[Callable[..., object], Callable[..., object]]] = {
+    "requires_grad of output[1]": (
+        lambda x: (x * layer.bias, (x * layer.bias * 0).detach()),
+        lambda x: (x * layer.bias, x * layer.bias * 0),
+    ),
+    "container output": (lambda x: [x + 1, x * 2], lambda x: (x + 1, x * 2)),
+}
+
+
+@pytest.mark.parametrize("leaf", FORMS)
+def test_outputs_are_compared_beyond_their_numbers(leaf: str) -> None:
+    wrong, right = FORMS[leaf]
+    found = wb.verify(compile_eager(wrong, (X,)), (X,), reference=right)
+    assert next(row.leaf for row in found.rows if row.verdict == "failed") == leaf
+    assert "expected" in next(row.reason for row in found.rows if row.verdict == "failed")
+    assert compile_eager(right, (X,)).verify(X).ok
+
+
+UNPROMISED: dict[str, tuple[Callable[..., object], Callable[..., object]]] = {
+    "strides of output ([1, 8], here [4, 1])": (
+        lambda x: (x + 1).t().contiguous(),
+        lambda x: (x + 1).t(),
+    ),
+    "output shares memory": (lambda x: x[1:].clone(), lambda x: x[1:]),
+    "output[0], output[1] share memory": (
+        lambda x: (lambda y: (y, y[0].clone()))(x + 1),
+        lambda x: (lambda y: (y, y[0]))(x + 1),
+    ),
+    "with what output shares memory": (lambda x: x.view(4, 8), lambda x: x),
+}
+
+
+@pytest.mark.parametrize("what", UNPROMISED)
+def test_what_torch_does_not_promise_of_outputs_is_a_note(what: str) -> None:
+    compiled, original = UNPROMISED[what]
+    found = wb.verify(compile_eager(compiled, (X,)), (X,), reference=original)
+    assert found.ok
+    assert what in found.notes[0]
+    assert not compile_eager(original, (X,)).verify(X).notes
+
+
+def test_a_value_and_its_detached_alias_may_be_one_object() -> None:
+    """As torch returns them, without gradients."""
+    assert wb.aot_compile(lambda x: (lambda y: (y, y.detach()))(x + 1), (X,)).verify(X).ok

@@ -321,3 +321,14 @@ def test_random_states_are_compared_and_what_is_not_checked_is_never_ok() -> Non
     assert "not checked: random state of torch of ours, it depends on random" in found.notes[0]
     with pytest.raises(wb.BudgetError, match="random state of torch was not checked"):
         found.require()
+
+
+@pytest.mark.slow
+def test_small_numbers_and_what_outputs_are_besides_them_are_compared() -> None:
+    compiled = wb.aot_compile(samples.mixed, (torch.randn(4, 8),), backend="eager")
+    found = wb.roundtrip(
+        compiled, (torch.randn(4, 8),), reference=samples.mixed_original, ways=["ours"]
+    )
+    wrong = [leaf.leaf for leaf in found.leaves if not leaf.ok]
+    assert wrong == ["output[0]", "container output"]
+    assert "with what output[1] shares memory" in found.notes[0]

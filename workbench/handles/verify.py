@@ -21,6 +21,7 @@ from workbench.compiler.measuring.double_precision import (
 from workbench.compiler.measuring.effects import Effects, RowMaker, Subject, pairs, subject_of
 from workbench.compiler.measuring.output_comparison import (
     Comparison,
+    absolute_tolerance,
     compare_objects,
     compare_tensors,
 )
@@ -67,9 +68,11 @@ def verify(
         lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
         compare_objects,
         DRAWN if draws_otherwise(compiled) else "",
+        absolute_tolerance if atol is None else None,
     ))  # fmt: skip
-    rows = comparing.rows()
-    return Verification(tuple(rows), name, cause=_cause(compiled, rows, comparing, reference))
+    rows, notes = comparing.rows(), comparing.notes
+    cause = _cause(compiled, rows, comparing, reference)
+    return Verification(tuple(rows), name, notes=notes, cause=cause)
 
 
 def _cause(compiled: Compiled, rows: list[Comparison], comparing: _Comparing, given: Any) -> str:
@@ -144,9 +147,11 @@ class _Comparing:
         self._own = own
         self._other = other
         self._maker = maker
+        self.notes: tuple[str, ...] = ()
+        """What a comparison of the compiled code leaves out, once there are rows."""
 
     def rows(self) -> list[Comparison]:
-        return compare_runs(self._of_compiled, self._of_original, self._compared, self._settled)
+        return compare_runs(self._of_compiled, self._of_original, self._noted, self._settled)
 
     def wrong_in(self, function: Callable[..., Any]) -> set[str]:
         """The leaves in which a function, in place of the compiled code, differs."""
@@ -161,6 +166,10 @@ class _Comparing:
 
     def _of_original(self, seed: int | None = None) -> Effects:
         return self._other.run(self._original, seed)
+
+    def _noted(self, expected: Effects, actual: Effects) -> list[Comparison]:
+        self.notes = self.notes or tuple(filter(None, [expected.forms.note(actual.forms)]))
+        return self._compared(expected, actual)
 
     def _compared(self, expected: Effects, actual: Effects) -> list[Comparison]:
         return self._maker.rows([*pairs(self._other, expected, actual)])
@@ -178,6 +187,7 @@ class _Comparing:
                 (row.leaf, wide.rounded.get(row.leaf), pair.actual),
                 wide.exact.get(row.leaf),
                 several.of(row.leaf),
+                is_foreign=row.leaf in wide.foreign,
             )
             if row.verdict == "failed" and (pair := sides.get(row.leaf)) is not None
             else row
@@ -202,7 +212,7 @@ def in_double(
     except (RuntimeError, TypeError, NotImplementedError):
         return InDouble()  # code that looks at what tensors are may refuse the mode
     found = {pair.name: pair.expected for pair in pairs(subject, wide, actual)}
-    return InDouble({name: mode.exact(value) for name, value in found.items()}, found)
+    return mode.values(found)
 
 
 def verify_package(
@@ -236,9 +246,10 @@ def verify_package(
         lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
         compare_objects,
         DRAWN,
+        absolute_tolerance if atol is None else None,
     )
-    rows = _Comparing(package, original, own, replace(other, held=()), maker).rows()
-    return Verification(tuple(rows), name)
+    comparing = _Comparing(package, original, own, replace(other, held=()), maker)
+    return Verification(tuple(comparing.rows()), name, notes=comparing.notes)
 
 
 def _packaged_reference(

@@ -55,6 +55,8 @@ def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dic
         drawn = moved(at_first, random_now())
         inputs = parcel["args"], parcel["kwargs"]
         leaves = plain_leaves(found, inputs) | state_leaves(before.changes(), before.names)
+        if order["kind"] != "package":  # whose outputs are never those of Python
+            leaves |= form_leaves(found, inputs, before.reached)
         leaves["random"] = [*drawn.items()]
         peak = peak_rss_bytes()
         if order.get("grad"):
@@ -118,6 +120,13 @@ def state_leaves(changes: Mapping[str, Change], names: Collection[str]) -> dict[
     ]
     plain = [(name, leaf if isinstance(leaf, _PLAIN) else Opaque(leaf)) for name, leaf in found]
     return {"state": plain, "reached": [(name, True) for name in names]}
+
+
+def form_leaves(output: Any, inputs: Any, reached: Reached) -> dict[str, list[tuple[str, Any]]]:
+    """What the outputs are besides their numbers."""
+    from workbench.compiler.measuring.forms import Forms
+
+    return {"forms": [("output", Forms.of(output, inputs, reached.tensors))]}
 
 
 def gradient_leaves(output: Any, inputs: Any, reached: Reached) -> dict[str, list[tuple[str, Any]]]:

@@ -6,6 +6,7 @@ Everything lies in folders that whoever made the subject removes.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,16 @@ import torch
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.measuring.call_leaves import copies
+from workbench.compiler.measuring.double_precision import DoublePrecision, InDouble
 from workbench.compiler.measuring.effects import subject_of
 from workbench.compiler.measuring.random_states import moved, random_now, random_state
-from workbench.compiler.measuring.reachable import Marks, Snapshot
+from workbench.compiler.measuring.reachable import Marks, Reached, Snapshot
 from workbench.errors import ArtifactError, UsageError
 from workbench.processes.caller_context import lines_of_no_file
 from workbench.processes.shipping import pack
 from workbench.report import Report
 from workbench.roundtrips.run_loader import (
+    form_leaves,
     gradient_leaves,
     plain_leaves,
     seed,
@@ -39,6 +42,17 @@ _NO_ORIGINAL = (
 
 
 @dataclass(frozen=True)
+class Expected:
+    """What the original gave here; `in_double` runs it again in double precision.
+
+    That takes a seed by which every value is off by a part of its last digit, or None.
+    """
+
+    leaves: Leaves
+    in_double: Callable[[int | None], InDouble]
+
+
+@dataclass(frozen=True)
 class TripPlan:
     """A file and what each way needs besides it; `reasons` say by way why it cannot be gone.
 
@@ -52,7 +66,7 @@ class TripPlan:
     digest: str
     order: Mapping[str, Any]
     report: Report
-    expected: Leaves | None
+    expected: Expected | None
     reasons: Mapping[str, str]
     folders: Sequence[Path]
     operators: Collection[str] = ()
@@ -127,28 +141,65 @@ def expected_of(
     kwargs: Mapping[str, Any],
     module: torch.nn.Module | None,
     no_grad: bool,
-) -> Leaves | None:
+) -> Expected | None:
     """What the original gives and changes in this process, on copies of the inputs."""
     if original is None:
         return None
     roots = [("", part) for part in (module, original) if part is not None]
     subject = subject_of(original, args, kwargs, roots)
-    given = copies(args, kwargs, subject.held)
-    before = Snapshot.of(subject.reached)
-    with random_state(), torch.set_grad_enabled(torch.is_grad_enabled() and not no_grad):
+
+    def found_in(mode: AbstractContextManager[Any]) -> Leaves:
+        given = copies(args, kwargs, subject.held)
+        before = Snapshot.of(subject.reached)
+        is_on = torch.is_grad_enabled() and not no_grad
+        with random_state(), torch.set_grad_enabled(is_on):
+            try:
+                seed()
+                with mode:
+                    return _ran(original, given, subject.reached, before, is_on)
+            finally:
+                before.restore()
+
+    def in_double(dice: int | None) -> InDouble:
+        mode = DoublePrecision(dice)
         try:
-            seed()
-            at_first = random_now()
-            found = original(*given[0], **given[1])
-            drawn = moved(at_first, random_now())
-            marks = Marks(subject.reached, {}, before.entries)
-            names = [*subject.reached.tensors, *marks.names]
-            leaves = plain_leaves(found, given) | state_leaves(before.changes(), names)
-            leaves |= gradient_leaves(found, given, subject.reached) if takes_grad(no_grad) else {}
-            leaves["random"] = [*drawn.items()]
-            return copies((leaves,), {})[0][0]  # type: ignore[no-any-return]
-        finally:
-            before.restore()
+            wide = found_in(mode)
+        except (RuntimeError, TypeError, NotImplementedError):
+            return InDouble()  # code that looks at what tensors are may refuse the mode
+        named = {name: leaf for where in COMPARED for name, leaf in shown(where, wide)}
+        return mode.values(named)
+
+    plain = copies((found_in(nullcontext()),), {})[0][0]
+    return Expected(plain, in_double)
+
+
+def _ran(
+    original: Callable[..., Any],
+    given: tuple[tuple[Any, ...], dict[str, Any]],
+    reached: Reached,
+    before: Snapshot,
+    with_gradients: bool,
+) -> Leaves:
+    at_first = random_now()
+    found = original(*given[0], **given[1])
+    drawn = moved(at_first, random_now())
+    names = [*reached.tensors, *Marks(reached, {}, before.entries).names]
+    leaves = plain_leaves(found, given) | state_leaves(before.changes(), names)
+    leaves |= form_leaves(found, given, reached)
+    leaves |= gradient_leaves(found, given, reached) if with_gradients else {}
+    leaves["random"] = [*drawn.items()]
+    return leaves
+
+
+COMPARED = ("output", "inputs", "state", "gradients")
+"""What of the leaves is compared by numbers."""
+
+
+def shown(where: str, found: Leaves) -> list[tuple[str, Any]]:
+    """The leaves of one kind by the names that a comparison shows."""
+    is_named = where in ("state", "gradients")
+    named = found.get(where, [])
+    return [(n if is_named else n.replace("out", where, 1), leaf) for n, leaf in named]
 
 
 def takes_grad(no_grad: bool) -> bool:

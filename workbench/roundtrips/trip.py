@@ -16,9 +16,22 @@ import torch
 
 from workbench.compiler.contract.request import check_args
 from workbench.compiler.measuring.chance import DRAWN
-from workbench.compiler.measuring.double_precision import ROUNDINGS
+from workbench.compiler.measuring.double_precision import (
+    ROUNDINGS,
+    InDouble,
+    Several,
+    settled,
+    sharpened,
+)
 from workbench.compiler.measuring.effects import LeafPair, gradient_scale
-from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
+from workbench.compiler.measuring.forms import Forms
+from workbench.compiler.measuring.output_comparison import (
+    Comparison,
+    absolute_tolerance,
+    compare,
+    compare_objects,
+    compare_tensors,
+)
 from workbench.compiler.measuring.random_states import TORCH_RANDOM, difference
 from workbench.errors import UsageError, WorkbenchError
 from workbench.processes.child import Child
@@ -36,7 +49,7 @@ from workbench.report.roundtrip import RoundTrip
 from workbench.roundtrips.child import OUTPUTS
 from workbench.roundtrips.of_handle import subject_of
 from workbench.roundtrips.run_loader import Opaque
-from workbench.roundtrips.subject import Leaves, Shipment, TripPlan
+from workbench.roundtrips.subject import COMPARED, Leaves, Shipment, TripPlan
 from workbench.temporary import make_folder
 
 _RANDOM = re.compile("rand|dropout|bernoulli|multinomial|normal_functional")
@@ -119,6 +132,7 @@ class _Trip:
                 ways.append(RoundTripWay(way, ran=False, note=str(answer["error"])))
                 continue
             own = self._leaves(way, expected, outputs[way]) if expected else ()
+            notes += _form_notes(way, expected or {}, outputs[way])
             notes += [f"not checked: {r.leaf} of {way}, {r.note}" for r in own if not r.checked]
             steps = tuple(_phases(way, answer["stretches"]))
             ways.append(way_of(way, steps, own, answer["calls_s"], answer["peak_rss_bytes"]))
@@ -140,8 +154,11 @@ class _Trip:
 
     def _leaves(self, way: str, expected: Leaves, found: Leaves) -> tuple[RoundTripLeaf, ...]:
         is_torch = way == "eager" or not self.subject.draws_otherwise
+        asked = self.subject.expected
+        is_here = asked is not None and expected is asked.leaves
         return (
-            *_leaf_rows(way, expected, found),
+            *_leaf_rows(way, expected, found, asked.in_double if asked and is_here else None),
+            *_form_rows(way, expected, found),
             *_random_rows(way, expected, found, "" if is_torch else DRAWN),
             *_not_checked(way, expected, found),
         )
@@ -172,7 +189,7 @@ class _Trip:
     def _expected(self, outputs: Mapping[str, Leaves]) -> tuple[Leaves | None, list[str]]:
         """What to compare with: eager here, else eager in its own process."""
         if self.subject.expected is not None:
-            return self.subject.expected, []
+            return self.subject.expected.leaves, []
         if "eager" in outputs:
             return outputs["eager"], ["compared with eager in its own process"]
         why = self.subject.reasons.get("eager", "eager was not among the ways")
@@ -199,40 +216,98 @@ def _phases(way: str, stretches: Sequence[Sequence[Any]]) -> Iterator[RoundTripP
         at += duration
 
 
-def _leaf_rows(way: str, expected: Leaves, found: Leaves) -> Iterator[RoundTripLeaf]:
-    for where in ("output", "inputs", "state", "gradients"):
+Again = Callable[[int | None], InDouble]
+"""Runs the original in double precision, with a seed for its roundings."""
+
+
+def _leaf_rows(
+    way: str, expected: Leaves, found: Leaves, again: Again | None
+) -> Iterator[RoundTripLeaf]:
+    second = _SecondOpinion(again)
+    for where in COMPARED:
         left, right = _comparable(expected.get(where, [])), _comparable(found.get(where, []))
         if way == "torch":
             right = _as_data_classes(left, right)
-        if where in ("state", "gradients"):
+        is_named = where in ("state", "gradients")
+        if is_named:
             left, right = _both(where, (expected, left), (found, right))
         pairs = zip_longest(left, right, fillvalue=("", None))
         if where == "inputs" and all(n == m and _same_bytes(a, b) for (n, a), (m, b) in pairs):
             continue
-        exact = {name: _same_bytes(a, b) for (name, a), (_, b) in zip(left, right, strict=False)}
-        names = [name for name, _ in left]
-        if where == "gradients":
-            rows = _gradient_rows(left, right)
+        if is_named:
+            rows = _named_rows(left, right, is_gradient=where == "gradients")
         else:
             rows = list(compare(where, left, right, None, None))
-        for row, name in zip_longest(rows, names[: len(rows)]):  # one row where the leaves differ
-            figures = {k: v for k, v in vars(row).items() if k not in ("verdict", "reason")}
-            is_exact = row.ok and exact.get(name, False)
-            yield RoundTripLeaf(
-                way=way,
-                bit_exact=is_exact,
-                ok=row.ok,
-                note=row.reason,
-                checked=row.verdict != "not checked",
-                **figures,
-            )
+        if len(rows) != len(left) or len(left) != len(right):  # one row where the leaves differ
+            yield from (_of_row(way, row, is_exact=False) for row in rows)
+            continue
+        for row, (_, a), (_, b) in zip(rows, left, right, strict=True):
+            held = second.of(row, a, b, is_gradient=where == "gradients")
+            yield _of_row(way, held, is_exact=held.ok and _same_bytes(a, b))
 
 
-def _gradient_rows(left: list[tuple[str, Any]], right: list[tuple[str, Any]]) -> list[Comparison]:
-    """Gradients with a tolerance by the largest of them; there is no float64 to ask."""
+def _of_row(way: str, row: Comparison, *, is_exact: bool) -> RoundTripLeaf:
+    figures = {k: v for k, v in vars(row).items() if k not in ("verdict", "reason")}
+    is_checked = row.verdict != "not checked"
+    return RoundTripLeaf(
+        way=way, bit_exact=is_exact, ok=row.ok, note=row.reason, checked=is_checked, **figures
+    )
+
+
+def _forms(expected: Leaves, found: Leaves) -> Iterator[tuple[Forms, Forms]]:
+    pairs = zip(expected.get("forms", []), found.get("forms", []), strict=False)
+    yield from ((left, right) for (_, left), (_, right) in pairs)
+
+
+def _form_notes(way: str, expected: Leaves, found: Leaves) -> list[str]:
+    said = [left.note(right) for left, right in _forms(expected, found)]
+    return [f"{way}: {words}" for words in said if words]
+
+
+def _form_rows(way: str, expected: Leaves, found: Leaves) -> Iterator[RoundTripLeaf]:
+    """What outputs are besides their numbers; torch's loader gives dicts for data classes."""
+    for left, right in _forms(expected, found):
+        for name, why in left.differences(right, containers=way != "torch"):
+            yield _apart(way, name, why, checked=True)
+
+
+def _named_rows(
+    left: list[tuple[str, Any]], right: list[tuple[str, Any]], *, is_gradient: bool
+) -> list[Comparison]:
+    """State or gradients; these with a tolerance by the largest of them."""
     found = [LeafPair(n, one, other) for (n, one), (_, other) in zip(left, right, strict=True)]
-    scale = ROUNDINGS * gradient_scale(found)
-    return [compare_tensors(p.name, p.expected, p.actual, None, None, scale) for p in found]
+    scale = ROUNDINGS * gradient_scale(found) if is_gradient else 1.0
+    return [
+        compare_tensors(p.name, p.expected, p.actual, None, None, scale)
+        if isinstance(p.expected, torch.Tensor) and isinstance(p.actual, torch.Tensor)
+        else compare_objects(p.name, p.expected, p.actual)
+        for p in found
+    ]
+
+
+class _SecondOpinion:
+    """Asks the original in double precision where a value differs, as `verify` does."""
+
+    def __init__(self, again: Again | None):
+        self._again = again
+        self._wide: InDouble | None = None
+        self._several = Several(lambda seed: again(seed).exact if again else {})
+
+    def of(self, row: Comparison, left: Any, right: Any, *, is_gradient: bool) -> Comparison:
+        """The row, held to the size of the value, with the opinion of double precision."""
+        if not (isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor)):
+            return row
+        unit = absolute_tolerance(left.dtype)
+        held = sharpened(row, left, right, unit, is_gradient=is_gradient)
+        if held.verdict != "failed" or held.reason:
+            return held
+        if self._wide is None:
+            self._wide = InDouble() if self._again is None else self._again(None)
+        exact, rounded = (side.get(held.leaf) for side in (self._wide.exact, self._wide.rounded))
+        several = self._several.of(held.leaf) if self._again else tuple
+        sides = held.leaf, left if rounded is None else rounded, right
+        is_foreign = held.leaf in self._wide.foreign
+        return settled(held, sides, exact, several, is_foreign=is_foreign)
 
 
 Side = tuple[Leaves, list[tuple[str, Any]]]

@@ -180,3 +180,55 @@ def test_kernels_of_the_user_that_write_in_place_are_run_for_the_original() -> N
     assert "twice" in found.reference
     wrong = wb.verify(compiled, (X,), reference=lambda x: twice(x) + 1)
     assert [row.leaf for row in wrong.rows if not row.ok] == ["output"]
+
+
+layer = nn.Linear(16, 16)
+WRONG: dict[str, tuple[Callable[..., object], Callable[..., object]]] = {
+    "a part of it is small": (
+        lambda x: torch.cat([x * 1e6, x * 0.5005]),
+        lambda x: torch.cat([x * 1e6, x * 0.5]),
+    ),
+    "all of it is small": (lambda x: x * 1.01e-7, lambda x: x * 1e-7),
+    "it has another dtype": (lambda x: (x + 1).double(), lambda x: x + 1),
+    "it is in a list": (lambda x: [x + 1, x * 2], lambda x: (x + 1, x * 2)),
+}
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_an_output_that_is_wrong_is_found(how: str) -> None:
+    wrong, right = WRONG[how]
+    compiled = wb.aot_compile(wrong, (X,), target="h100")
+    assert compiled.verify(X).ok
+    assert wb.verify(compiled, (X,), reference=right).verdict == "failed"
+
+
+def test_autocast_for_the_device_of_a_tensor_is_that_of_the_gpu() -> None:
+    def cast(x: Tensor) -> Tensor:
+        with torch.autocast(x.device.type, dtype=torch.bfloat16):
+            return layer(x)
+
+    compiled = wb.aot_compile(cast, (X,), target="h100")
+    found = compiled.verify(X)
+    assert found.ok
+    assert found.reference.endswith("cast (autocast for cuda)")
+    assert wb.verify(compiled, (X,), reference=lambda x: cast(x) * 1.1).verdict == "failed"
+
+
+UNPROMISED: dict[str, tuple[Callable[..., object], Callable[..., object]]] = {
+    "strides of output ([1, 16], here [8, 1])": (
+        lambda x: (x + 1).t().contiguous(),
+        lambda x: (x + 1).t(),
+    ),
+    "with what output shares memory": (
+        lambda x: F.dropout(x, training=False),
+        lambda x: F.dropout(x, training=False),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNPROMISED)
+def test_what_torch_does_not_promise_of_an_output_is_a_note(what: str) -> None:
+    compiled, original = UNPROMISED[what]
+    found = wb.verify(wb.aot_compile(compiled, (X,), target="h100"), (X,), reference=original)
+    assert found.ok
+    assert what in found.notes[-1]

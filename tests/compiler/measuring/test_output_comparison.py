@@ -9,7 +9,12 @@ import pytest
 import torch
 
 from workbench.compiler.measuring.call_leaves import leaves_of
-from workbench.compiler.measuring.double_precision import DoublePrecision, settled
+from workbench.compiler.measuring.double_precision import (
+    Blunt,
+    DoublePrecision,
+    settled,
+    sharpened,
+)
 from workbench.compiler.measuring.output_comparison import (
     Comparison,
     KernelComparison,
@@ -209,3 +214,52 @@ def test_values_of_eight_bits_get_a_second_opinion_too() -> None:
     pair = ("x", small(1.0, 2.0), small(NAN, 2.0))
     row = compare_tensors(*pair, None, None)
     assert not settled(row, pair, small(1.0, 2.0)).ok
+
+
+def test_fused_attention_that_draws_nothing_has_exact_values() -> None:
+    q = torch.randn(1, 2, 8, 4)
+    with DoublePrecision() as mode:
+        found = torch.nn.functional.scaled_dot_product_attention(q * 1.1, q, q)
+    exact = torch.nn.functional.scaled_dot_product_attention(
+        q.double() * 1.1, q.double(), q.double()
+    )
+    assert mode.knows_roundings(found)
+    assert (mode.exact(found) - exact).abs().max() < 1e-7 < found.abs().max()
+    assert not torch.equal(mode.exact(found), found.double())
+
+
+@torch.library.custom_op("test_output_comparison::cancelled", mutates_args=())
+def cancelled(x: torch.Tensor) -> torch.Tensor:
+    assert x.dtype is torch.float32
+    return x * 1.1 - x - x * 0.1
+
+
+def test_an_operator_that_is_not_torchs_own_is_asked_about_exact_values() -> None:
+    x = torch.rand(1000, generator=torch.Generator().manual_seed(0))
+    with DoublePrecision() as mode:
+        found = cancelled(x.sin().exp()) + 0
+    assert torch.equal(mode.exact(found), cancelled(x.double().sin().exp().float()).double())
+    assert not torch.equal(mode.exact(found), found.double())
+    assert not mode.knows_roundings(found)
+
+
+def small(left: torch.Tensor, right: torch.Tensor) -> Comparison:
+    row = compare_tensors("x", left, right, None, None)
+    assert row.ok
+    return sharpened(row, left, right, row.atol)
+
+
+def test_numbers_that_a_gpu_flushes_to_zero_are_no_difference() -> None:
+    assert small(torch.full((4,), 1e-40), torch.zeros(4)).ok
+    assert not small(torch.full((4,), 1e-30), torch.zeros(4)).ok
+
+
+def test_one_small_value_that_eager_happens_to_hit_is_held_to_what_roundings_do_to_it() -> None:
+    left, right = torch.tensor([1.001e-7]), torch.tensor([1.2e-7])
+    row, exact = small(left, right), torch.tensor([1e-7], dtype=torch.float64)
+    assert isinstance(row, Blunt)
+    assert settled(row, ("x", left, right), exact, lambda: [exact + d for d in (1e-8, -2e-8)]).ok
+    certain = settled(row, ("x", left, right), exact, lambda: [exact, exact])
+    assert certain.verdict == "failed"
+    foreign = settled(row, ("x", left, right), exact, lambda: [exact, exact], is_foreign=True)
+    assert foreign.verdict == "not checked"

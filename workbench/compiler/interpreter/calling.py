@@ -182,10 +182,16 @@ def grad_mode(contract: Mapping[str, Any]) -> contextlib.AbstractContextManager[
 
 @dataclass
 class Regions:
-    """The devices of the autocast around a function and in it, as they are met; its dtype."""
+    """The devices of the autocast around a function and in it, as they are met; its dtype.
+
+    `follows` says that a region in the function for the device of a tensor, here the CPU, is one
+    for the GPU there; `left_out` are the dtypes of those that count for the CPU.
+    """
 
     devices: list[str] = field(default_factory=list)
     dtype: torch.dtype | None = None
+    follows: bool = False
+    left_out: set[torch.dtype] = field(default_factory=set)
 
     def _meet(self, device: str, dtype: torch.dtype | None) -> None:
         if device not in self.devices:
@@ -205,10 +211,11 @@ def autocast_of_device(regions: Regions) -> Iterator[None]:
         self: Any, device_type: str, dtype: torch.dtype | None = None, enabled: bool = True,
         cache_enabled: bool | None = None,
     ) -> None:  # fmt: skip
-        is_gpu = device_type == "cuda"
-        chosen = dtype or torch.get_autocast_dtype(device_type)
+        is_gpu = device_type == "cuda" or regions.follows
+        chosen = dtype or torch.get_autocast_dtype("cuda" if is_gpu else device_type)
         if enabled:
-            regions._meet(device_type, chosen if is_gpu else None)
+            regions._meet("cuda" if is_gpu else device_type, chosen if is_gpu else None)
+            regions.left_out |= set() if is_gpu else {dtype or torch.get_autocast_dtype("cuda")}
         own(self, "cpu", chosen, enabled and is_gpu, cache_enabled)
 
     outside = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")

@@ -60,6 +60,7 @@ from workbench.compiler.measuring.output_comparison import (
     Comparison,
     KernelComparison,
     Verification,
+    absolute_tolerance,
     compare_objects,
     not_checked,
 )
@@ -197,7 +198,31 @@ class _Verifier:
         except KernelFailed as failure:
             return self._verification((), [checking.failed(failure.kernel, str(failure))])
         rows = self._rows(expected, actual, exact)
-        return self._verification(rows, cause=self._cause(rows, expected))
+        if any(row.verdict == "failed" for row in rows) and self._may_follow():
+            expected, rows = self._following(actual, expected, rows)
+        form = expected.forms.note(actual.forms)
+        return self._verification(rows, cause=self._cause(rows, expected), form=form)
+
+    def _may_follow(self) -> bool:
+        """Whether autocast for the CPU was met, and the graph has casts to its dtype.
+
+        `torch.autocast(x.device.type)` is for the GPU where the tensor is there.
+        """
+        casts = {str(dtype) for dtype in self._regions.left_out}
+        nodes = [str((n.args, n.kwargs)) for graph in self._graphs for n in graph.nodes]
+        return any(cast in text for cast in casts for text in nodes)
+
+    def _following(
+        self, actual: Effects, expected: Effects, rows: tuple[Comparison, ...]
+    ) -> tuple[Effects, tuple[Comparison, ...]]:
+        """The original under the autocast of the GPU, where the program agrees with that."""
+        former, self._regions = self._regions, calling.Regions(follows=True)
+        again, exact = self._expected()
+        found = self._rows(again, actual, exact)
+        if not any(row.verdict == "failed" for row in found):
+            return again, found
+        self._regions = former
+        return expected, rows
 
     def _expected(self) -> tuple[Effects, Mapping[str, torch.Tensor | None]]:
         """What the original does; with `float64` its values in double precision, too."""
@@ -254,7 +279,7 @@ class _Verifier:
         except (RuntimeError, TypeError, NotImplementedError, DrawsDifferError):
             return None, InDouble()  # code that looks at what tensors are may refuse the mode
         found = {p.name: p.expected for p in pairs(self._judged, wide, wide, True)}
-        return wide, InDouble({name: mode.exact(value) for name, value in found.items()}, found)
+        return wide, mode.values(found)
 
     def _run_without_autocast(
         self, function: Callable[..., Any], mode: AbstractContextManager[Any] = _NOTHING
@@ -286,7 +311,9 @@ class _Verifier:
         question = self._question
         as_dtype = self._regions.dtype
         rounded = outcomes.Rounded(question.tolerance, question.float64, as_dtype)
-        maker = RowMaker(rounded, compare_objects)
+        is_own = question.tolerance.atol is None and not question.float64
+        unit = (lambda dtype: absolute_tolerance(as_dtype or dtype)) if is_own else None
+        maker = RowMaker(rounded, compare_objects, unit=unit)
         sides = [
             pair if exact.get(pair.name) is None else replace(pair, expected=exact[pair.name])
             for pair in pairs(self._judged, expected, actual)
@@ -299,8 +326,9 @@ class _Verifier:
         several = Several(lambda seed: self._run_in_double(seed)[1].exact)
         return [
             settled(row, (row.leaf, _as(wide.rounded.get(row.leaf), pair.actual), pair.actual),
-                    wide.exact.get(row.leaf), several.of(row.leaf))
-            if row.verdict == "failed" else row
+                    wide.exact.get(row.leaf), several.of(row.leaf),
+                    is_foreign=row.leaf in wide.foreign)
+            if row.verdict == "failed" and not row.reason else row  # another dtype is no rounding
             for row, pair in zip(rows, sides, strict=True)
         ]  # fmt: skip
 
@@ -345,6 +373,7 @@ class _Verifier:
         rows: tuple[Comparison, ...],
         stopped: Sequence[KernelComparison] = (),
         cause: str = "",
+        form: str = "",
     ) -> Verification:
         kernels = [row for checker in self._checkers for row in checker.rows]
         configs = ", ".join(f"{k} ({v})" for k, v in self._session.configs.items() if v)
@@ -352,7 +381,7 @@ class _Verifier:
         lost = () if self._graphs else (_NO_GRAPH.format(self._program.no_graphs),)
         dtype = str(self._regions.dtype).removeprefix("torch.")
         casts = tuple(_AUTOCAST[kind].format(dtype) for kind in self._regions.devices)
-        notes = (NOT_MODELLED, *casts, *ran, *lost)
+        notes = (NOT_MODELLED, *casts, *ran, *lost, *filter(None, [form]))
         return Verification(rows, self._name(), (*kernels, *stopped), notes, cause)
 
     def _name(self) -> str:

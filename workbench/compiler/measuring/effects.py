@@ -9,7 +9,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ import torch
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals.tensor_subclass import mapped
 from workbench.compiler.measuring.call_leaves import copies, held_inputs, leaves_of
+from workbench.compiler.measuring.double_precision import sharpened
+from workbench.compiler.measuring.forms import Forms
 from workbench.compiler.measuring.output_comparison import Comparison, not_checked
 from workbench.compiler.measuring.random_states import (
     BEGINNING,
@@ -48,7 +50,8 @@ class Effects:
     """What a run gave, by the names of leaves; `state` are the values that it changed.
 
     `gradients` is None where none were asked for; None for a tensor means that it has none.
-    `backward` says why the backward pass could not be run, `before` what the state was.
+    `backward` says why the backward pass could not be run, `before` what the state was, `forms`
+    what the output is besides its numbers.
     """
 
     output: Any
@@ -58,6 +61,7 @@ class Effects:
     random: Mapping[str, bytes]
     gradients: Mapping[str, torch.Tensor | None] | None = None
     backward: str = ""
+    forms: Forms = field(default_factory=Forms)
 
 
 @dataclass(frozen=True)
@@ -102,11 +106,12 @@ class Subject:
             at_first = random_now()
             output = function(*args, **kwargs)
             drawn = moved(at_first, random_now())
+            forms = Forms.of(output, (args, kwargs), self.reached.tensors)
             inputs = _copied_leaves((args, kwargs))
             state = before.changes()
             given = _copied_leaves(output)
             gradients, backward = self._gradients(output, (args, kwargs))
-        return Effects(given, inputs, state, before, drawn, gradients, backward)
+        return Effects(given, inputs, state, before, drawn, gradients, backward, forms)
 
     def _gradients(
         self, output: Any, inputs: Any
@@ -190,6 +195,8 @@ def pairs(
     With `all_inputs` those that neither changed, too.
     """
     yield from _leaf_pairs("output", expected.output, actual.output)
+    for name, why in expected.forms.differences(actual.forms):
+        yield LeafPair(name, None, None, failure=why)
     given = dict(_renamed("input", leaves_of((subject.args, dict(subject.kwargs)))))
     for pair in _leaf_pairs("input", expected.inputs, actual.inputs):
         before = given.get(pair.name)
@@ -317,12 +324,13 @@ class RowMaker:
 
     `tensors` compares two tensors by their tolerance, the absolute part of which grows with the
     number that it is given; `random_reason` says why the state of torch's generator cannot be
-    compared.
+    compared. `unit` is the absolute tolerance of a dtype, None where the caller gave one.
     """
 
     tensors: Callable[[str, torch.Tensor, torch.Tensor, float], Comparison]
     objects: Callable[[str, Any, Any], Comparison]
     random_reason: str = ""
+    unit: Callable[[torch.dtype], float] | None = None
 
     def rows(self, found: Sequence[LeafPair]) -> list[Comparison]:
         """A row for each pair."""
@@ -337,7 +345,12 @@ class RowMaker:
         if pair.name.startswith(BEGINNING):
             return self._random(pair)
         if isinstance(pair.expected, torch.Tensor) and isinstance(pair.actual, torch.Tensor):
-            return self.tensors(pair.name, pair.expected, pair.actual, scale)
+            row = self.tensors(pair.name, pair.expected, pair.actual, scale)
+            if self.unit is None:
+                return row
+            unit = self.unit(pair.expected.dtype)
+            gradient = pair.name.startswith(GRADIENT)
+            return sharpened(row, pair.expected, pair.actual, unit, is_gradient=gradient)
         return self.objects(pair.name, pair.expected, pair.actual)
 
     def _random(self, pair: LeafPair) -> Comparison:

@@ -31,6 +31,12 @@ TOLERANCES: Mapping[torch.dtype, tuple[float, float]] = {
 of 1e-3 and 1e-2: a fused kernel keeps intermediates in float32 and rounds once. Other dtypes have
 to be equal."""
 
+
+def absolute_tolerance(dtype: torch.dtype) -> float:
+    """The absolute tolerance of a dtype, for values of about 1."""
+    return TOLERANCES.get(dtype, (0.0, 0.0))[1]
+
+
 Verdict = Literal["passed", "failed", "not checked"]
 """What became of a comparison; "not checked" is what there was nothing to compare with."""
 
