@@ -167,6 +167,8 @@ def test_a_convolution_makes_no_gradient_that_nobody_asked_for() -> None:
     assert found.sentence.startswith("At least")
     assert "the backward of convolution on this CPU takes up to" in found.missing
     assert "unknown size" not in found.missing
+    assert "on this CPU takes up to" in found.sentence
+    assert "library calls" not in found.also_missing  # a view shows both beside each other
     assert found.most is not None
     assert found.most > found.peak
 

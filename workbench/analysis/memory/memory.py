@@ -112,6 +112,11 @@ class Memory(Presented):
         return missing_of(self.timeline)
 
     @cached_property
+    def also_missing(self) -> str:
+        """What they leave out besides the memory of library calls, which `sentence` names."""
+        return missing_of(self.timeline, with_scratch=False)
+
+    @cached_property
     def scratch(self) -> tuple[Scratch, ...]:
         """The library calls that take memory of their own while they run, with a bound if known."""
         return scratch_of(self.timeline)

@@ -27,11 +27,11 @@ def base_bytes(timeline: Timeline) -> int:
     return sum(storage.bytes for storage, kind in pairs if kind in BASE)
 
 
-def missing_of(timeline: Timeline) -> str:
-    """What the figures of a timeline leave out."""
+def missing_of(timeline: Timeline, *, with_scratch: bool = True) -> str:
+    """What the figures of a timeline leave out, among it what library calls take meanwhile."""
     left = []
     scratch = scratch_words(scratch_of(timeline), on_cpu=is_on_cpu(timeline.report))
-    if scratch:
+    if scratch and with_scratch:
         left.append(f"{_SCRATCH} ({scratch})")
     if any(wrapper.is_backward for wrapper in timeline.wrappers):
         left.append(_OPTIMIZER)

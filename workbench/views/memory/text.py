@@ -32,4 +32,5 @@ def text(memory: Memory) -> str:
         rest = sum(parts.values()) - sum(size for _, size in shown)
         lines.append(f"    {bytes_text(rest):>9}  {len(parts) - len(shown)} more")
     lines.append(f"  {memory.sentence}")
-    return "\n".join([*lines, *([f"  not in it: {memory.missing}"] if memory.missing else [])])
+    left = memory.also_missing
+    return "\n".join([*lines, *([f"  not in it: {left}"] if left else [])])

@@ -48,7 +48,7 @@ def memory_part(report: Report) -> MemoryPart:
         "kind": "memory",
         "id": "",
         "sentence": found.sentence,
-        "missing": found.missing,
+        "missing": found.also_missing,
         "peaks": [(row.scope, row.bytes, row.step or 0) for row in found.peaks],
         "base": found.base,
         "eager": _eager(found),
