@@ -18,9 +18,11 @@ from workbench.analysis.gpu_model.launches import KernelLaunch
 from workbench.artifacts.inspect.report import TABLES as OF_FILES
 from workbench.artifacts.machine.machine import Requirement
 from workbench.compiler.measuring.output_comparison import Comparison, KernelComparison
+from workbench.report import Kernel
 from workbench.report.cache_keys import KeyPart
 from workbench.report.file_rows import RoundTripLeaf, RoundTripPhase, RoundTripWay
-from workbench.report.machine_rows import MatrixCell, RankedConfig
+from workbench.report.machine_rows import MatrixCell, RankedConfig, Resources
+from workbench.report.measures import measures
 from workbench.report.profile import KernelTime, OperatorTime
 from workbench.report.tables import TABLES, Tables
 from workbench.report.trials import Trial
@@ -131,11 +133,17 @@ def of_others() -> Iterator[Frame]:
 def meanings(frame: Frame) -> dict[str, str]:
     """By column what the docstring of its rows, a comment or else `columns.toml` says of it."""
     _, said = _read(frame.row)
-    everywhere, here = listed()["everywhere"], listed().get(frame.key, {})
+    everywhere, here = listed()["everywhere"] | _measured(), listed().get(frame.key, {})
     return {
         name: _rate(name) or said.get(name) or here.get(name) or everywhere.get(name, "")
         for name in frame.columns
     }
+
+
+def _measured() -> Mapping[str, str]:
+    """What the fields of kernels and of their configurations say of themselves."""
+    found = [*measures(Resources).items(), *measures(Kernel).items()]
+    return {name: measure.meaning for name, measure in found if measure.meaning}
 
 
 def _section(frame: Frame) -> str:
@@ -159,7 +167,7 @@ def _fields(row: Any) -> tuple[str, ...]:
 
 
 @cache
-def listed() -> Mapping[str, Mapping[str, str]]:
+def listed() -> Mapping[str, dict[str, str]]:
     """What `columns.toml` says: by table and column, and of columns everywhere."""
     return tomllib.loads(Path(__file__).with_name("columns.toml").read_text(encoding="utf-8"))
 

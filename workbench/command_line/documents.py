@@ -8,8 +8,10 @@ from typing import Any
 
 from workbench.analysis.expectations.quantities import Quantity, Record, quantities
 from workbench.report import Kernel, Report
+from workbench.report.measures import measures
 
 FORMAT = 1
+_UNITS: Mapping[str, tuple[str, float]] = {"B": ("bytes", 1), "us": ("s", 1e-6)}
 _QUANTITY = {
     "type": "object",
     "required": ["name", "value", "unit", "source"],
@@ -104,12 +106,7 @@ def numbers_of(record: Record, of: str = "") -> list[dict[str, Any]]:
 
 
 def _number(one: Quantity, of: str) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "name": one.name,
-        "value": one.value,
-        "unit": one.unit,
-        "source": one.source,
-    }
+    found = {name: getattr(one, name) for name in ("name", "value", "unit", "source")}
     more = {"of": of, "evidence": list(one.evidence), "why": one.why}
     return found | {key: value for key, value in more.items() if value}
 
@@ -119,13 +116,10 @@ def kernels_of(report: Report) -> Iterator[dict[str, Any]]:
     files = {source.id: source.file for source in report.sources}
     for row in report.kernels:
         yield {
-            "id": row.id,
-            "name": row.name,
-            "language": row.language,
-            "is_backward": row.is_backward,
+            **{name: getattr(row, name) for name in ("id", "name", "language", "is_backward")},
             "ops": list(row.ops),
             "lines": [_place(line, files) for line in row.lines],
-            "quantities": [*_of_kernel(row)],
+            "quantities": [*_numbers_of_kernel(row)],
         }
 
 
@@ -135,18 +129,12 @@ def _place(line: str, files: Mapping[str, str]) -> str:
     return f"{files.get(source, source)}:{number}"
 
 
-def _of_kernel(row: Kernel) -> Iterator[dict[str, Any]]:
-    time_s = None if row.time_us is None else row.time_us * 1e-6
-    for name, value, unit, source in (
-        ("calls", row.calls, "1", "counted"),
-        ("time", time_s, "s", "measured"),
-        ("bytes_read", row.bytes_read, "bytes", "model"),
-        ("bytes_written", row.bytes_written, "bytes", "model"),
-        ("flops", row.flops, "1", "counted"),
-        ("registers", row.registers, "1", "counted"),
-        ("spills", row.spills, "1", "counted"),
-        ("smem_bytes", row.smem_bytes, "bytes", "counted"),
-        ("occupancy", row.occupancy, "1", "model"),
-    ):
+def _numbers_of_kernel(row: Kernel) -> Iterator[dict[str, Any]]:
+    """What is known of a kernel, calls and time first; times in seconds."""
+    said = measures(Kernel)
+    for name in dict.fromkeys(("calls", "time_us", *said)):
+        value, measure = getattr(row, name), said[name]
+        unit, scale = _UNITS.get(measure.unit, ("1", 1))
         if value is not None:
-            yield {"name": name, "value": value, "unit": unit, "source": source}
+            plain = {"name": name.removesuffix("_us"), "value": value * scale, "unit": unit}
+            yield plain | {"source": measure.source}

@@ -23,8 +23,6 @@ from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, warm
 from workbench.compiler.virtual_gpu.kernel_choice import (
     Chosen,
     chosen,
-    shared_of,
-    spills_of,
     triton_kernels,
 )
 from workbench.compiler.virtual_gpu.messages import Build, Built
@@ -144,8 +142,8 @@ def _cell(build: Build, built: Built, roof: KernelRoofline | None) -> MatrixCell
     return replace(
         cell,
         registers=row.registers,
-        spills=spills_of(row),
-        smem_bytes=shared_of(row),
+        spills=row.spills,
+        smem_bytes=row.smem_bytes,
         blocks=row.blocks,
         occupancy=row.occupancy,
         limiter=row.limiter,

@@ -23,8 +23,6 @@ from workbench.compiler.machine_code.ranking import Product, Tile, template_ms
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import (
     kernel_named,
-    shared_of,
-    spills_of,
     triton_kernels,
     values_of,
 )
@@ -186,8 +184,8 @@ def _row(sweep: _Sweep, config: Config, built: Built) -> RankedConfig:
     row = replace(
         row,
         registers=taken.registers,
-        spills=spills_of(taken),
-        smem_bytes=shared_of(taken),
+        spills=taken.spills,
+        smem_bytes=taken.smem_bytes,
         blocks=taken.blocks,
         occupancy=taken.occupancy,
         limiter=taken.limiter,

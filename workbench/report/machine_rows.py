@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from workbench.report.measures import LEAST, NEEDED, OCCUPANCY, number
+
 Runs = tuple[tuple[int, int, int], ...]
 """Runs of lines (from 1): first, last, the line that they come from."""
 
@@ -60,21 +62,33 @@ class Resources:
     kernel: str
     config: str
     choice: str  # "XBLOCK=128"
-    warps: int
-    stages: int
-    registers: int | None = None
+    warps: int = number("Warps", meaning="Warps of a block.", default=NEEDED)
+    stages: int = number("Stages", meaning="Stages of its software pipeline.", default=NEEDED)
+    registers: int | None = number("Registers")
     scalar_registers: int | None = None
     spill_stores: int | None = None
     spill_loads: int | None = None
-    stack: int | None = None
+    stack: int | None = number("Stack", "B")
     smem_static: int | None = None
     smem_dynamic: int | None = None
-    instructions: int | None = None
+    instructions: int | None = number("Instructions", meaning="Instructions of the machine code.")
     blocks: int | None = None
-    occupancy: float | None = None
+    occupancy: float | None = number("Occupancy", "share", source="model")
     limiter: str | None = None
     estimate: bool = True
     note: str | None = None
+
+    @property
+    def spills(self) -> int | None:
+        """Stores and loads together."""
+        return None if self.spill_stores is None else self.spill_stores + (self.spill_loads or 0)
+
+    @property
+    def smem_bytes(self) -> int | None:
+        """Bytes of shared memory of a block."""
+        if self.smem_static is None and self.smem_dynamic is None:
+            return None
+        return (self.smem_static or 0) + (self.smem_dynamic or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +104,17 @@ class KernelRoofline:
 
     kernel: str
     target: str
-    moved_bytes: int | None = None
-    flops: int | None = None
+    moved_bytes: int | None = number("Moved", "B", source="model")
+    flops: int | None = number("FLOP", "amount")
     rate: str | None = None
     rate_tflops: float | None = None
     bandwidth_gbs: float | None = None
-    intensity: float | None = None
+    intensity: float | None = number("Per byte", "amount", source="model")
     ridge: float | None = None
     bound: str | None = None  # "memory" or "compute"
-    bound_us: float | None = None
+    bound_us: float | None = number("Least (est.)", "us", f"{LEAST}, an estimate", source="model")
     attainable_tflops: float | None = None
-    measured_us: float | None = None
+    measured_us: float | None = number("Measured", "us", source="measured")
     estimate: bool = True
     note: str | None = None
 
@@ -120,15 +134,25 @@ class MatrixCell:
     choice: str = ""
     warps: int | None = None
     stages: int | None = None
-    registers: int | None = None
-    spills: int | None = None
-    smem_bytes: int | None = None
+    registers: int | None = number("Registers", "count", "Registers of a thread")
+    spills: int | None = number(
+        "Spills", "count", "Instructions that spill registers to memory and load them again",
+        heading="Spills: stores and loads",
+    )  # fmt: skip
+    smem_bytes: int | None = number("Shared", "B", "Shared memory of a block")
     blocks: int | None = None
-    occupancy: float | None = None
+    occupancy: float | None = number(
+        "Occupancy (est.)", "share", OCCUPANCY, heading="Occupancy (estimate)", source="model"
+    )
     limiter: str | None = None
-    instructions: int | None = None
+    instructions: int | None = number(
+        "Instructions", "count", "Instructions of the machine code", heading="Instructions"
+    )
     bound: str | None = None
-    bound_us: float | None = None
+    bound_us: float | None = number(
+        "Bound (est.)", "us", f"{LEAST} (estimate)", source="model",
+        heading="Least time by the roofline (estimate)",
+    )  # fmt: skip
     estimate: bool = True
     note: str | None = None
     vendor: str = ""
@@ -145,16 +169,18 @@ class RankedConfig:
     kernel: str
     target: str
     choice: str
-    warps: int
-    stages: int
-    registers: int | None = None
-    spills: int | None = None
-    smem_bytes: int | None = None
+    warps: int = number("Warps", default=NEEDED)
+    stages: int = number("Stages", default=NEEDED)
+    registers: int | None = number("Registers")
+    spills: int | None = number("Spills")
+    smem_bytes: int | None = number("Shared", "B")
     blocks: int | None = None
-    occupancy: float | None = None
+    occupancy: float | None = number("Occupancy (est.)", "share", "An estimate", source="model")
     limiter: str | None = None
-    model_us: float | None = None
-    rank: int | None = None
+    model_us: float | None = number(
+        "Model", "us", "What the model gives it, an estimate", source="model"
+    )
+    rank: int | None = number("Rank", "number", source="model")
     rejection: str | None = field(default=None, metadata={"former": "losing"})
     estimate: bool = True
     note: str | None = None

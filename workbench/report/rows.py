@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.report.measures import OCCUPANCY, number
+
 STAGES = (
     "dynamo",
     "before_pre_grad",
@@ -200,17 +202,33 @@ class Kernel:
     nodes: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
     scheduler_nodes: tuple[str, ...] = ()
-    bytes_read: int | None = None
-    bytes_written: int | None = None
-    flops: int | None = None
+    bytes_read: int | None = number(
+        "Read", "B", "Of one call, an estimate", source="model",
+        meaning="Bytes that one call reads, by Inductor's model of the traffic.",
+    )  # fmt: skip
+    bytes_written: int | None = number(
+        "Written", "B", "Of one call, an estimate", source="model",
+        meaning="Bytes that one call writes, by Inductor's model of the traffic.",
+    )  # fmt: skip
+    flops: int | None = number(
+        "FLOP", "amount", "Of one call, an estimate", meaning="Operations of one call."
+    )
     text: str | None = None
-    time_us: float | None = None
-    calls: int = 1
+    time_us: float | None = number(
+        "Measured", "us", source="measured",
+        meaning="Measured microseconds of one call of the whole, all its calls together.",
+    )  # fmt: skip
+    calls: int = number("Calls", meaning="How often one call of the whole runs it.", default=1)
     called_from: tuple[str, ...] = ()
-    registers: int | None = None
-    spills: int | None = None
-    smem_bytes: int | None = None
-    occupancy: float | None = None
+    registers: int | None = number("Registers", meaning="Registers of a thread.")
+    spills: int | None = number(
+        "Spills", meaning="Instructions that spill registers to memory or load them again."
+    )
+    smem_bytes: int | None = number("Shared", "B", meaning="Shared memory of a block.")
+    occupancy: float | None = number(
+        "Occupancy", "share", OCCUPANCY, source="model",
+        meaning="The part of the warps of a multiprocessor that can be resident, from 0 to 1.",
+    )  # fmt: skip
     estimate: bool | None = None
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from workbench.analysis.cost.costs import best_cost, rooflines_of
-from workbench.report import Report
+from workbench.report import Kernel, Report
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class KernelCost:
 def kernel_costs(report: Report) -> list[KernelCost]:
     """A row for every kernel, the most expensive first; those of unknown cost are last."""
     cost, rooflines = best_cost(report), rooflines_of(report)
+    shared = {field.name for field in fields(KernelCost)} & {field.name for field in fields(Kernel)}
     rows = []
     for kernel in report.kernels:
         own = None if cost is None else cost.by_kernel.get(kernel.id)
@@ -49,20 +50,12 @@ def kernel_costs(report: Report) -> list[KernelCost]:
         rows.append(
             KernelCost(
                 kernel=kernel.id,
-                name=kernel.name,
                 cost=own,
                 unit="" if cost is None else cost.unit,
                 source=source,
                 share=None if cost is None else cost.share(kernel.id),
-                calls=kernel.calls,
-                bytes_read=kernel.bytes_read,
-                bytes_written=kernel.bytes_written,
-                flops=kernel.flops,
                 bound=None if place is None else place.bound,
-                registers=kernel.registers,
-                occupancy=kernel.occupancy,
-                ops=kernel.ops,
-                lines=kernel.lines,
+                **{name: getattr(kernel, name) for name in shared},
             )
         )
     return sorted(rows, key=lambda row: (row.cost is None, -(row.cost or 0.0)))

@@ -11,23 +11,21 @@ from workbench.analysis.diff.kernels import label_of, moved
 from workbench.analysis.fusion.eager import eager_bytes
 from workbench.analysis.fusion.traffic import known_sum, moved_bytes, operation_bytes
 from workbench.report import Kernel, Report
-from workbench.report.machine_rows import Resources
+from workbench.report.machine_rows import MatrixCell, Resources
+from workbench.report.measures import measures
 
 ALL = "all kernels"
 EAGER = "eager's operators"
 UNFUSED = "every lowered operation alone"
 WHOLE = "the whole compilation"
 _NUMBER = re.compile(r"_\d+$")
-_FIGURES = {
-    "registers": "",
-    "spills": "",
-    "stack": "bytes",
-    "smem_bytes": "bytes",
-    "occupancy": "share",
-    "instructions": "",
-    "warps": "",
-    "stages": "",
+_UNITS = {"B": "bytes", "share": "share"}
+FIGURES = {
+    name: _UNITS.get(measure.unit, "")
+    for name, measure in {**measures(MatrixCell), **measures(Resources)}.items()
+    if hasattr(Resources, name)
 }
+"""What is compared of two kernels on a GPU, each with its unit; counts have none."""
 
 
 def traffic_changes(
@@ -59,8 +57,8 @@ def resource_changes(
         i, j = match.a[0], match.b[0]
         if i not in left or j not in right:
             continue
-        for figure, unit in _FIGURES.items():
-            one, other = _figure(left[i], figure), _figure(right[j], figure)
+        for figure, unit in FIGURES.items():
+            one, other = getattr(left[i], figure), getattr(right[j], figure)
             if one is not None or other is not None:
                 item = f"{i} ({names[i]}): {figure}"
                 yield _number("resources", item, one, other, unit, i, j)
@@ -133,15 +131,6 @@ def _label(ones: Sequence[Kernel], others: Sequence[Kernel]) -> str:
 def _time(kernels: Iterable[Kernel]) -> float | None:
     """µs of one call; a kernel that is called several times was measured as their sum."""
     return known_sum(kernel.time_us for kernel in kernels)
-
-
-def _figure(row: Resources, figure: str) -> float | None:
-    if figure == "spills":
-        return known_sum((row.spill_stores, row.spill_loads))
-    if figure == "smem_bytes":
-        return known_sum((row.smem_static, row.smem_dynamic))
-    value: float | None = getattr(row, figure)
-    return value
 
 
 def _phases(report: Report) -> Mapping[str, float]:

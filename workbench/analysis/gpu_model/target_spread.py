@@ -15,11 +15,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from workbench.report.machine_rows import MatrixCell
+from workbench.report.measures import measures
 
-COUNTED = ("registers", "spills", "smem_bytes", "occupancy", "instructions")
+METRICS = tuple(measures(MatrixCell))
+"""What a matrix compares."""
+COUNTED = tuple(metric for metric in METRICS if metric != "bound_us")
 """The metrics that follow from the code of a kernel."""
-METRICS = (*COUNTED, "bound_us")
-"""What a matrix compares; the last and the third from it are estimates."""
 
 
 @dataclass(frozen=True)

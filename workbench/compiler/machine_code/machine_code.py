@@ -101,13 +101,12 @@ class MachineCodeRecorder(ExitStack):
 
 def _with_resources(kernel: Kernel, row: Resources) -> Kernel:
     """A kernel with what its first configuration takes; Inductor calls the user's own external."""
-    spills = None if row.spill_stores is None else row.spill_stores + (row.spill_loads or 0)
     return replace(
         kernel,
         language="triton",
         registers=row.registers,
-        spills=spills,
-        smem_bytes=(row.smem_static or 0) + (row.smem_dynamic or 0),
+        spills=row.spills,
+        smem_bytes=row.smem_bytes or 0,
         occupancy=row.occupancy,
         estimate=row.estimate,
     )

@@ -97,15 +97,3 @@ def values_of(choice: str) -> dict[str, Any]:
             except (ValueError, SyntaxError):
                 found[name] = value
     return found
-
-
-def spills_of(row: Resources) -> int | None:
-    """Stores and loads together."""
-    return None if row.spill_stores is None else row.spill_stores + (row.spill_loads or 0)
-
-
-def shared_of(row: Resources) -> int | None:
-    """Bytes of shared memory of a block."""
-    if row.smem_static is None and row.smem_dynamic is None:
-        return None
-    return (row.smem_static or 0) + (row.smem_dynamic or 0)

@@ -34,8 +34,6 @@ _CHECK = (
     Column("found", "found", "code"),
     Column("", "advice", "prose"),
 )
-
-
 _CURES = (
     Column("", "id", "code"),
     Column("place", "place", "code"),

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from workbench.analysis.diff.difference import MEASURED, Change, Diff, KernelMatch
 from workbench.analysis.diff.figures import ALL, EAGER, UNFUSED, WHOLE
 from workbench.analysis.diff.kernels import label_of
+from workbench.analysis.gpu_model.target_spread import COUNTED
 from workbench.report import Report
 from workbench.views.diff.words import difference_text, joined, value_text
 from workbench.views.words.places import short
@@ -16,7 +17,7 @@ from workbench.views.words.units import plural
 
 _SHOWN = 3
 _LETTERS = 100
-_GPU = ("spills", "registers", "smem_bytes", "occupancy", "instructions")
+_GPU = tuple(dict.fromkeys(("spills", *COUNTED)))
 
 
 class Sentence(NamedTuple):

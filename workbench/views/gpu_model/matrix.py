@@ -14,6 +14,7 @@ from workbench.analysis.gpu_model.target_spread import comparable, spread_in, sp
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
+from workbench.report.measures import measures
 from workbench.views.charts import heat
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import grid
@@ -26,17 +27,8 @@ from workbench.views.words.units import ABSENT, number_text, percent_text, plura
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLES = {
-    "registers": "Registers of a thread",
-    "spills": "Spills: stores and loads",
-    "smem_bytes": "Shared memory of a block",
-    "occupancy": "Occupancy (estimate)",
-    "instructions": "Instructions",
-    "bound_us": "Least time by the roofline (estimate)",
-}
 SHADES = "those that differ most on top; stronger colour: further from the best of its row"
 WITHIN = f"{SHADES}, within one vendor: registers and instructions of two are not alike"
-ESTIMATES = ("occupancy", "bound_us")
 _ROWS = 8
 _LETTERS = 34
 _SOURCE = (
@@ -60,8 +52,9 @@ def frame(matrix: Matrix, metric: str | None) -> pandas.DataFrame:
     _check(metric)
     wide = whole.pivot(index="kernel", columns="target", values=metric)
     made = wide.reindex(index=by_spread(matrix, metric), columns=list(matrix.targets))
-    made.columns.name = f"{metric} (estimate)" if metric in ESTIMATES else metric
-    made.attrs["estimate"] = metric in ESTIMATES
+    is_estimate = measures(MatrixCell)[metric].source == "model"
+    made.columns.name = f"{metric} (estimate)" if is_estimate else metric
+    made.attrs["estimate"] = is_estimate
     return made
 
 
@@ -95,7 +88,8 @@ def heat_map(matrix: Matrix, metric: str) -> heat.Map:
         shown = [None if cell is None else shades[cell.target] for cell in own]
         made = zip(shown, (words(metric, value) for value in values), strict=True)
         rows.append(heat.Row(names[kernel], tuple(heat.Cell(*pair) for pair in made)))
-    return heat.Map(TITLES[metric], matrix.targets, tuple(rows), _caption(metric, cells.values()))
+    said, caption = measures(MatrixCell)[metric], _caption(metric, cells.values())
+    return heat.Map(said.heading or said.hint, matrix.targets, tuple(rows), caption)
 
 
 def _shades(metric: str, cells: Iterable[MatrixCell]) -> dict[str, float | None]:
@@ -132,11 +126,12 @@ def words(metric: str, value: float | None) -> str:
     """A value as a person reads it."""
     if value is None:
         return ABSENT
-    if metric == "occupancy":
+    unit = measures(MatrixCell)[metric].unit
+    if unit == "share":
         return percent_text(value, 1)
-    if metric == "bound_us":
-        return us_text(value)
-    return number_text(value, "bytes" if metric == "smem_bytes" else "whole")
+    return (
+        us_text(value) if unit == "us" else number_text(value, "bytes" if unit == "B" else "whole")
+    )
 
 
 def kernel_labels(matrix: Matrix) -> dict[str, str]:

@@ -13,12 +13,13 @@ from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import RankedConfig
+from workbench.report.measures import measures
 from workbench.views.charts import heat
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import grid
 from workbench.views.static_html.limits import HEAT_BYTES
 from workbench.views.tables import frames
-from workbench.views.tables.column import Column
+from workbench.views.tables.column import Column, exact
 from workbench.views.words.places import ops_of
 from workbench.views.words.units import ABSENT, percent_text, plural, us_text
 
@@ -26,16 +27,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ROWS = 8
+_FIRST = ("rank", "warps", "stages", "model_us")
+_NUMBERS = measures(RankedConfig)
 _COLUMNS = (
     Column("Sizes", "choice", "code"),
-    Column("Rank", "rank", "number"),
-    Column("Warps", "warps", "number"),
-    Column("Stages", "stages", "number"),
-    Column("Model", "model_us", "us"),
-    Column("Registers", "registers", "number"),
-    Column("Spills", "spills", "number"),
-    Column("Shared", "smem_bytes", "B"),
-    Column("Occupancy", "occupancy", "share"),
+    *(
+        Column(_NUMBERS[name].title, name, exact(_NUMBERS[name].unit))
+        for name in dict.fromkeys((*_FIRST, *_NUMBERS))
+    ),
     Column("Remark", "remark"),
 )
 MODEL = (

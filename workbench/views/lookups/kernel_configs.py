@@ -92,8 +92,8 @@ def _counted(row: Resources) -> Iterator[tuple[str, str]]:
         yield "Spills", known if stores or loads else "none"
     if row.stack:
         yield "Stack", bytes_text(row.stack)
-    if row.smem_static is not None or row.smem_dynamic is not None:
-        yield "Shared memory", bytes_text((row.smem_static or 0) + (row.smem_dynamic or 0))
+    if row.smem_bytes is not None:
+        yield "Shared memory", bytes_text(row.smem_bytes)
 
 
 def _compared(row: MatrixCell) -> Iterator[tuple[str, str]]:

@@ -39,6 +39,7 @@ def memory_grids(
     call = "wb.memory(report)"
     peaks = [{"name": name, "bytes": size, "step": step} for name, size, step in part["peaks"]]
     at = Column("At step", "step", "number")
+    most, spared = limits.others, 'report.frame("memory_remarks")'
     rows = sorted(part["storages"], key=lambda row: -row["bytes"])
     yield from filter(
         None,
@@ -51,26 +52,12 @@ def memory_grids(
                     [{**share, "name": _named(share)} for share in shares],
                     limits,
                     call=f'{call}.at_peak("{by}")',
-                    most=limits.others,
+                    most=most,
                 )
                 for by, shares in part["at_peak"].items()
             ),
-            grid(
-                "Largest storages",
-                _STORAGES,
-                rows,
-                limits,
-                call=f"{call}.frame()",
-                most=limits.others,
-            ),
-            grid(
-                "What could be spared",
-                _REMARKS,
-                part["remarks"],
-                limits,
-                call='report.frame("memory_remarks")',
-                most=limits.others,
-            ),
+            grid("Largest storages", _STORAGES, rows, limits, call=f"{call}.frame()", most=most),
+            grid("What could be spared", _REMARKS, part["remarks"], limits, call=spared, most=most),
             *([] if budgets is None else [_budgets(budgets, limits)]),
         ),
     )

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from workbench.report.machine_rows import MatrixCell
+from workbench.report.measures import measures
 from workbench.views.static_html.grids import Grid, frame_call, grid
 from workbench.views.static_html.limits import Limits
-from workbench.views.tables.column import Column, Unit
+from workbench.views.tables.column import Column, exact
 from workbench.views.tables.columns import columns_of
 from workbench.views.wire.document import Document
 from workbench.views.words.costs import cost_text
@@ -73,14 +75,8 @@ FIGURES = (
     Column("", "value", "code"),
     Column("", "note"),
 )
-_FIGURES: tuple[tuple[str, str, Unit], ...] = (
-    ("bound_us", "Least time by the roofline (estimate)", "us"),
-    ("registers", "Registers of a thread", "number"),
-    ("occupancy", "Occupancy (estimate)", "share"),
-    ("spills", "Spills: stores and loads", "number"),
-    ("smem_bytes", "Shared memory of a block", "B"),
-    ("instructions", "Instructions", "number"),
-)
+_MAIN_FIGURES = ("bound_us", "registers", "occupancy")
+"""The figures of a matrix that stand before the others."""
 
 
 def table(shown: Document, name: str, limits: Limits, most: int | None = None) -> Grid | None:
@@ -115,7 +111,10 @@ def matrix(shown: Document, limits: Limits) -> Iterator[Grid]:
     cells = [
         (row["kernel"], dict(zip(targets, row["cells"], strict=True))) for row in shown["matrix"]
     ]
-    for figure, title, unit in _FIGURES:
+    said = measures(MatrixCell)
+    for figure in dict.fromkeys((*_MAIN_FIGURES, *said)):
+        measure = said[figure]
+        title, unit = measure.heading or measure.hint, exact(measure.unit)
         columns = [kernel, *(Column(target, target, unit) for target in targets)]
         values = [{t: cast(Any, c)[figure] for t, c in own.items() if c} for _, own in cells]
         if any(value is not None for row in values for value in row.values()):

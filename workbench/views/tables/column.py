@@ -8,16 +8,7 @@ from typing import Any, Literal, cast, get_args
 
 from workbench.views.wire.tables import ColumnKind, ColumnSpec
 from workbench.views.wire.tables import Unit as WireUnit
-from workbench.views.words.units import (
-    ABSENT,
-    bytes_text,
-    count_text,
-    ms_text,
-    number_text,
-    percent_text,
-    seconds_text,
-    us_text,
-)
+from workbench.views.words import units
 
 CUT = "…"
 Unit = Literal[
@@ -28,16 +19,23 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "right": str,
     "length": lambda value: str(len(value)),
     "number": lambda value: f"{value:,.4g}" if isinstance(value, float) else str(value),
-    "B": bytes_text,
-    "s": seconds_text,
-    "ms": ms_text,
-    "us": us_text,
-    "count": count_text,
-    "amount": lambda value: number_text(value, "amount"),
-    "share": lambda value: percent_text(value, 1),
-    "ratio": lambda value: number_text(value, "ratio"),
+    "B": units.bytes_text,
+    "s": units.seconds_text,
+    "ms": units.ms_text,
+    "us": units.us_text,
+    "count": units.count_text,
+    "amount": lambda value: units.number_text(value, "amount"),
+    "share": lambda value: units.percent_text(value, 1),
+    "ratio": lambda value: units.number_text(value, "ratio"),
 }
 """Units of what stands on the right, each with how a value is written."""
+
+
+def exact(unit: Unit) -> Unit:
+    """A unit for where every digit of a count is wanted."""
+    return "number" if unit == "count" else unit
+
+
 _WIDTHS = {"code": "minmax(90px, 1.2fr)", "prose": "minmax(120px, 2fr)"}
 _OF_NUMBER, _OF_WORD = "minmax(58px, 0.5fr)", "minmax(64px, 0.7fr)"
 
@@ -85,17 +83,10 @@ class Column:
             kind = cast(ColumnKind, self.unit)
         elif kind == "text" and self.unit in _WORDS:
             kind, width = "number", self.width or _OF_NUMBER
-        more = {
-            "field": self.field,
-            "kind": "" if kind == "text" else kind,
-            "unit": self.unit if self.unit in get_args(WireUnit) else "",
-            "look": self.look,
-            "full": self.full,
-            "hint": self.hint,
-            "absent": self.absent,
-            "is_wide": self.is_wide,
-        }
-        said = {name: value for name, value in more.items() if value}
+        unit = self.unit if self.unit in get_args(WireUnit) else ""
+        own = {"kind": "" if kind == "text" else kind, "unit": unit}
+        names = ("field", "kind", "unit", "look", "full", "hint", "absent", "is_wide")
+        said = {name: value for name in names if (value := own.get(name, getattr(self, name)))}
         return cast(ColumnSpec, {"key": self.key, "title": self.title, "width": width, **said})
 
     def value(self, row: Mapping[str, Any]) -> Any:
@@ -109,7 +100,7 @@ class Column:
         """The cell of a row as text of at most so many letters; prose is as long as it is."""
         value = self.value(row)
         if value is None or value == "":
-            return ABSENT if self.unit in _WORDS else ""
+            return units.ABSENT if self.unit in _WORDS else ""
         if self.unit in _WORDS:
             return _WORDS[self.unit](value)
         text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

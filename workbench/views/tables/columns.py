@@ -6,56 +6,49 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workbench.views.tables.column import Column, Unit
+from workbench.report import Kernel
+from workbench.report.machine_rows import KernelRoofline, MatrixCell, RankedConfig
+from workbench.report.measures import measures
+from workbench.views.tables.column import Column
 from workbench.views.wire.tables import ColumnSpec
 
 
-def _figure(
-    key: str, title: str, least: int, unit: Unit, hint: str, *, is_optional: bool = True
-) -> Column:
+def number_of(row_type: type, name: str, width: str = "", key: str = "", **more: Any) -> Column:
+    """The column of a number: title, unit and hint are those of its field."""
+    said = measures(row_type)[name]
+    own: dict[str, Any] = {"hint": said.hint, **more}
+    return Column(said.title, key or name, said.unit, width, name if key else "", **own)
+
+
+def _figure(name: str, least: int, **more: Any) -> Column:
     """A figure of a cell of the matrix; not every matrix has those that are optional."""
-    width = f"minmax({least}px, 0.7fr)"
-    return Column(title, key, unit, width, full="note", hint=hint, is_optional=is_optional)
+    return number_of(MatrixCell, name, f"minmax({least}px, 0.7fr)", full="note", **more)
 
 
 _KERNEL = Column("Kernel", "kernel", width="64px", kind="kernel")
 _SIDE = Column("Pass", "side", width="64px", look="mut", is_optional=True)
 _ESTIMATED_SHARE = "Share (est.)"
-_MEASURED = Column("Measured", "measured", "us", "76px")
-_MODEL = "What the model gives it, an estimate"
 _PARTS = "Imports, load and first call, of the slowest way's time"
 _P50 = "The median of later calls"
 _P99 = "What 99 % of later calls take at most; the slowest of fewer than 100"
 _PEAK = "The most memory that the process had resident, Python and torch included"
-_LEAST = "The least time that the roofline allows"
-_OCCUPANCY = "Warps that fit on a multiprocessor, of those that it can hold (estimate)"
 _BEFORE = "What eager's operators read and write; where they are not known, as under Alone"
 _ALONE = "What the lowered operations, which operators are taken apart into, move one by one"
-_ONE_CALL = "Of one call, an estimate"
 _WITHOUT = "How much lower the peak of the whole call would be if it took no memory"
-_SPILLS = "Instructions that spill registers to memory and load them again"
 
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "costs": (
         replace(_KERNEL, field="id", width="52px"),
         Column("Cost", "cost", "number", "98px"),
         Column("Share", "share", "share", "70px", "cost", hint="Its part of that of all kernels"),
-        Column("Calls", "calls", "count", "36px"),
-        Column("Read", "read", "B", "53px", "bytes_read", hint=_ONE_CALL),
-        Column("Written", "written", "B", "53px", "bytes_written", hint=_ONE_CALL),
-        Column("FLOP", "flops", "amount", "46px", hint=_ONE_CALL, is_wide=True),
+        number_of(Kernel, "calls", "36px"),
+        number_of(Kernel, "bytes_read", "53px", "read"),
+        number_of(Kernel, "bytes_written", "53px", "written"),
+        number_of(Kernel, "flops", "46px", is_wide=True),
         replace(_SIDE, width="60px"),
         Column("Bound by", "bound", width="66px", is_optional=True),
-        Column("Registers", "registers", "count", "65px", is_wide=True, is_optional=True),
-        Column(
-            "Occupancy",
-            "occupancy",
-            "share",
-            "74px",
-            hint=_OCCUPANCY,
-            is_wide=True,
-            is_optional=True,
-        ),
+        number_of(Kernel, "registers", "65px", is_wide=True, is_optional=True),
+        number_of(Kernel, "occupancy", "74px", is_wide=True, is_optional=True),
         Column("Ops in it", "ops", "code", "minmax(120px, 2fr)", "label"),
         Column("Lines", "lines", "length", "minmax(60px, 0.4fr)", is_optional=True),
     ),
@@ -126,36 +119,38 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         ),
     ),
     "ranked": (
-        Column("Rank", "rank", "number", "44px"),
-        Column("Warps", "warps", "count", "48px"),
-        Column("Stages", "stages", "count", "48px"),
-        Column("Registers", "registers", "count", "66px", is_wide=True),
-        Column("Spills", "spills", "count", "46px"),
-        Column("Shared", "shared", "B", "64px", "smem_bytes", is_wide=True),
-        Column("Occupancy (est.)", "occupancy", "share", "116px", hint="An estimate"),
-        Column("Model", "time", "us", "68px", "model_us", hint=_MODEL),
+        number_of(RankedConfig, "rank", "44px"),
+        number_of(RankedConfig, "warps", "48px"),
+        number_of(RankedConfig, "stages", "48px"),
+        number_of(RankedConfig, "registers", "66px", is_wide=True),
+        number_of(RankedConfig, "spills", "46px"),
+        number_of(RankedConfig, "smem_bytes", "64px", "shared", is_wide=True),
+        number_of(RankedConfig, "occupancy", "116px"),
+        number_of(RankedConfig, "model_us", "68px", "time"),
         Column("Why it loses", "why", width="minmax(110px, 1.4fr)", field="rejection"),
     ),
     "points": (
         replace(_KERNEL, width="56px"),
         Column("Operations in it", "ops", "code", "minmax(90px, 1.6fr)", "kernel"),
         Column("Bound by", "bound", width="68px", full="note"),
-        Column("Moved", "moved", "B", "68px", "moved_bytes", is_wide=True),
-        Column("FLOP", "flops", "amount", "62px", is_wide=True),
-        Column("Per byte", "intensity", "amount", "62px"),
-        Column("Least (est.)", "least", "us", "80px", "bound_us", hint=f"{_LEAST}, an estimate"),
-        replace(_MEASURED, field="measured_us", absent="estimate", is_optional=True),
+        number_of(KernelRoofline, "moved_bytes", "68px", "moved", is_wide=True),
+        number_of(KernelRoofline, "flops", "62px", is_wide=True),
+        number_of(KernelRoofline, "intensity", "62px"),
+        number_of(KernelRoofline, "bound_us", "80px", "least"),
+        number_of(
+            KernelRoofline, "measured_us", "76px", "measured", absent="estimate", is_optional=True
+        ),
         Column("Share", "share", "share", "86px", hint="Its part of the time of all calls"),
     ),
     "matrix": (
         _KERNEL,
         Column("GPU", "target", "code", "minmax(64px, 0.6fr)"),
-        _figure("registers", "Registers", 69, "count", "Registers of a thread", is_optional=False),
-        _figure("spills", "Spills", 48, "count", _SPILLS),
-        _figure("smem_bytes", "Shared", 48, "B", "Shared memory of a block"),
-        _figure("occupancy", "Occupancy (est.)", 118, "share", _OCCUPANCY),
-        _figure("instructions", "Instructions", 90, "count", "Instructions of the machine code"),
-        _figure("bound_us", "Bound (est.)", 90, "us", f"{_LEAST} (estimate)"),
+        _figure("registers", 69),
+        _figure("spills", 48, is_optional=True),
+        _figure("smem_bytes", 48, is_optional=True),
+        _figure("occupancy", 118, is_optional=True),
+        _figure("instructions", 90, is_optional=True),
+        _figure("bound_us", 90, is_optional=True),
         Column("Configuration", "choice", width="minmax(90px, 1.4fr)", look="mut", is_wide=True),
     ),
     "members": (
@@ -255,19 +250,12 @@ def _sizes(rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
 
 FIRST_COLUMNS = {
     "kernels": [
-        "name",
-        "language",
-        "ops",
-        "lines",
-        "bytes_read",
-        "bytes_written",
-        "flops",
-        "time_us",
+        "name", "language", "ops", "lines", "bytes_read", "bytes_written", "flops", "time_us",
     ],
     "fusion": ["round", "a", "b", "verdict", "reason", "shared_bytes"],
     "breaks": ["file", "line", "text", "kind", "reason", "explanation", "hints", "gb_id", "count"],
     "guards": ["kept", "kind", "source", "why_dropped"],
     "phases": ["name", "start_s", "duration_s", "self_s", "depth", "thread"],
     "autotune": ["choice", "time_ms", "chosen"],
-}
+}  # fmt: skip
 """Columns that others rely on, in this order; the row's other fields follow."""

@@ -1,0 +1,72 @@
+"""What a field of a row says of its number is what every reader of it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from docs.generate.tables import meanings, of_reports
+from workbench.analysis.diff.figures import FIGURES
+from workbench.command_line.documents import kernels_of
+from workbench.report import Kernel, Report, Table
+from workbench.report.machine_rows import MatrixCell, Resources
+from workbench.report.measures import NEEDED, measures, number
+from workbench.views.tables.columns import COLUMNS, number_of
+
+KERNEL = Kernel("k0", "triton_0", "triton", "i0", bytes_read=4096, time_us=12.5, occupancy=0.5)
+
+
+@dataclass(frozen=True)
+class Load:
+    """A row with numbers."""
+
+    kernel: str
+    loads: int = number("Loads", "count", "Loads of a thread", default=NEEDED)
+    wait_us: float | None = number("Waits", "us", source="measured")
+
+
+def test_a_number_is_unknown_unless_its_row_must_have_it() -> None:
+    assert Load("k0", 3).wait_us is None
+    with pytest.raises(TypeError, match="loads"):
+        Load("k0")  # type: ignore[call-arg]
+    assert list(measures(Load)) == ["loads", "wait_us"]
+
+
+def test_a_column_has_title_unit_and_hint_of_its_field() -> None:
+    assert number_of(Load, "loads", "40px").spec() == {
+        "key": "loads",
+        "title": "Loads",
+        "width": "40px",
+        "kind": "number",
+        "unit": "count",
+        "hint": "Loads of a thread",
+    }
+    column = number_of(Load, "wait_us", key="wait", hint="Of all threads")
+    assert (column.value({"wait_us": 2.0}), column.hint) == (2.0, "Of all threads")
+    read = next(column for column in COLUMNS["costs"] if column.key == "read")
+    assert (read.title, read.unit) == (measures(Kernel)["bytes_read"].title, "B")
+
+
+def test_every_known_number_of_a_kernel_is_in_the_json_in_plain_units() -> None:
+    (shown,) = kernels_of(Report(tables={"kernels": Table.of(Kernel, [KERNEL])}))
+    assert shown["quantities"] == [
+        {"name": "calls", "value": 1, "unit": "1", "source": "counted"},
+        {"name": "time", "value": pytest.approx(12.5e-6), "unit": "s", "source": "measured"},
+        {"name": "bytes_read", "value": 4096, "unit": "bytes", "source": "model"},
+        {"name": "occupancy", "value": 0.5, "unit": "1", "source": "model"},
+    ]
+    whole = replace(KERNEL, **{name: 1 for name in measures(Kernel)})
+    (shown,) = kernels_of(Report(tables={"kernels": Table.of(Kernel, [whole])}))
+    assert len(shown["quantities"]) == len(measures(Kernel))
+
+
+def test_a_diff_compares_what_configurations_say_of_themselves() -> None:
+    shared = measures(MatrixCell).keys() - {"bound_us"}
+    assert FIGURES.keys() == measures(Resources).keys() | shared
+    assert (FIGURES["stack"], FIGURES["occupancy"], FIGURES["warps"]) == ("bytes", "share", "")
+
+
+def test_the_reference_says_what_the_fields_of_a_kernel_mean() -> None:
+    (frame,) = (each for each in of_reports() if each.key == "kernels")
+    assert meanings(frame)["registers"] == measures(Kernel)["registers"].meaning

@@ -1,0 +1,43 @@
+"""What the numbers of a row are, said once: in the metadata of their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from typing import Any, Literal
+
+OCCUPANCY = "Warps that fit on a multiprocessor, of those that it can hold (estimate)"
+LEAST = "The least time that the roofline allows"
+NEEDED = MISSING
+"""The default of a number that every row has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What one number of a row is.
+
+    `title` stands over its column and `hint` says there what all cells are; `heading` stands over
+    a table of nothing else, or the hint where it is empty. `meaning` is the sentence of the
+    documentation, for every column of that name. The number was counted in code, measured by a
+    clock, or is an estimate of a model.
+    """
+
+    title: str
+    unit: Literal["number", "count", "amount", "B", "us", "share"] = "count"
+    hint: str = ""
+    heading: str = ""
+    meaning: str = ""
+    source: Literal["counted", "measured", "model"] = "counted"
+
+
+def number(*said: Any, default: Any = None, **more: Any) -> Any:
+    """A field of a row that holds what `Measure(...)` says; unknown where it has no default."""
+    return field(default=default, metadata={"measure": Measure(*said, **more)})
+
+
+@cache
+def measures(row_type: Any) -> Mapping[str, Measure]:
+    """By field of a row type what its number is, where the field says so."""
+    named = {each.name: each.metadata.get("measure") for each in fields(row_type)}
+    return {name: measure for name, measure in named.items() if measure is not None}
