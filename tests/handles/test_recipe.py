@@ -13,8 +13,9 @@ import torch
 import workbench as wb
 from workbench.compiler.contract.request import CompileOptions
 from workbench.errors import UsageError
+from workbench.handles.compiled_base import Recipe
 from workbench.handles.dispatch import recipe_of
-from workbench.handles.recipe import Recipe, Retarget
+from workbench.handles.recompilable import Retarget
 from workbench.report import Report, Request
 
 

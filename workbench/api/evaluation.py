@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.analysis.memory.fit import Fit
     from workbench.analysis.sweep.sweep import Sweep
-    from workbench.handles.compiled import Compiled
-    from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.package import Package
+    from workbench.handles.recompilable import Recompilable
     from workbench.handles.verify import Verification
     from workbench.processes.messages import ProgressCallback
     from workbench.report.profile import Profile
@@ -112,7 +111,7 @@ def fits(
 @needs_torch
 @checked
 def verify(
-    x: Compiled | CrossCompiled | Package,
+    x: Recompilable | Package,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
@@ -182,7 +181,7 @@ def verify(
 @needs_torch
 @checked
 def profile(
-    x: Compiled | CrossCompiled, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+    x: Recompilable, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Profile:
     """Measure every kernel and library call of the unchanged generated code.
 

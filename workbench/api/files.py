@@ -101,7 +101,6 @@ def load(
                 num_runners=num_runners,
                 check=check,
                 variant=variant,
-                package_class=_package_class,
             )
         runners = None if num_runners == 1 else num_runners
         _only_for(".pt2", num_runners=runners, variant=variant)
@@ -140,12 +139,6 @@ def _variants(
     if not check:
         raise UsageError("check=False is not for .aotv files: the checks choose the variant.")
     return load_variants(path, fn, trust=trust, on_miss=on_miss)
-
-
-def _package_class() -> type[Package]:
-    from workbench.handles.package import Package
-
-    return Package
 
 
 def _only_for(kind: str, **given: Any) -> None:

@@ -263,10 +263,10 @@ def memory(x: Any) -> Memory:
 
     if not isinstance(x, ReportHolder):  # a record or a file is read without torch
         return of_report(report_of(x))
-    from workbench.handles.other_targets import OtherTargets
     from workbench.handles.package import Package
+    from workbench.handles.recompilable import Recompilable
 
-    return x.memory() if isinstance(x, OtherTargets | Package) else of_report(report_of(x))
+    return x.memory() if isinstance(x, Recompilable | Package) else of_report(report_of(x))
 
 
 @checked

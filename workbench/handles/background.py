@@ -17,10 +17,10 @@ from workbench.compiler.pipeline.pipeline import bind, compile_ahead
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.compiled import Compiled
+from workbench.handles.compiled_base import Recipe
 from workbench.handles.compiled_module import compiled_as, compiled_from
 from workbench.handles.cross_compiled import CrossCompiled, job_for
 from workbench.handles.load import load_compiled
-from workbench.handles.recipe import Recipe
 from workbench.handles.save import save_compiled
 from workbench.live_only import LiveOnly
 from workbench.processes.background_task import BackgroundTask, Steps

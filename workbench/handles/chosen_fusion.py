@@ -34,7 +34,7 @@ _WITHOUT_COMMON_BYTES = {"score_fusion_memory_threshold": 0}
 def with_fusion(
     compiled: Any, forbid: Sequence[tuple[str, str]], force: Sequence[tuple[str, str]]
 ) -> Any:
-    """See `OtherTargets.with_fusion`."""
+    """See `Recompilable.with_fusion`."""
     if compiled.recipe is None:
         raise UsageError(_GONE)
     if not forbid and not force:

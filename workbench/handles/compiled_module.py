@@ -15,8 +15,7 @@ from workbench.handles.compiled import Compiled
 
 if TYPE_CHECKING:
     from workbench.compiler.pipeline.pipeline import CompiledCode
-    from workbench.handles.other_targets import LateReport
-    from workbench.handles.recipe import Recipe
+    from workbench.handles.compiled_base import LateReport, Recipe
     from workbench.report import Report
 
 

@@ -19,7 +19,7 @@ from workbench.compiler.virtual_gpu.messages import Job
 from workbench.compiler.virtual_gpu.shipping import ShippedCall, pack
 from workbench.errors import UsageError
 from workbench.file_path import file_path
-from workbench.handles.other_targets import OtherTargets
+from workbench.handles.recompilable import Recompilable
 from workbench.processes.caller_context import CallerContext
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Report
@@ -27,10 +27,10 @@ from workbench.specs import Gpu
 
 if TYPE_CHECKING:
     from workbench.compiler.measuring.output_comparison import Verification
-    from workbench.handles.recipe import Recipe
+    from workbench.handles.compiled_base import Recipe
 
 
-class CrossCompiled(OtherTargets):
+class CrossCompiled(Recompilable):
     """A compilation for a virtual GPU: a full report, and code that cannot run here."""
 
     def __init__(
@@ -83,7 +83,9 @@ class CrossCompiled(OtherTargets):
         from workbench.handles.save import save_cross_compiled
 
         path = file_path(path)
-        digest = save_cross_compiled(self, path, weights=weights, isa=isa, machine=machine)
+        digest = save_cross_compiled(
+            self, self.program, self.original, path, weights=weights, isa=isa, machine=machine
+        )
         self.update(with_saved_file(self.report, path, digest))
         return digest
 

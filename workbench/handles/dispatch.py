@@ -27,9 +27,8 @@ from workbench.compiler.pipeline.pipeline import bind, compile_ahead
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.chosen_fusion import compiled_again, refuse_for_other_torch
 from workbench.handles.compiled import Compiled
+from workbench.handles.compiled_base import CompiledBase, Recipe
 from workbench.handles.compiled_module import compiled_from, with_originals
-from workbench.handles.other_targets import OtherTargets
-from workbench.handles.recipe import Recipe
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Report
 
@@ -205,7 +204,7 @@ def _recorded(
     """The record, and whether its sources were generated or vouched for in this process."""
     report = x if isinstance(x, Report) else getattr(x, "report", None)
     if isinstance(report, Report):  # what an inspection of a file has found is nobody's
-        return report, isinstance(x, OtherTargets)
+        return report, isinstance(x, CompiledBase)
     if not callable(x):
         raise UsageError(
             f"A {type(x).__name__} has no kernels. Pass what aot_compile returned, a report, or a "

@@ -16,8 +16,8 @@ from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.specialized_values import SpecializedValues
 from workbench.errors import ArtifactError
 from workbench.handles.compiled import Compiled
+from workbench.handles.compiled_base import LateReport
 from workbench.handles.compiled_module import compiled_as
-from workbench.handles.other_targets import LateReport
 
 if TYPE_CHECKING:
     from workbench.report import Report

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from threading import Lock
-from types import TracebackType
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
-from weakref import finalize, ref
-
-from torch.compiler import is_compiling
 
 from workbench.arguments import checked
-from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
-from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
-from workbench.compiler.running.loaded import LoadedModel, as_own_error, opaque_call
-from workbench.compiler.running.model_files import Unpacking
-from workbench.compiler.running.slots import CLOSED
-from workbench.errors import ArtifactError, UsageError, WorkbenchError
-from workbench.handles.derived import Derived
-from workbench.live_only import CompiledCode
-from workbench.report.report_holder import ReportHolder
+from workbench.errors import UsageError
+from workbench.handles.packages.open_package import OpenPackage
 
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.analysis.memory.memory import Memory
-    from workbench.artifacts.preflight.package_variants import VariantFit
-    from workbench.compiler.running.bucketed import Bucketed
-    from workbench.compiler.running.model_files import Unpacking
-    from workbench.compiler.running.packaged_variants import PackagedVariants, VariantChoice
     from workbench.handles.verify import Verification
-    from workbench.report import Report
-
+    from workbench.processes.messages import ProgressCallback
 
 NO_KERNEL_TIMES = (
     "The kernels of a package are inside its library, where they cannot be timed one by one: "
@@ -39,7 +23,7 @@ NO_KERNEL_TIMES = (
 )
 
 
-class Package(CompiledCode, ReportHolder, Derived):
+class Package(OpenPackage):
     """What `package` returns, and `load` for a `.pt2` file.
 
     With one model it is called like that model; of several, `package[name]` is called. Where they
@@ -55,197 +39,6 @@ class Package(CompiledCode, ReportHolder, Derived):
     True
     """
 
-    instead = "Load its file where it is needed."
-
-    def __init__(
-        self,
-        opened: OpenedPackage,
-        manifest: PackageManifest,
-        path: str,
-        *,
-        runners: int = 1,
-        check: bool = True,
-        unpacking: Unpacking | None = None,
-        fits: Sequence[VariantFit] = (),
-        variant: str | None = None,
-        refusal: str | None = None,
-    ) -> None:
-        self._opened = opened
-        finalize(self, opened.file.close)
-        self._runners = runners
-        self._check = check
-        self._unpacking = unpacking
-        self._lock = Lock()
-        self._loaded: dict[str, LoadedModel] = {}
-        self._record: Report | None = None
-        self._said: dict[str, tuple[str, ...]] = {}  # the notes of the models' compilations
-        self.manifest = manifest
-        self.path = path
-        self.originals: dict[str, Any] = {}
-        self.variants = tuple(fits)
-        self._variant = variant
-        self._only: LoadedModel | Bucketed | PackagedVariants | _Several = _Several(self.names)
-        if refusal is not None:
-            self._only = _Several(self.names, refusal)
-        elif manifest.bucketing is not None:
-            from workbench.compiler.running.bucketed import Bucketed
-
-            here = ref(self)
-            self._only = Bucketed(manifest, lambda name: _model_of(here(), name), check=check)
-        elif manifest.are_variants and variant is None:
-            self._only = self._several_variants()
-        elif len(self.names) == 1 or variant is not None:
-            self._only = self[variant or self.names[0]]
-
-    def _several_variants(self) -> PackagedVariants:
-        from workbench.compiler.running.packaged_variants import PackagedVariants
-
-        here, usable = ref(self), [fit for fit in self.variants if fit.fits]
-        load = lambda name: _model_of(here(), name)  # noqa: E731
-        return PackagedVariants(self.manifest.models, usable, load, check=self._check)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the only model on inputs that fit what was compiled; raises `ContractError`.
-
-        Where another compilation traces the call, it is a graph break there.
-        """
-        if is_compiling():
-            return opaque_call(self._only._call, args, kwargs)
-        try:
-            return self._only._call(*args, **kwargs)
-        except WorkbenchError:
-            raise
-        except Exception as error:
-            raise as_own_error(error, self._only, args, kwargs) from error
-
-    @property
-    def __name__(self) -> str:
-        """The name of its first model, for whatever takes a function."""
-        return self._variant or self.names[0]
-
-    def __getitem__(self, name: str) -> LoadedModel:
-        """One of the models, loaded at its first use; raises `ArtifactError` for another name."""
-        found = self._loaded.get(name)
-        if found is not None:
-            return found
-        model = self.manifest.model(name)
-        with self._lock:
-            if name not in self._loaded:
-                self._loaded[name] = self._load(model)
-            return self._loaded[name]
-
-    def _load(self, model: PackagedModel) -> LoadedModel:
-        if self._opened.file.closed:
-            raise UsageError(CLOSED)
-        for fit in self.variants:
-            if fit.name == model.name and not fit.fits:
-                raise ArtifactError(
-                    f"Variant {fit.name!r} ({fit.made_for}) cannot run here: {fit.why}."
-                )
-        unpacking, self._unpacking = self._unpacking or Unpacking(self._opened, model), None
-        return LoadedModel(self._opened, model, unpacking, runners=self._runners, check=self._check)
-
-    def __enter__(self) -> Package:
-        """The package itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        self.close()
-
-    def __repr__(self) -> str:
-        """A short stable summary: no times, no addresses."""
-        from workbench.report.header import together
-
-        lines = [f"Package({os.path.basename(self.path)})"]
-        for model in self.manifest.models:
-            inputs = ", ".join(model.inputs)
-            if conditions := model.contract.get("guards"):
-                inputs = f"{inputs}; only where {together(conditions)}"
-            weights = f"weights {model.weights}"
-            lines.append(f"  {model.name}({inputs}) on {model.device}, {weights}")
-        lines += [f"  variant {fit.name}: {_state(fit)}" for fit in self.variants]
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the models."""
-        return tuple(model.name for model in self.manifest.models)
-
-    def variant_of(self, *args: Any, **kwargs: Any) -> VariantChoice:
-        """The variant that runs a call with these inputs, and why; nothing is run.
-
-        Raises `UsageError` where the package holds no variants, `ContractError` where none takes
-        the inputs.
-        """
-        if not self.manifest.are_variants:
-            raise UsageError(f"{self.path} holds no variants: its model runs every call.")
-        if self._variant is None:
-            return self._several_variants().choice(args, kwargs)
-        from workbench.compiler.running.packaged_variants import the_only
-
-        return the_only(self._variant, self.variants)
-
-    @property
-    def digest(self) -> str:
-        """What `trust=` takes for this content; of a package of torch, a hash of what is known."""
-        return self.manifest.digest
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What is different from what one would expect, for each model."""
-        for model in self.manifest.models:
-            if model.name not in self._said:
-                is_known = model.report is not None and not self._opened.file.closed
-                found = self.report_of(model.name).request.notes if is_known else ()
-                self._said[model.name] = tuple(found)
-        loaded = {name: tuple(model.notes) for name, model in self._loaded.items()}
-        return tuple(
-            f"{name}: {note}"
-            for name in self.names
-            for note in (*loaded.get(name, ()), *self._said[name])
-        )
-
-    @property
-    def report(self) -> Report:
-        """The record of the compilation; with several models that of the first.
-
-        Of variants it is that of the first one that fits the machine.
-        """
-        from workbench.compiler.aot_files.file_tables import with_file_later
-
-        if self._record is None:
-            first = next((fit.name for fit in self.variants if fit.fits), self.names[0])
-            found = self.report_of(self._variant or first)
-            self._record = with_file_later(found, self.path, self.digest)
-        return self._record
-
-    @checked
-    def update(self, report: Report) -> None:
-        """From now on this is the report, for instance with a round trip."""
-        before, self._record = self._record, report
-        if before is not None:
-            self._notify(before, report)
-
-    @checked
-    def report_of(self, name: str) -> Report:
-        """The record of one model's compilation; raises `ArtifactError` where the file has none."""
-        member = self.manifest.model(name).report
-        if member is None:
-            raise ArtifactError(f"{self.path} holds no report of {name}: torch itself wrote it.")
-        with self._lock:
-            content = self._opened.raw(member) if not self._opened.file.closed else None
-        if content is None:
-            raise UsageError(CLOSED)
-        from workbench.report.record import Report
-
-        return Report.from_bytes(decode_report(content))
-
     def verify(self, *args: Any, **kwargs: Any) -> Verification:
         """Compare with the original on these inputs; short for `workbench.verify`."""
         from workbench.handles.verify import verify_package
@@ -259,7 +52,7 @@ class Package(CompiledCode, ReportHolder, Derived):
         `model` names one of several. `.measure(*args)` of the result compares with what a call
         allocates, on the CPU. Raises `ArtifactError` where the file has no report.
         """
-        from workbench.handles.memory.packaged import memory_of_package
+        from workbench.handles.memory.measured import memory_of_package
 
         return memory_of_package(self, model)
 
@@ -267,69 +60,175 @@ class Package(CompiledCode, ReportHolder, Derived):
         """Raise `UsageError`: kernels inside of a library cannot be timed one by one."""
         raise UsageError(NO_KERNEL_TIMES)
 
+    @classmethod
     @checked
-    def update_weights(
-        self, weights: Any, *, partial: bool = False, model: str | None = None
-    ) -> None:
-        """Replace the weights while the package is being called.
+    def bucketed(
+        cls,
+        model: Any,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        path: str | PathLike[str],
+        dynamic_shapes: Any,
+        sizes: Mapping[str, Sequence[int]],
+        pad: Any = 0,
+        split: str | None = None,
+        harmless: bool = False,
+        options: Mapping[str, Any] | None = None,
+        mode: str | None = None,
+        weights: str = "inside",
+        capture: str = "full",
+        progress: ProgressCallback | None = None,
+    ) -> Package:
+        """Compile a model for several fixed sizes of a dimension into one file, as one callable.
 
-        The new ones are copied into a second set; then, between two calls, the sets are swapped: a
-        call computes with the old or with the new weights, never with a mixture.
+        A request runs in the smallest compiled size that holds it. Its inputs are padded at the end
+        of each such dimension, its outputs cut to what the request itself would give. That only
+        makes sense where padding does not change the rest of the results: this is tried with the
+        original model, for the least request of each size, before anything is compiled. `load`
+        gives the same callable back.
 
         Parameters
         ----------
-        weights
-            A state_dict, or a module with the same weights. Names of tied weights mean one tensor.
-        partial
-            Whether weights that are not given stay as they are; otherwise all have to be there,
-            and what the compiled code does not use is ignored.
-        model
-            The name of the model, where the package holds several; of variants, without a name
-            all that fit the machine are given the weights.
+        model, args, kwargs, path
+            As in `package`.
+        dynamic_shapes
+            As in `package`; the Dims that `sizes` names are fixed to these sizes, others stay
+            dynamic.
+        sizes
+            The sizes to compile by the name of a Dim, such as {"batch": [1, 4, 16]}; of several
+            Dims, every combination.
+        pad
+            What to fill up with: a number, "repeat" for the last entry, or a mapping from an input,
+            such as "x" or "batch['ids']", to one of these.
+        split
+            The Dim along which a request beyond the largest size is run in several parts, whose
+            outputs are joined. Without it such a request raises `ContractError`.
+        harmless
+            Take it as given that padding (and splitting) changes nothing, without a trial.
+        options, mode, weights, capture, progress
+            As in `package`; with weights inside or beside, the file holds them once for each size.
 
         Raises
         ------
         UsageError
-            A weight is missing or unknown, or has another shape or dtype: each one is named.
+            Padding changes the results, an output's size does not follow from the dimensions, or
+            the request cannot be.
+        CaptureError, ArtifactError
+            As `package`.
         """
-        if model is None and not isinstance(self._only, _Several):
-            self._only.update_weights(weights, partial=partial)
-            return
-        self[self.manifest.model(model).name].update_weights(weights, partial=partial)
+        from workbench.compiler.packaging.bucketing import Buckets, write_bucketed
+        from workbench.compiler.packaging.request import ModelRequest
+        from workbench.handles.package_parts import package_parts
 
-    def verified(self) -> Package:
-        """Wait until mapped weights are compared with their hash; raises `ArtifactError`."""
-        for model in self._loaded.values():
-            model.verified()
-        return self
+        request = ModelRequest(
+            model,
+            args,
+            kwargs or {},
+            dynamic_shapes=dynamic_shapes,
+            options=options or {},
+            mode=mode,
+            weights=weights,
+            capture=capture,
+        )
+        manifest = write_bucketed(request, path, Buckets(sizes, pad, split, harmless), progress)
+        with package_parts(path, manifest.digest) as parts:
+            made = cls(parts)
+        made.originals.update(dict.fromkeys(made.names, model))
+        return made
 
-    def close(self) -> None:
-        """Wait for running calls, then free everything; later calls raise `UsageError`."""
-        with self._lock:
-            self._opened.file.close()
-            loaded = list(self._loaded.values())
-        for model in loaded:
-            model.close()
+    @checked
+    def cpp_project(
+        self,
+        folder: str | PathLike[str],
+        args: tuple[Any, ...] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        model: str | None = None,
+        libraries: Sequence[str | PathLike[str]] = (),
+        overwrite: bool = False,
+    ) -> Path:
+        """Write a small CMake project that runs one model of the package from C++, without Python.
 
+        It has a thread-safe client with the same input check, an example, a benchmark, a small
+        HTTP service and a README that says how to build it.
 
-def _state(fit: VariantFit) -> str:
-    return f"{fit.made_for}: {'fits' if fit.fits else f'cannot run here, {fit.why}'}"
+        Parameters
+        ----------
+        folder
+            A new or empty folder.
+        args, kwargs
+            The inputs of the example, whose outputs are computed here; without them tensors that
+            fit the contract: random numbers, and zeros for whole numbers.
+        model
+            The name of the model, where the package holds several.
+        libraries
+            Shared libraries that register the custom operators which the model calls; they are
+            linked.
+        overwrite
+            Whether the files of an earlier project in the folder may be replaced.
 
+        Raises
+        ------
+        UsageError
+            The folder is not empty, the package has no contract (torch itself wrote it), or it
+            calls a custom operator and no library is given.
+        ContractError
+            `args` do not fit what was compiled.
+        """
+        from workbench.compiler.cpp_project.project import project_of
 
-def _model_of(package: Package | None, name: str) -> LoadedModel:
-    assert package is not None  # whoever calls it holds the package
-    return package[name]
+        loaded = self[self.manifest.model(model).name]
+        example = None if args is None else (args, kwargs or {})
+        return project_of(
+            folder,
+            Path(self.path),
+            self.manifest,
+            loaded,
+            example,
+            libraries=libraries,
+            overwrite=overwrite,
+        )
 
+    @checked
+    def model_folder(
+        self,
+        folder: str | PathLike[str],
+        server: str,
+        *,
+        name: str | None = None,
+        model: str | None = None,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write the folder from which a model server serves one model, through Python.
 
-class _Several:
-    """In place of the only model, where there are several, or none that can run here."""
+        It has a copy of the package, a configuration from its contract, code that loads and calls
+        it, and what the server needs is said in the code. Inputs are checked, and what does not
+        fit comes back as the server's error, in our words.
 
-    signature = None
+        Parameters
+        ----------
+        folder
+            Where the model's folder is written: for Triton the model repository.
+        server
+            "triton" (Triton Inference Server, Python backend) or "torchserve" (TorchServe; the
+            folder's README says how torch-model-archiver packs it).
+        name
+            What the server calls the model: by default the file's name.
+        model
+            The name of the model in the package, where that holds several.
+        overwrite
+            Whether the files of an earlier folder of this name may be replaced.
 
-    def __init__(self, names: tuple[str, ...], refusal: str | None = None) -> None:
-        listed = ", ".join(names)
-        several = f"The package holds several models ({listed}): call package[name](…)."
-        self._refusal = refusal or several
+        Raises
+        ------
+        UsageError
+            The folder is there, the package has no weights or no contract, or a dtype is not known
+            to the server.
+        """
+        from workbench.compiler.model_servers.folders import write_model_folder
 
-    def _call(self, *args: Any, **kwargs: Any) -> Any:
-        raise UsageError(self._refusal)
+        packed = self.manifest.model(model)
+        return write_model_folder(
+            folder, Path(self.path), self.manifest.digest, packed, server, name, overwrite=overwrite
+        )

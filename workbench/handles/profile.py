@@ -42,7 +42,7 @@ from workbench.report.profile import (
 )
 
 if TYPE_CHECKING:
-    from workbench.handles.compiled import Compiled
+    from workbench.handles.checked_call import CheckedCall
 
 _TRIAD_ELEMENTS = {  # of float32: beyond the caches of today's processors, and GPUs
     "cpu": 1 << 24,
@@ -53,7 +53,7 @@ _NOISY = 0.25  # quartile distance over median from which times should not be co
 
 
 def profile_compiled(
-    compiled: Compiled,
+    compiled: CheckedCall,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,

@@ -36,12 +36,12 @@ from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import file_path
 
 if TYPE_CHECKING:
-    from workbench.handles.compiled import Compiled
-    from workbench.handles.cross_compiled import CrossCompiled
+    from workbench.handles.checked_call import CheckedCall
+    from workbench.handles.compiled_base import CompiledBase
 
 
 def save_compiled(
-    compiled: Compiled,
+    compiled: CheckedCall,
     path: str | PathLike[str],
     *,
     weights: str | None = None,
@@ -96,7 +96,7 @@ def save_compiled(
     return write(place)
 
 
-def _require_own_identity(compiled: Compiled, aot_fn: Any, outside: Mapping[str, Any]) -> None:
+def _require_own_identity(compiled: CheckedCall, aot_fn: Any, outside: Mapping[str, Any]) -> None:
     """Raise `ArtifactError` for an argument that has to be the very object which a file copies."""
     env = aot_fn._artifacts.runtime_env
     held = {
@@ -132,13 +132,15 @@ def _said(path: str | PathLike[str]) -> Iterator[None]:
         warnings.warn(f"{path} is written without weights. {error}", stacklevel=6)
 
 
-def _needs_module(place: str, compiled: Compiled | CrossCompiled) -> str:
+def _needs_module(place: str, compiled: CompiledBase) -> str:
     kind = compiled.report.request.kind
     return f"weights={place!r} needs a module; {compiled.name} is a {kind}."
 
 
 def save_cross_compiled(
-    compiled: CrossCompiled,
+    compiled: CompiledBase,
+    program: Program | NoProgram,
+    original: Any,
     path: str | PathLike[str],
     *,
     weights: str | None,
@@ -148,8 +150,8 @@ def save_cross_compiled(
     """Write one artifact and return its digest; see `CrossCompiled.save`."""
     path = file_path(path)
     place = weights_word(weights)
-    program = _whole(compiled)
-    module = _stored(compiled, place)
+    program = _whole(compiled.name, program)
+    module = _stored(compiled, original, place)
     serialized, built_for = program.serialized, program.built_for
     if machine is None:
         release = current_versions().torch.partition("+")[0]
@@ -177,25 +179,24 @@ def save_cross_compiled(
     )
 
 
-def _whole(compiled: CrossCompiled) -> Program:
+def _whole(name: str, program: Program | NoProgram) -> Program:
     """The program, when it can be written and holds all of its kernels."""
-    program = compiled.program
     if isinstance(program, NoProgram):
-        raise ArtifactError(f"{compiled.name} cannot be saved. {program.reason}")
+        raise ArtifactError(f"{name} cannot be saved. {program.reason}")
     if program.unreadable:
         raise ArtifactError(program.unreadable)
     if program.not_packed:
         raise ArtifactError(
-            f"{compiled.name} cannot be saved: torch did not keep the machine code of "
+            f"{name} cannot be saved: torch did not keep the machine code of "
             f"{', '.join(program.not_packed)}. Compile without the options of Inductor that switch "
             "its caches off: force_disable_caches, bundle_triton_into_fx_graph_cache=False."
         )
     return program
 
 
-def _stored(compiled: CrossCompiled, place: str | None) -> torch.nn.Module | None:
+def _stored(compiled: CompiledBase, original: Any, place: str | None) -> torch.nn.Module | None:
     """The live module whose tensors go into the file, if they do."""
-    receiver = resolve(compiled.original).receiver if place in (None, INSIDE) else ()
+    receiver = resolve(original).receiver if place in (None, INSIDE) else ()
     owner = receiver[0] if receiver else None
     module = owner if isinstance(owner, torch.nn.Module) else None
     empty = [] if module is None else _without_data(module)

@@ -23,14 +23,14 @@ from workbench.compiler.measuring.call_timer import RepeatableCall
 from workbench.compiler.measuring.chance import compare_runs
 from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
 from workbench.errors import UsageError, WorkbenchError
+from workbench.handles.compiled_base import Call, Recipe
 from workbench.handles.memory.gradients import learning_tensors
-from workbench.handles.recipe import Call, Recipe
 from workbench.handles.rewriting import rewritten
 from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.messages import ProgressCallback
 
 if TYPE_CHECKING:
-    from workbench.handles.other_targets import OtherTargets
+    from workbench.handles.compiled_base import CompiledBase
 
 _MEASURE_S = 1.0  # of both together
 _PAIRS = 50
@@ -68,7 +68,7 @@ def recipe_for(change: Opportunity, compiled: Any) -> Recipe:
 
 
 def try_opportunity(
-    compiled: OtherTargets,
+    compiled: CompiledBase,
     change: Opportunity,
     progress: ProgressCallback | None = None,
     *,
@@ -103,7 +103,7 @@ def try_opportunity(
     )
 
 
-def try_in_background(compiled: OtherTargets, change: Opportunity) -> BackgroundTask[Tried]:
+def try_in_background(compiled: CompiledBase, change: Opportunity) -> BackgroundTask[Tried]:
     """Start it in a thread; raises `UsageError` where it cannot be tried."""
     recipe_for(change, compiled)
 

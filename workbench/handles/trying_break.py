@@ -14,7 +14,7 @@ from workbench.analysis.opportunities.tried import Tried, cost_of
 from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.pipeline.explain import Explanation, explain
 from workbench.errors import UsageError
-from workbench.handles.recipe import Recipe
+from workbench.handles.compiled_base import Recipe
 from workbench.handles.trying import changed, compared, recipe_for
 
 

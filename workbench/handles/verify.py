@@ -30,14 +30,14 @@ from workbench.compiler.measuring.reachable import Root
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from workbench.handles.compiled import Compiled
-    from workbench.handles.package import Package
+    from workbench.handles.checked_call import CheckedCall
+    from workbench.handles.packages.open_package import OpenPackage
 
 _OUTSIDE = "the package has no such value: nobody outside can write or read it"
 
 
 def verify(
-    compiled: Compiled,
+    compiled: CheckedCall,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
@@ -75,7 +75,7 @@ def verify(
     return Verification(tuple(rows), name, notes=notes, cause=cause)
 
 
-def _cause(compiled: Compiled, rows: list[Comparison], comparing: _Comparing, given: Any) -> str:
+def _cause(compiled: CheckedCall, rows: list[Comparison], comparing: _Comparing, given: Any) -> str:
     """Which stage made a difference, in two sentences; "" where there is none."""
     wrong = {row.leaf for row in rows if row.verdict == "failed"}
     if not wrong:
@@ -103,7 +103,7 @@ def _cause(compiled: Compiled, rows: list[Comparison], comparing: _Comparing, gi
     )
 
 
-def roots_of(compiled: Compiled) -> Iterator[Root]:
+def roots_of(compiled: CheckedCall) -> Iterator[Root]:
     """What the compiled code can write to: its module, what the original reads, its own cells."""
     if compiled.module is not None:
         yield "", compiled.module
@@ -124,7 +124,7 @@ def _is_filled(cell: Any) -> bool:
     return True
 
 
-def draws_otherwise(compiled: Compiled) -> bool:
+def draws_otherwise(compiled: CheckedCall) -> bool:
     """Whether the generated code draws other random numbers than torch from the same state."""
     request = compiled.report.request
     options = {name.replace("-", "_"): value for name, value in request.options}
@@ -216,7 +216,7 @@ def in_double(
 
 
 def verify_package(
-    package: Package,
+    package: OpenPackage,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
@@ -253,7 +253,7 @@ def verify_package(
 
 
 def _packaged_reference(
-    package: Package,
+    package: OpenPackage,
     reference: Callable[..., Any] | None,
     call: tuple[tuple[Any, ...], Mapping[str, Any]],
 ) -> tuple[Callable[..., Any], str]:
@@ -269,14 +269,7 @@ def _packaged_reference(
     if reference is None:
         original = package.originals.get(models[0].name)
         reference = original.module() if isinstance(original, ExportedProgram) else original
-    if reference is not None:
-        return reference, getattr(reference, "__name__", type(reference).__name__)
-    if models[0].reference is not None:
-        return _imported(models[0].reference), models[0].reference
-    raise UsageError(
-        f"There is nothing to compare {models[0].name} with: the original is not alive and has no "
-        "importable name. Pass it: verify(package, args, reference=function)."
-    )
+    return _named(reference, models[0].reference, models[0].name)
 
 
 def refuse_for_host(**wanted: bool) -> None:
@@ -289,24 +282,26 @@ def refuse_for_host(**wanted: bool) -> None:
 
 
 def _reference(
-    compiled: Compiled, reference: Callable[..., Any] | None
+    compiled: CheckedCall, reference: Callable[..., Any] | None
 ) -> tuple[Callable[..., Any], str]:
+    if reference is None and compiled.original is not None:
+        return compiled.original, compiled.name
+    return _named(reference, compiled.reference_name, compiled.name)
+
+
+def _named(
+    reference: Callable[..., Any] | None, place: str | None, name: str
+) -> tuple[Callable[..., Any], str]:
+    """What is given, or what has an importable name, with what it is called."""
     if reference is not None:
         return reference, getattr(reference, "__name__", type(reference).__name__)
-    if compiled.original is not None:
-        return compiled.original, compiled.name
-    place = compiled.reference_name
-    if place is not None:
-        return _imported(place), place
-    raise UsageError(
-        f"There is nothing to compare {compiled.name} with: the original is not alive and has no "
-        "importable name. Pass it: verify(x, args, reference=function)."
-    )
-
-
-def _imported(place: str) -> Callable[..., Any]:
+    if place is None:
+        raise UsageError(
+            f"There is nothing to compare {name} with: the original is not alive and has no "
+            "importable name. Pass it: verify(x, args, reference=function)."
+        )
     try:
-        return resolve(place)  # type: ignore[no-any-return]
+        return resolve(place), place
     except (ImportError, AttributeError) as error:
         raise UsageError(
             f"The original {place} cannot be imported ({error}). Pass it: "

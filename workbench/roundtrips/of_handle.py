@@ -18,7 +18,7 @@ from workbench.compiler.aot_files import serializability
 from workbench.compiler.aot_files.file_tables import with_file
 from workbench.errors import ArtifactError, UsageError, WorkbenchError, first_line
 from workbench.handles.compiled import Compiled
-from workbench.handles.other_targets import OtherTargets
+from workbench.handles.compiled_base import CompiledBase
 from workbench.handles.package import Package
 from workbench.handles.packages.frame_variants import LoadedVariants, Variants
 from workbench.handles.save import save_compiled
@@ -59,7 +59,7 @@ def subject_of(
         return _of_compiled(x, args, kwargs, reference, ways, folder, shipment)
     if isinstance(x, Variants | LoadedVariants):
         return plan_of_variants(x, args, kwargs, reference, folder, shipment)
-    if isinstance(x, OtherTargets):
+    if isinstance(x, CompiledBase):
         raise WorkbenchError(
             f"{x!r} cannot be called on this machine, so nothing can be timed. Compare its file "
             "with the machine that it is for: wb.check(path, machine=...)."

@@ -269,12 +269,11 @@ def _state(order: Mapping[str, Any], watch: Stopwatch) -> dict[str, torch.Tensor
 
 def _our_package(order: Mapping[str, Any], watch: Stopwatch) -> Loaded:
     from workbench.handles.load_package import load_package
-    from workbench.handles.package import Package
 
     state = None if order["has_weights"] else _state(order, watch)
     watch.begin("read")
     path, digest = order["file"], order["digest"]
-    package: Any = load_package(path, trust=digest, package_class=lambda: Package)
+    package: Any = load_package(path, trust=digest)
     call: Loaded = package if len(package.names) == 1 else package[order["model"]]
     if state is not None:
         package.update_weights(state, model=order["model"])

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import workbench as wb
-from workbench.handles.memory.depths import layer_list, with_layers
+from workbench.handles.memory.fits import layer_list, with_layers
 
 WIDE, WORDS = 64, 100
 

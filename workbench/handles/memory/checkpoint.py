@@ -11,11 +11,11 @@ from workbench.analysis.memory.budget_code import Snippet, snippets, step_code
 from workbench.analysis.memory.budgets import BudgetPoint, Budgets, Check, points_of
 from workbench.analysis.memory.memory import memory
 from workbench.arguments import checked
-from workbench.compiler.contract.request import TARGETS, known_gpus
+from workbench.compiler.contract.request import TARGETS, known_gpus, one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
+from workbench.handles.compiled_base import Call
 from workbench.handles.memory.gradients import GradientCheck, check_gradients
-from workbench.handles.recipe import Call
 from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Report, Table
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-    from workbench.handles.other_targets import OtherTargets
+    from workbench.handles.compiled_base import CompiledBase
 
 BUDGETS = tuple(n / 10 for n in range(10, -1, -1))
 _GONE = (
@@ -60,7 +60,7 @@ class Checkpoint:
 
     def __init__(
         self,
-        compiled: OtherTargets,
+        compiled: CompiledBase,
         progress: ProgressCallback | None = None,
         estimator: Estimator = "flops",
     ):
@@ -260,7 +260,7 @@ def _estimator(name: Any) -> Estimator:
     return "flops" if name == "flops" else "roofline"
 
 
-def why_no_budgets(compiled: OtherTargets) -> str | None:
+def why_no_budgets(compiled: CompiledBase) -> str | None:
     """Why no budget can be tried for it, in a sentence; None where it can."""
     if compiled.recipe is None:
         return _GONE
@@ -270,7 +270,7 @@ def why_no_budgets(compiled: OtherTargets) -> str | None:
 
 
 def in_background(
-    compiled: OtherTargets, name: str, work: Callable[[Steps], BudgetPoint]
+    compiled: CompiledBase, name: str, work: Callable[[Steps], BudgetPoint]
 ) -> BackgroundTask[BudgetPoint]:
     """Compile in a thread; what is cancelled ends with the compiler's next word."""
 
@@ -289,3 +289,43 @@ def _check_previews(report: Report) -> None:
     reasons = [row.reason for row in report.capabilities if row.name == "memory_budgets"]
     why = next((reason for reason in reasons if reason), "torch did not part a joint graph")
     raise UsageError(f"Budgets cannot be looked at: {why}.")
+
+
+class LiveBudgets:
+    """The budgets of one step, looked at when they are first asked for.
+
+    `why_not` says why none can be tried from here, or is None.
+    """
+
+    def __init__(self, compiled: CompiledBase):
+        self._compiled = compiled
+        self._found: dict[Estimator, Checkpoint] = {}
+        self._estimator: Estimator = "flops"  # of what the record has
+        self._lock = threading.Lock()
+        self.why_not = why_no_budgets(compiled)
+
+    def checkpoint(
+        self, progress: ProgressCallback | None = None, estimator: Estimator = "flops"
+    ) -> Checkpoint:
+        """The same for all who ask; raises `UsageError` where there is none."""
+        one_of("estimator", estimator, ESTIMATORS)
+        with self._lock:
+            if estimator not in self._found:
+                self._found[estimator] = Checkpoint(self._compiled, progress, estimator)
+            elif estimator != self._estimator:
+                self._found[estimator].keep()
+            self._estimator = estimator
+            return self._found[estimator]
+
+    def start(self, budget: float | None) -> BackgroundTask[BudgetPoint]:
+        """Look at all budgets in a thread, or compile one of them."""
+        if self.why_not is not None:
+            raise UsageError(self.why_not)
+        name = self._compiled.report.request.name
+
+        def work(steps: Steps) -> BudgetPoint:
+            found = self.checkpoint(steps, self._estimator)
+            return found.at(found.own if budget is None else budget, steps)
+
+        what = "budgets" if budget is None else f"budget {budget:g}"
+        return in_background(self._compiled, f"{name}, {what}", work)

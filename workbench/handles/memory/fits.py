@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,16 +15,11 @@ from workbench.analysis.memory.fit import AXES, MISSING, MISSING_OF_STEP, Depth,
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.analysis.memory.optimizers import state_bytes
 from workbench.compiler.contract.composition import request_of
+from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.request import TARGETS, known_gpus
+from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 from workbench.handles.dispatch import compile_for_target
-from workbench.handles.memory.depths import (
-    call_shape,
-    inputs_without_data,
-    layer_list,
-    with_layers,
-    without_weights,
-)
 from workbench.number_text import number_text
 from workbench.processes.messages import ProgressCallback
 
@@ -187,3 +183,62 @@ def _optimizer_name(request: FitRequest) -> str:
     if isinstance(request.optimizer, int | float):
         return f"an optimizer of {request.optimizer} B a parameter"
     return f"{request.optimizer} ({request.moments})" if request.optimizer else "no optimizer"
+
+
+def layer_list(model: torch.nn.Module) -> str | None:
+    """The name of the longest list of equal layers; None where no list has two."""
+    found = {
+        name: len(part)
+        for name, part in model.named_modules()
+        if isinstance(part, torch.nn.ModuleList | torch.nn.Sequential)
+        and len(part) > 1
+        and len({type(layer) for layer in part}) == 1
+    }
+    return max(found, key=found.__getitem__, default=None)
+
+
+def without_weights(model: torch.nn.Module) -> torch.nn.Module:
+    """A copy whose tensors are on the meta device: it has sizes and no memory."""
+    memo: dict[int, Any] = {}
+    for parameter in model.parameters():
+        twin = torch.nn.Parameter(
+            torch.empty_like(parameter, device="meta"), requires_grad=parameter.requires_grad
+        )
+        memo[id(parameter)] = twin
+    for buffer in model.buffers():
+        memo[id(buffer)] = torch.empty_like(buffer, device="meta")
+    return copy.deepcopy(model, memo)
+
+
+def with_layers(model: torch.nn.Module, name: str, count: int) -> torch.nn.Module:
+    """A copy without weights that has the first layers of the list `name` only."""
+    cut = without_weights(model)
+    kept: Any = cut.get_submodule(name)
+    del kept[count:]
+    return cut
+
+
+def inputs_without_data(value: Any, axis: int | None, shape: tuple[int, ...]) -> Any:
+    """Inputs on the meta device; a dimension `axis` of the size that `shape` has there doubled."""
+
+    def changed(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        sizes = list(leaf.shape)
+        if axis is not None and axis < len(sizes) and sizes[axis] == shape[axis]:
+            sizes[axis] *= 2
+        made = torch.empty(sizes, dtype=leaf.dtype, device="meta")
+        return made.requires_grad_(leaf.requires_grad)
+
+    return tp.TREE_MAP.get()(changed, value)
+
+
+def call_shape(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[int, ...]:
+    """The shape of the first tensor of a call; raises `UsageError` where there is none."""
+    for _, leaf in leaves((args, dict(kwargs)), Path("call")):
+        if isinstance(leaf, torch.Tensor) and leaf.ndim:
+            return tuple(leaf.shape)
+    raise UsageError(
+        "fits needs example inputs with a tensor that has a batch, such as "
+        'args=(torch.zeros(1, 2048, dtype=torch.long, device="meta"),).'
+    )

@@ -1,4 +1,4 @@
-"""The memory of a compilation, with a measurement of it where it can be called."""
+"""The memory of a compilation beside what a call takes, and what eager would hold."""
 
 from __future__ import annotations
 
@@ -11,18 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.analysis.memory.memory import Memory
+from workbench.analysis.memory.memory import Memory, memory
 from workbench.analysis.memory.timeline import is_on_cpu
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.measuring.allocations import allocated
 from workbench.compiler.measuring.call_leaves import held_inputs, read_tensors, restored
-from workbench.errors import UsageError
-from workbench.handles.memory.eager import keep_measured
+from workbench.compiler.measuring.eager_memory import PANE, EagerCounter, with_eager
+from workbench.errors import UsageError, WorkbenchError
+from workbench.handles.compiled_base import Call
 from workbench.number_text import number_text
+from workbench.processes.messages import ProgressCallback
+from workbench.report import Report
+from workbench.report.memory_rows import EagerMemory
 
 if TYPE_CHECKING:
-    from workbench.handles.compiled import Compiled
+    from workbench.handles.checked_call import CheckedCall
+    from workbench.handles.compiled_base import CompiledBase
+    from workbench.handles.packages.open_package import OpenPackage
 
+MEASURED = "torch's profiler saw a call of the original"
 WARM = 2  # the first calls allocate what stays, such as the weights that oneDNN packs
 
 
@@ -51,14 +58,14 @@ class MeasuredMemory:
         )
 
 
-def measurable(compiled: Compiled, found: Memory) -> Memory:
+def measurable(compiled: CheckedCall, found: Memory) -> Memory:
     """The memory of a compilation, which can be measured where all of it is on the CPU."""
     if not is_on_cpu(found.report):
         return found
     return replace(found, measurer=partial(_measure, compiled, found))
 
 
-def _measure(compiled: Compiled, found: Memory, *args: Any, **kwargs: Any) -> MeasuredMemory:
+def _measure(compiled: CheckedCall, found: Memory, *args: Any, **kwargs: Any) -> MeasuredMemory:
     check_sizes(found, args, kwargs)
     learns = any(wrapper.is_backward for wrapper in found.timeline.wrappers)
     original = compiled.original
@@ -76,6 +83,49 @@ def _measure(compiled: Compiled, found: Memory, *args: Any, **kwargs: Any) -> Me
     if eager is not None:
         keep_measured(compiled, eager)
     return MeasuredMemory(found.peak - found.base, measured, eager)
+
+
+def memory_of_package(package: OpenPackage, model: str | None) -> Memory:
+    """The memory of one model, which can be measured where all of it is on the CPU."""
+    found = memory(package.report if model is None else package.report_of(model))
+    if not is_on_cpu(found.report):
+        return found
+    return replace(found, measurer=partial(_measure_package, package, model, found))
+
+
+def _measure_package(
+    package: OpenPackage, model: str | None, found: Memory, *args: Any, **kwargs: Any
+) -> MeasuredMemory:
+    check_sizes(found, args, kwargs)
+    call = partial(package if model is None else package[model], *args, **kwargs)
+    for _ in range(WARM):
+        call()
+    return MeasuredMemory(found.peak - found.base, allocated(call).peak, None)
+
+
+def count_eager(compiled: CompiledBase, progress: ProgressCallback | None = None) -> None:
+    """Count it once, unless the record has it, or the reason why it cannot be had."""
+    report, recipe = compiled.report, compiled.recipe
+    if recipe is None or len(report.eager_memory) or report.why_missing(PANE):
+        return
+
+    def change(call: Call) -> Call:
+        plain = replace(call.options, capture="light", budgets=(), fusion=None)
+        return replace(call, options=replace(plain, counts_eager=True))
+
+    try:
+        made, _, _ = recipe.compile_changed(change, progress)
+        found = made.report
+    except WorkbenchError as error:
+        found = EagerCounter(str(error)).added(Report())
+    why = found.why_missing(PANE)
+    compiled.update(with_eager(report, tuple(found.eager_memory), why))
+
+
+def keep_measured(compiled: CompiledBase, bytes_: int) -> None:
+    """Keep what was measured of the original in the record, in the place of a count."""
+    row = EagerMemory(bytes_, "", False, 0, MEASURED, "", None)
+    compiled.update(with_eager(compiled.report, (row,), None))
 
 
 def check_sizes(found: Memory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -135,7 +185,7 @@ def _drop_gradients(tensors: list[torch.Tensor] | None) -> None:
 
 
 def _learning(
-    compiled: Compiled, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    compiled: CheckedCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> list[torch.Tensor]:
     """Every tensor whose gradient a call of the compiled or the original can write."""
     module = compiled.module

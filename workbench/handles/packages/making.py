@@ -46,8 +46,6 @@ def made_package(
         requests = (as_variant(requests, variant),)
         packing = partial(pack, build=compile_library)
         manifest = write_variant(requests[0], path, progress=progress, pack_model=packing)
-    made = load_package(
-        path, trust=manifest.digest, is_elsewhere=target != HOST, package_class=lambda: Package
-    )
+    made = load_package(path, trust=manifest.digest, is_elsewhere=target != HOST)
     made.originals.update({request.name: request.original for request in requests})
     return made

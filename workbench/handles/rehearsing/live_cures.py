@@ -15,7 +15,7 @@ from workbench.analysis.opportunities.tried import Tried
 from workbench.analysis.source.cures import cures_of
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.errors import UsageError
-from workbench.handles.recipe import Recipe
+from workbench.handles.compiled_base import Recipe
 from workbench.handles.rehearsing.outcomes import Inputs
 from workbench.handles.rehearsing.rehearse import BrokenCall
 from workbench.handles.trying_break import explained_call, try_break

@@ -2,96 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import checked
-from workbench.live_only import CompiledCode
-from workbench.number_text import plural
-from workbench.report.report_holder import ReportHolder
+from workbench.compiler.contract.request import TARGETS, known_gpus
+from workbench.errors import UsageError
+from workbench.handles.compiled_base import CompiledBase
 
 if TYPE_CHECKING:
+    from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
     from workbench.analysis.memory.memory import Memory
     from workbench.analysis.opportunities.opportunity import Opportunity
     from workbench.analysis.opportunities.tried import Tried
-    from workbench.handles.compiled import Compiled
-    from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.memory.checkpoint import Checkpoint, Estimator
-    from workbench.handles.memory.live_budgets import LiveBudgets
-    from workbench.handles.recipe import Recipe, Retarget
-    from workbench.processes.background_task import BackgroundTask
+    from workbench.compiler.measuring.output_comparison import Verification
+    from workbench.handles.compiled_base import Recipe
+    from workbench.handles.memory.checkpoint import Checkpoint, Estimator, LiveBudgets
+    from workbench.processes.background_task import BackgroundTask, Steps
     from workbench.processes.live_action import LiveAction
     from workbench.processes.messages import ProgressCallback
-    from workbench.report import Report
+    from workbench.report.profile import Profile
 
 _NO_INPUTS = (
     "It was loaded from a file, which holds no inputs to measure it on: call "
     "`compiled.profile(*args)`."
 )
+_GONE = (
+    "It was loaded from a file, which does not hold the function: compile the call again with "
+    "`wb.aot_compile(fn, args, target=NAME)`."
+)
 
 
-@dataclass(frozen=True)
-class LateReport:
-    """A report that is read when somebody looks; only its name is known before."""
+class Retarget:
+    """The targets that a compilation can be made for again, and how.
 
-    name: str
-    read: Callable[[], Report]
+    `why_not` says why it cannot. A recompilation for a target is kept, so that `on` answers at
+    once where somebody has already chosen that target in a view.
+    """
 
-
-class OtherTargets(CompiledCode, ReportHolder):
-    """Base of what `aot_compile` returns; `recipe` is None for what came from a file."""
-
-    _report: Report | LateReport
-    recipe: Recipe | None
-
-    @property
-    def report(self) -> Report:
-        """The record of the compilation; that of a file is read at the first look."""
-        if isinstance(self._report, LateReport):
-            self._report = self._report.read()
-        return self._report
-
-    def __repr__(self) -> str:
-        """A short stable summary: no times, no addresses."""
-        request = self.report.request
-        inputs = ", ".join(request.inputs)
-        if request.conditions:
-            inputs = f"{inputs}; only where {request.together}"
-        kernels = plural(len(self.report.kernels), "kernel")
-        return f"Compiled({self.name}({inputs}), {self.target}, {kernels})"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """Its summary, where it is the value of a cell."""
-        from workbench.views.widgets.displayed import summary_bundle
-
-        return summary_bundle(self)
+    def __init__(self, x: CompiledBase, recipe: Recipe | None):
+        self._x = x
+        self._recipe = recipe
+        self._made: dict[str, Any] = {}
+        self._jobs: dict[str, Any] = {}
+        self.why_not = None if recipe is not None else _GONE
 
     @property
-    def name(self) -> str:
-        """The name of the function or module."""
-        return (
-            self._report.name if isinstance(self._report, LateReport) else self.report.request.name
-        )
+    def names(self) -> tuple[str, ...]:
+        """The device of this machine, then every GPU."""
+        return ("host", *(gpu.name for gpu in known_gpus()))
+
+    def on(self, target: str) -> Any:
+        """The same call compiled for another target; raises what a compilation raises."""
+        if target == self._x.report.request.target:
+            return self._x
+        job = self._jobs.get(target)
+        if job is not None and job.progress["status"] == "done":
+            return job.result()
+        if target not in self._made:
+            self._made[target] = self._known.compile(target)
+        return self._made[target]
+
+    def start(self, target: str) -> Any:
+        """Compile for a target in the background; the job's result is what `on` then returns.
+
+        Raises `UsageError` for a target that does not exist and for inputs that are gone.
+        """
+        job = self._jobs[target] = self._known.compile_in_background(target)
+        return job
+
+    def compare(self, targets: Sequence[str]) -> BackgroundTask[Matrix]:
+        """Compile every Triton kernel for several GPUs in the background.
+
+        Code for a CPU, which has no kernel that a GPU could run, is compiled for the first before.
+        Raises `UsageError` for what is no GPU.
+        """
+        from workbench.compiler.virtual_gpu.client import warm_worker
+        from workbench.handles.compare_targets import compare, gpus_of
+        from workbench.processes.background_task import BackgroundTask
+
+        own = [name for name in targets if name in TARGETS]
+        if own:
+            raise UsageError(f"Kernels are compared on GPUs, and {own[0]!r} is none: leave it out.")
+        gpus_of(targets)
+        kernels = self._x.report.kernels
+        has_triton = any(kernel.language == "triton" for kernel in kernels)
+
+        def work(steps: Steps) -> Matrix:
+            made = self._x
+            if not has_triton:
+                made = self._made[targets[0]] = self._known.compile(targets[0], steps)
+            steps(f"compiling every kernel for {', '.join(targets)}", 0.0)
+
+            def built(words: str, elapsed: float) -> None:
+                steps.kernel(words)
+
+            return compare(made.report, targets, is_ours=True, progress=built)
+
+        name = f"kernels of {self._x.report.request.name}"
+        return BackgroundTask(name, work, warm_worker().kill_for)
 
     @property
-    def target(self) -> str:
-        """What it was compiled for: "host", "cpu", "cuda" or a virtual GPU."""
-        return self.report.request.target
+    def _known(self) -> Recipe:
+        if self._recipe is None:
+            raise UsageError(self.why_not or _GONE)
+        return self._recipe
 
-    @checked
-    def update(self, report: Report) -> None:
-        """From now on this is the report, for instance with what became of it in a file."""
-        before, self._report = self.report, report
-        self._notify(before, report)
+
+class Recompilable(CompiledBase):
+    """Base of what `aot_compile` returns: called or refused, and compiled again in other ways."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run it; raises `UsageError` for what cannot run here."""
+        raise NotImplementedError
+
+    def verify(self, *args: Any, **kwargs: Any) -> Verification:
+        """Compare with the original on these inputs; short for `workbench.verify`."""
+        raise NotImplementedError
+
+    def profile(self, *args: Any, **kwargs: Any) -> Profile:
+        """Measure every kernel; raises `UsageError` for what cannot run here."""
+        raise NotImplementedError
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        *,
+        weights: str | None = None,
+        isa: str | list[str] = "native",
+    ) -> str:
+        """Write one `.aot` file, atomically, and return its sha256."""
+        raise NotImplementedError
 
     @cached_property
     def retarget(self) -> Retarget:
         """Other targets to compile the same call for."""
-        from workbench.handles.recipe import Retarget
-
         return Retarget(self, self.recipe)
 
     @property
@@ -129,7 +177,7 @@ class OtherTargets(CompiledCode, ReportHolder):
     @checked
     def with_fusion(
         self, *, forbid: Sequence[tuple[str, str]] = (), force: Sequence[tuple[str, str]] = ()
-    ) -> Compiled | CrossCompiled:
+    ) -> Recompilable:
         """The same call compiled with pairs kept apart, or fused against Inductor's heuristics.
 
         A pair names kernels ("k0"), scheduler nodes ("op1") or FX nodes ("relu"), as in
@@ -139,13 +187,13 @@ class OtherTargets(CompiledCode, ReportHolder):
         """
         from workbench.handles.chosen_fusion import with_fusion
 
-        made: Compiled | CrossCompiled = with_fusion(self, forbid, force)
+        made: Recompilable = with_fusion(self, forbid, force)
         return made
 
     @checked
-    def on(self, target: str) -> Compiled | CrossCompiled:
+    def on(self, target: str) -> Recompilable:
         """The same call compiled for another target, such as "h100"; compiled once, then kept."""
-        found: Compiled | CrossCompiled = self.retarget.on(target)
+        found: Recompilable = self.retarget.on(target)
         return found
 
     @checked
@@ -164,8 +212,7 @@ class OtherTargets(CompiledCode, ReportHolder):
         """
         from workbench.analysis.memory.memory import memory
         from workbench.analysis.memory.timeline import why_unknown
-        from workbench.compiler.contract.request import TARGETS
-        from workbench.handles.memory.eager import count_eager
+        from workbench.handles.memory.measured import count_eager
 
         is_wanted = self.target not in TARGETS if eager is None else eager
         if is_wanted and why_unknown(self.report) is None:
@@ -190,7 +237,7 @@ class OtherTargets(CompiledCode, ReportHolder):
     @cached_property
     def live_budgets(self) -> LiveBudgets:
         """What tries memory budgets where a live view shows this."""
-        from workbench.handles.memory.live_budgets import LiveBudgets
+        from workbench.handles.memory.checkpoint import LiveBudgets
 
         return LiveBudgets(self)
 

@@ -10,35 +10,32 @@ a cache of keys and values, are kept as they are.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
+from workbench.arguments import checked
 from workbench.compiler.contract.examples import tensor_of
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.paths import Path
-from workbench.compiler.contract.request import TARGETS, CompileOptions, known_gpus
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.sources.sources import CELLS, Places
 from workbench.errors import UsageError
+from workbench.live_only import CompiledCode
+from workbench.number_text import plural
 from workbench.processes.messages import ProgressCallback
+from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:
-    from workbench.analysis.gpu_model.matrix import Matrix
-    from workbench.handles.compiled import Compiled
-    from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.processes.background_task import BackgroundTask, Steps
+    from workbench.report import Report
 
 Made = TypeVar("Made")
 _ZEROED = 1 << 16  # elements; a bigger tensor is made of addresses that read as zero
-_GONE = (
-    "It was loaded from a file, which does not hold the function: compile the call again with "
-    "`wb.aot_compile(fn, args, target=NAME)`."
-)
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ class Recipe:
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
         options: CompileOptions,
-        compile: Callable[..., Compiled | CrossCompiled],
+        compile: Callable[..., CompiledBase],
         compile_in_background: Callable[..., Any],
     ):
         """`compile` and `compile_in_background` take a target, its inputs and options."""
@@ -153,9 +150,7 @@ class Recipe:
         """
         return self._state.options.get(module, {}).get(name, default)
 
-    def compile(
-        self, target: str, progress: ProgressCallback | None = None
-    ) -> Compiled | CrossCompiled:
+    def compile(self, target: str, progress: ProgressCallback | None = None) -> CompiledBase:
         """Compile the call for a target, under the modes of torch that it was compiled under.
 
         Raises what a compilation raises, and `UsageError` for an input that is gone.
@@ -166,7 +161,7 @@ class Recipe:
 
     def compile_changed(
         self, change: Callable[[Call], Call], progress: ProgressCallback | None = None
-    ) -> tuple[Compiled | CrossCompiled, Call, tuple[tuple[Any, ...], dict[str, Any]]]:
+    ) -> tuple[CompiledBase, Call, tuple[tuple[Any, ...], dict[str, Any]]]:
         """Compile what `change` makes of the call; with the changed call, and the inputs as given.
 
         What `change` sets of torch's modes is undone afterwards.
@@ -194,77 +189,56 @@ class Recipe:
             CELLS.reset(token)
 
 
-class Retarget:
-    """The targets that a compilation can be made for again, and how.
+@dataclass(frozen=True)
+class LateReport:
+    """A report that is read when somebody looks; only its name is known before."""
 
-    `why_not` says why it cannot. A recompilation for a target is kept, so that `on` answers at
-    once where somebody has already chosen that target in a view.
-    """
+    name: str
+    read: Callable[[], Report]
 
-    def __init__(self, x: Any, recipe: Recipe | None):
-        self._x = x
-        self._recipe = recipe
-        self._made: dict[str, Any] = {}
-        self._jobs: dict[str, Any] = {}
-        self.why_not = None if recipe is not None else _GONE
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The device of this machine, then every GPU."""
-        return ("host", *(gpu.name for gpu in known_gpus()))
+class CompiledBase(CompiledCode, ReportHolder):
+    """Base of what was compiled, which functions here take; `recipe` is None for a file's."""
 
-    def on(self, target: str) -> Any:
-        """The same call compiled for another target; raises what a compilation raises."""
-        if target == self._x.report.request.target:
-            return self._x
-        job = self._jobs.get(target)
-        if job is not None and job.progress["status"] == "done":
-            return job.result()
-        if target not in self._made:
-            self._made[target] = self._known.compile(target)
-        return self._made[target]
-
-    def start(self, target: str) -> Any:
-        """Compile for a target in the background; the job's result is what `on` then returns.
-
-        Raises `UsageError` for a target that does not exist and for inputs that are gone.
-        """
-        job = self._jobs[target] = self._known.compile_in_background(target)
-        return job
-
-    def compare(self, targets: Sequence[str]) -> BackgroundTask[Matrix]:
-        """Compile every Triton kernel for several GPUs in the background.
-
-        Code for a CPU, which has no kernel that a GPU could run, is compiled for the first before.
-        Raises `UsageError` for what is no GPU.
-        """
-        from workbench.compiler.virtual_gpu.client import warm_worker
-        from workbench.handles.compare_targets import compare, gpus_of
-        from workbench.processes.background_task import BackgroundTask
-
-        own = [name for name in targets if name in TARGETS]
-        if own:
-            raise UsageError(f"Kernels are compared on GPUs, and {own[0]!r} is none: leave it out.")
-        gpus_of(targets)
-        kernels = self._x.report.kernels
-        has_triton = any(kernel.language == "triton" for kernel in kernels)
-
-        def work(steps: Steps) -> Matrix:
-            made = self._x
-            if not has_triton:
-                made = self._made[targets[0]] = self._known.compile(targets[0], steps)
-            steps(f"compiling every kernel for {', '.join(targets)}", 0.0)
-
-            def built(words: str, elapsed: float) -> None:
-                steps.kernel(words)
-
-            return compare(made.report, targets, is_ours=True, progress=built)
-
-        name = f"kernels of {self._x.report.request.name}"
-        return BackgroundTask(name, work, warm_worker().kill_for)
+    _report: Report | LateReport
+    recipe: Recipe | None
 
     @property
-    def _known(self) -> Recipe:
-        if self._recipe is None:
-            raise UsageError(self.why_not or _GONE)
-        return self._recipe
+    def report(self) -> Report:
+        """The record of the compilation; that of a file is read at the first look."""
+        if isinstance(self._report, LateReport):
+            self._report = self._report.read()
+        return self._report
+
+    def __repr__(self) -> str:
+        """A short stable summary: no times, no addresses."""
+        request = self.report.request
+        inputs = ", ".join(request.inputs)
+        if request.conditions:
+            inputs = f"{inputs}; only where {request.together}"
+        kernels = plural(len(self.report.kernels), "kernel")
+        return f"Compiled({self.name}({inputs}), {self.target}, {kernels})"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """Its summary, where it is the value of a cell."""
+        from workbench.views.widgets.displayed import summary_bundle
+
+        return summary_bundle(self)
+
+    @property
+    def name(self) -> str:
+        """The name of the function or module."""
+        return (
+            self._report.name if isinstance(self._report, LateReport) else self.report.request.name
+        )
+
+    @property
+    def target(self) -> str:
+        """What it was compiled for: "host", "cpu", "cuda" or a virtual GPU."""
+        return self.report.request.target
+
+    @checked
+    def update(self, report: Report) -> None:
+        """From now on this is the report, for instance with what became of it in a file."""
+        before, self._report = self.report, report
+        self._notify(before, report)

@@ -1,0 +1,136 @@
+"""From a `.pt2` file to what a package is made of: what is needed first is imported first."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
+from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.manifest.package_manifest import PackageManifest
+from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
+from workbench.compiler.aot_files import load_steps
+from workbench.compiler.running.model_files import NO_CONTRACT, Unpacking, manifest_of
+from workbench.errors import ArtifactError, TrustError, UsageError
+from workbench.file_path import file_path
+
+if TYPE_CHECKING:
+    from workbench.artifacts.preflight.package_variants import VariantFit
+
+
+@dataclass(frozen=True)
+class PackageParts:
+    """What a `Package` is made of; `refusal` says why nothing of it can be called here."""
+
+    opened: OpenedPackage
+    manifest: PackageManifest
+    path: str
+    runners: int
+    check: bool
+    unpacking: Unpacking | None
+    fits: tuple[VariantFit, ...]
+    variant: str | None
+    refusal: str | None
+
+
+@contextmanager
+def package_parts(
+    path: str | PathLike[str],
+    trust: Trust,
+    num_runners: int = 1,
+    check: bool = True,
+    variant: str | None = None,
+    is_elsewhere: bool = False,
+) -> Iterator[PackageParts]:
+    """Open a `.pt2` file; nothing of it runs before it is trusted, and code is verified first.
+
+    It is closed again where the block, which makes the package, raises. While the library of a
+    trusted file is copied, which takes as long, the file is compared with the machine. With
+    `is_elsewhere` a file that does not fit the machine is opened too: its calls say so.
+    """
+    if not isinstance(num_runners, int) or num_runners < 1:
+        raise UsageError(f"num_runners is {num_runners!r}: it takes at least one.")
+    name = file_path(path)
+    load_steps.begin(load_steps.READ)
+    with open_any(path) as file:
+        found = _package_in(name, file)
+        try:
+            store = TrustStore.of_user()
+            check_trust(name, file.digest, trust=trust, store=store, manifest=found.manifest)
+        except TrustError:
+            _check_fits(name, found)  # to vouch for a file is no use where it cannot run
+            raise
+        if found.manifest is None:  # the libraries themselves say what they need
+            _check_fits(name, found)
+        opened = replace(found, file=os.fdopen(os.dup(found.file.fileno()), "rb"))
+    load_steps.begin(load_steps.UNPACK)
+    unpacking: Unpacking | None = None
+    try:
+        if opened.manifest is None:
+            warnings.warn(f"{name} {NO_CONTRACT}", stacklevel=5)
+        manifest = opened.manifest or manifest_of(opened)
+        fits = _fits(name, manifest, variant)
+        only = manifest.models[0].name if len(manifest.models) == 1 else None
+        refusal = _refusal(name, opened, fits) if is_elsewhere else None
+        if manifest.are_variants and refusal is None:
+            from workbench.artifacts.preflight.package_variants import chosen_variant
+
+            only = chosen_variant(name, fits, variant)
+        if only is not None and refusal is None:
+            unpacking = Unpacking(opened, manifest.model(only))
+        if opened.manifest is not None and not manifest.are_variants and refusal is None:
+            _check_fits(name, opened)
+        chosen = only if manifest.are_variants else None
+        yield PackageParts(
+            opened, manifest, name, num_runners, check, unpacking, fits, chosen, refusal
+        )
+    except BaseException:
+        if unpacking is not None:
+            unpacking.remove()
+        opened.file.close()
+        raise
+
+
+def _refusal(path: str, opened: OpenedPackage, fits: tuple[VariantFit, ...]) -> str | None:
+    """Why nothing of the file can be called on this machine; None where something can."""
+    if any(fit.fits for fit in fits):
+        return None
+    try:
+        _check_fits(path, opened)
+    except ArtifactError as error:
+        return str(error)
+    return None
+
+
+def _fits(path: str, manifest: PackageManifest, variant: str | None) -> tuple[VariantFit, ...]:
+    """The variants of a package on this machine; raises `UsageError` where it has none."""
+    if manifest.are_variants:
+        from workbench.artifacts.machine.machine import current_machine
+        from workbench.artifacts.preflight.package_preflight import fitting_variants
+
+        return fitting_variants(manifest, current_machine(symbols=False))
+    if variant is not None:
+        raise UsageError(f"{path} holds no variants: leave variant={variant!r} out.")
+    return ()
+
+
+def _check_fits(path: str, package: OpenedPackage) -> None:
+    """Raise `ArtifactError` where a package does not fit this machine."""
+    from workbench.artifacts.machine.machine import current_machine
+    from workbench.artifacts.preflight.package_preflight import check_package_fits
+
+    check_package_fits(path, package, current_machine(symbols=False))
+
+
+def _package_in(name: str, opened: OpenedFile) -> OpenedPackage:
+    if opened.package is None or opened.kind == "exported program":
+        what = "an exported program" if opened.package is not None else "no .pt2 package"
+        raise ArtifactError(
+            f"{name} is {what}. Compile it first: wb.package(torch.export.load(path).module(), …)."
+        )
+    return opened.package

@@ -1,0 +1,280 @@
+"""A package in this process: called like the model that was compiled, from several threads."""
+
+from __future__ import annotations
+
+import os
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from weakref import finalize, ref
+
+from torch.compiler import is_compiling
+
+from workbench.arguments import checked
+from workbench.artifacts.archive.package_container import decode_report
+from workbench.artifacts.manifest.package_manifest import PackagedModel
+from workbench.compiler.running.loaded import LoadedModel, as_own_error, opaque_call
+from workbench.compiler.running.model_files import Unpacking
+from workbench.compiler.running.slots import CLOSED
+from workbench.errors import ArtifactError, UsageError, WorkbenchError
+from workbench.live_only import CompiledCode
+from workbench.report.report_holder import ReportHolder
+
+if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
+    from workbench.artifacts.preflight.package_variants import VariantFit
+    from workbench.compiler.running.bucketed import Bucketed
+    from workbench.compiler.running.model_files import Unpacking
+    from workbench.compiler.running.packaged_variants import PackagedVariants, VariantChoice
+    from workbench.handles.package_parts import PackageParts
+    from workbench.report import Report
+
+
+class OpenPackage(CompiledCode, ReportHolder):
+    """The models of a package, loaded and called; see `Package`."""
+
+    instead = "Load its file where it is needed."
+
+    def __init__(self, parts: PackageParts) -> None:
+        manifest, variant = parts.manifest, parts.variant
+        self._opened = parts.opened
+        finalize(self, parts.opened.file.close)
+        self._runners = parts.runners
+        self._check = parts.check
+        self._unpacking = parts.unpacking
+        self._lock = Lock()
+        self._loaded: dict[str, LoadedModel] = {}
+        self._record: Report | None = None
+        self._said: dict[str, tuple[str, ...]] = {}  # the notes of the models' compilations
+        self.manifest = manifest
+        self.path = parts.path
+        self.originals: dict[str, Any] = {}
+        self.variants = parts.fits
+        self._variant = variant
+        self._only: LoadedModel | Bucketed | PackagedVariants | _Several = _Several(self.names)
+        if parts.refusal is not None:
+            self._only = _Several(self.names, parts.refusal)
+        elif manifest.bucketing is not None:
+            from workbench.compiler.running.bucketed import Bucketed
+
+            here = ref(self)
+            self._only = Bucketed(manifest, lambda name: _model_of(here(), name), check=parts.check)
+        elif manifest.are_variants and variant is None:
+            self._only = self._several_variants()
+        elif len(self.names) == 1 or variant is not None:
+            self._only = self[variant or self.names[0]]
+
+    def _several_variants(self) -> PackagedVariants:
+        from workbench.compiler.running.packaged_variants import PackagedVariants
+
+        here, usable = ref(self), [fit for fit in self.variants if fit.fits]
+        load = lambda name: _model_of(here(), name)  # noqa: E731
+        return PackagedVariants(self.manifest.models, usable, load, check=self._check)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the only model on inputs that fit what was compiled; raises `ContractError`.
+
+        Where another compilation traces the call, it is a graph break there.
+        """
+        if is_compiling():
+            return opaque_call(self._only._call, args, kwargs)
+        try:
+            return self._only._call(*args, **kwargs)
+        except WorkbenchError:
+            raise
+        except Exception as error:
+            raise as_own_error(error, self._only, args, kwargs) from error
+
+    @property
+    def __name__(self) -> str:
+        """The name of its first model, for whatever takes a function."""
+        return self._variant or self.names[0]
+
+    def __getitem__(self, name: str) -> LoadedModel:
+        """One of the models, loaded at its first use; raises `ArtifactError` for another name."""
+        found = self._loaded.get(name)
+        if found is not None:
+            return found
+        model = self.manifest.model(name)
+        with self._lock:
+            if name not in self._loaded:
+                self._loaded[name] = self._load(model)
+            return self._loaded[name]
+
+    def _load(self, model: PackagedModel) -> LoadedModel:
+        if self._opened.file.closed:
+            raise UsageError(CLOSED)
+        for fit in self.variants:
+            if fit.name == model.name and not fit.fits:
+                raise ArtifactError(
+                    f"Variant {fit.name!r} ({fit.made_for}) cannot run here: {fit.why}."
+                )
+        unpacking, self._unpacking = self._unpacking or Unpacking(self._opened, model), None
+        return LoadedModel(self._opened, model, unpacking, runners=self._runners, check=self._check)
+
+    def __enter__(self) -> Self:
+        """The package itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """A short stable summary: no times, no addresses."""
+        from workbench.report.header import together
+
+        lines = [f"Package({os.path.basename(self.path)})"]
+        for model in self.manifest.models:
+            inputs = ", ".join(model.inputs)
+            if conditions := model.contract.get("guards"):
+                inputs = f"{inputs}; only where {together(conditions)}"
+            weights = f"weights {model.weights}"
+            lines.append(f"  {model.name}({inputs}) on {model.device}, {weights}")
+        lines += [f"  variant {fit.name}: {_state(fit)}" for fit in self.variants]
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the models."""
+        return tuple(model.name for model in self.manifest.models)
+
+    def variant_of(self, *args: Any, **kwargs: Any) -> VariantChoice:
+        """The variant that runs a call with these inputs, and why; nothing is run.
+
+        Raises `UsageError` where the package holds no variants, `ContractError` where none takes
+        the inputs.
+        """
+        if not self.manifest.are_variants:
+            raise UsageError(f"{self.path} holds no variants: its model runs every call.")
+        if self._variant is None:
+            return self._several_variants().choice(args, kwargs)
+        from workbench.compiler.running.packaged_variants import the_only
+
+        return the_only(self._variant, self.variants)
+
+    @property
+    def digest(self) -> str:
+        """What `trust=` takes for this content; of a package of torch, a hash of what is known."""
+        return self.manifest.digest
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is different from what one would expect, for each model."""
+        for model in self.manifest.models:
+            if model.name not in self._said:
+                is_known = model.report is not None and not self._opened.file.closed
+                found = self.report_of(model.name).request.notes if is_known else ()
+                self._said[model.name] = tuple(found)
+        loaded = {name: tuple(model.notes) for name, model in self._loaded.items()}
+        return tuple(
+            f"{name}: {note}"
+            for name in self.names
+            for note in (*loaded.get(name, ()), *self._said[name])
+        )
+
+    @property
+    def report(self) -> Report:
+        """The record of the compilation; with several models that of the first.
+
+        Of variants it is that of the first one that fits the machine.
+        """
+        from workbench.compiler.aot_files.file_tables import with_file_later
+
+        if self._record is None:
+            first = next((fit.name for fit in self.variants if fit.fits), self.names[0])
+            found = self.report_of(self._variant or first)
+            self._record = with_file_later(found, self.path, self.digest)
+        return self._record
+
+    @checked
+    def update(self, report: Report) -> None:
+        """From now on this is the report, for instance with a round trip."""
+        before, self._record = self._record, report
+        if before is not None:
+            self._notify(before, report)
+
+    @checked
+    def report_of(self, name: str) -> Report:
+        """The record of one model's compilation; raises `ArtifactError` where the file has none."""
+        member = self.manifest.model(name).report
+        if member is None:
+            raise ArtifactError(f"{self.path} holds no report of {name}: torch itself wrote it.")
+        with self._lock:
+            content = self._opened.raw(member) if not self._opened.file.closed else None
+        if content is None:
+            raise UsageError(CLOSED)
+        from workbench.report.record import Report
+
+        return Report.from_bytes(decode_report(content))
+
+    @checked
+    def update_weights(
+        self, weights: Any, *, partial: bool = False, model: str | None = None
+    ) -> None:
+        """Replace the weights while the package is being called.
+
+        The new ones are copied into a second set; then, between two calls, the sets are swapped: a
+        call computes with the old or with the new weights, never with a mixture.
+
+        Parameters
+        ----------
+        weights
+            A state_dict, or a module with the same weights. Names of tied weights mean one tensor.
+        partial
+            Whether weights that are not given stay as they are; otherwise all have to be there,
+            and what the compiled code does not use is ignored.
+        model
+            The name of the model, where the package holds several; of variants, without a name
+            all that fit the machine are given the weights.
+
+        Raises
+        ------
+        UsageError
+            A weight is missing or unknown, or has another shape or dtype: each one is named.
+        """
+        if model is None and not isinstance(self._only, _Several):
+            self._only.update_weights(weights, partial=partial)
+            return
+        self[self.manifest.model(model).name].update_weights(weights, partial=partial)
+
+    def verified(self) -> Self:
+        """Wait until mapped weights are compared with their hash; raises `ArtifactError`."""
+        for model in self._loaded.values():
+            model.verified()
+        return self
+
+    def close(self) -> None:
+        """Wait for running calls, then free everything; later calls raise `UsageError`."""
+        with self._lock:
+            self._opened.file.close()
+            loaded = list(self._loaded.values())
+        for model in loaded:
+            model.close()
+
+
+def _state(fit: VariantFit) -> str:
+    return f"{fit.made_for}: {'fits' if fit.fits else f'cannot run here, {fit.why}'}"
+
+
+def _model_of(package: OpenPackage | None, name: str) -> LoadedModel:
+    assert package is not None  # whoever calls it holds the package
+    return package[name]
+
+
+class _Several:
+    """In place of the only model, where there are several, or none that can run here."""
+
+    signature = None
+
+    def __init__(self, names: tuple[str, ...], refusal: str | None = None) -> None:
+        listed = ", ".join(names)
+        several = f"The package holds several models ({listed}): call package[name](…)."
+        self._refusal = refusal or several
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        raise UsageError(self._refusal)
