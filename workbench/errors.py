@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workbench.report import Report
+    from workbench.report.tables import ReportBase
 
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
 class WorkbenchError(Exception):
     """Base of everything the workbench raises.
 
-    `report` is the record of a failed compilation, or None.
+    `report` is the record of a failed compilation, a `Report`, or None.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class WorkbenchError(Exception):
     Pass inputs that fit, or compile again for these.
     """
 
-    report: Report | None = None
+    report: ReportBase | None = None
 
 
 class UsageError(WorkbenchError):

@@ -308,7 +308,7 @@ class WorkbenchMagics(Magics):
             try:
                 return make(progress, present)
             except WorkbenchError as error:
-                if error.report is not None:
+                if isinstance(error.report, Report):
                     present(*_failed(error.report, call))
                 raise
             except KeyboardInterrupt as interrupt:

@@ -91,7 +91,9 @@ class Failed:
     @classmethod
     def of(cls, error: WorkbenchError) -> Failed:
         """What is said of an error."""
-        report = None if error.report is None else whole(error.report)
+        from workbench.report import Report  # not before something failed
+
+        report = whole(error.report) if isinstance(error.report, Report) else None
         return cls(type(error).__name__, str(error), report, cause_of(error))
 
     def error(self) -> WorkbenchError:

@@ -1,7 +1,4 @@
-"""What a record shows itself by: tables, charts, pages, what a notebook displays.
-
-It is asked of the `Presenter` and of the `SweepFiles` that `workbench.ports` finds.
-"""
+"""What a record shows itself by, asked of the `Presenter` that `workbench.ports` finds."""
 
 from __future__ import annotations
 

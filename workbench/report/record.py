@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import compress
 from os import PathLike
@@ -16,9 +16,8 @@ from workbench.plain_data import read_file
 from workbench.report.atomic import saved_file
 from workbench.report.header import SCHEMA, Environment, Outcome, Request
 from workbench.report.presenting import presenter
-from workbench.report.rivals import Rivals, rivals_of
 from workbench.report.table import Table
-from workbench.report.tables import Tables
+from workbench.report.tables import ReportBase
 from workbench.report.texts import Texts
 from workbench.report.wbr_file import LARGEST, read_bytes, read_json, write_bytes
 
@@ -30,7 +29,7 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
-class Report(Tables):
+class Report(ReportBase):
     """A compilation as plain data: nested records, tables by name, texts by content hash.
 
     `extra` keeps record kinds that this version does not know.
@@ -132,19 +131,6 @@ class Report(Tables):
         """What a terminal shows of it: at most 25 lines of at most 80 columns."""
         return presenter().text(self)
 
-    def to_json(self) -> dict[str, Any]:
-        """The whole record as JSON-ready data."""
-        texts = self.texts if isinstance(self.texts, Texts) else Texts()
-        return {
-            "schema": self.schema,
-            "environment": asdict(self.environment),
-            "request": asdict(self.request),
-            "outcome": asdict(self.outcome),
-            "tables": {name: table.to_json() for name, table in self.tables.items()},
-            "texts": texts.to_json(),
-            "extra": dict(self.extra),
-        }
-
     @classmethod
     @checked
     def from_json(cls, data: Mapping[str, Any]) -> Report:
@@ -202,10 +188,6 @@ class Report(Tables):
         the reason where a kernel cannot stand alone, such as a call of a library.
         """
         return presenter().script(self, kernel)
-
-    def rivals(self) -> tuple[Rivals, ...]:
-        """Winner and runner-up, with their code, of every operation that the autotuner tuned."""
-        return rivals_of(self.autotune, self.texts)
 
     @checked
     def plot(self, name: str) -> matplotlib.figure.Figure:

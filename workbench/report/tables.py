@@ -1,17 +1,27 @@
-"""The tables of a report: a table is added here, with the rows that it holds."""
+"""The tables of a report, to which one is added here, and what an error knows of a report."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar, overload
+from dataclasses import asdict
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import workbench.report.file_rows as file_rows
 import workbench.report.machine_rows as machine_rows
 import workbench.report.memory_rows as memory_rows
 import workbench.report.rows as rows
+from workbench.report.header import Environment, Outcome, Request
 from workbench.report.lowering import Lowering
+from workbench.report.rivals import Rivals, rivals_of
 from workbench.report.table import KeptRows, Table
+from workbench.report.texts import Texts
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
 
 Row = TypeVar("Row")
 
@@ -149,3 +159,63 @@ ARTIFACT_TABLES = ("artifact", "members", "contract", "requirements")
 
 FILE_TABLES = (*ARTIFACT_TABLES, "roundtrip", "roundtrip_phases", "roundtrip_leaves")
 """The tables about a file: they never travel in the file itself."""
+
+
+class ReportBase(Tables, ABC):
+    """Base of `Report`, which raises errors and so stands above them; each method is said there."""
+
+    environment: Environment
+    request: Request
+    outcome: Outcome
+    texts: Mapping[str, str]
+    extra: Mapping[str, Any]
+    schema: int
+
+    @abstractmethod
+    def linked(self, id: str) -> tuple[str, ...]:
+        """See `Report.linked`."""
+
+    @abstractmethod
+    def why_missing(self, name: str) -> str | None:
+        """See `Report.why_missing`."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The whole record as JSON-ready data."""
+        texts = self.texts if isinstance(self.texts, Texts) else Texts()
+        return {
+            "schema": self.schema,
+            "environment": asdict(self.environment),
+            "request": asdict(self.request),
+            "outcome": asdict(self.outcome),
+            "tables": {name: table.to_json() for name, table in self.tables.items()},
+            "texts": texts.to_json(),
+            "extra": dict(self.extra),
+        }
+
+    @abstractmethod
+    def to_bytes(self) -> bytes:
+        """See `Report.to_bytes`."""
+
+    @abstractmethod
+    def save(self, path: str | PathLike[str]) -> None:
+        """See `Report.save`."""
+
+    @abstractmethod
+    def frame(self, name: str) -> pandas.DataFrame:
+        """See `Report.frame`."""
+
+    @abstractmethod
+    def kernel_script(self, kernel: str) -> str:
+        """See `Report.kernel_script`."""
+
+    def rivals(self) -> tuple[Rivals, ...]:
+        """Winner and runner-up, with their code, of every operation that the autotuner tuned."""
+        return rivals_of(self.autotune, self.texts)
+
+    @abstractmethod
+    def plot(self, name: str) -> matplotlib.figure.Figure:
+        """See `Report.plot`."""
+
+    @abstractmethod
+    def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
+        """See `Report.to_html`."""

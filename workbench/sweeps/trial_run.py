@@ -88,7 +88,8 @@ def run_trial(
         if _is_full(error):
             return replace(trial, status="out of memory", reason=first_line(error)), None
         if isinstance(error, WorkbenchError):
-            return replace(trial, status="failed", reason=str(error)), error.report
+            kept = error.report if isinstance(error.report, Report) else None
+            return replace(trial, status="failed", reason=str(error)), kept
         return replace(trial, status="failed", reason=f"{type(error).__name__}: {error}"), None
 
 

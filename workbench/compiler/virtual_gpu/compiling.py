@@ -218,7 +218,7 @@ def _compile(
                 error.report = recorder.added(found)  # type: ignore[attr-defined]
             raise
         except WorkbenchError as error:
-            if error.report is not None:
+            if isinstance(error.report, Report):
                 error.report = recorder.added(error.report)
             refined = _refined(error, job.gpu, no_training)
             if refined is error:
