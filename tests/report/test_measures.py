@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -11,7 +11,7 @@ from workbench.analysis.diff.figures import FIGURES
 from workbench.command_line.documents import kernels_of
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import MatrixCell, Resources
-from workbench.report.measures import NEEDED, measures, number
+from workbench.report.measures import describe, measures, number
 from workbench.views.tables.columns import COLUMNS, number_of
 
 KERNEL = Kernel("k0", "triton_0", "triton", "i0", bytes_read=4096, time_us=12.5, occupancy=0.5)
@@ -22,7 +22,7 @@ class Load:
     """A row with numbers."""
 
     kernel: str
-    loads: int = number("Loads", "count", "Loads of a thread", default=NEEDED)
+    loads: int = field(metadata=describe("Loads", "count", "Loads of a thread"))
     wait_us: float | None = number("Waits", "us", source="measured")
 
 

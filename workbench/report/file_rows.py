@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from workbench.report.measures import number
+
 WAYS = ("eager", "compile_cold", "compile_warm", "torch", "ours")
 """Ways to a first result in a fresh process, in the order in which they run: the original itself,
 torch.compile with an empty cache folder and with the one that this left, torch's own loader of
@@ -41,16 +43,22 @@ class RoundTripWay:
     ok: bool | None = None
     bit_exact: bool | None = None
     max_abs_error: float | None = None
-    imports_s: float | None = None
-    load_s: float | None = None
-    first_call_s: float | None = None
-    first_result_s: float | None = None
+    imports_s: float | None = number("Imports", "s", source="measured")
+    load_s: float | None = number("Load", "s", source="measured")
+    first_call_s: float | None = number("First call", "s", source="measured")
+    first_result_s: float | None = number("First result", "s", source="measured")
     total_s: float | None = None
-    steady_s: float | None = None
+    steady_s: float | None = number("p50", "s", "The median of later calls", source="measured")
     note: str | None = None
-    steady_p99_s: float | None = None
-    steady_calls: int | None = None
-    peak_rss_bytes: int | None = None
+    steady_p99_s: float | None = number(
+        "p99", "s", "What 99 % of later calls take at most; the slowest of fewer than 100",
+        source="measured",
+    )  # fmt: skip
+    steady_calls: int | None = number("Calls", "number")
+    peak_rss_bytes: int | None = number(
+        "Peak RSS", "B", "The most memory that the process had resident, Python and torch included",
+        source="measured",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from workbench.report.measures import LEAST, NEEDED, OCCUPANCY, number
+from workbench.report.measures import LEAST, OCCUPANCY, describe, number
 
 Runs = tuple[tuple[int, int, int], ...]
 """Runs of lines (from 1): first, last, the line that they come from."""
@@ -62,8 +62,8 @@ class Resources:
     kernel: str
     config: str
     choice: str  # "XBLOCK=128"
-    warps: int = number("Warps", meaning="Warps of a block.", default=NEEDED)
-    stages: int = number("Stages", meaning="Stages of its software pipeline.", default=NEEDED)
+    warps: int = field(metadata=describe("Warps", meaning="Warps of a block."))
+    stages: int = field(metadata=describe("Stages", meaning="Stages of its software pipeline."))
     registers: int | None = number("Registers")
     scalar_registers: int | None = None
     spill_stores: int | None = None
@@ -169,8 +169,8 @@ class RankedConfig:
     kernel: str
     target: str
     choice: str
-    warps: int = number("Warps", default=NEEDED)
-    stages: int = number("Stages", default=NEEDED)
+    warps: int = field(metadata=describe("Warps"))
+    stages: int = field(metadata=describe("Stages"))
     registers: int | None = number("Registers")
     spills: int | None = number("Spills")
     smem_bytes: int | None = number("Shared", "B")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, Literal
 
 OCCUPANCY = "Warps that fit on a multiprocessor, of those that it can hold (estimate)"
 LEAST = "The least time that the roofline allows"
-NEEDED = MISSING
-"""The default of a number that every row has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +22,21 @@ class Measure:
     """
 
     title: str
-    unit: Literal["number", "count", "amount", "B", "us", "share"] = "count"
+    unit: Literal["number", "count", "amount", "B", "s", "ms", "us", "share"] = "count"
     hint: str = ""
     heading: str = ""
     meaning: str = ""
     source: Literal["counted", "measured", "model"] = "counted"
 
 
+def describe(*said: Any, **more: Any) -> dict[str, Measure]:
+    """The metadata of a field that holds what `Measure(...)` says."""
+    return {"measure": Measure(*said, **more)}
+
+
 def number(*said: Any, default: Any = None, **more: Any) -> Any:
-    """A field of a row that holds what `Measure(...)` says; unknown where it has no default."""
-    return field(default=default, metadata={"measure": Measure(*said, **more)})
+    """A field of a row that holds what `Measure(...)` says, unknown where no default is given."""
+    return field(default=default, metadata=describe(*said, **more))
 
 
 @cache

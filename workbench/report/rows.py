@@ -10,9 +10,9 @@ text kept once in `Report.texts`. Files are relative to the home folder (`~/…`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from workbench.report.measures import OCCUPANCY, number
+from workbench.report.measures import OCCUPANCY, describe, number
 
 STAGES = (
     "dynamo",
@@ -294,7 +294,7 @@ class AutotuneChoice:
     op: str
     choice: str
     kind: str
-    time_ms: float | None
+    time_ms: float | None = field(metadata=describe("Time", "ms", source="measured"))
     chosen: bool
     note: str | None = None
     text: str | None = None
@@ -306,9 +306,9 @@ class Phase:
 
     id: str
     name: str
-    start_s: float
-    duration_s: float
-    self_s: float
+    start_s: float = field(metadata=describe("Start", "s", source="measured"))
+    duration_s: float = field(metadata=describe("Total", "s", source="measured"))
+    self_s: float = field(metadata=describe("Self", "s", source="measured"))
     depth: int
     thread: str
     compile_id: str | None = None

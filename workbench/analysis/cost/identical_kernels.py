@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from workbench.analysis.cost.costs import best_cost
 from workbench.analysis.fusion.traffic import NodeFacts, known_sum, nodes_with
@@ -37,25 +37,20 @@ class IdenticalKernels:
 def identical_kernels(report: Report) -> list[IdenticalKernels]:
     """A row for each group, the most expensive first; those of unknown cost are last."""
     cost = best_cost(report)
+    own_fields = {field.name for field in fields(IdenticalKernels)}
+    shared = own_fields & {field.name for field in fields(Kernel)}
     rows = []
     for members in grouped(report):
-        first = members[0]
         own = None if cost is None else known_sum(cost.by_kernel.get(k.id) for k in members)
         total = 0.0 if cost is None else cost.total
         rows.append(
             IdenticalKernels(
                 kernels=tuple(kernel.id for kernel in members),
                 launches=sum(kernel.calls for kernel in members),
-                language=first.language,
                 cost=own,
                 unit="" if cost is None else cost.unit,
                 share=own / total if own is not None and total else None,
-                bytes_read=first.bytes_read,
-                bytes_written=first.bytes_written,
-                flops=first.flops,
-                is_backward=first.is_backward,
-                ops=first.ops,
-                lines=first.lines,
+                **{name: getattr(members[0], name) for name in shared},
             )
         )
     return sorted(rows, key=lambda row: (row.cost is None, -(row.cost or 0.0)))

@@ -85,16 +85,9 @@ def _rows_of_steps(shown: Sequence[SessionTable]) -> dict[int, list[str]]:
 def _table(own: Shown, most: int) -> SessionTable:
     """The columns that have a value in any row, and the costliest rows in their order."""
     places = range(len(own.rows))
-    if len(places) > most:
-        places_by_cost = sorted(places, key=lambda at: -(own.rows[at][own.cost] or 0.0))
-        kept: Sequence[int] = sorted(places_by_cost[:most])
-    else:
-        kept = places
-    columns = [
-        column
-        for column in own.columns
-        if any(column.value(own.rows[at]) not in (None, "") for at in kept)
-    ]
+    kept = sorted(sorted(places, key=lambda at: -(own.rows[at][own.cost] or 0.0))[:most])
+    shown = [own.rows[at] for at in kept]
+    columns = [c for c in own.columns if any(c.value(row) not in (None, "") for row in shown)]
     return {
         "id": own.name,
         "title": own.title,

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workbench.report import Kernel
+from workbench.report import AutotuneChoice, Kernel, Phase
+from workbench.report.file_rows import RoundTripWay
 from workbench.report.machine_rows import KernelRoofline, MatrixCell, RankedConfig
 from workbench.report.measures import measures
 from workbench.views.tables.column import Column
@@ -29,9 +30,6 @@ _KERNEL = Column("Kernel", "kernel", width="64px", kind="kernel")
 _SIDE = Column("Pass", "side", width="64px", look="mut", is_optional=True)
 _ESTIMATED_SHARE = "Share (est.)"
 _PARTS = "Imports, load and first call, of the slowest way's time"
-_P50 = "The median of later calls"
-_P99 = "What 99 % of later calls take at most; the slowest of fewer than 100"
-_PEAK = "The most memory that the process had resident, Python and torch included"
 _BEFORE = "What eager's operators read and write; where they are not known, as under Alone"
 _ALONE = "What the lowered operations, which operators are taken apart into, move one by one"
 _WITHOUT = "How much lower the peak of the whole call would be if it took no memory"
@@ -103,9 +101,9 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Phase", "name", width="minmax(120px, 2fr)"),
         _SIDE,
         Column("Thread", "thread", width="minmax(60px, 0.5fr)", look="mut", is_wide=True),
-        Column("Start", "start", "s", "76px", "start_s"),
-        Column("Total", "total", "s", "76px", "duration_s"),
-        Column("Self", "self", "s", "76px", "self_s"),
+        number_of(Phase, "start_s", "76px", "start"),
+        number_of(Phase, "duration_s", "76px", "total"),
+        number_of(Phase, "self_s", "76px", "self"),
         Column("Self time", "bar", "s", "minmax(80px, 1.6fr)", "self_s", kind="bar"),
     ),
     "choices": (
@@ -113,7 +111,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Choice", "choice", "code", "minmax(120px, 1.8fr)"),
         Column("Kind", "kind", width="minmax(80px, 0.8fr)", look="mut", is_wide=True),
         Column("State", "state", width="minmax(90px, 0.5fr)", kind="tag", full="note"),
-        Column("Time", "time", "ms", "80px", "time_ms", absent="not timed"),
+        number_of(AutotuneChoice, "time_ms", "80px", "time", absent="not timed"),
         Column(
             "Measured", "bar", "ms", "minmax(60px, 0.8fr)", "time_ms", kind="bar", is_optional=True
         ),
@@ -180,10 +178,10 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ),
     "ways": (
         Column("Way", "way", width="minmax(124px, 1.3fr)", field="title"),
-        Column("Imports", "imports", "s", "58px", "imports_s", is_wide=True),
-        Column("Load", "load", "s", "58px", "load_s"),
-        Column("First call", "call", "s", "70px", "first_call_s"),
-        Column("First result", "result", "s", "84px", "first_result_s"),
+        number_of(RoundTripWay, "imports_s", "58px", "imports", is_wide=True),
+        number_of(RoundTripWay, "load_s", "58px", "load"),
+        number_of(RoundTripWay, "first_call_s", "70px", "call"),
+        number_of(RoundTripWay, "first_result_s", "84px", "result"),
         Column(
             "Its parts",
             "bar",
@@ -194,10 +192,10 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
             hint=_PARTS,
             is_wide=True,
         ),
-        Column("p50", "steady", "s", "58px", "steady_s", hint=_P50),
-        Column("p99", "p99", "s", "58px", "steady_p99_s", hint=_P99),
-        Column("Calls", "calls", "number", "52px", "steady_calls", is_wide=True),
-        Column("Peak RSS", "memory", "B", "70px", "peak_rss_bytes", hint=_PEAK),
+        number_of(RoundTripWay, "steady_s", "58px", "steady"),
+        number_of(RoundTripWay, "steady_p99_s", "58px", "p99"),
+        number_of(RoundTripWay, "steady_calls", "52px", "calls", is_wide=True),
+        number_of(RoundTripWay, "peak_rss_bytes", "70px", "memory"),
         Column("Against eager", "against", width="minmax(110px, 1.2fr)", kind="tag", full="note"),
     ),
     "nodes": (
