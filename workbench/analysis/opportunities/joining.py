@@ -10,7 +10,6 @@ from workbench.analysis.opportunities.cat_lines import with_list
 from workbench.analysis.opportunities.facts import Facts, base
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.number_text import plural
-from workbench.report import Kernel
 
 _FEW = 3
 """So many calls are left alone: a list is longer than what it saves."""
@@ -29,34 +28,30 @@ def tensors_that_grow(facts: Facts) -> Iterator[Opportunity]:
         if not kernels or (is_read and len(kernels) == 1):
             continue
         saved = sum(2 * (node.bytes or 0) for node in copied)
-        if saved:
-            yield _found(facts, cats, copied, list(kernels.values()), saved)
-
-
-def _found(
-    facts: Facts, cats: list[NodeFacts], copied: list[NodeFacts], kernels: list[Kernel], saved: int
-) -> Opportunity:
-    place, before, after = _rewrite(facts, cats)
-    return Opportunity(
-        id="",
-        rule="tensor-that-grows",
-        kind="rewrite" if before else "replacement operator",
-        text="Collect the parts in a list and call torch.cat once, after the loop: each of "
-        f"{plural(len(cats), 'call')} of torch.cat copies what those before it copied, "
-        f"{plural(len(copied), 'intermediate result')} that nothing else takes whole.",
-        sure="likely",
-        source="counted: the intermediate results, each written and read once to be copied"
-        + facts.time_source(kernels),
-        kernels=tuple(kernel.id for kernel in kernels),
-        **place,
-        saved_bytes_low=saved,
-        saved_bytes_high=saved,
-        # what is computed in the same kernels is computed as before
-        saved_us_low=facts.least_microseconds(saved, kernels),
-        saved_us_high=facts.microseconds(saved, kernels),
-        before=before,
-        after=after or _EXAMPLE,
-    )
+        if not saved:
+            continue
+        place, before, after = _rewrite(facts, cats)
+        written = list(kernels.values())
+        yield Opportunity(
+            id="",
+            rule="tensor-that-grows",
+            kind="rewrite" if before else "replacement operator",
+            text="Collect the parts in a list and call torch.cat once, after the loop: each of "
+            f"{plural(len(cats), 'call')} of torch.cat copies what those before it copied, "
+            f"{plural(len(copied), 'intermediate result')} that nothing else takes whole.",
+            sure="likely",
+            source="counted: the intermediate results, each written and read once to be copied"
+            + facts.time_source(written),
+            kernels=tuple(kernel.id for kernel in written),
+            **place,
+            saved_bytes_low=saved,
+            saved_bytes_high=saved,
+            # what is computed in the same kernels is computed as before
+            saved_us_low=facts.least_microseconds(saved, written),
+            saved_us_high=facts.microseconds(saved, written),
+            before=before,
+            after=after or _EXAMPLE,
+        )
 
 
 def _rewrite(
