@@ -1,8 +1,8 @@
-"""What was compiled and for which inputs, so that the same can be asked for another target.
+"""The base of what a compilation gives, and the call that it was made from, kept for another one.
 
-The function or module is kept, as its caller keeps it. Of a tensor among the inputs only a
-description and a weak reference are kept: while the caller still holds it, it is used again, and
-afterwards zeros of the same shape, strides and dtype take its place. A compilation asks for
+Of the call the function or module is kept, as its caller keeps it. Of a tensor among the inputs
+only a description and a weak reference are kept: while the caller still holds it, it is used again,
+and afterwards zeros of the same shape, strides and dtype take its place. A compilation asks for
 nothing else, and zeros are valid where values are indexes. Objects that are no containers, such as
 a cache of keys and values, are kept as they are.
 """
