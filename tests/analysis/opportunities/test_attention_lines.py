@@ -75,6 +75,9 @@ def test_the_line_that_is_written_gives_the_same(way: str, dims: int) -> None:
         "s, t = q @ k.mT, 1\nreturn s.softmax(-1) @ v",
         "def f(q, k, v): return (q @ k.mT).softmax(-1) @ v",
         "for i in range(2):\n    q = (q @ k.mT).softmax(-1) @ v",
+        "s = q @ k.mT; return s.softmax(-1) @ v",  # the line does more
+        "s = q @ k.mT\nq = q * 2\nreturn s.softmax(-1) @ v",  # q is another one by then
+        "s = q @ k.mT\nt = k.add_(1)\nreturn s.softmax(-1) @ v",
     ],
 )
 def test_what_is_something_else_is_left_alone(text: str) -> None:

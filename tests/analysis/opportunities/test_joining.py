@@ -127,6 +127,8 @@ def test_the_lines_that_are_written_give_the_same(lines: str) -> None:
         "    kept = torch.cat([x, kept], 1)",
         "    kept = torch.cat([kept, *w], 1)",
         "    kept = torch.cat([kept, x], n)",
+        "    kept = torch.cat([kept, x], 1); w = w * 2",
+        "    if n: kept = torch.cat([kept, x], 1)",
     ],
 )
 def test_a_loop_that_a_list_would_change_is_not_written_anew(line: str) -> None:

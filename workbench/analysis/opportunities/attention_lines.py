@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from workbench.analysis.source.broken_statement import is_alone, whole_number, with_nodes
+
 _CALL = "torch.nn.functional.scaled_dot_product_attention"
 _MATMUL = ("matmul", "bmm")
 _LAST_TWO = ({-1, -2}, {-1, 2}, {1, 2}, {2, 3}, {3, 2})
@@ -30,9 +32,10 @@ def with_library_attention(
     nothing but assignments of single names between. `dims` are the dimensions of the scores: the
     library is fast with four. None where it is written in another way.
     """
-    whole = textwrap.dedent("\n".join(lines))
+    plain = textwrap.dedent("\n".join(lines))
+    whole = f"def _body():\n{textwrap.indent(plain, '    ')}"
     try:
-        function = ast.parse(f"def _body():\n{textwrap.indent(whole, '    ')}").body[0]
+        function = ast.parse(whole).body[0]
     except SyntaxError:
         return None
     assert isinstance(function, ast.FunctionDef)
@@ -45,22 +48,28 @@ def with_library_attention(
         if not isinstance(target, ast.Name):
             return None
         known[target.id] = _filled(statement.value, known)
+        if any(_is_stale(value, target.id) for value in known.values()):
+            return None  # what was computed before means what had this name then
     last = body[-1]
     value = last.value if isinstance(last, ast.Assign | ast.Return) else None
-    if value is None or last.lineno != last.end_lineno:
+    if value is None or last.lineno != last.end_lineno or not is_alone(last, whole):
         return None
     found = _attention_in(value, known)
     if found is None:
         return None
     product, attention = found
-    made = _Replacing(product, _written(attention, dims)).visit(value)
-    indent = lines[-1][: len(lines[-1]) - len(lines[-1].lstrip())]
-    text = ast.unparse(ast.fix_missing_locations(made))
-    if isinstance(last, ast.Assign):
-        after = f"{indent}{' = '.join(map(ast.unparse, last.targets))} = {text}"
-    else:
-        after = f"{indent}return {text}"
+    made = ast.unparse(with_nodes(last, {product: _written(attention, dims)}))
+    after = f"{lines[-1][: len(lines[-1]) - len(lines[-1].lstrip())]}{made}"
     return len(lines) - 1, (lines[-1],), (after,)
+
+
+def _is_stale(value: ast.expr, name: str) -> bool:
+    """Whether what was computed is another thing now: its name was assigned, or it changes some."""
+    return any(
+        (isinstance(node, ast.Name) and node.id == name)
+        or (isinstance(node, ast.Attribute) and node.attr.endswith("_") and node.attr[-2:] != "__")
+        for node in ast.walk(value)
+    )
 
 
 class _Filling(ast.NodeTransformer):
@@ -76,14 +85,6 @@ def _filled(value: ast.expr, known: Mapping[str, ast.expr]) -> ast.expr:
     made = _Filling(known).visit(ast.parse(ast.unparse(value), mode="eval").body)
     assert isinstance(made, ast.expr)
     return made
-
-
-class _Replacing(ast.NodeTransformer):
-    def __init__(self, old: ast.expr, new: ast.expr):
-        self._old, self._new = old, new
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        return self._new if node is self._old else self.generic_visit(node)
 
 
 def _attention_in(
@@ -129,7 +130,7 @@ def _softmax(node: ast.expr) -> ast.expr | None:
     )
     words = {word.arg: word.value for word in node.keywords}
     dim = rest[0] if rest else words.get("dim")
-    if words.keys() - {"dim"} or len(rest) > 1 or dim is None or _integer(dim) != -1:
+    if words.keys() - {"dim"} or len(rest) > 1 or dim is None or whole_number(dim) != -1:
         return None
     return scores
 
@@ -186,17 +187,9 @@ def _query_and_keys(node: ast.expr) -> tuple[str, str] | None:
         case ast.Call(func=ast.Attribute(value=keys, attr="t"), args=[]):
             return ast.unparse(query), ast.unparse(keys)
         case ast.Call(func=ast.Attribute(value=keys, attr="transpose"), args=[a, b]):
-            if {_integer(a), _integer(b)} in _LAST_TWO:
+            if {whole_number(a), whole_number(b)} in _LAST_TWO:
                 return ast.unparse(query), ast.unparse(keys)
     return None
-
-
-def _integer(node: ast.expr) -> int | None:
-    try:
-        value = ast.literal_eval(node)
-    except ValueError:
-        return None
-    return value if type(value) is int else None
 
 
 def _written(found: _Attention, dims: int) -> ast.expr:

@@ -7,6 +7,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from workbench.analysis.source.broken_statement import (
+    is_alone,
+    parsed,
+    whole_number,
+    with_nodes,
+)
+
 _CALLS = ("torch.cat", "torch.concat", "torch.concatenate")
 
 
@@ -33,16 +40,17 @@ def with_list(
     its last step, as in `x[:, -1:]`. None where it is written in another way, or where the loop
     changes something in place: a list would hold what was changed afterwards.
     """
-    plain = textwrap.dedent("\n".join(lines)).split("\n")
-    try:
-        tree = ast.parse("\n".join(plain))
-    except SyntaxError:  # a part of a function
+    text = textwrap.dedent("\n".join(lines))
+    plain, tree = text.split("\n"), parsed(text)
+    if tree is None:
         return None
     for loop in ast.walk(tree):  # from the outside in
         if not isinstance(loop, ast.For | ast.While) or loop.orelse:
             continue
         growing = next((g for s in ast.walk(loop) if (g := _growing(s, number + 1))), None)
         if growing is None or loop.end_lineno is None or not _is_plain(tree, loop, growing):
+            continue
+        if not is_alone(growing.statement, text):
             continue
         steps = [s for node in _inside(loop) if (s := _last_step(node, growing)) is not None]
         if len(steps) != sum(_is_name(node, growing.name) for node in _inside(loop)) - 2:
@@ -77,20 +85,12 @@ def _growing(node: ast.AST, line: int) -> _Growing | None:
             dims = [*rest, *named.values()] or [ast.Constant(0)]
             if named.keys() - {"dim", "axis"} or len(dims) > 1 or len(elements) < 2:
                 return None
-            dim, added = _integer(dims[0]), elements[1:]
+            dim, added = whole_number(dims[0]), elements[1:]
             is_own = _is_name(elements[0], name)
             if dim is None or not is_own or any(isinstance(e, ast.Starred) for e in added):
                 return None
             return _Growing(node, name, added, dim)
     return None
-
-
-def _integer(node: ast.expr) -> int | None:
-    try:
-        value = ast.literal_eval(node)
-    except ValueError:
-        return None
-    return value if type(value) is int else None
 
 
 def _inside(loop: ast.For | ast.While) -> Iterator[ast.AST]:
@@ -138,8 +138,8 @@ def _changed(
         text = made[node.lineno - 1].encode()
         begin, end = node.col_offset, node.end_col_offset or 0
         made[node.lineno - 1] = (text[:begin] + last.encode() + text[end:]).decode()
-    replacing = _Replacing({id(step) for step in steps}, last)
-    added = [ast.unparse(replacing.visit(each)) for each in growing.added]
+    swapped = {step: ast.Name(last) for step in steps}
+    added = [ast.unparse(with_nodes(ast.Expr(each), swapped)) for each in growing.added]
     listed = ", ".join(added)
     call = f"append({listed})" if len(added) == 1 else f"extend([{listed}])"
     line = plain[statement.lineno - 1]
@@ -147,11 +147,3 @@ def _changed(
     made[statement.lineno - 1 : statement.end_lineno] = [f"{indent}{growing.parts}.{call}"]
     removed = len(plain) - len(made)
     return made[loop.lineno - 1 : (loop.end_lineno or 0) - removed]
-
-
-class _Replacing(ast.NodeTransformer):
-    def __init__(self, old: set[int], new: str):
-        self._old, self._new = old, ast.Name(new)
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return self._new if id(node) in self._old else node

@@ -54,7 +54,7 @@ def broken_statements(report: Report, item: Break) -> Iterator[BrokenStatement]:
         at = item.line - source.first_line + 1
         tree = parsed(text) if 1 <= at <= len(lines) else None
         found = None if tree is None else _statement(tree, at)
-        if tree is not None and found is not None and _is_alone(found[0], text):
+        if tree is not None and found is not None and is_alone(found[0], text):
             is_elif = lines[found[0].lineno - 1].lstrip().startswith("elif ")
             yield BrokenStatement(*found, tree, lines, source.first_line, is_elif)
 
@@ -67,7 +67,7 @@ def parsed(text: str) -> ast.Module | None:
         return None
 
 
-def _is_alone(statement: ast.stmt, text: str) -> bool:
+def is_alone(statement: ast.stmt, text: str) -> bool:
     """Whether its lines hold nothing else, so that others can stand in their place."""
     lines = textwrap.dedent(text).split("\n")
     end = (statement.end_lineno or statement.lineno) - 1
@@ -108,6 +108,15 @@ def with_nodes(statement: ast.stmt, changed: Mapping[ast.AST, ast.AST]) -> ast.s
     swapped = Swap().visit(copy.deepcopy(statement, memory))
     assert isinstance(swapped, ast.stmt)
     return ast.fix_missing_locations(swapped)
+
+
+def whole_number(node: ast.expr) -> int | None:
+    """The integer that an expression writes; None for every other expression."""
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if type(value) is int else None
 
 
 def own_names(tree: ast.AST) -> set[str]:
