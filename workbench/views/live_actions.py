@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from workbench.errors import UsageError
 from workbench.processes.live_action import LiveAction
 from workbench.report import Report
-from workbench.views.wire.document import Progress, Task
+from workbench.views.wire.budgets import BudgetQuestion
+from workbench.views.wire.document import CureQuestion, Progress, Task, TrialQuestion
+from workbench.views.wire.machine import TargetQuestion
 
 if TYPE_CHECKING:
     from workbench.analysis.opportunities.opportunity import Opportunity
@@ -53,13 +55,15 @@ class ActionView(Protocol):
 class ShownAction:
     """An action as every view knows it.
 
-    `asleep` says why it cannot be started where nothing alive offers it. `read` makes the
-    arguments of `LiveAction.start` from the view and its question, `title` what runs in words.
+    `asleep` says why it cannot be started where nothing alive offers it. `question` is what has to
+    be asked with it, None for nothing. `read` makes the arguments of `LiveAction.start` from the
+    view and the question, `title` what runs in words.
     `show` shows the result; where it is None the handle itself tells the view that its report has
     changed.
     """
 
     asleep: str
+    question: type | None
     read: Callable[[ActionView, Any], tuple[Any, ...]]
     task: Task | None = None
     title: Callable[[str, tuple[Any, ...]], str] = lambda name, given: name
@@ -128,7 +132,7 @@ class LiveActions:
 
 
 def _read_targets(view: ActionView, question: Any) -> tuple[list[str]]:
-    if question is None or not question["targets"]:
+    if not question["targets"]:
         raise UsageError("Choose a target first.")
     return (question["targets"],)
 
@@ -161,26 +165,32 @@ _NO_BUDGETS = (
 ACTIONS: Mapping[str, ShownAction] = {
     "retarget": ShownAction(
         _NOT_ALIVE,
+        TargetQuestion,
         _read_target,
         title=lambda name, given: f"{name} for {given[0]}",
         show=_show_target,
     ),
-    "compare-targets": ShownAction(_NOT_ALIVE, _read_targets, show=_show_matrix),
+    "compare-targets": ShownAction(_NOT_ALIVE, TargetQuestion, _read_targets, show=_show_matrix),
     "profile": ShownAction(
         "Nothing is alive here to be measured: show what `wb.aot_compile` returned.",
+        None,
         lambda view, question: (),
         task="measurement",
     ),
-    "budgets": ShownAction(_NO_BUDGETS, lambda view, question: (), task="budget"),
-    "budget": ShownAction(_NO_BUDGETS, lambda view, question: (question["budget"],), task="budget"),
+    "budgets": ShownAction(_NO_BUDGETS, None, lambda view, question: (), task="budget"),
+    "budget": ShownAction(
+        _NO_BUDGETS, BudgetQuestion, lambda view, question: (question["budget"],), task="budget"
+    ),
     "try": ShownAction(
         "The function is not alive here: show what aot_compile returned to try it.",
+        TrialQuestion,
         lambda view, question: (view.find_opportunity(question["opportunity"]),),
         task="trial",
         show=lambda live, view, given, tried: view.learn_trial(given[0].key, tried),
     ),
     "cure": ShownAction(
         "The function is not alive here: show what `wb.explain` returned.",
+        CureQuestion,
         lambda view, question: (view.report, question["id"], question["cure"]),
         task="trial",
         show=lambda live, view, given, tried: view.learn_cure(given[1:], tried),

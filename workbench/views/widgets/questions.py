@@ -16,22 +16,17 @@ from typing import (
 )
 
 from workbench.errors import UsageError
-from workbench.views.wire.budgets import BudgetQuestion
-from workbench.views.wire.document import CureQuestion, GuardQuestion, TrialQuestion
-from workbench.views.wire.machine import TargetQuestion
+from workbench.views.live_actions import ACTIONS
+from workbench.views.wire.document import GuardQuestion
 from workbench.views.wire.sweep import RowQuestion, RowsQuestion
 
 _QUESTIONS: Mapping[str, type] = {
     "guard-check": GuardQuestion,
-    "retarget": TargetQuestion,
-    "compare-targets": TargetQuestion,
     "row": RowQuestion,
     "compare-rows": RowsQuestion,
-    "try": TrialQuestion,
-    "budget": BudgetQuestion,
-    "cure": CureQuestion,
+    **{id: shown.question for id, shown in ACTIONS.items() if shown.question is not None},
 }
-_MAY_LACK = ("guard-check", "retarget", "compare-targets")  # the answer says what to choose
+_MAY_LACK = ("guard-check",)  # the answer says what to send
 
 
 def check_message(content: Any) -> None:
