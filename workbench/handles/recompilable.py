@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
@@ -112,21 +113,22 @@ class Retarget:
         return self._recipe
 
 
-class Recompilable(CompiledBase):
+class Recompilable(CompiledBase, ABC):
     """Base of what `aot_compile` returns: called or refused, and compiled again in other ways."""
 
+    @abstractmethod
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it; raises `UsageError` for what cannot run here."""
-        raise NotImplementedError
 
+    @abstractmethod
     def verify(self, *args: Any, **kwargs: Any) -> Verification:
         """Compare with the original on these inputs; short for `workbench.verify`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def profile(self, *args: Any, **kwargs: Any) -> Profile:
         """Measure every kernel; raises `UsageError` for what cannot run here."""
-        raise NotImplementedError
 
+    @abstractmethod
     def save(
         self,
         path: str | PathLike[str],
@@ -135,7 +137,6 @@ class Recompilable(CompiledBase):
         isa: str | list[str] = "native",
     ) -> str:
         """Write one `.aot` file, atomically, and return its sha256."""
-        raise NotImplementedError
 
     @cached_property
     def retarget(self) -> Retarget:

@@ -138,7 +138,7 @@ def _changed(
         text = made[node.lineno - 1].encode()
         begin, end = node.col_offset, node.end_col_offset or 0
         made[node.lineno - 1] = (text[:begin] + last.encode() + text[end:]).decode()
-    swapped = {step: ast.Name(last) for step in steps}
+    swapped: dict[ast.AST, ast.AST] = {step: ast.Name(last) for step in steps}
     added = [ast.unparse(with_nodes(ast.Expr(each), swapped)) for each in growing.added]
     listed = ", ".join(added)
     call = f"append({listed})" if len(added) == 1 else f"extend([{listed}])"

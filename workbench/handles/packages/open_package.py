@@ -23,7 +23,6 @@ from workbench.report.report_holder import ReportHolder
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.artifacts.preflight.package_variants import VariantFit
     from workbench.compiler.running.bucketed import Bucketed
-    from workbench.compiler.running.model_files import Unpacking
     from workbench.compiler.running.packaged_variants import PackagedVariants, VariantChoice
     from workbench.handles.package_parts import PackageParts
     from workbench.report import Report
