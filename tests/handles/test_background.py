@@ -235,7 +235,7 @@ def test_cancel_leaves_nothing(until: str, parcels: Callable[[], set[Path]]) -> 
     assert in_session(leader)
     start = time.monotonic()
     assert job.cancel()
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 20
     assert not folder.exists()
     assert leftovers() == before
     assert in_session(leader) == []
