@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.analysis.diff.comparing import compare
 from workbench.analysis.diff.difference import Change, Diff
+from workbench.analysis.diff.report_comparison import compare
 from workbench.report import Report
 
 RECORDS = Path(__file__).parent / "records" / "mlp"

@@ -32,7 +32,7 @@ from tests.opportunity_cases import (
 )
 from workbench.handles.opportunities import Suggestion
 from workbench.report import Kernel, Report, Table
-from workbench.report.profile import Profile, measured_call, with_measured_call
+from workbench.report.profile_record import Profile, measured_call, with_measured_call
 
 _WARM = 5
 _PROFILES = 3  # of which each kernel's least time predicts: others were disturbed

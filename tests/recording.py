@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from workbench.compiler.recording.capture import Recorder
+from workbench.compiler.recording.recorder import Recorder
 from workbench.report import Report
 
 

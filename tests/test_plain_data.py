@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench.artifacts.machine.machine import Machine
+from workbench.artifacts.machine.machine_description import Machine
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.compiler.sources.break_messages import recompile_reasons
 from workbench.plain_data import parse_json, parse_toml, read_file

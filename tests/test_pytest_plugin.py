@@ -9,8 +9,8 @@ import torch
 
 import workbench as wb
 from workbench.pytest_plugin import Compiles
-from workbench.report.session.header import SessionHeader
-from workbench.report.session.record import Session, empty_tables
+from workbench.report.session.session_header import SessionHeader
+from workbench.report.session.session_record import Session, empty_tables
 
 pytest_plugins = ["pytester"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from wire_types import mismatches
 
 from workbench.views.widgets.request_widget import Answering
-from workbench.views.wire import document as wire
+from workbench.views.wire import report_messages as wire
 
 
 class Mailbox:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workbench.handles.package import Package as Package
     from workbench.report.presenter import Presenter, SweepFiles
     from workbench.report.record import Report as Report
-    from workbench.report.session.record import Session as Session
+    from workbench.report.session.session_record import Session as Session
     from workbench.settings import options as options
 
 __version__ = "0.1.0"
@@ -41,7 +41,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Package": "workbench.handles.package",
     "Report": "workbench.report.record",
-    "Session": "workbench.report.session.record",
+    "Session": "workbench.report.session.session_record",
     "Sweep": "workbench.analysis.sweep.sweep",
     "options": "workbench.settings",
 }
@@ -86,9 +86,9 @@ def __dir__() -> list[str]:
 
 
 def _presenter() -> Presenter:
-    from workbench.views import presenting
+    from workbench.views import presenters
 
-    return presenting
+    return presenters
 
 
 def _sweep_files() -> SweepFiles:

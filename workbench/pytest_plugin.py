@@ -18,7 +18,7 @@ from workbench.installation import explain_overwritten
 
 if TYPE_CHECKING:
     from workbench.analysis.expectations.quantities import Record
-    from workbench.report.session.record import Session
+    from workbench.report.session.session_record import Session
 
 _MARKER = "compiles"
 _FOLDER = "__compiles__"

@@ -46,7 +46,7 @@ class Named:
 
 _ALONE = {
     "Report": Named("wb.Report", "workbench.report.record.Report"),
-    "Session": Named("wb.Session", "workbench.report.session.record.Session"),
+    "Session": Named("wb.Session", "workbench.report.session.session_record.Session"),
     "Options": Named("wb.options", "workbench.settings.Options"),
 }
 """By title of their page, what no module of the API gives."""

@@ -15,15 +15,15 @@ import workbench as wb
 from docs.generate.pages import Page
 from workbench.analysis.diff.difference import PARTS, Change
 from workbench.analysis.gpu_model.launches import KernelLaunch
-from workbench.artifacts.inspect.report import TABLES as OF_FILES
-from workbench.artifacts.machine.machine import Requirement
+from workbench.artifacts.inspect.artifact_report import TABLES as OF_FILES
+from workbench.artifacts.machine.machine_description import Requirement
 from workbench.compiler.measuring.output_comparison import Comparison, KernelComparison
 from workbench.report import Kernel
 from workbench.report.cache_keys import KeyPart
 from workbench.report.file_rows import RoundTripLeaf, RoundTripPhase, RoundTripWay
 from workbench.report.machine_rows import MatrixCell, RankedConfig, Resources
 from workbench.report.measures import measures
-from workbench.report.profile import KernelTime, OperatorTime
+from workbench.report.profile_record import KernelTime, OperatorTime
 from workbench.report.tables import TABLES, Tables
 from workbench.report.trials import Trial
 from workbench.specs import Gpu

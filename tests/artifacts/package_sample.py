@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.machine.machine import Machine, current_machine
+from workbench.artifacts.machine.machine_description import Machine, current_machine
+from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,
     PackagedOutput,
     PackageManifest,
 )
-from workbench.artifacts.manifest.records import Build, SystemNeeds, Versions
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
-from workbench.views.wire import document as wire
+from workbench.views.wire import report_messages as wire
 
 PANES: tuple[str, ...] = get_args(wire.PaneId)
 

@@ -10,9 +10,9 @@ import nbformat
 
 from tests.diffs import diff
 from workbench.report import Report
-from workbench.views.diff.page import fragment as of_diff
+from workbench.views.diff.diff_page import fragment as of_diff
 from workbench.views.document import ViewContext
-from workbench.views.pages.report import fragment
+from workbench.views.pages.report_page import fragment
 from workbench.views.pages.saved import saved_view
 
 

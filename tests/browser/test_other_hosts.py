@@ -9,7 +9,7 @@ import bleach
 import pytest
 
 from workbench.report import Report
-from workbench.views.pages.report import fragment
+from workbench.views.pages.report_page import fragment
 
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
 GITHUB = {"a", "b", "br", "code", "details", "div", "em", "h1", "h2", "h3", "img", "li", "ol", "p"}

@@ -13,7 +13,7 @@ from tests.browser.cells import Notebook
 from tests.browser.driving import one_view
 from tests.browser.saved_pages import CONTRAST, assert_everyone_can_use_it
 from tests.views.sweep.test_sweep_views import sweep
-from workbench.views.sweep.page import saved as saved_sweep
+from workbench.views.sweep.sweep_page import saved as saved_sweep
 
 LONG = 150_000  # milliseconds
 

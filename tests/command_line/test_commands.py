@@ -15,7 +15,7 @@ import pytest
 from tests.report.session.sample import session
 from workbench.command_line.documents import SCHEMA
 from workbench.command_line.main import main
-from workbench.report.session.record import Session, empty_tables
+from workbench.report.session.session_record import Session, empty_tables
 
 RECORDS = Path(__file__).parents[1] / "records"
 STATIC, DYNAMIC = RECORDS / "mlp" / "static.wbr", RECORDS / "mlp" / "dynamic.wbr"

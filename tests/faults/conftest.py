@@ -12,13 +12,13 @@ import torch
 import workbench as wb
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.archive.package_container import encode_report
+from workbench.artifacts.manifest.manifest_json import Build
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,
     PackagedOutput,
     PackageManifest,
 )
-from workbench.artifacts.manifest.records import Build
 from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.saving import current_versions, save_artifact

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from tests.faults.watching import Watch
-from workbench.artifacts.archive import container
+from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import open_file
 from workbench.artifacts.manifest.manifest import Manifest
 
@@ -26,12 +26,12 @@ def save(kind: str, path: Path, letter: str, size: int = 400_000) -> None:
     """Write a file whose content is all of one letter."""
     content = letter.encode() * size
     if kind == "artifact":
-        members: dict[str, container.Content] = {
-            container.PAYLOAD: content,
-            container.SKELETON: letter.encode(),
+        members: dict[str, aot_container.Content] = {
+            aot_container.PAYLOAD: content,
+            aot_container.SKELETON: letter.encode(),
         }
-        manifest = container.with_members(Manifest(target=letter), members)
-        container.write_artifact(path, manifest, members)
+        manifest = aot_container.with_members(Manifest(target=letter), members)
+        aot_container.write_artifact(path, manifest, members)
         return
     from workbench.artifacts.manifest.package_manifest import PackageManifest
     from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
@@ -44,8 +44,8 @@ def letter_of(kind: str, path: Path) -> str:
     """The letter that a whole file consists of; raises `ArtifactError` for any other file."""
     with open_file(path) as file:
         if kind == "artifact":
-            opened = container.read_artifact(file)
-            big, small = container.PAYLOAD, container.SKELETON
+            opened = aot_container.read_artifact(file)
+            big, small = aot_container.PAYLOAD, aot_container.SKELETON
             manifest = opened.manifest
         else:
             from workbench.artifacts.archive.package_container import package_in

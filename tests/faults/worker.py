@@ -19,9 +19,9 @@ from typing import Any, get_type_hints
 
 from tests.faults.mutations import Mutation, Mutator
 from tests.faults.watching import Watch
-from workbench.artifacts.machine.machine import current_machine
+from workbench.artifacts.machine.machine_description import current_machine
 from workbench.artifacts.manifest import manifest, package_manifest
-from workbench.artifacts.manifest.records import _readers
+from workbench.artifacts.manifest.manifest_json import _readers
 
 _SECONDS = 10  # of the processor, for one call; what waits for ever meets the timeout of the job
 _MEMORY = 512 << 20  # beyond what the process takes before the first mutation

@@ -21,10 +21,10 @@ from tests.gpu.accuracy import Errors
 from tests.gpu.differences import Same
 from tests.gpu.figures import reason, run_steps
 from tests.gpu.programs import WITHOUT_NUMBERS, Program, moved, programs
-from workbench.compiler.contract.request import CompileOptions
-from workbench.compiler.interpreter import outcomes
-from workbench.compiler.interpreter.checking import Tolerance
-from workbench.compiler.interpreter.session import Interpreter
+from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.interpreter import compared_leaves
+from workbench.compiler.interpreter.buffer_checks import Tolerance
+from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.interpreter.verifying import Question, verify_program
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import CrossCompiled, cross_compile
@@ -96,12 +96,12 @@ class Comparing:
         exact = in_double(fn, args)
         question = Question(args, reference=exact)
         interpreted = verify_program(virtual.program, fn, question, self.interpreter)
-        inputs = outcomes.Inputs(args, {}, module, contract)
-        expected = outcomes.run(exact, inputs)
-        actual = outcomes.run(self._device_call(here), inputs)
+        inputs = compared_leaves.Inputs(args, {}, module, contract)
+        expected = compared_leaves.run(exact, inputs)
+        actual = compared_leaves.run(self._device_call(here), inputs)
         compared = [
-            outcomes.compared(pair, Tolerance(), float64=False)
-            for pair in outcomes.pairs(inputs, expected, actual)
+            compared_leaves.compared(pair, Tolerance(), float64=False)
+            for pair in compared_leaves.pairs(inputs, expected, actual)
         ]
         by_leaf = {row.leaf: row for row in compared}
         return [

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import cross_compile
 from workbench.specs import Catalogue, Gpu

@@ -13,7 +13,7 @@ from torch import Tensor
 import workbench as wb
 from tests.compiler.virtual_gpu.model_cases import CASES
 from workbench.analysis.gpu_model.matrix import Matrix
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
 from workbench.errors import UsageError
 from workbench.handles.cross_compiled import CrossCompiled, cross_compile

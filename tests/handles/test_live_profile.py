@@ -14,7 +14,7 @@ from workbench.errors import UsageError
 from workbench.handles.compiled import Compiled
 from workbench.handles.profile import start_profile
 from workbench.processes.background_task import Cancelled
-from workbench.report.profile import measured_call
+from workbench.report.profile_record import measured_call
 from workbench.views.widgets.display import show
 
 

@@ -12,7 +12,7 @@ import torch
 
 from tests.compiler.virtual_gpu.device.test_virtual import first
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.machine_code.compiled_configs import CompiledConfig, ConfigRecorder

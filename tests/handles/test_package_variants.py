@@ -13,8 +13,8 @@ from torch._inductor.package import load_package
 import workbench as wb
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.trust.trust import TrustStore
-from workbench.compiler.packaging import variants
-from workbench.compiler.packaging.request import ModelRequest
+from workbench.compiler.packaging import compiled_variants
+from workbench.compiler.packaging.package_request import ModelRequest
 from workbench.compiler.packaging.writing import Packed
 from workbench.report import Report
 
@@ -116,12 +116,12 @@ def test_only_files_with_variants_know_the_word(small: Any, tmp_path: Path) -> N
 def again(file: Path) -> Any:
     """Stands for a compilation: the variant "float32" once more, with `changes`."""
 
-    def packing(**changes: Any) -> variants.Pack:
+    def packing(**changes: Any) -> compiled_variants.Pack:
         with open_any(file) as opened:
             assert opened.package is not None
             manifest = opened.package.manifest
             assert manifest is not None
-            model = variants.replace(manifest.model("float32"), **changes)
+            model = compiled_variants.replace(manifest.model("float32"), **changes)
             content = {
                 name.replace("/float32", f"/{model.name}"): opened.package.raw(name)
                 for name in manifest.members
@@ -129,7 +129,7 @@ def again(file: Path) -> Any:
             }
         names = ("folder", "library", "report")
         moved = {n: str(getattr(model, n)).replace("/float32", f"/{model.name}") for n in names}
-        packed = Packed(variants.replace(model, **moved), content, Report())
+        packed = Packed(compiled_variants.replace(model, **moved), content, Report())
         return lambda *_: packed
 
     return packing
@@ -140,7 +140,7 @@ def test_a_variant_of_the_same_name_is_replaced(file: Path, again: Any, tmp_path
     path = shutil.copy(file, tmp_path / "m.pt2")
     for name in ("third", "third", "float32"):
         request = ModelRequest(Doubling(), (X,), name=name)
-        variants.write_variant(request, path, pack_model=again(name=name))
+        compiled_variants.write_variant(request, path, pack_model=again(name=name))
     with wb.load(path) as package:
         assert package.names == ("float64", "third", "float32")
         assert torch.equal(package["third"](X), X * 2)
@@ -151,7 +151,7 @@ def test_what_is_called_in_another_way_is_no_variant(file: Path, again: Any) -> 
     request = ModelRequest(Doubling(), (X,), name="other")
     packing = again(name="other", inputs=("y",))
     with pytest.raises(wb.UsageError, match=r"'other' has other inputs than .*\['y'\] and \['x'\]"):
-        variants.write_variant(request, file, pack_model=packing)
+        compiled_variants.write_variant(request, file, pack_model=packing)
     assert file.read_bytes() == before
 
 
@@ -161,7 +161,9 @@ def test_nothing_is_added_to_a_file_that_nobody_vouched_for(
     request = ModelRequest(Doubling(), (X,), name="other")
     stranger = TrustStore(tmp_path / "stranger")
     with pytest.raises(wb.TrustError, match="would run code"):
-        variants.write_variant(request, file, store=stranger, pack_model=again(name="other"))
+        compiled_variants.write_variant(
+            request, file, store=stranger, pack_model=again(name="other")
+        )
 
 
 @pytest.mark.slow  # a header is compiled for each level of processors

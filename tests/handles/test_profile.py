@@ -18,7 +18,7 @@ from workbench.compiler.measuring.timing import (
 from workbench.errors import WorkbenchError
 from workbench.handles.profile import _Matcher, measure_machine, profile
 from workbench.report import Kernel, Report, Request, Table
-from workbench.report.profile import Machine
+from workbench.report.profile_record import Machine
 
 QUICK = Machine(bytes_per_s=1e10, threads=1, clock_ns=50.0)
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
 from workbench.handles.cross_compiled import CrossCompiled, cross_compile

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Recipe
 from workbench.handles.dispatch import recipe_of

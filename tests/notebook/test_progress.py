@@ -17,7 +17,7 @@ from workbench.report import Report
 from workbench.views.document import ViewContext
 from workbench.views.widgets.display import show
 from workbench.views.widgets.report_view import View
-from workbench.views.wire import document as wire
+from workbench.views.wire import report_messages as wire
 
 Run = Callable[[str], ExecutionResult]
 LONG = 120.0  # seconds

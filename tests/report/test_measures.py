@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from docs.generate.tables import meanings, of_reports
-from workbench.analysis.diff.figures import FIGURES
+from workbench.analysis.diff.number_changes import FIGURES
 from workbench.command_line.documents import kernels_of
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import MatrixCell, Resources

@@ -11,16 +11,16 @@ import pytest
 
 import workbench as wb
 from tests.sample_report import make
-from workbench.analysis.diff.comparing import compare
+from workbench.analysis.diff.report_comparison import compare
 from workbench.analysis.gpu_model.matrix import Matrix
-from workbench.artifacts.machine.machine import Machine, Requirement
+from workbench.artifacts.machine.machine_description import Machine, Requirement
 from workbench.artifacts.preflight.check import Check
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.presenting import FormerTable, Presented, presenter
-from workbench.views.charts import figures
-from workbench.views.pages import report as html
-from workbench.views.tables import frames
+from workbench.views.charts import report_charts
+from workbench.views.pages import report_page as html
+from workbench.views.tables import data_frames
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,8 +60,8 @@ def test_a_report_is_a_line_as_a_value_and_a_screen_when_it_is_printed() -> None
 
 def test_a_report_shows_what_its_views_make(tmp_path: Path) -> None:
     report = make()
-    assert report.frame("kernels").equals(frames.frame(report, "kernels"))
-    drawn, again = report.plot("fusion"), figures.plot(report, "fusion")
+    assert report.frame("kernels").equals(data_frames.frame(report, "kernels"))
+    drawn, again = report.plot("fusion"), report_charts.plot(report, "fusion")
     assert [a.get_title() for a in drawn.axes] == [a.get_title() for a in again.axes]
     assert report.to_html(tmp_path / "a.html") == html.page(report)
     assert (tmp_path / "a.html").exists()
@@ -115,8 +115,8 @@ def test_the_package_brings_the_ports_and_nothing_else() -> None:
 def test_a_check_is_described_without_pandas() -> None:
     program = (
         "import sys; sys.modules.update(dict.fromkeys(('pandas', 'matplotlib', 'anywidget')));"
-        "from workbench.artifacts.machine.machine import Machine;"
-        "from workbench.artifacts.machine.machine import Requirement as R;"
+        "from workbench.artifacts.machine.machine_description import Machine;"
+        "from workbench.artifacts.machine.machine_description import Requirement as R;"
         "from workbench.artifacts.preflight.check import Check;"
         "assert 'torch' in Check('f', Machine(), (R('torch', 'pass', '2', '2'),))._repr_html_()"
     )

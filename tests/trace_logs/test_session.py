@@ -10,7 +10,7 @@ import pytest
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.trace_logs.reading import Trace
-from workbench.views.session.document import document
+from workbench.views.session.session_document import document
 
 Log = Callable[[str], Path]
 

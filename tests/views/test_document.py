@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from wire_types import mismatches
 
-from workbench.analysis.source.redact import redact
+from workbench.analysis.source.report_redaction import redact
 from workbench.report import Guard, Kernel, Outcome, Report, Table
 from workbench.views.document import ViewContext, document
-from workbench.views.panes.breaks import path
-from workbench.views.wire import document as wire
+from workbench.views.panes.breaks_pane import path
+from workbench.views.wire import report_messages as wire
 
 BLOCK = Report.load(Path(__file__).parents[1] / "records" / "block.wbr")
 

@@ -9,12 +9,12 @@ from workbench.analysis.fusion.fusion import rejected, savings
 from workbench.analysis.memory import memory_cost
 from workbench.analysis.memory.memory import memory
 from workbench.report import Capability, FusionPair, Kernel, Outcome, Report, Table
-from workbench.report.profile import MeasuredCall, with_measured_call
-from workbench.views.charts.phases import by_thread
+from workbench.report.profile_record import MeasuredCall, with_measured_call
+from workbench.views.charts.flame_chart import by_thread
 from workbench.views.document import document
 from workbench.views.lookups.source_marks import annotated
-from workbench.views.panes.overview import figures
-from workbench.views.wire import document as wire
+from workbench.views.panes.overview_pane import figures
+from workbench.views.wire import report_messages as wire
 from workbench.views.words.units import bytes_text
 
 RECORDS = Path(__file__).parents[1] / "records"

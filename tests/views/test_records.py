@@ -8,7 +8,7 @@ import pytest
 
 from workbench.analysis.fusion.fusion import savings
 from workbench.report import TABLES, Report
-from workbench.views.pages.report import fragment, page
+from workbench.views.pages.report_page import fragment, page
 from workbench.views.widgets.display import show
 
 RECORDS = sorted((Path(__file__).parents[1] / "records").glob("*.wbr"))

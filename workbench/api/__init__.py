@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from workbench.api.programs import *  # noqa: F403
     from workbench.api.showing import *  # noqa: F403
     from workbench.api.showing import target_names as target_names
-    from workbench.compiler.contract.request import GUARD_POLICIES as GUARD_POLICIES
-    from workbench.compiler.contract.request import MODES as MODES
-    from workbench.compiler.contract.request import TARGETS as TARGETS
+    from workbench.compiler.contract.compile_request import GUARD_POLICIES as GUARD_POLICIES
+    from workbench.compiler.contract.compile_request import MODES as MODES
+    from workbench.compiler.contract.compile_request import TARGETS as TARGETS
 
 MODULES = (
     "workbench.api.files",
@@ -33,11 +33,11 @@ MODULES = (
 )
 """Modules whose `__all__` is public, searched in this order: a server only loads files."""
 _HOMES = {
-    "GUARD_POLICIES": "workbench.compiler.contract.request",
-    "MODES": "workbench.compiler.contract.request",
+    "GUARD_POLICIES": "workbench.compiler.contract.compile_request",
+    "MODES": "workbench.compiler.contract.compile_request",
     "OBJECTIVES": "workbench.analysis.sweep.goals",
     "STRATEGIES": "workbench.analysis.sweep.goals",
-    "TARGETS": "workbench.compiler.contract.request",
+    "TARGETS": "workbench.compiler.contract.compile_request",
     "target_names": "workbench.api.showing",
     "warm_up": "workbench.api.compiling",
 }

@@ -11,7 +11,7 @@ from workbench.api.host import needs_torch
 from workbench.arguments import checked
 
 if TYPE_CHECKING:
-    from workbench.analysis.opportunities.rehearsal import Rehearsal
+    from workbench.analysis.opportunities.rehearsed_cures import Rehearsal
     from workbench.compiler.cold_start.warm_up import WarmUp
     from workbench.compiler.pipeline.explain import Explanation
     from workbench.handles.background import Job
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.package import Package
     from workbench.handles.packages.frame_variants import Variants
-    from workbench.processes.messages import ProgressCallback
+    from workbench.processes.child_messages import ProgressCallback
 
 
 __all__ = [
@@ -227,7 +227,7 @@ def package(
     >>> torch.equal(package(x), f(x))
     True
     """
-    from workbench.compiler.packaging.request import read_requests
+    from workbench.compiler.packaging.package_request import read_requests
     from workbench.handles.packages.making import made_package
 
     requests = read_requests(
@@ -260,7 +260,7 @@ def explain(
     ...     print(found.gb_id, found.kind)
     GB0170 Data-dependent branching
     """
-    from workbench.compiler.contract.request import check_args
+    from workbench.compiler.contract.compile_request import check_args
     from workbench.compiler.pipeline.explain import explain as run
     from workbench.handles.rehearsing.live_cures import LiveCures
     from workbench.handles.trying_break import explained_call
@@ -292,7 +292,7 @@ def rehearse(
     >>> found.graphs_before, found.graphs_after, found.cures[0].verdict
     (2, 1, 'cures')
     """
-    from workbench.compiler.contract.request import check_args
+    from workbench.compiler.contract.compile_request import check_args
     from workbench.handles.rehearsing.rehearse import rehearse as run
 
     check_args(args, kwargs)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from workbench.handles.package import Package
     from workbench.handles.recompilable import Recompilable
     from workbench.handles.verify import Verification
-    from workbench.processes.messages import ProgressCallback
-    from workbench.report.profile import Profile
+    from workbench.processes.child_messages import ProgressCallback
+    from workbench.report.profile_record import Profile
     from workbench.report.roundtrip import RoundTrip
     from workbench.report.trials import Trial
 
@@ -151,7 +151,7 @@ def verify(
     >>> wb.verify(compiled, (x,)).ok
     True
     """
-    from workbench.compiler.contract.request import check_args
+    from workbench.compiler.contract.compile_request import check_args
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.package import Package
@@ -160,7 +160,7 @@ def verify(
 
     check_args(args, kwargs)
     if isinstance(x, CrossCompiled):
-        from workbench.compiler.interpreter.checking import Tolerance
+        from workbench.compiler.interpreter.buffer_checks import Tolerance
         from workbench.compiler.interpreter.verifying import Question, verify_program
 
         asked = Question(
@@ -192,7 +192,7 @@ def profile(
     >>> wb.profile(compiled, (x,)).frame().kernel.to_list()
     ['k0']
     """
-    from workbench.compiler.contract.request import check_args
+    from workbench.compiler.contract.compile_request import check_args
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.package import NO_KERNEL_TIMES

@@ -11,8 +11,8 @@ from workbench.arguments import checked
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from workbench.artifacts.inspect.report import ArtifactReport
-    from workbench.artifacts.machine.machine import Machine
+    from workbench.artifacts.inspect.artifact_report import ArtifactReport
+    from workbench.artifacts.machine.machine_description import Machine
     from workbench.artifacts.preflight.check import Check
     from workbench.handles.compiled import Compiled
     from workbench.handles.package import Package
@@ -218,7 +218,7 @@ def machine() -> Machine:
     >>> wb.check("f.aot", described).ok
     True
     """
-    from workbench.artifacts.machine.machine import described_machine
+    from workbench.artifacts.machine.machine_description import described_machine
 
     return described_machine()
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from workbench.analysis.expectations.expectation import Expectation
     from workbench.analysis.gpu_model.launches import Launches
     from workbench.analysis.memory.memory import Memory
-    from workbench.analysis.session.comparing import SessionDiff
+    from workbench.analysis.session.session_comparison import SessionDiff
     from workbench.handles.opportunities import Opportunities
     from workbench.report.cache_keys import WhyRecompiled
-    from workbench.report.session.record import Session
+    from workbench.report.session.session_record import Session
     from workbench.trace_logs.reading import Trace
 
 
@@ -52,7 +52,7 @@ def show(x: Any) -> Any:
     from workbench.analysis.diff.difference import Diff
     from workbench.analysis.memory.fit import Fit
     from workbench.analysis.sweep.sweep import Sweep
-    from workbench.report.session.record import Session
+    from workbench.report.session.session_record import Session
     from workbench.views.widgets.display import show as run
 
     found = getattr(x, "session", x)
@@ -99,12 +99,12 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff | Sess
     >>> print(found.sentences[1])
     1 of 1 matched kernel is not the same: k0 (add_mul_relu): sizes became arguments; ...
     """
-    from workbench.analysis.diff.comparing import compare
+    from workbench.analysis.diff.report_comparison import compare
     from workbench.artifacts.inspect.report_in import names_of, report_of
-    from workbench.report.session.record import Session
+    from workbench.report.session.session_record import Session
 
     if isinstance(a, Session) and isinstance(b, Session):
-        from workbench.analysis.session.comparing import compare_sessions
+        from workbench.analysis.session.session_comparison import compare_sessions
 
         return compare_sessions(a, b, names or ("a", "b"))
     if isinstance(a, Session) or isinstance(b, Session):
@@ -172,7 +172,7 @@ def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
     >>> print(wb.why_recompiled(compiled, wb.aot_compile(f, (x[:3],))))
     b was compiled again because the shape of input 1 differs: (64, 64) / (3, 64).
     """
-    from workbench.analysis.diff.cache_keys import why_recompiled as run
+    from workbench.analysis.diff.key_changes import why_recompiled as run
     from workbench.artifacts.inspect.report_in import names_of, report_of
 
     return run(report_of(a), report_of(b), names_of(a, b))
@@ -348,15 +348,15 @@ def targets(name: str | None = None) -> pandas.DataFrame:
     >>> print(wb.targets().query("name == 'h100'").sms.item())
     132
     """
-    from workbench.compiler.contract.request import known_gpus
-    from workbench.views.tables.frames import target_frame, targets_frame
+    from workbench.compiler.contract.compile_request import known_gpus
+    from workbench.views.tables.data_frames import target_frame, targets_frame
 
     return targets_frame(known_gpus()) if name is None else target_frame(known_gpus()[name])
 
 
 def target_names() -> list[str]:
     """The names of the virtual GPUs, those that the user described included."""
-    from workbench.compiler.contract.request import known_gpus
+    from workbench.compiler.contract.compile_request import known_gpus
 
     return [gpu.name for gpu in known_gpus()]
 

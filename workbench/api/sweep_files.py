@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.file_path import file_path
 from workbench.sweeps import load_sweep
-from workbench.views.sweep import exchange
+from workbench.views.sweep import sweep_export
 
 if TYPE_CHECKING:
     import pandas
@@ -19,8 +19,8 @@ _STORE = (".sqlite", ".sqlite3", ".db")
 def load(path: str | PathLike[str] | None, which: str | int | None) -> Sweep:
     """See `Sweep.load`."""
     file = None if path is None else file_path(path)
-    if file is not None and file.lower().endswith(exchange.SUFFIXES):
-        return exchange.read(file)
+    if file is not None and file.lower().endswith(sweep_export.SUFFIXES):
+        return sweep_export.read(file)
     return load_sweep.opened(file, which)
 
 
@@ -33,4 +33,4 @@ def export(sweep: Sweep, path: str | PathLike[str]) -> None:
     """See `Sweep.export`."""
     file = file_path(path)
     is_store = file.lower().endswith(_STORE)
-    load_sweep.export(sweep, file) if is_store else exchange.write(sweep, file)
+    load_sweep.export(sweep, file) if is_store else sweep_export.write(sweep, file)

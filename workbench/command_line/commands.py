@@ -14,10 +14,10 @@ from workbench.analysis.expectations.quantities import Record
 from workbench.artifacts.inspect.report_in import record_of
 from workbench.command_line.documents import SCHEMA, document, kernels_of, numbers_of
 from workbench.command_line.main import FINDING, FINE
-from workbench.command_line.programs import called, exits_raised
+from workbench.command_line.named_call import called, exits_raised
 from workbench.errors import UsageError
 from workbench.report.presenting import presenter
-from workbench.report.session.record import Session
+from workbench.report.session.session_record import Session
 
 _RECORDS = (".wbr", ".wbs", ".aot", ".aotv", ".pt2")
 

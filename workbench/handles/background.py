@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.compiler.contract.callables import Callee, resolve
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.contract.guard_sandbox import Example
-from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.pipeline.pipeline import bind, compile_ahead
 from workbench.compiler.virtual_gpu.client import CrossCompiler
@@ -26,7 +26,7 @@ from workbench.live_only import LiveOnly
 from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.caller_context import CallerContext
 from workbench.processes.child import Child
-from workbench.processes.messages import Failed, Ready
+from workbench.processes.child_messages import Failed, Ready
 from workbench.processes.parent import Parent
 from workbench.processes.shipping import pack, unpack
 

@@ -13,7 +13,7 @@ import torch
 from torch.compiler import is_compiling
 
 from workbench.compiler.aot_files.late_attributes import ask_object, say_setter
-from workbench.compiler.contract.calling import FastCheck, binder, caller
+from workbench.compiler.contract.call_path import FastCheck, binder, caller
 from workbench.compiler.contract.guard_policy import fast_guard
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.internals import torch_private as tp

@@ -17,7 +17,7 @@ from typing import Any
 
 from workbench.analysis.gpu_model.kernel_roofline import rooflines
 from workbench.analysis.gpu_model.matrix import Matrix
-from workbench.compiler.contract.request import known_gpus
+from workbench.compiler.contract.compile_request import known_gpus
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import (
@@ -25,9 +25,9 @@ from workbench.compiler.virtual_gpu.kernel_choice import (
     chosen,
     triton_kernels,
 )
-from workbench.compiler.virtual_gpu.messages import Build, Built
+from workbench.compiler.virtual_gpu.worker_messages import Build, Built
 from workbench.errors import UsageError
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, KernelRoofline, MatrixCell
 from workbench.specs import Gpu

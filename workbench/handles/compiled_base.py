@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 
 from workbench.arguments import checked
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.contract.examples import tensor_of
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.paths import Path
-from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.sources.sources import CELLS, Places
 from workbench.errors import UsageError
 from workbench.live_only import CompiledCode
 from workbench.number_text import plural
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:

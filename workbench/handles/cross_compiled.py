@@ -8,20 +8,20 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from workbench.arguments import checked
-from workbench.compiler.aot_files.program import NoProgram, Program
+from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.contract.callables import resolve
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.pipeline.modes import merged_options
 from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
-from workbench.compiler.virtual_gpu.messages import Job
-from workbench.compiler.virtual_gpu.shipping import ShippedCall, pack
+from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack
+from workbench.compiler.virtual_gpu.worker_messages import Job
 from workbench.errors import UsageError
 from workbench.file_path import file_path
 from workbench.handles.recompilable import Recompilable
 from workbench.processes.caller_context import CallerContext
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report
 from workbench.specs import Gpu
 

@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.artifacts.archive.container import read_artifact
+from workbench.artifacts.archive.aot_container import read_artifact
 from workbench.artifacts.archive.file_kinds import open_any, open_file
 from workbench.compiler.contract import callables
+from workbench.compiler.contract.compile_request import CompileOptions, check_args
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of, with_memory
 from workbench.compiler.contract.fusion_choice import FusionChoice
-from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.contract.unsupported import check_inputs
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.signatures import signature_of
-from workbench.compiler.packaging.request import repackage_command
+from workbench.compiler.packaging.package_request import repackage_command
 from workbench.compiler.pipeline.pipeline import bind, compile_ahead
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.chosen_fusion import compiled_again, refuse_for_other_torch
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_base import CompiledBase, Recipe
 from workbench.handles.compiled_module import compiled_from, with_originals
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report
 
 if TYPE_CHECKING:

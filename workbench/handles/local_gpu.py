@@ -9,12 +9,12 @@ from typing import Any
 import torch
 
 from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
-from workbench.compiler.contract.request import CompileOptions, known_gpus
+from workbench.compiler.contract.compile_request import CompileOptions, known_gpus
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
 from workbench.errors import WorkbenchError
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report
 from workbench.specs.likeness import Reported, found
 

@@ -97,6 +97,6 @@ class Opportunities(Sequence[Suggestion]):
 
     def __repr__(self) -> str:
         """Each with its saving and its change, for a terminal of 80 columns."""
-        from workbench.views.answers.opportunities import list_text
+        from workbench.views.answers.opportunities_text import list_text
 
         return list_text(self.report, [each.opportunity for each in self._found])

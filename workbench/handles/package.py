@@ -14,7 +14,7 @@ from workbench.handles.packages.open_package import OpenPackage
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.analysis.memory.memory import Memory
     from workbench.handles.verify import Verification
-    from workbench.processes.messages import ProgressCallback
+    from workbench.processes.child_messages import ProgressCallback
 
 NO_KERNEL_TIMES = (
     "The kernels of a package are inside its library, where they cannot be timed one by one: "
@@ -117,8 +117,8 @@ class Package(OpenPackage):
         CaptureError, ArtifactError
             As `package`.
         """
-        from workbench.compiler.packaging.bucketing import Buckets, write_bucketed
-        from workbench.compiler.packaging.request import ModelRequest
+        from workbench.compiler.packaging.bucketed_package import Buckets, write_bucketed
+        from workbench.compiler.packaging.package_request import ModelRequest
         from workbench.handles.package_parts import package_parts
 
         request = ModelRequest(

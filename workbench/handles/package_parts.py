@@ -110,7 +110,7 @@ def _refusal(path: str, opened: OpenedPackage, fits: tuple[VariantFit, ...]) -> 
 def _fits(path: str, manifest: PackageManifest, variant: str | None) -> tuple[VariantFit, ...]:
     """The variants of a package on this machine; raises `UsageError` where it has none."""
     if manifest.are_variants:
-        from workbench.artifacts.machine.machine import current_machine
+        from workbench.artifacts.machine.machine_description import current_machine
         from workbench.artifacts.preflight.package_preflight import fitting_variants
 
         return fitting_variants(manifest, current_machine(symbols=False))
@@ -121,7 +121,7 @@ def _fits(path: str, manifest: PackageManifest, variant: str | None) -> tuple[Va
 
 def _check_fits(path: str, package: OpenedPackage) -> None:
     """Raise `ArtifactError` where a package does not fit this machine."""
-    from workbench.artifacts.machine.machine import current_machine
+    from workbench.artifacts.machine.machine_description import current_machine
     from workbench.artifacts.preflight.package_preflight import check_package_fits
 
     check_package_fits(path, package, current_machine(symbols=False))

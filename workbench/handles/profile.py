@@ -30,9 +30,9 @@ from workbench.compiler.measuring.timing import (
 from workbench.errors import UsageError, WorkbenchError
 from workbench.number_text import number_text
 from workbench.processes.background_task import BackgroundTask, Steps
-from workbench.processes.messages import ProgressCallback, step
+from workbench.processes.child_messages import ProgressCallback, step
 from workbench.report import Kernel, Report, Table
-from workbench.report.profile import (
+from workbench.report.profile_record import (
     KernelTime,
     Machine,
     MeasuredCall,

@@ -17,7 +17,7 @@ from workbench.analysis.gpu_model.config_space import Config, changed, launch_of
 from workbench.analysis.gpu_model.kernel_roofline import rooflines
 from workbench.analysis.gpu_model.ranked_configs import RankedConfigs, with_ranks
 from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, with_fixed
-from workbench.compiler.contract.request import known_gpus
+from workbench.compiler.contract.compile_request import known_gpus
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.ranking import Product, Tile, template_ms
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, warm_worker
@@ -26,10 +26,10 @@ from workbench.compiler.virtual_gpu.kernel_choice import (
     triton_kernels,
     values_of,
 )
-from workbench.compiler.virtual_gpu.messages import Build, Built
+from workbench.compiler.virtual_gpu.worker_messages import Build, Built
 from workbench.errors import UsageError
 from workbench.handles.local_gpu import local_gpu_device
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline, RankedConfig
 from workbench.specs import Gpu

@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import checked
-from workbench.compiler.contract.request import TARGETS, known_gpus
+from workbench.compiler.contract.compile_request import TARGETS, known_gpus
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import CompiledBase
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from workbench.handles.compiled_base import Recipe
     from workbench.handles.memory.checkpoint import Checkpoint, Estimator, LiveBudgets
     from workbench.processes.background_task import BackgroundTask, Steps
+    from workbench.processes.child_messages import ProgressCallback
     from workbench.processes.live_action import LiveAction
-    from workbench.processes.messages import ProgressCallback
-    from workbench.report.profile import Profile
+    from workbench.report.profile_record import Profile
 
 _NO_INPUTS = (
     "It was loaded from a file, which holds no inputs to measure it on: call "

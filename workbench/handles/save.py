@@ -14,20 +14,20 @@ import torch
 
 from workbench.artifacts.archive.file_kinds import pickle_start
 from workbench.artifacts.machine.gpu_needs import runs_on
-from workbench.artifacts.machine.machine import Machine
+from workbench.artifacts.machine.machine_description import Machine
 from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
 from workbench.compiler.aot_files import saving, serializability
 from workbench.compiler.aot_files.file_tables import without_file
 from workbench.compiler.aot_files.late_globals import with_setters
 from workbench.compiler.aot_files.payload import Serialized
-from workbench.compiler.aot_files.program import NoProgram, Program
+from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.aot_files.saving import (
     INSIDE,
     current_versions,
     weights_word,
     write_serialized,
 )
-from workbench.compiler.aot_files.weights import NotStorable
+from workbench.compiler.aot_files.stored_weights import NotStorable
 from workbench.compiler.contract.callables import compiled_parts, resolve
 from workbench.compiler.contract.guard_words import shown
 from workbench.compiler.contract.specialized_values import is_found_again

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.analysis.diff.comparing import compare as diff
+from workbench.analysis.diff.report_comparison import compare as diff
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.tried import Tried, cost_of
+from workbench.compiler.contract.compile_request import TARGETS
 from workbench.compiler.contract.paths import Path, leaves
-from workbench.compiler.contract.request import TARGETS
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.call_leaves import copies, held_inputs, leaves_of, restored
 from workbench.compiler.measuring.call_timer import RepeatableCall
@@ -27,7 +27,7 @@ from workbench.handles.compiled_base import Call, Recipe
 from workbench.handles.memory.gradients import learning_tensors
 from workbench.handles.rewriting import rewritten
 from workbench.processes.background_task import BackgroundTask, Steps
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 
 if TYPE_CHECKING:
     from workbench.handles.compiled_base import CompiledBase

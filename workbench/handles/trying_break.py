@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.diff.comparing import compare as diff
+from workbench.analysis.diff.report_comparison import compare as diff
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.tried import Tried, cost_of
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.pipeline.explain import Explanation, explain
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Recipe

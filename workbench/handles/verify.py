@@ -95,7 +95,7 @@ def _cause(compiled: CheckedCall, rows: list[Comparison], comparing: _Comparing,
             "The original itself differs from the reference: no stage of the compilation is at "
             "fault for that. Verify without reference= to judge the compiled code."
         )
-    from workbench.compiler.interpreter.stages import wrong_stage
+    from workbench.compiler.interpreter.stage_checks import wrong_stage
 
     options = recipe.options(compiled.target)
     return recipe.called(

@@ -16,7 +16,7 @@ from workbench.views.widgets.display import publish_live, running_cell
 
 if TYPE_CHECKING:
     from workbench.handles.programs.session import LiveSession
-    from workbench.views.session.view import Following, SessionView
+    from workbench.views.session.session_view import Following, SessionView
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ def recorded(
 
 
 def _published(shell: InteractiveShell, session: LiveSession, variable: str) -> SessionView:
-    from workbench.views.session.view import SessionView
+    from workbench.views.session.session_view import SessionView
 
     view = in_subshell(shell, lambda: SessionView(session.so_far(), "running", variable))
     view.cell = running_cell(shell)
@@ -72,6 +72,6 @@ def _published(shell: InteractiveShell, session: LiveSession, variable: str) -> 
 
 
 def _following(shell: InteractiveShell, session: LiveSession, view: SessionView) -> Following:
-    from workbench.views.session.view import Following
+    from workbench.views.session.session_view import Following
 
     return Following(session, view, partial(in_subshell, shell))

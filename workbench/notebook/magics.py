@@ -32,8 +32,8 @@ from workbench.notebook.call import (
     split,
 )
 from workbench.notebook.completion import matcher
+from workbench.notebook.error_display import plain_errors
 from workbench.notebook.following import recorded
-from workbench.notebook.messages import plain_errors
 from workbench.notebook.options import dynamic, fits_options, packaging_options
 from workbench.notebook.progress import ProgressDisplay, is_interactive, show_job
 from workbench.notebook.sweeping import sweep_line

@@ -14,7 +14,7 @@ from IPython.core.magic_arguments import argument
 
 from workbench.analysis.memory.optimizers import OPTIMIZERS
 from workbench.api import OBJECTIVES, STRATEGIES
-from workbench.compiler.contract.request import GUARD_POLICIES, MODES, TARGETS
+from workbench.compiler.contract.compile_request import GUARD_POLICIES, MODES, TARGETS
 from workbench.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])

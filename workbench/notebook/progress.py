@@ -15,8 +15,8 @@ from workbench.processes.background_task import Steps
 from workbench.views.answers.short import progress
 from workbench.views.document import ViewContext
 from workbench.views.widgets.display import live_output, publish, publish_live, show, take_back
-from workbench.views.wire.document import Progress
-from workbench.views.words.progress import progress_words
+from workbench.views.wire.report_messages import Progress
+from workbench.views.words.progress_words import progress_words
 from workbench.views.words.units import seconds_text
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from workbench.views.widgets.display import publish_live, running_cell, take_bac
 from workbench.views.words.units import seconds_text
 
 if TYPE_CHECKING:
-    from workbench.views.sweep.document import Live
-    from workbench.views.sweep.view import SweepView
+    from workbench.views.sweep.sweep_document import Live
+    from workbench.views.sweep.sweep_view import SweepView
 
 _EVERY_S = 0.4
 _LONGEST_S = 2.0  # without a word though nothing has ended
@@ -57,7 +57,7 @@ class Following:
         self._running = running
         if not (self._is_shown and self._is_viewed):
             return
-        from workbench.views.sweep.view import SweepView
+        from workbench.views.sweep.sweep_view import SweepView
 
         def made() -> SweepView:
             return SweepView(running.so_far(), self._live(), cancel=running.cancel)
@@ -105,7 +105,7 @@ class Following:
             self.view.follow(self._running.so_far(), self._live())
 
     def _live(self) -> Live:
-        from workbench.views.sweep.document import Live
+        from workbench.views.sweep.sweep_document import Live
 
         running = self._running
         return Live(

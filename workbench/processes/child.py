@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from workbench.processes.messages import Done, Failed, ProgressCallback, Start, Told
+from workbench.processes.child_messages import Done, Failed, ProgressCallback, Start, Told
 
 TAIL = 4000
 """Characters of what a process wrote that an error shows."""

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
 
-from workbench.processes.messages import Done, Failed, Start, Stop, Told
+from workbench.processes.child_messages import Done, Failed, Start, Stop, Told
 
 IDLE_S = 1800.0
 """Seconds without a request after which a worker ends, and gives its memory back."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 from workbench.processes.child import Child
-from workbench.processes.messages import Done, Failed, ProgressCallback, Stop
+from workbench.processes.child_messages import Done, Failed, ProgressCallback, Stop
 from workbench.report import Report
 
 START_S = 120.0

@@ -1,7 +1,7 @@
 """The port by which a record shows itself, as types.
 
 A record is plain data and knows no view. What it shows is asked of a `Presenter`, which a higher
-floor implements (`workbench.views.presenting`); how sweeps become files is asked of `SweepFiles`
+floor implements (`workbench.views.presenters`); how sweeps become files is asked of `SweepFiles`
 (`workbench.api.sweep_files`). `workbench.ports` says where both are found, and neither is imported
 before it is used.
 """

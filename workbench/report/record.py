@@ -14,8 +14,8 @@ from workbench.errors import ArtifactError
 from workbench.number_text import plural
 from workbench.plain_data import read_file
 from workbench.report.atomic import saved_file
-from workbench.report.header import SCHEMA, Environment, Outcome, Request
 from workbench.report.presenting import presenter
+from workbench.report.report_header import SCHEMA, Environment, Outcome, Request
 from workbench.report.table import Table
 from workbench.report.tables import ReportBase
 from workbench.report.texts import Texts

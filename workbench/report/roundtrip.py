@@ -16,9 +16,9 @@ from workbench.report.file_rows import (
     RoundTripPhase,
     RoundTripWay,
 )
-from workbench.report.header import read_part
 from workbench.report.presenting import FormerTable, Presented, presenter
 from workbench.report.record import Report
+from workbench.report.report_header import read_part
 from workbench.report.table import Table
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from types import NoneType
 from typing import Any
 
-from workbench.report.header import read_part
+from workbench.report.report_header import read_part
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "str": (str,),

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from workbench.errors import ArtifactError
 from workbench.plain_data import parse_json
-from workbench.report.header import SCHEMA, Environment, Outcome, Request, read_part
+from workbench.report.report_header import SCHEMA, Environment, Outcome, Request, read_part
 from workbench.report.table import Table
 from workbench.report.tables import TABLES
 from workbench.report.texts import Texts

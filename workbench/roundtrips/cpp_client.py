@@ -13,8 +13,8 @@ import torch
 
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
-from workbench.compiler.cpp_project.building import build
-from workbench.compiler.cpp_project.header import call_contract
+from workbench.compiler.cpp_project.cmake_build import build
+from workbench.compiler.cpp_project.contract_header import call_contract
 from workbench.compiler.cpp_project.project import INPUTS, Example, write_project
 from workbench.compiler.measuring.call_timer import LONGEST_S, WARM_CALLS
 from workbench.compiler.running.loaded import NUMBERS

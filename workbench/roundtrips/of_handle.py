@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from workbench.artifacts.archive.container import PAYLOAD
+from workbench.artifacts.archive.aot_container import PAYLOAD
 from workbench.artifacts.archive.file_kinds import open_any, pickle_start
 from workbench.artifacts.inspect.opcodes import read_pickle
 from workbench.compiler.aot_files import serializability

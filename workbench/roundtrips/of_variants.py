@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from workbench.artifacts.archive.file_kinds import open_any
+from workbench.compiler.aot_files.recorded_variants import target_of
 from workbench.compiler.aot_files.registries import read_entries
 from workbench.compiler.aot_files.variant_files import REGISTRIES
-from workbench.compiler.aot_files.variants import target_of
 from workbench.compiler.contract.specialized_values import importable_name
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError

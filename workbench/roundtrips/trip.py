@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract.request import check_args
+from workbench.compiler.contract.compile_request import check_args
 from workbench.compiler.measuring.chance import DRAWN
 from workbench.compiler.measuring.double_precision import (
     ROUNDINGS,
@@ -35,7 +35,7 @@ from workbench.compiler.measuring.output_comparison import (
 from workbench.compiler.measuring.random_states import TORCH_RANDOM, difference
 from workbench.errors import UsageError, WorkbenchError
 from workbench.processes.child import Child
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 from workbench.report.file_rows import (
     CPP,
     WAYS,
@@ -46,10 +46,10 @@ from workbench.report.file_rows import (
 )
 from workbench.report.report_holder import ReportHolder
 from workbench.report.roundtrip import RoundTrip
-from workbench.roundtrips.child import OUTPUTS
 from workbench.roundtrips.of_handle import subject_of
 from workbench.roundtrips.run_loader import Opaque
 from workbench.roundtrips.subject import COMPARED, Leaves, Shipment, TripPlan
+from workbench.roundtrips.way_process import OUTPUTS
 from workbench.temporary import make_folder
 
 _RANDOM = re.compile("rand|dropout|bernoulli|multinomial|normal_functional")
@@ -420,7 +420,7 @@ def run(
         (caches / name).mkdir(parents=True, exist_ok=True)
         variables[variable] = str(caches / name)
     with Child(
-        "workbench.roundtrips.child", variables=variables, hidden=_HIDDEN, temporary=removed
+        "workbench.roundtrips.way_process", variables=variables, hidden=_HIDDEN, temporary=removed
     ) as child:
         try:
             found: dict[str, Any] = child.ask(

@@ -13,7 +13,7 @@ from typing import Any
 from workbench.errors import UsageError
 from workbench.plain_data import BY_HAND, parse_json, parse_toml, read_file
 from workbench.specs.gpu import Gpu
-from workbench.specs.reading import gpu_from
+from workbench.specs.spec_files import gpu_from
 
 _FILES = (
     "nvidia_datacenter.toml",

@@ -12,7 +12,7 @@ import torch
 
 from workbench.analysis.sweep.kernel_axes import CHOICE_NAMES, TEMPLATE
 from workbench.compiler.contract.callables import resolve
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.contract.shapes import every_size
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.signatures import signature_of

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from workbench.analysis.sweep.sweep import Sweep
-from workbench.compiler.contract.request import check_mapping
+from workbench.compiler.contract.compile_request import check_mapping
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.case import size_names

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from workbench.processes.caller_context import CallerContext
 from workbench.processes.child import Child
-from workbench.processes.messages import Start
+from workbench.processes.child_messages import Start
 from workbench.processes.shipping import REQUEST
 from workbench.report.trials import Trial
 from workbench.sweeps.space import Setting

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from workbench.artifacts.machine.machine import current_machine
+from workbench.artifacts.machine.machine_description import current_machine
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.recording.environment import environment

@@ -22,7 +22,7 @@ from workbench.analysis.sweep.kernel_axes import (
     check_template,
     is_kernel_axis,
 )
-from workbench.compiler.contract.request import MODES, CompileOptions
+from workbench.compiler.contract.compile_request import MODES, CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.modes import check_options
 from workbench.errors import UsageError

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.analysis.sweep.goals import OBJECTIVES, STRATEGIES
-from workbench.compiler.contract.request import one_of
+from workbench.compiler.contract.compile_request import one_of
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.measurements import Patience

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from io import BufferedIOBase
 from typing import Any
 
+from workbench.compiler.sources.graph_records import STAGE_OF
 from workbench.compiler.sources.size_symbols import SYMBOL_RECORDS
-from workbench.compiler.sources.stages import STAGE_OF
 from workbench.report import CacheEvent
-from workbench.trace_logs.records import Bounds, Damage, LogReader, LogRecord, Payload
+from workbench.trace_logs.log_records import Bounds, Damage, LogReader, LogRecord, Payload
 
 _CACHES = {
     f"{record}_{outcome}": (cache, outcome)

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from workbench.compiler.sources.stages import PARENTS, RETRACED, STAGE_OF
+from workbench.compiler.sources.graph_records import PARENTS, RETRACED, STAGE_OF
 from workbench.report import Buffer, Graph, Kernel, Link, Node, Table, TextWriter, Wrapper
 from workbench.trace_logs.aoti_code import parse_aoti
 from workbench.trace_logs.content import LogContent, Piece

@@ -18,12 +18,12 @@ from typing import Any
 from workbench.errors import UsageError
 from workbench.file_path import file_path
 from workbench.report import Report
-from workbench.report.session.record import Session
+from workbench.report.session.session_record import Session
 from workbench.report.wbr_file import Lazy, LazyTexts
 from workbench.trace_logs import log_summary
-from workbench.trace_logs.building import Building
 from workbench.trace_logs.content import LogContent, read_content
-from workbench.trace_logs.records import Bounds
+from workbench.trace_logs.log_records import Bounds
+from workbench.trace_logs.log_tables import Building
 from workbench.trace_logs.session_tables import session_of
 
 _NAMES = ("*.log", "*.log.gz")

@@ -8,9 +8,9 @@ from typing import Any
 from workbench.analysis.source.recompile_reasons import reason_of
 from workbench.compiler.sources.break_messages import RESUMED, recompile_reasons
 from workbench.report import Report
-from workbench.report.session.header import SessionHeader
-from workbench.report.session.record import Session, empty_tables
-from workbench.report.session.rows import (
+from workbench.report.session.session_header import SessionHeader
+from workbench.report.session.session_record import Session, empty_tables
+from workbench.report.session.session_rows import (
     SESSION_TABLES,
     Compile,
     Event,

@@ -10,7 +10,7 @@ from workbench.views.lookups import target_choices
 from workbench.views.panes.pane import ViewContext as ViewContext
 from workbench.views.panes.registry import PANES
 from workbench.views.tables.columns import COLUMNS, specs
-from workbench.views.wire import document as wire
+from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import row_of
 from workbench.views.wire.no_collection import no_collection
 from workbench.views.words.units import plural

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from workbench.errors import UsageError
 from workbench.processes.live_action import LiveAction
 from workbench.report import Report
-from workbench.views.wire.budgets import BudgetQuestion
-from workbench.views.wire.document import CureQuestion, Progress, Task, TrialQuestion
-from workbench.views.wire.machine import TargetQuestion
+from workbench.views.wire.budget_messages import BudgetQuestion
+from workbench.views.wire.gpu_messages import TargetQuestion
+from workbench.views.wire.report_messages import CureQuestion, Progress, Task, TrialQuestion
 
 if TYPE_CHECKING:
     from workbench.analysis.opportunities.opportunity import Opportunity
-    from workbench.analysis.opportunities.rehearsal import RehearsedCure
+    from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
     from workbench.analysis.opportunities.tried import Tried
 
 _SHORTEST = 0.2  # seconds between two updates of the view

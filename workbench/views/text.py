@@ -11,11 +11,11 @@ from workbench.analysis.fusion.fusion import before_fusion, rejected
 from workbench.analysis.fusion.traffic import fusion_traffic
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Kernel, Report
-from workbench.views.answers.opportunities import shortest_saving
-from workbench.views.panes.overview import captured
-from workbench.views.words.costs import cost_text
-from workbench.views.words.cuda_graphs import headline, reasons
-from workbench.views.words.places import absent_parts, line_numbers, ops_of, short, title_of
+from workbench.views.answers.opportunities_text import shortest_saving
+from workbench.views.panes.overview_pane import captured
+from workbench.views.words.cost_words import cost_text
+from workbench.views.words.cuda_graph_words import headline, reasons
+from workbench.views.words.place_words import absent_parts, line_numbers, ops_of, short, title_of
 from workbench.views.words.units import bytes_text, percent_text, plural, seconds_text
 
 _WIDTH = 80

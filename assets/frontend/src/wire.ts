@@ -336,6 +336,226 @@ export interface DiffDocument {
   kernels: DiffKernels[];
 }
 
+/**
+ * One kernel on one GPU; `id` names its code, `note` says why there is none. What is counted in
+ * code compares GPUs of one `vendor`.
+ */
+export interface MatrixCell {
+  id: string;
+  choice: string;
+  registers: number | null;
+  spills: number | null;
+  smem_bytes: number | null;
+  occupancy: number | null;
+  limiter: string | null;
+  instructions: number | null;
+  bound: string | null;
+  bound_us: number | null;
+  estimate: boolean;
+  note: string | null;
+  vendor: string;
+}
+
+/**
+ * A kernel with a cell for each GPU of `matrix_targets`, those that differ most first. `spread`
+ * is how far apart the GPUs are over all counted figures, `spreads` in each of them, from 0 to
+ * 1; most of it is in `differs_in` (see `workbench.analysis.gpu_model.target_spread`).
+ */
+export interface MatrixRow {
+  kernel: string;
+  spread: number;
+  spreads: Record<string, number>;
+  differs_in: string | null;
+  cells: (MatrixCell | null)[];
+}
+
+/**
+ * One configuration that a model ranked, without timing; `rejection` says why it cannot win.
+ */
+export interface Ranked {
+  id: string;
+  kernel: string;
+  target: string;
+  choice: string;
+  sizes: Record<string, number>;
+  warps: number;
+  stages: number;
+  registers: number | null;
+  spills: number | null;
+  smem_bytes: number | null;
+  occupancy: number | null;
+  limiter: string | null;
+  model_us: number | null;
+  rank: number | null;
+  rejection: string | null;
+  note: string | null;
+}
+
+/**
+ * What becomes of the parts of a program in one sentence, and each of them.
+ */
+export interface CudaGraphs {
+  summary: string;
+  parts: CudaGraph[];
+}
+
+/**
+ * A part of the program that becomes one CUDA graph, or none. `verdict` is "recorded",
+ * "skipped" or "depends", `reason` why in torch's words, `help` a remedy where one is known.
+ * `copied_bytes` are copied before every replay.
+ */
+export interface CudaGraph {
+  id: string;
+  name: string;
+  verdict: string;
+  reason: string | null;
+  help: string | null;
+  kernels: string[];
+  lines: string[];
+  copied_bytes: number | null;
+}
+
+/**
+ * A GPU that can be compiled for, or this machine; `words` describe it.
+ */
+export interface TargetChoice {
+  name: string;
+  words: string;
+}
+
+/**
+ * What the call can be compiled for in place; `why_not` says why it cannot be done here.
+ */
+export interface Targets {
+  present: string;
+  choices: TargetChoice[];
+  why_not: string | null;
+}
+
+/**
+ * The targets to compile for: one in place, or several to compare.
+ */
+export interface TargetQuestion {
+  targets: string[];
+}
+
+/**
+ * The roof of one GPU: its bandwidth, and the peak rates (TFLOP/s) that its kernels use.
+ */
+export interface Roof {
+  target: string;
+  bandwidth_gbs: number;
+  rates: [string, number][];
+}
+
+/**
+ * Where one kernel lies under the roof of a GPU; `share` is its part of the time of all.
+ */
+export interface RooflinePoint {
+  kernel: string;
+  target: string;
+  moved_bytes: number | null;
+  flops: number | null;
+  rate: string | null;
+  intensity: number | null;
+  ridge: number | null;
+  bound: string | null;
+  bound_us: number | null;
+  attainable_tflops: number | null;
+  measured_us: number | null;
+  estimate: boolean;
+  share: number;
+  note: string | null;
+}
+
+/**
+ * One kind of storage: its bytes at the fullest moment of every step. `mark` is g0 to g7, or
+ * ext for what the caller holds all the time.
+ */
+export interface MemoryLayer {
+  kind: string;
+  mark: string;
+  bytes: number[];
+}
+
+/**
+ * What of the peak belongs to a line, a module or a kind; `line` is the id of a line. It stands
+ * for so many equal layers, if `times` is not 1: `bytes` are those of all, `each` the fewest
+ * and the most of one. `parts` are the modules in it, `peak`: what runs then is in it.
+ */
+export interface MemoryShare {
+  name: string;
+  bytes: number;
+  line: string | null;
+  times: number;
+  each: [number, number];
+  parts: MemoryShare[];
+  peak: boolean;
+}
+
+/**
+ * What could be left out, in a sentence, with its bytes.
+ */
+export interface MemoryRemark {
+  text: string;
+  bytes: number;
+  line: string | null;
+  kernel: string | null;
+}
+
+/**
+ * One storage, from the step `start` to the step `end`; it outlives the call where it is None.
+ * `buffers` are the ids of those that lived in it, `reuse` says how each came to it. `lowers`
+ * are the bytes that the peak would be lower without it. `same` is the id of the first storage
+ * that is the same in an equal layer, its own where it is the first; `in_layers` is its module,
+ * or its input, with `*` for the number of the layer.
+ */
+export interface MemoryStorage {
+  id: string;
+  same: string;
+  in_layers: string | null;
+  value: string;
+  kind: string;
+  mark: string;
+  bytes: number;
+  start: number;
+  end: number | null;
+  at_peak: boolean;
+  lowers: number;
+  line: string | null;
+  place: string;
+  module: string | null;
+  node: string | null;
+  buffers: string[];
+  reuse: string;
+}
+
+/**
+ * The memory of a call; `at_peak` takes its peak apart by "line", "module" and "kind". `peaks`
+ * has a word, bytes and step for each part of the call, the whole last; `kernels` and `names`
+ * are what each step calls, `backward` the first step of the backward. `capacity` are the bytes
+ * of the target; `missing` says what is not in the figures. `eager` is the peak without a
+ * compiler, in bytes and in words; None where it was not counted.
+ */
+export interface MemoryPart {
+  kind: "memory";
+  id: string;
+  sentence: string;
+  missing: string;
+  peaks: [string, number, number][];
+  base: number;
+  capacity: number | null;
+  eager: [number, string] | null;
+  kernels: (string | null)[];
+  names: string[];
+  backward: number | null;
+  layers: MemoryLayer[];
+  at_peak: Record<string, MemoryShare[]>;
+  storages: MemoryStorage[];
+  remarks: MemoryRemark[];
+  columns: ColumnSpec[];
+}
+
 export const VERSION = 1;
 
 export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
@@ -890,226 +1110,6 @@ export interface Embedded {
   document: Document;
   parts: Record<string, Part>;
   left_out: Record<string, string>;
-}
-
-/**
- * One kernel on one GPU; `id` names its code, `note` says why there is none. What is counted in
- * code compares GPUs of one `vendor`.
- */
-export interface MatrixCell {
-  id: string;
-  choice: string;
-  registers: number | null;
-  spills: number | null;
-  smem_bytes: number | null;
-  occupancy: number | null;
-  limiter: string | null;
-  instructions: number | null;
-  bound: string | null;
-  bound_us: number | null;
-  estimate: boolean;
-  note: string | null;
-  vendor: string;
-}
-
-/**
- * A kernel with a cell for each GPU of `matrix_targets`, those that differ most first. `spread`
- * is how far apart the GPUs are over all counted figures, `spreads` in each of them, from 0 to
- * 1; most of it is in `differs_in` (see `workbench.analysis.gpu_model.target_spread`).
- */
-export interface MatrixRow {
-  kernel: string;
-  spread: number;
-  spreads: Record<string, number>;
-  differs_in: string | null;
-  cells: (MatrixCell | null)[];
-}
-
-/**
- * One configuration that a model ranked, without timing; `rejection` says why it cannot win.
- */
-export interface Ranked {
-  id: string;
-  kernel: string;
-  target: string;
-  choice: string;
-  sizes: Record<string, number>;
-  warps: number;
-  stages: number;
-  registers: number | null;
-  spills: number | null;
-  smem_bytes: number | null;
-  occupancy: number | null;
-  limiter: string | null;
-  model_us: number | null;
-  rank: number | null;
-  rejection: string | null;
-  note: string | null;
-}
-
-/**
- * What becomes of the parts of a program in one sentence, and each of them.
- */
-export interface CudaGraphs {
-  summary: string;
-  parts: CudaGraph[];
-}
-
-/**
- * A part of the program that becomes one CUDA graph, or none. `verdict` is "recorded",
- * "skipped" or "depends", `reason` why in torch's words, `help` a remedy where one is known.
- * `copied_bytes` are copied before every replay.
- */
-export interface CudaGraph {
-  id: string;
-  name: string;
-  verdict: string;
-  reason: string | null;
-  help: string | null;
-  kernels: string[];
-  lines: string[];
-  copied_bytes: number | null;
-}
-
-/**
- * A GPU that can be compiled for, or this machine; `words` describe it.
- */
-export interface TargetChoice {
-  name: string;
-  words: string;
-}
-
-/**
- * What the call can be compiled for in place; `why_not` says why it cannot be done here.
- */
-export interface Targets {
-  present: string;
-  choices: TargetChoice[];
-  why_not: string | null;
-}
-
-/**
- * The targets to compile for: one in place, or several to compare.
- */
-export interface TargetQuestion {
-  targets: string[];
-}
-
-/**
- * The roof of one GPU: its bandwidth, and the peak rates (TFLOP/s) that its kernels use.
- */
-export interface Roof {
-  target: string;
-  bandwidth_gbs: number;
-  rates: [string, number][];
-}
-
-/**
- * Where one kernel lies under the roof of a GPU; `share` is its part of the time of all.
- */
-export interface RooflinePoint {
-  kernel: string;
-  target: string;
-  moved_bytes: number | null;
-  flops: number | null;
-  rate: string | null;
-  intensity: number | null;
-  ridge: number | null;
-  bound: string | null;
-  bound_us: number | null;
-  attainable_tflops: number | null;
-  measured_us: number | null;
-  estimate: boolean;
-  share: number;
-  note: string | null;
-}
-
-/**
- * One kind of storage: its bytes at the fullest moment of every step. `mark` is g0 to g7, or
- * ext for what the caller holds all the time.
- */
-export interface MemoryLayer {
-  kind: string;
-  mark: string;
-  bytes: number[];
-}
-
-/**
- * What of the peak belongs to a line, a module or a kind; `line` is the id of a line. It stands
- * for so many equal layers, if `times` is not 1: `bytes` are those of all, `each` the fewest
- * and the most of one. `parts` are the modules in it, `peak`: what runs then is in it.
- */
-export interface MemoryShare {
-  name: string;
-  bytes: number;
-  line: string | null;
-  times: number;
-  each: [number, number];
-  parts: MemoryShare[];
-  peak: boolean;
-}
-
-/**
- * What could be left out, in a sentence, with its bytes.
- */
-export interface MemoryRemark {
-  text: string;
-  bytes: number;
-  line: string | null;
-  kernel: string | null;
-}
-
-/**
- * One storage, from the step `start` to the step `end`; it outlives the call where it is None.
- * `buffers` are the ids of those that lived in it, `reuse` says how each came to it. `lowers`
- * are the bytes that the peak would be lower without it. `same` is the id of the first storage
- * that is the same in an equal layer, its own where it is the first; `in_layers` is its module,
- * or its input, with `*` for the number of the layer.
- */
-export interface MemoryStorage {
-  id: string;
-  same: string;
-  in_layers: string | null;
-  value: string;
-  kind: string;
-  mark: string;
-  bytes: number;
-  start: number;
-  end: number | null;
-  at_peak: boolean;
-  lowers: number;
-  line: string | null;
-  place: string;
-  module: string | null;
-  node: string | null;
-  buffers: string[];
-  reuse: string;
-}
-
-/**
- * The memory of a call; `at_peak` takes its peak apart by "line", "module" and "kind". `peaks`
- * has a word, bytes and step for each part of the call, the whole last; `kernels` and `names`
- * are what each step calls, `backward` the first step of the backward. `capacity` are the bytes
- * of the target; `missing` says what is not in the figures. `eager` is the peak without a
- * compiler, in bytes and in words; None where it was not counted.
- */
-export interface MemoryPart {
-  kind: "memory";
-  id: string;
-  sentence: string;
-  missing: string;
-  peaks: [string, number, number][];
-  base: number;
-  capacity: number | null;
-  eager: [number, string] | null;
-  kernels: (string | null)[];
-  names: string[];
-  backward: number | null;
-  layers: MemoryLayer[];
-  at_peak: Record<string, MemoryShare[]>;
-  storages: MemoryStorage[];
-  remarks: MemoryRemark[];
-  columns: ColumnSpec[];
 }
 
 /**

@@ -8,7 +8,7 @@ import pytest
 from workbench.analysis.cost.costs import best_cost, costs
 from workbench.analysis.cost.line_shares import LineShares
 from workbench.report import Kernel, Report, Table
-from workbench.report.profile import MeasuredCall, with_measured_call
+from workbench.report.profile_record import MeasuredCall, with_measured_call
 
 NORM = Report.load(Path(__file__).parents[2] / "records" / "norm_h100.wbr")
 BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")

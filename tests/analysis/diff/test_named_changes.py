@@ -11,7 +11,7 @@ import workbench as wb
 from tests.report.session.sample import session
 from workbench.report import Table
 from workbench.report.rows import CacheEvent
-from workbench.report.session.record import Session
+from workbench.report.session.session_record import Session
 
 
 def twice(x: torch.Tensor) -> torch.Tensor:

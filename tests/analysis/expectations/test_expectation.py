@@ -13,9 +13,9 @@ from workbench.analysis.expectations.limits import Limit, limit
 from workbench.analysis.expectations.quantities import QUANTITIES, quantities
 from workbench.analysis.memory import memory as memory_module
 from workbench.report import Capability, Table
-from workbench.report.header import Outcome
-from workbench.report.session.header import SessionHeader
-from workbench.report.session.record import empty_tables
+from workbench.report.report_header import Outcome
+from workbench.report.session.session_header import SessionHeader
+from workbench.report.session.session_record import empty_tables
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ from workbench.analysis.opportunities.opportunity import SURE
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.analysis.opportunities.tried import cost_of
 from workbench.report import Kernel, Report, Table
-from workbench.report.profile import MeasuredCall, with_measured_call
+from workbench.report.profile_record import MeasuredCall, with_measured_call
 
 OLD = MeasuredCall(1000.0, 0.0, None, 50)
 """As an earlier version kept it: without the least times."""

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from tests.report.session.sample import session
 from workbench.analysis.session.advice import advice, why_slow
-from workbench.report.session.record import Session
-from workbench.report.session.rows import Compile, Fallback, SessionRecompile
+from workbench.report.session.session_record import Session
+from workbench.report.session.session_rows import Compile, Fallback, SessionRecompile
 from workbench.report.table import Table
 
 

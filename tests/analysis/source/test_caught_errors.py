@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.views.session.facts import notes as session_notes
+from workbench.views.session.session_facts import notes as session_notes
 
 
 def factored(a: torch.Tensor) -> torch.Tensor:

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import pytest
 
-from workbench.artifacts.inspect.report import ArtifactReport
+from workbench.artifacts.inspect.artifact_report import ArtifactReport
 from workbench.errors import UsageError
 
 

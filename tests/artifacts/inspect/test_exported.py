@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.artifacts.archive.test_package_container import write_as_torch
+from workbench.artifacts.inspect.artifact_report import ArtifactReport
 from workbench.artifacts.inspect.inspection import inspect
-from workbench.artifacts.inspect.report import ArtifactReport
 from workbench.artifacts.preflight.check import check
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from workbench.artifacts.archive import container
+from workbench.artifacts.archive import aot_container
 from workbench.artifacts.inspect.inspection import inspect
 from workbench.artifacts.inspect.opcodes import read_pickle
 from workbench.artifacts.inspect.pickles import level
@@ -65,9 +65,9 @@ def test_a_function_of_ours_tells_guards_and_objects_from_outside(tmp_path: Path
         missing_names=("helper",),
         aliases={"___module_collections_140_c0": "collections", "type": "builtins:type"},
     )
-    members: dict[str, container.Content] = {"payload": pickle.dumps(1, protocol=4)}
-    manifest = container.with_members(manifest, members)
-    container.write_artifact(tmp_path / "f.aot", manifest, members)
+    members: dict[str, aot_container.Content] = {"payload": pickle.dumps(1, protocol=4)}
+    manifest = aot_container.with_members(manifest, members)
+    aot_container.write_artifact(tmp_path / "f.aot", manifest, members)
     report = inspect(tmp_path / "f.aot")
     assert [(row.name, row.shape) for row in report.inputs] == [("x", "[4]")]
     assert [(row.name, row.size) for row in report.constants] == [("s.w", 16)]
@@ -126,9 +126,9 @@ def test_odd_contents_of_a_manifest_are_shown_or_left_out(tmp_path: Path) -> Non
             guards={"dropped": value},
             baked=(value,),
         )
-        members: dict[str, container.Content] = {"payload": b"\x80\x04N."}
-        manifest = container.with_members(manifest, members)
-        container.write_artifact(tmp_path / "f.aot", manifest, members)
+        members: dict[str, aot_container.Content] = {"payload": b"\x80\x04N."}
+        manifest = aot_container.with_members(manifest, members)
+        aot_container.write_artifact(tmp_path / "f.aot", manifest, members)
         report = inspect(tmp_path / "f.aot")
         assert repr(report)
         assert report._repr_html_()

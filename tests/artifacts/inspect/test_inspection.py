@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.artifacts.archive import container
+from workbench.artifacts.archive import aot_container
 from workbench.artifacts.inspect.inspection import inspect
 from workbench.artifacts.inspect.opcodes import read_pickle
 from workbench.artifacts.manifest.manifest import Manifest
@@ -35,9 +35,9 @@ def hidden(marker: Path) -> bytes:
 
 @pytest.fixture
 def artifact(tmp_path: Path) -> Path:
-    members: dict[str, container.Content] = {"payload": hidden(tmp_path / "ran")}
-    manifest = container.with_members(Manifest(), members)
-    container.write_artifact(tmp_path / "m.aot", manifest, members)
+    members: dict[str, aot_container.Content] = {"payload": hidden(tmp_path / "ran")}
+    manifest = aot_container.with_members(Manifest(), members)
+    aot_container.write_artifact(tmp_path / "m.aot", manifest, members)
     return tmp_path / "m.aot"
 
 

@@ -12,8 +12,8 @@ import pytest
 from tests.artifacts import package_sample as sample
 from tests.artifacts.archive.test_package_container import write_as_torch
 from workbench.artifacts.archive.package_container import encode_report
+from workbench.artifacts.inspect.artifact_report import ArtifactReport
 from workbench.artifacts.inspect.inspection import inspect
-from workbench.artifacts.inspect.report import ArtifactReport
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report

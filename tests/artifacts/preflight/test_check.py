@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.artifacts.archive import container
+from workbench.artifacts.archive import aot_container
 from workbench.artifacts.machine.devices import GpuFacts
 from workbench.artifacts.machine.gpu_needs import runs_on
-from workbench.artifacts.machine.machine import Machine, current_machine
+from workbench.artifacts.machine.machine_description import Machine, current_machine
 from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel, Manifest
-from workbench.artifacts.manifest.records import Versions
+from workbench.artifacts.manifest.manifest_json import Versions
 from workbench.artifacts.preflight.preflight import check_fits, requirements
 
 HERE = replace(current_machine(), gpus=(), gpu=False, cuda=None, hip=None)
@@ -44,9 +44,9 @@ def verdicts(machine: Machine, **changes: object) -> dict[str, str]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    members: dict[str, container.Content] = {container.PAYLOAD: b"\x80\x04N."}
-    manifest = container.with_members(MANIFEST, members)
-    container.write_artifact(tmp_path / "model.aot", manifest, members)
+    members: dict[str, aot_container.Content] = {aot_container.PAYLOAD: b"\x80\x04N."}
+    manifest = aot_container.with_members(MANIFEST, members)
+    aot_container.write_artifact(tmp_path / "model.aot", manifest, members)
     return tmp_path / "model.aot"
 
 

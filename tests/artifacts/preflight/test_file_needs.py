@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.artifacts.archive import container
-from workbench.artifacts.machine.machine import Machine, current_machine
+from workbench.artifacts.archive import aot_container
+from workbench.artifacts.machine.machine_description import Machine, current_machine
 from workbench.artifacts.manifest.manifest import Manifest
 
 HERE = current_machine()
@@ -25,9 +25,9 @@ def path(tmp_path: Path) -> Path:
         external_data=("table",),
         missing_names=("SCALE",),
     )
-    members: dict[str, container.Content] = {container.PAYLOAD: b"\x80\x04N."}
-    manifest = container.with_members(manifest, members)
-    container.write_artifact(tmp_path / "f.aot", manifest, members)
+    members: dict[str, aot_container.Content] = {aot_container.PAYLOAD: b"\x80\x04N."}
+    manifest = aot_container.with_members(manifest, members)
+    aot_container.write_artifact(tmp_path / "f.aot", manifest, members)
     return tmp_path / "f.aot"
 
 

@@ -16,8 +16,8 @@ from workbench.artifacts.archive.package_container import package_in
 from workbench.artifacts.archive.zip_frame import read_frame
 from workbench.artifacts.machine.devices import GpuFacts
 from workbench.artifacts.machine.gpu_needs import GpuCode, code_rows, ptx_runs_on
-from workbench.artifacts.machine.machine import Machine, current_machine
-from workbench.artifacts.manifest.records import Build, SystemNeeds, Versions
+from workbench.artifacts.machine.machine_description import Machine, current_machine
+from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
 from workbench.artifacts.preflight.check import check
 from workbench.artifacts.preflight.package_preflight import check_package_fits, torch_row
 from workbench.errors import ArtifactError

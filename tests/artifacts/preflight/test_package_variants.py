@@ -10,9 +10,9 @@ import pytest
 from tests.artifacts import package_sample as sample
 from workbench.artifacts.inspect.inspection import inspect
 from workbench.artifacts.machine.devices import GpuFacts
-from workbench.artifacts.machine.machine import Machine, current_machine
+from workbench.artifacts.machine.machine_description import Machine, current_machine
+from workbench.artifacts.manifest.manifest_json import Build
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
-from workbench.artifacts.manifest.records import Build
 from workbench.artifacts.preflight.check import check
 from workbench.artifacts.preflight.package_preflight import fitting_variants
 from workbench.artifacts.preflight.package_variants import chosen_variant

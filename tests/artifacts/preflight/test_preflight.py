@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from workbench.artifacts.machine.elf import read_library
-from workbench.artifacts.machine.machine import Machine, current_machine
+from workbench.artifacts.machine.machine_description import Machine, current_machine
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.records import Build, SystemNeeds, Versions
+from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
 from workbench.artifacts.preflight.preflight import best_build, requirements, system_needs
 
 MACHINE = Machine(

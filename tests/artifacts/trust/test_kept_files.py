@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.artifacts.archive import container
+from workbench.artifacts.archive import aot_container
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.trust import kept_files
 from workbench.artifacts.trust.team_keys import TeamKey
@@ -24,7 +24,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrustStore:
 
 
 def manifest() -> Manifest:
-    return container.with_members(Manifest(contract={"a": 1}), {"payload": b"x"})
+    return aot_container.with_members(Manifest(contract={"a": 1}), {"payload": b"x"})
 
 
 def at_once(*works: Callable[[], object]) -> None:

@@ -13,8 +13,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import workbench as wb
-from workbench.artifacts.archive import container
-from workbench.artifacts.archive.container import MANIFEST
+from workbench.artifacts.archive import aot_container
+from workbench.artifacts.archive.aot_container import MANIFEST
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.archive.zip_frame import data_start
 from workbench.artifacts.manifest.manifest import Manifest
@@ -24,10 +24,10 @@ from workbench.compiler.packaging.archive import FIXED, with_members, write_arch
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
 OTHER = Ed25519PrivateKey.from_private_bytes(b"x" * 32)
-MEMBERS: dict[str, container.Content] = {
-    container.PAYLOAD: b"\x80\x04N.",
-    container.WEIGHTS: bytes(range(256)) * 33,
-    container.SKELETON: b"\x80\x04N.",
+MEMBERS: dict[str, aot_container.Content] = {
+    aot_container.PAYLOAD: b"\x80\x04N.",
+    aot_container.WEIGHTS: bytes(range(256)) * 33,
+    aot_container.SKELETON: b"\x80\x04N.",
 }
 
 
@@ -41,8 +41,8 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrustStore:
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     path = tmp_path / f"model{request.param}"
     if request.param == ".aot":
-        manifest = container.with_members(Manifest(contract={"a": 1}), MEMBERS)
-        container.write_artifact(path, manifest, MEMBERS)
+        manifest = aot_container.with_members(Manifest(contract={"a": 1}), MEMBERS)
+        aot_container.write_artifact(path, manifest, MEMBERS)
     else:
         members = {**FIXED, **MEMBERS}
         write_archive(path, with_members(PackageManifest("model", ()), members), members)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from workbench.artifacts.archive import container
+from workbench.artifacts.archive import aot_container
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.records import Signature
+from workbench.artifacts.manifest.manifest_json import Signature
 from workbench.artifacts.trust import trust
 from workbench.artifacts.trust.trust import TrustStore, check_trust
 from workbench.errors import ArtifactError, TrustError, UsageError
@@ -24,7 +24,7 @@ def store(tmp_path: Path) -> TrustStore:
 
 
 def manifest() -> Manifest:
-    return container.with_members(Manifest(contract={"a": 1}), {"payload": b"x"})
+    return aot_container.with_members(Manifest(contract={"a": 1}), {"payload": b"x"})
 
 
 def test_the_key_is_made_once_and_is_private(store: TrustStore) -> None:
@@ -97,7 +97,7 @@ def test_the_user_vouches_for_any_kind_of_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AOT_WORKBENCH_DATA", str(tmp_path / "data"))
-    container.write_artifact(tmp_path / "m.aot", manifest(), {"payload": b"x"})
+    aot_container.write_artifact(tmp_path / "m.aot", manifest(), {"payload": b"x"})
     (tmp_path / "torch.bin").write_bytes(pickle.dumps({"a": 1}, protocol=4))
     digests = {trust.trust(tmp_path / "m.aot"), trust.trust(tmp_path / "torch.bin")}
     assert TrustStore.of_user().digests() == digests

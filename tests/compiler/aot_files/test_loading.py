@@ -21,7 +21,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.artifacts.archive import container
+from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.deserialize import BundleUnpickler
@@ -289,7 +289,7 @@ def test_the_portable_build_runs_where_the_native_one_cannot(
     other = replace(native, flags=(*native.flags, "an_instruction_of_tomorrow"))
     path = folder / "other.aot"
     manifest = store.sign(replace(manifest, builds=(other, portable)))
-    container.write_artifact(path, manifest, members)
+    aot_container.write_artifact(path, manifest, members)
     x, y = samples.inputs()
     with torch.no_grad():
         result = load_artifact(path, store=store).callable(x, y)

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import workbench as wb
-from workbench.compiler.aot_files.weights import NotStorable
+from workbench.compiler.aot_files.stored_weights import NotStorable
 
 X = torch.ones(4)
 

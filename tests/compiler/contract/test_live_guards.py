@@ -19,7 +19,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.analysis.source.redact import HIDDEN, redact
+from workbench.analysis.source.report_redaction import HIDDEN, redact
 from workbench.compiler.contract.guard_policy import Decisions
 from workbench.compiler.contract.live_guards import LiveGuards
 from workbench.handles.compiled import Compiled

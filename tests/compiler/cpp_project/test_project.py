@@ -10,17 +10,17 @@ import torch
 from sample_packages import many_inputs
 
 import workbench as wb
+from workbench.artifacts.manifest.manifest_json import Build, Versions
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,
     PackagedOutput,
     PackageManifest,
 )
-from workbench.artifacts.manifest.records import Build, Versions
 from workbench.compiler.contract.contract import Contract, describe
 from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.contract.paths import Path as LeafPath
-from workbench.compiler.cpp_project.header import contract_values, input_leaves
+from workbench.compiler.cpp_project.contract_header import contract_values, input_leaves
 from workbench.compiler.cpp_project.project import (
     Example,
     example_inputs,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from workbench.compiler.interpreter.session import Interpreter
+from workbench.compiler.interpreter.interpreter_session import Interpreter
 
 
 @pytest.fixture(scope="session")

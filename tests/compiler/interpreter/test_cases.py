@@ -6,7 +6,7 @@ import pytest
 
 from tests.compiler.interpreter.programs import compiled_case, verified
 from tests.compiler.virtual_gpu.model_cases import CASES
-from workbench.compiler.interpreter.session import Interpreter
+from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 WITHOUT_NUMBERS = ("transformer_of_templates", "seven_billion_parameters")

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from workbench.compiler.interpreter.exchange import Arena
-from workbench.compiler.interpreter.session import Interpreter, KernelFailed, Session
+from workbench.compiler.interpreter.interpreter_messages import Arena
+from workbench.compiler.interpreter.interpreter_session import Interpreter, KernelFailed, Session
 
 HEAD = """
 import triton

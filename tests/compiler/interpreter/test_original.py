@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 import workbench as wb
 from tests.compiler.interpreter.programs import compiled_case, verified
 from tests.compiler.virtual_gpu.cases import add_kernel
-from workbench.compiler.interpreter.session import Interpreter
+from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 X = torch.randn(8, 16)

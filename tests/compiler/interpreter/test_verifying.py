@@ -13,9 +13,9 @@ from torch.testing._internal.two_tensor import TwoTensor
 import workbench as wb
 from tests.compiler.interpreter.programs import compiled_case, verified
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.aot_files.program import Program
-from workbench.compiler.contract.request import CompileOptions
-from workbench.compiler.interpreter.session import Interpreter
+from workbench.compiler.aot_files.program_parts import Program
+from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import cross_compile
 

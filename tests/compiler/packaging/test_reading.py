@@ -13,7 +13,7 @@ import workbench as wb
 from tests.compiler.packaging import samples
 from workbench.compiler.packaging.contracts import ExportedContract, contract_of
 from workbench.compiler.packaging.exporting import export, exportable
-from workbench.compiler.packaging.request import ModelRequest, read_requests
+from workbench.compiler.packaging.package_request import ModelRequest, read_requests
 
 PLAIN: dict[str, Any] = {
     "dynamic_shapes": None,

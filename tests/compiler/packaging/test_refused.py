@@ -16,7 +16,7 @@ import workbench as wb
 from tests.compiler.packaging import samples
 from tests.lazy_annotations import lazily_annotated
 from workbench.compiler.packaging.exporting import Exported, export, exportable
-from workbench.compiler.packaging.request import ModelRequest
+from workbench.compiler.packaging.package_request import ModelRequest
 
 OTHERS = {"object": "self.held.value", "class": "Recurrent.shared"}
 FILE = inspect.getsourcefile(samples) or ""

@@ -11,8 +11,8 @@ from torch._inductor.cpp_builder import CppBuilder
 
 from tests.compiler.packaging.samples import Attention, OneIsSpecial
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.packaging.compiling import options_for
-from workbench.compiler.packaging.request import ModelRequest
+from workbench.compiler.packaging.inductor_library import options_for
+from workbench.compiler.packaging.package_request import ModelRequest
 from workbench.compiler.packaging.writing import pack
 
 END = "// Compile cmd"  # what torch adds to the files names their folder

@@ -19,9 +19,9 @@ from workbench.artifacts.archive.package_container import package_in
 from workbench.artifacts.archive.zip_frame import read_frame
 from workbench.artifacts.machine.elf_stack import without_code_on_stack
 from workbench.artifacts.manifest.package_manifest import PackageManifest
-from workbench.compiler.packaging import compiling
+from workbench.compiler.packaging import inductor_library
 from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
-from workbench.compiler.packaging.request import ModelRequest
+from workbench.compiler.packaging.package_request import ModelRequest
 from workbench.compiler.packaging.writing import write_package
 
 
@@ -55,7 +55,7 @@ def test_it_is_what_torch_writes_around_the_models(tmp_path: Path) -> None:
 
 def test_a_library_is_packed_as_newer_systems_load_it(tmp_path: Path) -> None:
     library = library_with_weights(tmp_path)
-    assert compiling.shareable(library) == library
+    assert inductor_library.shareable(library) == library
     assert not without_code_on_stack(library)
 
 
@@ -124,4 +124,4 @@ def test_constants_lie_where_torch_puts_them(device: str, offsets: list[int]) ->
         dynamo_flat_name_to_original_fqn={},
         mutated_buffers=set(),
     )
-    assert [row.offset for row in compiling._constants(graph)] == offsets
+    assert [row.offset for row in inductor_library._constants(graph)] == offsets

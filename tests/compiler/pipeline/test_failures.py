@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.compiler.pipeline.failures import explain
-from workbench.compiler.recording.capture import Recorder
+from workbench.compiler.recording.recorder import Recorder
 
 OF_TRITON = """at 16:30:
     # a comment of the user

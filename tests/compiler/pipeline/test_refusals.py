@@ -16,7 +16,7 @@ from torch import Tensor, nn
 import workbench as wb
 from tests.older_releases import since
 from workbench.compiler.packaging.exporting import export, exportable
-from workbench.compiler.packaging.request import ModelRequest
+from workbench.compiler.packaging.package_request import ModelRequest
 from workbench.handles.package import Package
 
 X = torch.ones(3)

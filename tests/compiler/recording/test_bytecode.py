@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.analysis.source.redact import redact
+from workbench.analysis.source.report_redaction import redact
 from workbench.compiler.recording import decompiled
 from workbench.report import Report
 from workbench.views.parts import Parts

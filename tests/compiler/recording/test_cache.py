@@ -6,7 +6,7 @@ from torch._functorch._aot_autograd.autograd_cache import AOTAutogradCache
 
 import workbench as wb
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.recording.capture import Recorder
+from workbench.compiler.recording.recorder import Recorder
 
 
 def raised(x):

@@ -13,7 +13,7 @@ import torch
 
 import workbench as wb
 from workbench.compiler.cold_start.compile_cache import fast_start
-from workbench.compiler.recording.capture import Recorder
+from workbench.compiler.recording.recorder import Recorder
 from workbench.report import Report
 
 TABLE = torch.arange(4.0)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch.export import Dim
 
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.pipeline.pipeline import compile_ahead
 
 

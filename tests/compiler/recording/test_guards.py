@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.recording.capture import Recorder
+from workbench.compiler.recording.recorder import Recorder
 from workbench.report import Report
 
 SCALE = 2.0

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import workbench as wb
-from tests.compiler.recording.test_capture import everything_touched
+from tests.compiler.recording.test_recorder import everything_touched
 from workbench.report import Report
 
 PHASES = (

@@ -27,7 +27,7 @@ from tests.compiler.session.programs import (
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import backward_hook
 from workbench.handles.programs.session import LiveSession
-from workbench.views.session.facts import notes
+from workbench.views.session.session_facts import notes
 
 LAZY_BACKWARD, _ = backward_hook(lambda inner: inner, lambda inner: inner)
 HOOKED = (

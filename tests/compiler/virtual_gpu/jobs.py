@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.messages import Job
-from workbench.compiler.virtual_gpu.shipping import ShippedCall, pack
+from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack
+from workbench.compiler.virtual_gpu.worker_messages import Job
 from workbench.processes.caller_context import CallerContext
 
 

@@ -47,7 +47,7 @@ def main(path: str, target: str, release: str, how: str) -> dict[str, object]:
 
 def _ours(path: str, spec: object, release: str) -> None:
     from workbench.artifacts.machine.devices import GpuFacts
-    from workbench.artifacts.machine.machine import current_machine
+    from workbench.artifacts.machine.machine_description import current_machine
     from workbench.compiler.aot_files.loading import load_artifact
     from workbench.compiler.aot_files.payload import serialize
     from workbench.specs import Gpu
@@ -74,11 +74,11 @@ def _torchs(path: str, spec: object, release: str) -> None:
     """Torch's own loader on torch's own bytes, its comparison of systems included."""
     from torch._dynamo.aot_compile import AOTCompiledFunction
 
-    from workbench.artifacts.archive import container
+    from workbench.artifacts.archive import aot_container
     from workbench.artifacts.archive.file_kinds import open_file
 
     with open_file(path) as file:
-        payload = container.read_artifact(file).raw(container.PAYLOAD)
+        payload = aot_container.read_artifact(file).raw(aot_container.PAYLOAD)
     assert callable(AOTCompiledFunction.deserialize(payload))
 
 

@@ -10,7 +10,7 @@ import torch
 from tests.compiler.virtual_gpu.cases import Case
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from tests.compiler.virtual_gpu.model_cases import CASES
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import WorkbenchError

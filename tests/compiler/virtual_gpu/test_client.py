@@ -127,7 +127,7 @@ def test_a_worker_that_cannot_start_says_why() -> None:
 
 
 def test_a_worker_starts_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "workbench.compiler.virtual_gpu.worker", client)
+    monkeypatch.setitem(sys.modules, "workbench.compiler.virtual_gpu.gpu_worker", client)
     with pytest.raises(UsageError, match="if __name__ =="):
         CrossCompiler().start()
 

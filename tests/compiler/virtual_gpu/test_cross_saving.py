@@ -15,10 +15,10 @@ import triton.language as tl
 
 import workbench as wb
 from tests.fresh_process import run_fresh
-from workbench.artifacts.archive import container
+from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import open_file
-from workbench.compiler.aot_files.program import NoProgram
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.aot_files.program_parts import NoProgram
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import CrossCompiled, cross_compile
 from workbench.specs import Catalogue
@@ -134,14 +134,14 @@ def test_weights_of_the_live_module_go_along_for_the_gpu(
     model, path = Block(), tmp_path / "block.aot"
     compile_for(model, torch.randn(4, 32), grad=False).save(path, weights="inside")
     with open_file(path) as file:
-        opened = container.read_artifact(file)
+        opened = aot_container.read_artifact(file)
         table = opened.manifest.weights
         assert table is not None
         assert {row["device"] for row in table["tensors"]} == {"cuda"}
         assert set(table["names"]) == set(model.state_dict())
         from safetensors.torch import load
 
-        stored = load(opened.raw(container.WEIGHTS))
+        stored = load(opened.raw(aot_container.WEIGHTS))
     assert torch.equal(stored["linear.weight"], model.linear.weight)
     assert all(parameter.device.type == "cpu" for parameter in model.parameters())
 

@@ -14,7 +14,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.ranking import ranking
-from workbench.compiler.packaging.request import ModelRequest
+from workbench.compiler.packaging.package_request import ModelRequest
 from workbench.compiler.virtual_gpu.device.inductor_offline import compile_offline
 from workbench.compiler.virtual_gpu.packaged import for_gpu
 from workbench.specs import Catalogue

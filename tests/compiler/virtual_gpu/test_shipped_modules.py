@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.compiler.virtual_gpu.sent_modules import modules_of

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.analysis.opportunities.rehearsal import RehearsedCure
+from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? ")

@@ -7,10 +7,10 @@ from typing import Any
 
 from sample_report import make
 
-from workbench.report.header import Environment
-from workbench.report.session.header import SessionHeader
-from workbench.report.session.record import Session
-from workbench.report.session.rows import (
+from workbench.report.report_header import Environment
+from workbench.report.session.session_header import SessionHeader
+from workbench.report.session.session_record import Session
+from workbench.report.session.session_rows import (
     SESSION_TABLES,
     Compile,
     Event,

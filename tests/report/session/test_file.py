@@ -8,7 +8,7 @@ import pytest
 
 from tests.report.session.sample import session
 from workbench.errors import ArtifactError
-from workbench.report.session.record import Session
+from workbench.report.session.session_record import Session
 
 
 def test_what_was_saved_is_what_is_read(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.artifacts import package_sample as sample
+from workbench.artifacts.inspect.artifact_rows import SymbolFacts
 from workbench.artifacts.inspect.inspection import inspect
-from workbench.artifacts.inspect.rows import SymbolFacts
 
 SCRIPT = "<script>alert(1)</script>"
 

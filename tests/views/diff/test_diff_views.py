@@ -12,14 +12,14 @@ import pytest
 
 from tests.diffs import diff, recorded
 from tests.wire_types import mismatches
-from workbench.analysis.diff.comparing import compare
+from workbench.analysis.diff.report_comparison import compare
 from workbench.report import Break, Guard, Kernel, Report, Request, Table
-from workbench.views.diff.document import MOST_ROWS, document
-from workbench.views.diff.page import fragment, saved, unified
+from workbench.views.diff.diff_document import MOST_ROWS, document
+from workbench.views.diff.diff_page import fragment, saved, unified
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import joined
-from workbench.views.static_html.limits import SUMMARY_BYTES
-from workbench.views.wire.diff import DiffDocument, DiffLine
+from workbench.views.static_html.row_limits import SUMMARY_BYTES
+from workbench.views.wire.diff_messages import DiffDocument, DiffLine
 
 PAIRS = [("static", "dynamic"), ("h100", "apart"), ("apart", "h100"), ("static", "h100"),
          ("static", "train"), ("static", "again")]  # fmt: skip

@@ -20,7 +20,7 @@ from workbench.report import Guard, Report, Table
 from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedding import CELL_BYTES, embedded, part_names
 from workbench.views.pages.interactive import loader
-from workbench.views.pages.report import fragment, page
+from workbench.views.pages.report_page import fragment, page
 from workbench.views.pages.saved import saved_view
 from workbench.views.parts import Parts
 from workbench.views.widgets.display import Carrier, Shown, show

@@ -10,10 +10,10 @@ from wire_types import mismatches
 from workbench.report import Report, Table
 from workbench.report.machine_rows import CudaGraphPart
 from workbench.views.document import document
-from workbench.views.pages.report import fragment
+from workbench.views.pages.report_page import fragment
 from workbench.views.text import text
-from workbench.views.wire import document as wire
-from workbench.views.words.cuda_graphs import cuts, headline, remark
+from workbench.views.wire import report_messages as wire
+from workbench.views.words.cuda_graph_words import cuts, headline, remark
 
 FIRST = CudaGraphPart("g2", 0, "recorded", kernels=("k0",), lines=("L:s0:13",), copied_bytes=8192)
 CUT = CudaGraphPart("g2", 1, "skipped", "cpu ops; DeviceCopy ops", ("k1",), ("L:s0:14", "L:s0:16"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.report import Report
-from workbench.views.pages.report import fragment, page
+from workbench.views.pages.report_page import fragment, page
 
 RECORD = Report.load(Path(__file__).parents[2] / "records" / "norm_h100.wbr")
 

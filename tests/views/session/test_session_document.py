@@ -13,15 +13,15 @@ from view_mail import Mailbox
 from wire_types import mismatches
 
 from tests.report.session.sample import session
-from workbench.report.session.record import Session, empty_tables
-from workbench.report.session.rows import Compile, Event, Step
+from workbench.report.session.session_record import Session, empty_tables
+from workbench.report.session.session_rows import Compile, Event, Step
 from workbench.report.table import Table
-from workbench.views.session.document import MOST_LIVE, MOST_ROWS, document
-from workbench.views.session.page import saved
-from workbench.views.session.view import Following, SessionView
-from workbench.views.wire import document as wire
+from workbench.views.session.session_document import MOST_LIVE, MOST_ROWS, document
+from workbench.views.session.session_page import saved
+from workbench.views.session.session_view import Following, SessionView
+from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import pack
-from workbench.views.wire.session import SessionDocument, SessionTable
+from workbench.views.wire.session_messages import SessionDocument, SessionTable
 
 
 def table(shown: SessionDocument, name: str) -> SessionTable:
@@ -131,7 +131,7 @@ def shown_by(view: SessionView) -> Any:
 
 
 def test_a_view_follows_a_session_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.views.session.view._EVERY_S", 0.01)
+    monkeypatch.setattr("workbench.views.session.session_view._EVERY_S", 0.01)
     recording, called = Recording(), []
     view = SessionView(Session(session().header, empty_tables(), {}), "running")
     assert shown_by(view)["bars"] == []

@@ -14,8 +14,8 @@ from workbench.analysis.sweep.sweep import CHARTS, Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.views.charts.spots import Spot, front
-from workbench.views.sweep.document import document
-from workbench.views.sweep.figures import heat_of
+from workbench.views.sweep.sweep_charts import heat_of
+from workbench.views.sweep.sweep_document import document
 
 AXES = {"mode": ("default", "max-autotune"), "threads": ("1", "2"), "batch": ("1", "8", "32")}
 

@@ -16,12 +16,12 @@ from tests.diffs import RECORDS
 from tests.views.sweep.test_sweep_views import sweep
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.report.trials import Trial
-from workbench.views.sweep.document import MOST_ROWS, Live, document
-from workbench.views.sweep.view import SweepView
-from workbench.views.wire import document as wire
+from workbench.views.sweep.sweep_document import MOST_ROWS, Live, document
+from workbench.views.sweep.sweep_view import SweepView
+from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import SMALL, pack
-from workbench.views.wire.diff import DiffDocument
-from workbench.views.wire.sweep import SweepDocument
+from workbench.views.wire.diff_messages import DiffDocument
+from workbench.views.wire.sweep_messages import SweepDocument
 
 GRID = tuple(trial.settings for trial in sweep().trials)
 

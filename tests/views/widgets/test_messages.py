@@ -12,9 +12,9 @@ from tests.views.diff.test_diff_views import diff
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.report import Report
 from workbench.report.trials import Trial
-from workbench.views.diff.view import DiffView
-from workbench.views.session.view import SessionView
-from workbench.views.sweep.view import SweepView
+from workbench.views.diff.diff_view import DiffView
+from workbench.views.session.session_view import SessionView
+from workbench.views.sweep.sweep_view import SweepView
 from workbench.views.widgets.report_view import View
 from workbench.views.widgets.request_widget import Answering
 

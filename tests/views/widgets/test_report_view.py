@@ -12,7 +12,7 @@ from tests.diffs import diff
 from workbench.report import Report
 from workbench.views.document import ViewContext
 from workbench.views.widgets.report_view import IDLE, View
-from workbench.views.wire import document as wire
+from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import bundle_bytes
 
 

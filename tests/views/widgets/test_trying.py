@@ -11,7 +11,7 @@ from opportunity_cases import copied
 from view_mail import Mailbox
 
 import workbench as wb
-from workbench.analysis.diff.comparing import compare
+from workbench.analysis.diff.report_comparison import compare
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.tried import Cost, Tried
 from workbench.processes.background_task import BackgroundTask, Steps

@@ -11,7 +11,7 @@ from workbench.analysis.fusion.traffic import moved_bytes
 from workbench.number_text import plural
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import KernelRoofline
-from workbench.report.profile import measured_call
+from workbench.report.profile_record import measured_call
 from workbench.specs import Catalogue
 
 CostKind = Literal["time", "bound", "bytes", "memory"]

@@ -8,7 +8,7 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from workbench.analysis.diff.sources import SourceDifference, joined_source
+from workbench.analysis.diff.source_changes import SourceDifference, joined_source
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.report.machine_rows import CODE_STAGES

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.analysis.diff.align import align_by
-from workbench.analysis.diff.graphs import LOWERED, Graphs
+from workbench.analysis.diff.graph_matching import LOWERED, Graphs
 from workbench.analysis.diff.graphview import CAPTURED
 from workbench.analysis.fusion.lineage import ancestors, calls_operation
 from workbench.report import Report, SchedulerNode

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.analysis.diff.comparing import compare
+from workbench.analysis.diff.report_comparison import compare
 from workbench.analysis.expectations.quantities import QUANTITIES, Quantity, Record, quantity
-from workbench.analysis.session.comparing import compare_sessions
+from workbench.analysis.session.session_comparison import compare_sessions
 from workbench.errors import ExpectationError, UsageError
 from workbench.report import Report
 from workbench.report.presenting import presenter
-from workbench.report.session.record import Session
+from workbench.report.session.session_record import Session
 
 _NAMES = ("baseline", "now")
 _TIMES = ("compile_s",)  # another machine's time is no limit

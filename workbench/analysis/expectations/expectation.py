@@ -16,7 +16,7 @@ from workbench.arguments import checked
 from workbench.errors import ExpectationError, UsageError
 from workbench.number_text import number_text
 from workbench.report import Report
-from workbench.report.session.record import Session
+from workbench.report.session.session_record import Session
 
 _SHOWN = 8  # lines of evidence for one number
 

@@ -10,7 +10,7 @@ from workbench.analysis.memory.memory import memory
 from workbench.analysis.session.nothing import nothing_compiled
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.report.session.record import Session
+from workbench.report.session.session_record import Session
 
 Record = Report | Session
 Source = Literal["counted", "measured", "model"]

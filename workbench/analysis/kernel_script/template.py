@@ -81,7 +81,7 @@ def build():
         from workbench.compiler.interpreter.triton.language import install
 
         builder = install()
-        from workbench.compiler.interpreter.triton.kernels import InterpretedKernel
+        from workbench.compiler.interpreter.triton.triton_kernels import InterpretedKernel
 
         made = {name: InterpretedKernel(name, text, builder) for name, text in SOURCES.items()}
         return {name: lambda *args, own=own: own.run(args, {}) for name, own in made.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.analysis.memory.rows import Allocation
+from workbench.analysis.memory.memory_tables import Allocation
 from workbench.analysis.memory.storages import Storage
 from workbench.analysis.memory.timeline import Timeline, input_label
 from workbench.report import Buffer, Node

@@ -17,7 +17,7 @@ from workbench.analysis.memory.layers import (
     rows_of,
 )
 from workbench.analysis.memory.memory import Memory, stacked
-from workbench.analysis.memory.rows import FitPart
+from workbench.analysis.memory.memory_tables import FitPart
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.live_only import LiveOnly

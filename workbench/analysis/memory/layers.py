@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.analysis.memory.memory import Memory, memory
-from workbench.analysis.memory.rows import Allocation
+from workbench.analysis.memory.memory_tables import Allocation
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.column_filter import parts_with

@@ -11,19 +11,19 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.analysis.memory.allocation_rows import allocation_rows
+from workbench.analysis.memory.memory_tables import (
+    KINDS,
+    Allocation,
+    MemoryPeak,
+    MemoryStep,
+    SavedTensor,
+)
 from workbench.analysis.memory.peaks import (
     BASE,
     eager_peak,
     missing_of,
     peaks_of,
     why_no_eager,
-)
-from workbench.analysis.memory.rows import (
-    KINDS,
-    Allocation,
-    MemoryPeak,
-    MemoryStep,
-    SavedTensor,
 )
 from workbench.analysis.memory.scratch import Scratch, scratch_of, scratch_words
 from workbench.analysis.memory.timeline import Timeline, is_on_cpu, timeline

@@ -9,7 +9,7 @@ from workbench.analysis.cost.costs import Cost, costs
 from workbench.analysis.cost.line_shares import line_ids
 from workbench.analysis.fusion.traffic import nodes_with
 from workbench.analysis.memory.memory import Memory, memory
-from workbench.analysis.memory.rows import Allocation
+from workbench.analysis.memory.memory_tables import Allocation
 from workbench.analysis.memory.storages import Storage
 from workbench.analysis.memory.timeline import why_unknown
 from workbench.errors import UsageError

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from workbench.analysis.memory.caching_allocator import MODEL, allocator_moments
 from workbench.analysis.memory.cpp_program import is_cpp_program
-from workbench.analysis.memory.rows import Kind, MemoryPeak
+from workbench.analysis.memory.memory_tables import Kind, MemoryPeak
 from workbench.analysis.memory.scratch import scratch_of, scratch_words
 from workbench.analysis.memory.storages import Storage
 from workbench.analysis.memory.timeline import Timeline, devices_of, is_on_cpu

@@ -9,8 +9,8 @@ from functools import cached_property
 from workbench.analysis.memory.cpp_program import is_cpp_program, read_cpp_program
 from workbench.analysis.memory.events import ITEM_BYTES, Call, Program, Share, Take
 from workbench.analysis.memory.forward_outputs import forward_outputs
+from workbench.analysis.memory.memory_tables import Kind
 from workbench.analysis.memory.python_program import is_python_program, read_python_program
-from workbench.analysis.memory.rows import Kind
 from workbench.analysis.memory.storages import Storage, Walk
 from workbench.analysis.source.input_names import is_weight_name, place_of, pretty_input
 from workbench.errors import UsageError

@@ -11,7 +11,7 @@ from typing import Literal
 
 from workbench.analysis.fusion.traffic import NodeFacts, base_name, is_view, nodes_with
 from workbench.analysis.memory.memory import Memory, memory
-from workbench.analysis.memory.rows import Allocation
+from workbench.analysis.memory.memory_tables import Allocation
 from workbench.analysis.memory.timeline import why_unknown
 from workbench.errors import UsageError
 from workbench.number_text import number_text

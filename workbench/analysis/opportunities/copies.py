@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from workbench.analysis.fusion.kinds import is_library
 from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes
-from workbench.analysis.opportunities.facts import Facts, base, is_generated
 from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rule_facts import Facts, base, is_generated
 from workbench.report import Buffer, Kernel
 
 _COPIES = frozenset(("clone", "permute", "t", "transpose", "view", "reshape"))

@@ -7,8 +7,8 @@ from typing import Any
 
 from workbench.analysis.fusion.traffic import NodeFacts, nodes_with
 from workbench.analysis.opportunities.cat_lines import with_list
-from workbench.analysis.opportunities.facts import Facts, base
 from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rule_facts import Facts, base
 from workbench.number_text import plural
 
 _FEW = 3

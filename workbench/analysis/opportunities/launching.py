@@ -8,8 +8,8 @@ from math import ceil
 from workbench.analysis.fusion.fusion import calls
 from workbench.analysis.fusion.kinds import is_library
 from workbench.analysis.gpu_model.launches import LaunchCosts, launches
-from workbench.analysis.opportunities.facts import Facts, base, is_generated
 from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rule_facts import Facts, base, is_generated
 from workbench.number_text import plural
 from workbench.report import Buffer, Kernel
 

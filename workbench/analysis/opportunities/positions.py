@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from workbench.analysis.fusion.traffic import NodeFacts, nodes_with
 from workbench.analysis.memory.memory import memory
-from workbench.analysis.opportunities.facts import Facts, base
 from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rule_facts import Facts, base
 from workbench.errors import UsageError
 from workbench.number_text import number_text
 from workbench.report import Buffer, Kernel

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from workbench.analysis.opportunities.capture import graph_breaks, recompilations
+from workbench.analysis.opportunities.capture_rules import graph_breaks, recompilations
 from workbench.analysis.opportunities.copies import (
     channels_last,
     copied_matrices,
     padded_matrices,
 )
-from workbench.analysis.opportunities.facts import Facts
+from workbench.analysis.opportunities.dtype_rules import (
+    float64_that_creeps_in,
+    half_precision,
+    tf32,
+)
 from workbench.analysis.opportunities.joining import tensors_that_grow
 from workbench.analysis.opportunities.launching import (
     cuda_graphs,
@@ -19,16 +23,16 @@ from workbench.analysis.opportunities.launching import (
     independent_kernels,
     products_with_neighbours,
 )
-from workbench.analysis.opportunities.layers import layers_compiled_one_by_one
-from workbench.analysis.opportunities.numbers import float64_that_creeps_in, half_precision, tf32
-from workbench.analysis.opportunities.operators import (
+from workbench.analysis.opportunities.layer_rules import layers_compiled_one_by_one
+from workbench.analysis.opportunities.operator_rules import (
     attention_by_hand,
     complex_numbers,
     largest_by_topk,
 )
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.positions import logits_of_all_positions
-from workbench.analysis.opportunities.waste import (
+from workbench.analysis.opportunities.rule_facts import Facts
+from workbench.analysis.opportunities.waste_rules import (
     converted_weights,
     evaluated_again,
     parts_that_hold_the_whole,

@@ -8,12 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.analysis.session.break_cures import cure, harm, is_no_matter, is_seen_twice
+from workbench.analysis.session.line_names import place, told_apart
 from workbench.analysis.session.nothing import cure_of_failure, nothing_compiled
-from workbench.analysis.session.places import place, told_apart
 from workbench.analysis.session.recompile_cures import cure_of, is_of_inference
 from workbench.number_text import number_text, plural
-from workbench.report.session.record import Session, failed_compiles
-from workbench.report.session.rows import Compile, Fallback, SessionBreak, SessionRecompile, Step
+from workbench.report.session.session_record import Session, failed_compiles
+from workbench.report.session.session_rows import (
+    Compile,
+    Fallback,
+    SessionBreak,
+    SessionRecompile,
+    Step,
+)
 
 _APART = {"value", "type", "length", "identity"}
 """Kinds whose recompiles are of one cause only where they are of one source."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable
 
 from workbench.number_text import plural
-from workbench.report.session.rows import SessionBreak
+from workbench.report.session.session_rows import SessionBreak
 
 _NO_ADVICE = re.compile(
     r"file an issue|report an issue|Dynamo bug|may be possible to|not yet (?:fully )?supported"

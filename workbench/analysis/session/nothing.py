@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from workbench.analysis.session.break_cures import cure
-from workbench.analysis.session.places import place
-from workbench.report.session.record import Session, ran_nothing
-from workbench.report.session.rows import Compile
+from workbench.analysis.session.line_names import place
+from workbench.report.session.session_record import Session, ran_nothing
+from workbench.report.session.session_rows import Compile
 
 _NEVER = (
     "no function that torch.compile returned was called: call what it returns, which is another "

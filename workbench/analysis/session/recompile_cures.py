@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.analysis.source.recompile_reasons import PARAMETER, Reason, reason_of
-from workbench.report.session.rows import SessionRecompile
+from workbench.report.session.session_rows import SessionRecompile
 
 _DTYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16",

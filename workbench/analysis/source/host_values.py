@@ -15,8 +15,8 @@ from workbench.analysis.source.broken_statement import (
     own_names,
     replace_expression,
 )
-from workbench.analysis.source.draws import operator_lines
 from workbench.analysis.source.host_calls import COMPILING, calls_of, dotted
+from workbench.analysis.source.python_draws import operator_lines
 
 _ONCE_TITLE = "Read it once, while compiling"
 _ONCE = (

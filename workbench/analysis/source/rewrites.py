@@ -18,7 +18,6 @@ from workbench.analysis.source.broken_statement import (
     replaced,
 )
 from workbench.analysis.source.counts import list_changes
-from workbench.analysis.source.draws import random_changes
 from workbench.analysis.source.host_calls import (
     clock_changes,
     message_changes,
@@ -27,7 +26,8 @@ from workbench.analysis.source.host_calls import (
 from workbench.analysis.source.host_values import copy_changes, read_changes, unused_changes
 from workbench.analysis.source.lookup_tables import table_changes
 from workbench.analysis.source.loops import while_change
-from workbench.analysis.source.numbers import number_change
+from workbench.analysis.source.python_draws import random_changes
+from workbench.analysis.source.python_numbers import number_change
 from workbench.report import Break, Report
 
 _VALUE = ("Data-dependent branching", "Unsupported Tensor.item() call", "Data dependent operator")

@@ -187,7 +187,7 @@ class Sweep(Presented):
 
         Raises `UsageError` when one was not kept.
         """
-        from workbench.analysis.diff.comparing import compare
+        from workbench.analysis.diff.report_comparison import compare
 
         first, second = self.trial(a), self.trial(b)
         return compare(self.report(first), self.report(second), apart(first, second))

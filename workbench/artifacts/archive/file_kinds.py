@@ -19,7 +19,7 @@ from workbench.errors import ArtifactError
 from workbench.file_path import file_path, open_flags
 
 if TYPE_CHECKING:
-    from workbench.artifacts.archive.container import Opened
+    from workbench.artifacts.archive.aot_container import Opened
     from workbench.artifacts.archive.package_container import OpenedPackage
     from workbench.artifacts.manifest.manifest import Manifest
     from workbench.artifacts.manifest.package_manifest import PackageManifest
@@ -185,7 +185,7 @@ def _unpacked(head: bytes) -> bytes:
 def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
     frame = read_frame(file)
     if not all("/" in entry.filename for entry in frame.entries) or not frame.entries:
-        from workbench.artifacts.archive.container import artifact_in
+        from workbench.artifacts.archive.aot_container import artifact_in
 
         return OpenedFile("artifact", file, size, artifact_in(frame))
     from workbench.artifacts.archive.package_container import FORMAT, package_in

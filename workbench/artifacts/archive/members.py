@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from workbench.artifacts.archive.zip_frame import AGAIN, chunks, copy_bytes, data_start, seal
-from workbench.artifacts.manifest.records import Member
+from workbench.artifacts.manifest.manifest_json import Member
 from workbench.errors import ArtifactError
 
 _PIECE = 5 << 20  # bytes

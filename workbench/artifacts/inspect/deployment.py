@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.artifacts.machine.elf import library_of_file
-from workbench.artifacts.machine.machine import torch_folder
+from workbench.artifacts.machine.machine_description import torch_folder
 from workbench.errors import UsageError
 from workbench.number_text import number_text
 from workbench.report.presenting import presenter

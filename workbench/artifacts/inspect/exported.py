@@ -8,15 +8,15 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from workbench.artifacts.archive.package_container import OpenedPackage
-from workbench.artifacts.inspect.facts import Facts
-from workbench.artifacts.inspect.packages import member_text, read_json
-from workbench.artifacts.inspect.rows import (
+from workbench.artifacts.inspect.artifact_rows import (
     ConstantFacts,
     GuardFacts,
     ModelFacts,
     NeedFacts,
     ValueFacts,
 )
+from workbench.artifacts.inspect.file_facts import Facts
+from workbench.artifacts.inspect.packages import member_text, read_json
 
 _MODELS = "models/"
 _JSON_LIMIT = 32 << 20

@@ -6,8 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workbench.artifacts.archive.container import PAYLOAD, REPORT, SESSION, WEIGHTS, Opened
-from workbench.artifacts.inspect.facts import (
+from workbench.artifacts.archive.aot_container import PAYLOAD, REPORT, SESSION, WEIGHTS, Opened
+from workbench.artifacts.inspect.artifact_rows import (
+    ConstantFacts,
+    GuardFacts,
+    KernelFacts,
+    ModelFacts,
+    NeedFacts,
+    OutsideFacts,
+    ValueFacts,
+)
+from workbench.artifacts.inspect.file_facts import (
     REPORT_LIMIT,
     Facts,
     build_rows,
@@ -23,15 +32,6 @@ from workbench.artifacts.inspect.facts import (
 )
 from workbench.artifacts.inspect.opcodes import PickleFacts
 from workbench.artifacts.inspect.pickles import named_texts, written_after
-from workbench.artifacts.inspect.rows import (
-    ConstantFacts,
-    GuardFacts,
-    KernelFacts,
-    ModelFacts,
-    NeedFacts,
-    OutsideFacts,
-    ValueFacts,
-)
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.errors import ArtifactError
 
@@ -83,7 +83,7 @@ def _reports(name: str, opened: Opened) -> tuple[Mapping[str, bytes], list[str]]
         return {name: opened.raw(REPORT)}, []
     if SESSION not in opened.entries or opened.size(SESSION) > REPORT_LIMIT:
         return {}, ["the file holds no report"]
-    from workbench.report.session.record import Session  # as for a report
+    from workbench.report.session.session_record import Session  # as for a report
 
     try:
         session = Session.from_bytes(opened.raw(SESSION), f"of {name}")

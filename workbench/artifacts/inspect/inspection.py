@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import PurePosixPath
 
-from workbench.artifacts.archive.container import MANIFEST, PAYLOAD, SKELETON, WEIGHTS
+from workbench.artifacts.archive.aot_container import MANIFEST, PAYLOAD, SKELETON, WEIGHTS
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, pickle_start
 from workbench.artifacts.archive.members import Members
 from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.inspect.artifact_report import ArtifactReport
+from workbench.artifacts.inspect.artifact_rows import DAMAGED, NOT_HASHED, WHOLE, MemberFacts
 from workbench.artifacts.inspect.exported import exported_facts
-from workbench.artifacts.inspect.facts import Facts
+from workbench.artifacts.inspect.file_facts import Facts
 from workbench.artifacts.inspect.functions import artifact_facts, torch_file_facts
 from workbench.artifacts.inspect.libraries import libraries_in, library_facts
 from workbench.artifacts.inspect.opcodes import PickleFacts, read_pickle
 from workbench.artifacts.inspect.packages import package_facts, torch_package_facts
 from workbench.artifacts.inspect.pickles import graded, imports, pickles_in, summaries
-from workbench.artifacts.inspect.report import ArtifactReport
-from workbench.artifacts.inspect.rows import DAMAGED, NOT_HASHED, WHOLE, MemberFacts
 from workbench.artifacts.manifest.package_manifest import MANIFEST as PACKAGE_MANIFEST
 from workbench.artifacts.trust.trust import TrustStore
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workbench.artifacts.archive.members import Members
-from workbench.artifacts.inspect.facts import Facts
-from workbench.artifacts.inspect.rows import LibraryFacts, SectionFacts, SymbolFacts
+from workbench.artifacts.inspect.artifact_rows import LibraryFacts, SectionFacts, SymbolFacts
+from workbench.artifacts.inspect.file_facts import Facts
 from workbench.artifacts.machine.elf import Elf, read_elf
 
 _MOST_LIBRARIES = 500

@@ -8,7 +8,16 @@ from typing import Any
 
 from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
 from workbench.artifacts.inspect import wrapper_code
-from workbench.artifacts.inspect.facts import (
+from workbench.artifacts.inspect.artifact_rows import (
+    ConstantFacts,
+    GuardFacts,
+    ModelFacts,
+    NeedFacts,
+    OutsideFacts,
+    ValueFacts,
+    VariantFacts,
+)
+from workbench.artifacts.inspect.file_facts import (
     REPORT_LIMIT,
     Facts,
     Text,
@@ -19,15 +28,6 @@ from workbench.artifacts.inspect.facts import (
     torch_row,
 )
 from workbench.artifacts.inspect.functions import inputs, leaves_of
-from workbench.artifacts.inspect.rows import (
-    ConstantFacts,
-    GuardFacts,
-    ModelFacts,
-    NeedFacts,
-    OutsideFacts,
-    ValueFacts,
-    VariantFacts,
-)
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from workbench.artifacts.archive.members import Members
 from workbench.artifacts.archive.zip_frame import read_frame
+from workbench.artifacts.inspect.artifact_rows import LEVELS, ImportFacts, PickleSummary
 from workbench.artifacts.inspect.opcodes import PickleFacts, read_pickle
-from workbench.artifacts.inspect.rows import LEVELS, ImportFacts, PickleSummary
 from workbench.errors import ArtifactError
 
 _RUNS, _UNKNOWN, _USUAL = LEVELS

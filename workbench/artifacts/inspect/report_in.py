@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.archive.container import REPORT, SESSION
+from workbench.artifacts.archive.aot_container import REPORT, SESSION
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, open_file
 from workbench.artifacts.archive.members import Members
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, decode_report
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report
-from workbench.report.session.record import Session
+from workbench.report.session.session_record import Session
 from workbench.report.wbr_file import LARGEST
 
 _GZIP = b"\x1f\x8b"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from workbench.artifacts.inspect.rows import ConstantFacts, ValueFacts
+from workbench.artifacts.inspect.artifact_rows import ConstantFacts, ValueFacts
 
 _FIELD = re.compile(r"^ {4}(constants|inputs|outputs)_info_\[(\d+)\]\.(\w+) = (.*);$", re.MULTILINE)
 _CHECK = re.compile(r"static void check_input_(\d+)\((.*?)^\}", re.MULTILINE | re.DOTALL)

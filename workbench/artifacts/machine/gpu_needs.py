@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from workbench.artifacts.machine.machine import Machine, Requirement, numbers
+from workbench.artifacts.machine.machine_description import Machine, Requirement, numbers
 
 if TYPE_CHECKING:
     from workbench.artifacts.manifest.manifest import BuiltFor, Manifest

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from workbench.artifacts.manifest.records import (
+from workbench.artifacts.manifest.manifest_json import (
     Build,
     Member,
     Signature,

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.artifacts.machine.machine import Requirement
+from workbench.artifacts.machine.machine_description import Requirement
 from workbench.file_path import file_path
 from workbench.report.presenting import FormerTable, Presented, presenter
 
 if TYPE_CHECKING:
     import pandas
 
-    from workbench.artifacts.machine.machine import Machine
+    from workbench.artifacts.machine.machine_description import Machine
 
 SIGNS = {"pass": "✓", "warn": "!", "fail": "✗"}
 """A sign for each verdict."""
@@ -64,7 +64,7 @@ def check(path: str | PathLike[str], machine: Any = None) -> Check:
     read.
     """
     from workbench.artifacts.archive.file_kinds import open_any
-    from workbench.artifacts.machine.machine import Machine, current_machine
+    from workbench.artifacts.machine.machine_description import Machine, current_machine
     from workbench.artifacts.preflight.file_needs import file_requirements
 
     there = current_machine() if machine is None else Machine.of(machine)

@@ -16,7 +16,12 @@ from workbench.artifacts.inspect.libraries import Libraries, libraries_in
 from workbench.artifacts.inspect.packages import metadata
 from workbench.artifacts.machine.elf_lookup import undefined
 from workbench.artifacts.machine.gpu_needs import GpuCode, code_rows
-from workbench.artifacts.machine.machine import Machine, Requirement, numbers, torch_folder
+from workbench.artifacts.machine.machine_description import (
+    Machine,
+    Requirement,
+    numbers,
+    torch_folder,
+)
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.preflight.package_preflight import (
     fitting_variants,

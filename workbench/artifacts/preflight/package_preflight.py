@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.machine.gpu_needs import GpuCode, code_rows
-from workbench.artifacts.machine.machine import (
+from workbench.artifacts.machine.machine_description import (
     Machine,
     Requirement,
     newest_symbols,
@@ -16,8 +16,8 @@ from workbench.artifacts.machine.machine import (
     refuse_failed,
     toolkit_of,
 )
+from workbench.artifacts.manifest.manifest_json import SystemNeeds
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
-from workbench.artifacts.manifest.records import SystemNeeds
 from workbench.artifacts.preflight.preflight import device_rows, instruction_row, system_rows
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.artifacts.machine.gpu_needs import gpu_rows, wrong_gpu
-from workbench.artifacts.machine.machine import (
+from workbench.artifacts.machine.machine_description import (
     FAMILIES,
     Machine,
     Requirement,
@@ -15,7 +15,7 @@ from workbench.artifacts.machine.machine import (
     numbers,
     refuse_failed,
 )
-from workbench.artifacts.manifest.records import Build, SystemNeeds
+from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds
 from workbench.errors import ArtifactError
 
 if TYPE_CHECKING:

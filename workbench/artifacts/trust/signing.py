@@ -11,12 +11,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from workbench.artifacts.archive.container import MANIFEST
+from workbench.artifacts.archive.aot_container import MANIFEST
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
 from workbench.artifacts.archive.members import Members
 from workbench.artifacts.archive.zip_frame import SEAL_SIZE, chunks, seal
 from workbench.artifacts.manifest import package_manifest
-from workbench.artifacts.manifest.records import Signature
+from workbench.artifacts.manifest.manifest_json import Signature
 from workbench.artifacts.trust.team_keys import ED25519, TeamKey, private_key
 from workbench.artifacts.trust.trust import AnyManifest, with_signature
 from workbench.errors import ArtifactError, UsageError

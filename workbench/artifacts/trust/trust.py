@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.artifacts.archive.file_kinds import open_any
-from workbench.artifacts.manifest.records import Signature, with_signatures
+from workbench.artifacts.manifest.manifest_json import Signature, with_signatures
 from workbench.artifacts.trust.kept_files import (
     changing,
     check_folder,

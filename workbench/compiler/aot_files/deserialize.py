@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 
 from workbench.artifacts.archive.file_kinds import pickle_start
-from workbench.artifacts.manifest.records import Build
+from workbench.artifacts.manifest.manifest_json import Build
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.aot_files.generated import KernelRequest, PackedKernels, run_generated
 from workbench.compiler.aot_files.guarded_tensors import shared_mode

@@ -13,11 +13,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.artifacts.archive import container
+from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, pickle_start
-from workbench.artifacts.machine.machine import Machine, current_machine
+from workbench.artifacts.machine.machine_description import Machine, current_machine
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.records import Build
+from workbench.artifacts.manifest.manifest_json import Build
 from workbench.artifacts.preflight.preflight import best_build, check_fits
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files import load_steps
@@ -28,7 +28,7 @@ from workbench.compiler.aot_files.deserialize import (
 )
 from workbench.compiler.aot_files.generated import PackedKernels
 from workbench.compiler.aot_files.payload import classes_in_main
-from workbench.compiler.aot_files.weights import Weights
+from workbench.compiler.aot_files.stored_weights import Weights
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.held_logs import held_logs
@@ -131,8 +131,8 @@ def _unpack(
         return {}
     kernels = f"kernels/{build.name}/" if build else "no kernels"
     needed = [n for n in manifest.members if not n.startswith("kernels/") or n.startswith(kernels)]
-    code = [name for name in needed if name != container.WEIGHTS]
-    weights = [name for name in needed if name == container.WEIGHTS]
+    code = [name for name in needed if name != aot_container.WEIGHTS]
+    weights = [name for name in needed if name == aot_container.WEIGHTS]
     return {
         **artifact.unpack(folder, code),
         **artifact.unpack(folder, weights, verify=verify_weights),
@@ -163,13 +163,13 @@ def _load(
         nullcontext() if state is None else autocast_of(state),
     ):
         function = deserialize(
-            files[container.PAYLOAD].read_bytes(),
+            files[aot_container.PAYLOAD].read_bytes(),
             Libraries(kernels, build, packed=True, gpu=gpu),
             aliases=manifest.aliases,
             external_data=external_data,
             f_globals=scope,
         )
-    report = files.get(container.REPORT)
+    report = files.get(aot_container.REPORT)
     return LoadedArtifact(
         callable=function,
         digest=opened.digest,
@@ -218,12 +218,12 @@ def _module(manifest: Manifest, files: Mapping[str, Path], request: _Request) ->
         return module
     if module is not None and not empty:
         return module
-    weights = Weights(files[container.WEIGHTS], manifest.weights)
+    weights = Weights(files[aot_container.WEIGHTS], manifest.weights)
     if module is not None:
         weights.fill(module)
         return module
     with explained(request.path):
-        return weights.module(files[container.SKELETON].read_bytes())
+        return weights.module(files[aot_container.SKELETON].read_bytes())
 
 
 def _on_meta(module: Any) -> bool:

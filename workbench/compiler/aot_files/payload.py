@@ -11,9 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from workbench.artifacts.machine.machine import cpu_flags
+from workbench.artifacts.machine.machine_description import cpu_flags
 from workbench.artifacts.manifest.manifest import BuiltFor
-from workbench.artifacts.manifest.records import Build
+from workbench.artifacts.manifest.manifest_json import Build
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS
 from workbench.compiler.aot_files.generated import KernelRequest, run_generated
 from workbench.compiler.aot_files.random_values import with_random_values

@@ -14,19 +14,19 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.artifacts.archive import container
-from workbench.artifacts.machine.machine import release, torch_build
+from workbench.artifacts.archive import aot_container
+from workbench.artifacts.machine.machine_description import release, torch_build
 from workbench.artifacts.manifest.manifest import Manifest
+from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
 from workbench.artifacts.manifest.package_manifest import WEIGHTS
-from workbench.artifacts.manifest.records import Build, SystemNeeds, Versions
 from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.generated import KernelRequest
 from workbench.compiler.aot_files.payload import NATIVE, BuiltKernel, Serialized, serialize
 from workbench.compiler.aot_files.read_back import require_readable
-from workbench.compiler.aot_files.weights import not_storable, pack, rebuilt
+from workbench.compiler.aot_files.stored_weights import not_storable, pack, rebuilt
 from workbench.compiler.cold_start.compile_cache import PATIENCE, fast_start
-from workbench.compiler.contract.request import one_of
+from workbench.compiler.contract.compile_request import one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import compiled_for
 from workbench.errors import ArtifactError, UsageError
@@ -151,12 +151,12 @@ def write_serialized(
     # code for a GPU elsewhere without any library runs beside any processor
     needs = system_needs(libraries) if libraries or not manifest.built_for else SystemNeeds()
     with temporary_folder() as folder:
-        members: dict[str, container.Content] = {container.PAYLOAD: serialized.payload}
+        members: dict[str, aot_container.Content] = {aot_container.PAYLOAD: serialized.payload}
         for build, kernels in builds:
             for kernel in kernels:
-                members[container.kernel_member(build.name, kernel.key)] = kernel.library
+                members[aot_container.kernel_member(build.name, kernel.key)] = kernel.library
         if report is not None:
-            members[container.REPORT] = _without_assembly(report).to_bytes()
+            members[aot_container.REPORT] = _without_assembly(report).to_bytes()
         whole = replace(
             manifest,
             versions=current_versions(),
@@ -168,9 +168,9 @@ def write_serialized(
             external_data=serialized.external_data,
             weights=None if module is None else _bundle(module, folder, members, device),
         )
-        whole = container.with_members(whole, members)
+        whole = aot_container.with_members(whole, members)
         whole = (store or TrustStore.of_user()).sign_if_possible(whole)
-        container.write_artifact(path, whole, members)
+        aot_container.write_artifact(path, whole, members)
     return whole.digest
 
 
@@ -194,11 +194,11 @@ def _options(report: Report | None) -> dict[str, Any]:
 
 
 def _bundle(
-    module: Any, folder: Path, members: dict[str, container.Content], device: str | None
+    module: Any, folder: Path, members: dict[str, aot_container.Content], device: str | None
 ) -> Mapping[str, Any]:
     bundle = pack(module, folder)
-    members[container.WEIGHTS] = bundle.file
-    members[container.SKELETON] = bundle.skeleton
+    members[aot_container.WEIGHTS] = bundle.file
+    members[aot_container.SKELETON] = bundle.skeleton
     if device is None:
         return bundle.table
     rows = [{**row, "device": device} for row in bundle.table["tensors"]]

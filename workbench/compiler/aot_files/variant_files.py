@@ -18,11 +18,11 @@ from typing import Any
 
 import torch
 
-from workbench.artifacts.archive import container
+from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import FRAMES, OpenedFile, open_any
-from workbench.artifacts.machine.machine import current_machine
+from workbench.artifacts.machine.machine_description import current_machine
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.records import SystemNeeds
+from workbench.artifacts.manifest.manifest_json import SystemNeeds
 from workbench.artifacts.preflight.preflight import best_build, check_fits, system_needs
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files.deserialize import (
@@ -32,9 +32,9 @@ from workbench.compiler.aot_files.deserialize import (
 )
 from workbench.compiler.aot_files.frame_sources import changed_sources, inlined_sources
 from workbench.compiler.aot_files.loading import explained
+from workbench.compiler.aot_files.recorded_variants import Recorded, target_of
 from workbench.compiler.aot_files.registries import missing_entries
 from workbench.compiler.aot_files.saving import current_versions
-from workbench.compiler.aot_files.variants import Recorded, target_of
 from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.specialized_values import (
     SpecializedValues,
@@ -85,13 +85,13 @@ def write_variants(
     `ArtifactError` for what cannot be read back: code, graphs, and the values that guards look at.
     """
     _require_readable(recorded)
-    members: dict[str, container.Content] = {container.PAYLOAD: recorded.payload}
+    members: dict[str, aot_container.Content] = {aot_container.PAYLOAD: recorded.payload}
     if session is not None:
-        members[container.SESSION] = session
+        members[aot_container.SESSION] = session
     build = recorded.build
     for kernel in recorded.kernels if build else ():
         assert build is not None
-        members[container.kernel_member(build.name, kernel.key)] = kernel.library
+        members[aot_container.kernel_member(build.name, kernel.key)] = kernel.library
     libraries = [kernel.library for kernel in recorded.kernels]
     manifest = Manifest(
         versions=current_versions(),
@@ -107,9 +107,9 @@ def write_variants(
         baked=tuple(dict(row) for row in recorded.specialized),
         guards={"policy": "portable", "dropped": [dict(row) for row in recorded.dropped]},
     )
-    whole = container.with_members(manifest, members)
+    whole = aot_container.with_members(manifest, members)
     whole = (store or TrustStore.of_user()).sign_if_possible(whole)
-    container.write_artifact(path, whole, members)
+    aot_container.write_artifact(path, whole, members)
     return whole.digest
 
 
@@ -215,8 +215,8 @@ def _unpacked(opened: OpenedFile, manifest: Manifest, folder: Path) -> tuple[byt
     build = best_build(manifest.builds, current_machine().cpu_flags)
     wanted = f"kernels/{build.name}/" if build else "no kernels"
     kernels = [member for member in manifest.members if member.startswith(wanted)]
-    files = artifact.unpack(folder, [container.PAYLOAD, *kernels])
-    content = files.pop(container.PAYLOAD).read_bytes()
+    files = artifact.unpack(folder, [aot_container.PAYLOAD, *kernels])
+    content = files.pop(aot_container.PAYLOAD).read_bytes()
     by_key: Mapping[str, Path] = {file.stem: file for file in files.values()}
     return content, Libraries(by_key, build, packed=True)
 

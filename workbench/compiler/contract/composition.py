@@ -11,7 +11,12 @@ from typing import Any
 import torch
 
 from workbench.compiler.contract.callables import uncompiled
-from workbench.compiler.contract.request import MODES, Backend, CompileOptions, check_mapping
+from workbench.compiler.contract.compile_request import (
+    MODES,
+    Backend,
+    CompileOptions,
+    check_mapping,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 

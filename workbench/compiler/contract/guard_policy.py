@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch.nn.utils.parametrize import is_parametrized
 
+from workbench.compiler.contract.call_path import FastCheck
 from workbench.compiler.contract.callables import closure_of
-from workbench.compiler.contract.calling import FastCheck
 from workbench.compiler.contract.contract import CONSTANTS, Contract, Leaf
 from workbench.compiler.contract.guard_words import is_environment
 from workbench.compiler.contract.inlined_places import compared_by_code

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from workbench.compiler.contract.compile_request import GUARD_POLICIES
 from workbench.compiler.contract.contract import Contract, listing
 from workbench.compiler.contract.guard_words import in_words, other_kind, shown, unreadable
 from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.inlined_places import called
 from workbench.compiler.contract.live_guards import LiveGuards
 from workbench.compiler.contract.paths import Path, leaves
-from workbench.compiler.contract.request import GUARD_POLICIES
 from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.size_guards import broken
 from workbench.compiler.contract.specialized_values import SpecializedValues, from_json

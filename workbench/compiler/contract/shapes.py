@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch.export import Dim
 
+from workbench.compiler.contract.compile_request import check_mapping
 from workbench.compiler.contract.dims import Dynamic, Hint
 from workbench.compiler.contract.paths import Path, leaves
-from workbench.compiler.contract.request import check_mapping
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.signatures import signature_of

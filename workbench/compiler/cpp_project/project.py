@@ -19,7 +19,7 @@ import torch
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.compiler.contract import dims
 from workbench.compiler.contract.contract import Leaf
-from workbench.compiler.cpp_project.header import (
+from workbench.compiler.cpp_project.contract_header import (
     call_contract,
     contract_values,
     input_leaves,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from workbench.compiler.internals.patches import ProcessPatches
-from workbench.compiler.interpreter.session import Session
+from workbench.compiler.interpreter.interpreter_session import Session
 from workbench.compiler.virtual_gpu.captured import CapturedGraph, UsersKernel
 from workbench.errors import ContractError, UsageError
 

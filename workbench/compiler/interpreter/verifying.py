@@ -17,24 +17,14 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.aot_files.program import NoProgram, Program
+from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.paths import Path, leaves
-from workbench.compiler.interpreter import calling, checking, outcomes
+from workbench.compiler.interpreter import buffer_checks, compared_leaves, serialized_function
 from workbench.compiler.interpreter.drawing import drawing_of
-from workbench.compiler.interpreter.draws import (
-    AsDrawn,
-    Draw,
-    Draws,
-    DrawsDifferError,
-    Replay,
-    draws_of,
-)
-from workbench.compiler.interpreter.exchange import Arena
-from workbench.compiler.interpreter.original import users_kernels
-from workbench.compiler.interpreter.program import kernel_sources, on_cpu
-from workbench.compiler.interpreter.reference import GraphRunner
-from workbench.compiler.interpreter.session import (
+from workbench.compiler.interpreter.gpu_program import kernel_sources, on_cpu
+from workbench.compiler.interpreter.interpreter_messages import Arena
+from workbench.compiler.interpreter.interpreter_session import (
     PROGRAMS,
     Edit,
     Interpreter,
@@ -42,6 +32,16 @@ from workbench.compiler.interpreter.session import (
     Session,
     warm_interpreter,
 )
+from workbench.compiler.interpreter.original import users_kernels
+from workbench.compiler.interpreter.random_draws import (
+    AsDrawn,
+    Draw,
+    Draws,
+    DrawsDifferError,
+    Replay,
+    draws_of,
+)
+from workbench.compiler.interpreter.reference import GraphRunner
 from workbench.compiler.measuring.double_precision import (
     DoublePrecision,
     InDouble,
@@ -85,7 +85,7 @@ class Question:
     reference: Callable[..., Any] | None = None
     per_kernel: bool = False
     float64: bool = False
-    tolerance: checking.Tolerance = field(default_factory=checking.Tolerance)
+    tolerance: buffer_checks.Tolerance = field(default_factory=buffer_checks.Tolerance)
     edit: Edit | None = None
 
 
@@ -106,9 +106,9 @@ def verify_program(
     if isinstance(program, NoProgram):
         raise UsageError(f"The generated program cannot be run here: {program.reason}")
     callee = resolve(original)
-    calling.refuse_misfit(callee, question.args, question.kwargs)
+    serialized_function.refuse_misfit(callee, question.args, question.kwargs)
     _refuse_meta(callee, question)
-    calling.refuse_unfit(program, callee, question.args, question.kwargs)
+    serialized_function.refuse_unfit(program, callee, question.args, question.kwargs)
     interpreter = interpreter or warm_interpreter()
     interpreter.begin()  # it imports torch while the reference runs
     with Arena() as arena, closing(Session(interpreter, arena, question.edit)) as session:
@@ -116,7 +116,9 @@ def verify_program(
 
 
 def _refuse_meta(callee: Callee, question: Question) -> None:
-    tensors = [(f"a tensor of {callee.name}", t) for t in calling.tensors_of(callee.module)]
+    tensors = [
+        (f"a tensor of {callee.name}", t) for t in serialized_function.tensors_of(callee.module)
+    ]
     for path, leaf in leaves((question.args, dict(question.kwargs)), Path("call")):
         tensors += [(str(path), leaf)] if isinstance(leaf, torch.Tensor) else []
     for name, tensor in tensors:
@@ -169,11 +171,11 @@ class _Verifier:
             judged = self._reached(question.reference, [question.reference], places)
             self._judged = replace(judged, held=self._subject.held)
         self._draws = Draws()
-        self._regions = calling.Regions()
+        self._regions = serialized_function.Regions()
         self._sources: dict[str, str] = {}
         self._no_replay = ""
         self._of_graph: Effects | None = None
-        self._checkers: list[checking.Checker] = []
+        self._checkers: list[buffer_checks.Checker] = []
 
     def _reached(
         self, function: Any, roots: Sequence[Any], places: Mapping[int, Any] | None = None
@@ -182,7 +184,7 @@ class _Verifier:
         named = [("", root) for root in roots]
         return subject_of(
             function, question.args, question.kwargs, named, places,
-            around=lambda: calling.grad_mode(self._program.contract),
+            around=lambda: serialized_function.grad_mode(self._program.contract),
         )  # fmt: skip
 
     def verified(self) -> Verification:
@@ -196,7 +198,7 @@ class _Verifier:
                 as_drawn = AsDrawn(self._draws) if self._draws.by_library else _NOTHING
                 actual = self._run_without_autocast(program, as_drawn)
         except KernelFailed as failure:
-            return self._verification((), [checking.failed(failure.kernel, str(failure))])
+            return self._verification((), [buffer_checks.failed(failure.kernel, str(failure))])
         rows = self._rows(expected, actual, exact)
         if any(row.verdict == "failed" for row in rows) and self._may_follow():
             expected, rows = self._following(actual, expected, rows)
@@ -216,7 +218,7 @@ class _Verifier:
         self, actual: Effects, expected: Effects, rows: tuple[Comparison, ...]
     ) -> tuple[Effects, tuple[Comparison, ...]]:
         """The original under the autocast of the GPU, where the program agrees with that."""
-        former, self._regions = self._regions, calling.Regions(follows=True)
+        former, self._regions = self._regions, serialized_function.Regions(follows=True)
         again, exact = self._expected()
         found = self._rows(again, actual, exact)
         if not any(row.verdict == "failed" for row in found):
@@ -251,8 +253,8 @@ class _Verifier:
         @contextmanager
         def around() -> Iterator[None]:
             with ExitStack() as stack:
-                stack.enter_context(calling.grad_mode(self._program.contract))
-                stack.enter_context(calling.autocast_of_device(self._regions))
+                stack.enter_context(serialized_function.grad_mode(self._program.contract))
+                stack.enter_context(serialized_function.autocast_of_device(self._regions))
                 users = users_kernels(self._graphs, self._sources, self._session)
                 stack.enter_context(users)
                 for mode in modes:
@@ -310,7 +312,7 @@ class _Verifier:
         """The leaves of two runs, those that differ with the opinion of double precision."""
         question = self._question
         as_dtype = self._regions.dtype
-        rounded = outcomes.Rounded(question.tolerance, question.float64, as_dtype)
+        rounded = compared_leaves.Rounded(question.tolerance, question.float64, as_dtype)
         is_own = question.tolerance.atol is None and not question.float64
         unit = (lambda dtype: absolute_tolerance(as_dtype or dtype)) if is_own else None
         maker = RowMaker(rounded, compare_objects, unit=unit)
@@ -402,7 +404,7 @@ class _Verifier:
     def _captured(self) -> Callable[..., Any]:
         """The function with its captured graphs in place of the generated programs."""
 
-        def start(compiled: Any, is_backward: bool) -> calling.GraphCall:
+        def start(compiled: Any, is_backward: bool) -> serialized_function.GraphCall:
             graph = self._graph(is_backward)
             if graph is None:
                 raise UsageError("The captured graph of the program was not kept.")
@@ -439,13 +441,15 @@ class _Verifier:
         found = [graph for graph in self._graphs if graph.is_backward == is_backward]
         return found[-1] if found else None
 
-    def _start(self, graph: Any, is_backward: bool) -> calling.GraphCall:
+    def _start(self, graph: Any, is_backward: bool) -> serialized_function.GraphCall:
         source, edit = graph.source_code, self._question.edit
         self._sources.update(kernel_sources(source))
         if edit is not None:
             source = edit(PROGRAMS[is_backward], source)
-        module = on_cpu(source, graph.cache_key, self._session, calling.constants_of(graph))
-        call: calling.GraphCall = module.call
+        module = on_cpu(
+            source, graph.cache_key, self._session, serialized_function.constants_of(graph)
+        )
+        call: serialized_function.GraphCall = module.call
         if not self._question.per_kernel:
             return call
         captured = self._graph(is_backward)
@@ -458,24 +462,27 @@ class _Verifier:
         return self._checked(call, captured, graph)
 
     def _checked(
-        self, call: calling.GraphCall, graph: CapturedGraph, compiled: Any
-    ) -> calling.GraphCall:
+        self, call: serialized_function.GraphCall, graph: CapturedGraph, compiled: Any
+    ) -> serialized_function.GraphCall:
         question, session = self._question, self._session
         runner = self._runner(compiled, float64=question.float64)
 
         def checked(inputs: list[Any]) -> Any:
-            given, again = outcomes.copied_inputs(inputs), outcomes.copied_inputs(inputs)
+            given, again = (
+                compared_leaves.copied_inputs(inputs),
+                compared_leaves.copied_inputs(inputs),
+            )
             state = torch.random.get_rng_state()
 
             def in_double() -> Mapping[str, Any]:
                 wide = self._runner(compiled, float64=True)
                 with torch.random.fork_rng(), torch.no_grad():
                     torch.random.set_rng_state(state)
-                    return wide.run(graph, again, checking.wanted_nodes(graph))[1]
+                    return wide.run(graph, again, buffer_checks.wanted_nodes(graph))[1]
 
             with torch.random.fork_rng(), torch.no_grad():
-                _, values = runner.run(graph, given, checking.wanted_nodes(graph))
-            checker = checking.Checker(
+                _, values = runner.run(graph, given, buffer_checks.wanted_nodes(graph))
+            checker = buffer_checks.Checker(
                 graph, values, question.tolerance, in_double, float64=question.float64,
                 drawing=drawing_of(compiled.source_code),
             )  # fmt: skip
@@ -488,10 +495,15 @@ class _Verifier:
 
         return checked
 
-    def _callable(self, start: Callable[[Any, bool], calling.GraphCall]) -> Callable[..., Any]:
+    def _callable(
+        self, start: Callable[[Any, bool], serialized_function.GraphCall]
+    ) -> Callable[..., Any]:
         program = self._program
-        return calling.callable_here(
-            program.serialized, program.contract, self._callee, calling.GraphParts(start)
+        return serialized_function.callable_here(
+            program.serialized,
+            program.contract,
+            self._callee,
+            serialized_function.GraphParts(start),
         )
 
 

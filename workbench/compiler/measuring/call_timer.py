@@ -13,7 +13,7 @@ import torch
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.timing import HOST_CLOCK, Clock, GeneratedProgram, programs_of
-from workbench.report.profile import OperatorTime
+from workbench.report.profile_record import OperatorTime
 
 WARM_CALLS = 3
 LONGEST_S = 1.0  # spent on each measurement

@@ -14,7 +14,7 @@ import torch
 
 from workbench.artifacts.manifest.package_manifest import PackagedModel
 from workbench.compiler.contract.contract import Leaf
-from workbench.compiler.running.checking import CallContract
+from workbench.compiler.running.input_checks import CallContract
 from workbench.errors import UsageError
 from workbench.file_path import file_path
 from workbench.report.atomic import saved_folder

@@ -15,12 +15,12 @@ from torch.export import ExportedProgram
 
 from workbench.compiler.contract import dim_errors, unsupported
 from workbench.compiler.contract.callables import resolve
-from workbench.compiler.contract.request import check_mapping
+from workbench.compiler.contract.compile_request import check_mapping
 from workbench.compiler.contract.shapes import sizes_assumed
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.signatures import readable_annotations
-from workbench.compiler.packaging import programs
+from workbench.compiler.packaging import exported_programs
 from workbench.compiler.packaging.capture_side_effects import (
     check_program_mode,
     check_side_effects,
@@ -31,8 +31,8 @@ from workbench.compiler.packaging.diagnosis import explain_export, lines_of, wit
 from workbench.compiler.packaging.inputs import CallInputs, Declared, declared_dims, read_inputs
 from workbench.compiler.packaging.outputs import DataClasses
 from workbench.compiler.packaging.outside_values import frozen_reads
+from workbench.compiler.packaging.package_request import ModelRequest
 from workbench.compiler.packaging.python_state import state_kept
-from workbench.compiler.packaging.request import ModelRequest
 from workbench.compiler.packaging.written_constants import check_written
 from workbench.compiler.sources.size_symbols import SizeSymbols
 from workbench.compiler.sources.sources import Places
@@ -89,9 +89,9 @@ def _of_program(program: ExportedProgram, request: ModelRequest) -> Exportable:
             "dynamic_shapes cannot be given for an exported program: its dimensions were declared "
             "when it was exported. Leave it out, or package the module itself."
         )
-    kwargs = programs.check_nesting(program, tuple(request.args), request.kwargs)
+    kwargs = exported_programs.check_nesting(program, tuple(request.args), request.kwargs)
     request = replace(request, kwargs=kwargs)
-    title = programs.title_of(program)
+    title = exported_programs.title_of(program)
     inputs = read_inputs(request.original.forward, tuple(request.args), kwargs, title)
     return Exportable(request.original, title, inputs, {}, request)
 
@@ -131,7 +131,7 @@ def export(found: Exportable) -> Exported:
     if isinstance(found.request.model, ExportedProgram):
         check_program_mode(title, found.request.model)
         check_written(title, found.request.model)
-        return Exported(found.request.model, any_size=False, notes=(programs.EXPORTED,))
+        return Exported(found.request.model, any_size=False, notes=(exported_programs.EXPORTED,))
     with watched_state(module) as states, frozen_reads(module) as frozen:
         program, any_size = _for_every_size(found)
     with sizes_assumed(not any_size):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.artifacts.manifest.records import Build
+from workbench.artifacts.manifest.manifest_json import Build
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS
 from workbench.compiler.aot_files.payload import native_build
 from workbench.compiler.internals import torch_private as tp

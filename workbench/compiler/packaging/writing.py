@@ -14,8 +14,8 @@ from typing import Any
 from torch.export import ExportedProgram
 
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, encode_report
+from workbench.artifacts.manifest.manifest_json import Build, Versions
 from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel, PackageManifest
-from workbench.artifacts.manifest.records import Build, Versions
 from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.saving import current_versions
@@ -23,14 +23,6 @@ from workbench.compiler.cold_start.compile_cache import fast_start
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
-from workbench.compiler.packaging.compiling import (
-    Built,
-    build,
-    kept,
-    options_for,
-    shareable,
-    with_names,
-)
 from workbench.compiler.packaging.contracts import (
     ExportedContract,
     check_example,
@@ -38,25 +30,33 @@ from workbench.compiler.packaging.contracts import (
     contract_of,
     outputs_of,
 )
+from workbench.compiler.packaging.custom_operators import custom_operators
 from workbench.compiler.packaging.diagnosis import explain_compile
 from workbench.compiler.packaging.exporting import Exportable, Exported, export, exportable
-from workbench.compiler.packaging.operators import custom_operators
+from workbench.compiler.packaging.inductor_library import (
+    Built,
+    build,
+    kept,
+    options_for,
+    shareable,
+    with_names,
+)
 from workbench.compiler.packaging.outputs import every_node_keyed
-from workbench.compiler.packaging.processors import build_of
-from workbench.compiler.packaging.records import (
+from workbench.compiler.packaging.package_record import (
     operator_notes,
     report_of_elsewhere,
     request_for,
 )
-from workbench.compiler.packaging.request import LATER, ModelRequest
-from workbench.compiler.packaging.trials import tried, untried
+from workbench.compiler.packaging.package_request import LATER, ModelRequest
+from workbench.compiler.packaging.processors import build_of
+from workbench.compiler.packaging.size_trials import tried, untried
 from workbench.compiler.packaging.written_inputs import memory_of
 from workbench.compiler.pipeline.failures import recorded
 from workbench.compiler.pipeline.modes import merged_options
-from workbench.compiler.recording.capture import Recorder
+from workbench.compiler.recording.recorder import Recorder
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import file_path
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Outcome, Report
 from workbench.temporary import temporary_folder
 

@@ -18,7 +18,7 @@ from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.internals.patches import Patches, held_back, without_torch_warnings
 from workbench.compiler.measuring.call_leaves import copies, restored
 from workbench.compiler.measuring.silence import silent
-from workbench.compiler.recording.capture import Recorder
+from workbench.compiler.recording.recorder import Recorder
 from workbench.live_only import LiveOnly
 from workbench.number_text import plural
 from workbench.processes.live_action import LiveAction

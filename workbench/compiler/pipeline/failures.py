@@ -11,7 +11,7 @@ import torch
 
 from workbench.compiler.contract import dim_errors
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.recording.capture import Recorder
+from workbench.compiler.recording.recorder import Recorder
 from workbench.compiler.sources.break_messages import break_message
 from workbench.compiler.sources.refused_inputs import refused_inputs
 from workbench.compiler.sources.size_symbols import (

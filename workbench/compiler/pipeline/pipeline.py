@@ -17,8 +17,9 @@ from workbench.compiler.aot_files.serializability import compiling_for_serializa
 from workbench.compiler.cold_start.compile_cache import fast_start, partial_pch
 from workbench.compiler.cold_start.partial_pch import PartialPch
 from workbench.compiler.contract import shapes
+from workbench.compiler.contract.call_path import binder
 from workbench.compiler.contract.callables import Callee, resolve
-from workbench.compiler.contract.calling import binder
+from workbench.compiler.contract.compile_request import CompileOptions, check_args
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.guard_policy import Decisions, guard_filter, is_plain
 from workbench.compiler.contract.guard_sandbox import Example
@@ -26,7 +27,6 @@ from workbench.compiler.contract.inlined_places import inlined
 from workbench.compiler.contract.live_guards import LiveGuards, default_rows, dropped_rows
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
-from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.specialized_values import (
     SpecializedValues,
@@ -46,10 +46,10 @@ from workbench.compiler.pipeline import failures
 from workbench.compiler.pipeline.captured_sizes import captured
 from workbench.compiler.pipeline.frozen_reads import frozen_reads, missing_variables
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
-from workbench.compiler.recording.capture import Recorder
-from workbench.compiler.recording.chosen_fusion import fusion_chosen
+from workbench.compiler.recording.fusion_constraints import fusion_chosen
+from workbench.compiler.recording.recorder import Recorder
 from workbench.errors import CaptureError, UsageError
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Outcome, Report, Request
 
 _FIXED = 6  # sizes that the code fixed, each in a note

@@ -11,7 +11,7 @@ from typing import Any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.decompiled import decompiled
-from workbench.compiler.recording.graphs import KeptGraph
+from workbench.compiler.recording.stage_graphs import KeptGraph
 from workbench.compiler.sources.sources import Places
 from workbench.report import Bytecode, TextWriter
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
-from workbench.compiler.recording.lowering import Lowered, LoweringRecorder
+from workbench.compiler.recording.lowered_nodes import Lowered, LoweringRecorder
 from workbench.report import Buffer, Kernel
 from workbench.report.machine_rows import CudaGraphPart
 

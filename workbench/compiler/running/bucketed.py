@@ -13,7 +13,7 @@ from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.contract.contract import listing
 from workbench.compiler.internals.tensor_kind import kind_problem
 from workbench.compiler.running.bucketing import BucketedDim, Bucketing
-from workbench.compiler.running.checking import CallContract
+from workbench.compiler.running.input_checks import CallContract
 from workbench.compiler.running.loaded import NUMBERS, LoadedModel
 from workbench.compiler.running.signature import CallSignature
 from workbench.compiler.running.trees import nested, read_tree

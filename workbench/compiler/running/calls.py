@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract.calling import FastCheck, declared, defaults
+from workbench.compiler.contract.call_path import FastCheck, declared, defaults
 from workbench.compiler.contract.contract import CONSTANTS, Leaf
 from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.running.checking import (
+from workbench.compiler.running.input_checks import (
     CallContract,
     fits_layout,
     is_contiguous,

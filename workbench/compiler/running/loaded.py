@@ -25,12 +25,12 @@ from workbench.compiler.running.mapped import BackgroundHash, map_constants
 from workbench.compiler.running.model_files import Unpacking
 from workbench.compiler.running.slots import Slots
 from workbench.compiler.running.trees import nested, read_tree
-from workbench.compiler.running.weights import CONSTANT, Weights
+from workbench.compiler.running.weight_swap import CONSTANT, Weights
 from workbench.errors import ArtifactError, ContractError, UsageError, WorkbenchError, failed_call
 from workbench.live_only import CompiledCode
 
 if TYPE_CHECKING:
-    from workbench.compiler.running.checking import CallContract
+    from workbench.compiler.running.input_checks import CallContract
     from workbench.compiler.running.signature import CallSignature
 
 NUMBERS: Mapping[str, Callable[[Any], Any]] = {"int": int, "float": float, "bool": bool}
@@ -203,7 +203,7 @@ class LoadedModel(CompiledCode):
                 "The package holds no input contract: torch itself wrote it. Make it with "
                 "wb.package."
             )
-        from workbench.compiler.running.checking import laid_out
+        from workbench.compiler.running.input_checks import laid_out
 
         leaves = tuple(self.contract.leaves[place] for place in self.contract.tensors)
         if len(leaves) != len(tensors):
@@ -277,7 +277,7 @@ def as_own_error(
 def _contract(model: PackagedModel, device: torch.device) -> CallContract | None:
     """What a call has to be; a package of torch does not say it."""
     from workbench.compiler.running import calls  # noqa: F401 - takes a while, and is needed next
-    from workbench.compiler.running.checking import CallContract
+    from workbench.compiler.running.input_checks import CallContract
 
     return CallContract.of(model.name, model.contract, device) if model.contract else None
 

@@ -10,7 +10,7 @@ import torch
 
 from workbench.artifacts.manifest.package_manifest import PackagedModel
 from workbench.artifacts.preflight.package_variants import VariantFit
-from workbench.compiler.running.checking import CallContract
+from workbench.compiler.running.input_checks import CallContract
 from workbench.compiler.running.loaded import LoadedModel, as_own_error
 from workbench.compiler.running.signature import CallSignature
 from workbench.errors import ContractError

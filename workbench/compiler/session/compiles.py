@@ -15,7 +15,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle
 from workbench.compiler.internals.older_releases import backward_hook, variants
 from workbench.compiler.internals.patches import Patches
-from workbench.compiler.recording.capture import Recorder
+from workbench.compiler.recording.recorder import Recorder
 from workbench.compiler.session.cache_counts import cache_answers, cache_counts
 from workbench.compiler.session.failed_guards import (
     Scope,
@@ -25,7 +25,7 @@ from workbench.compiler.session.failed_guards import (
     is_fixed,
     scope_of,
 )
-from workbench.compiler.session.frames import (
+from workbench.compiler.session.frame_names import (
     Frame,
     calling_frame,
     frame_of,
@@ -37,8 +37,8 @@ from workbench.compiler.session.open_compile import OpenCompile, request_of
 from workbench.compiler.session.steps import HOOK, Steps
 from workbench.compiler.sources.break_messages import RESUMED, plain_reason
 from workbench.compiler.sources.sources import Places
-from workbench.report.header import Request
-from workbench.report.session.rows import Compile, SessionRecompile
+from workbench.report.report_header import Request
+from workbench.report.session.session_rows import Compile, SessionRecompile
 
 PANE = "compiles"
 REPORTS = 64

@@ -12,11 +12,11 @@ from typing import Any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.session.compiles import Compiles
-from workbench.compiler.session.frames import Frame, calling_frame, frame_of, is_users
+from workbench.compiler.session.frame_names import Frame, calling_frame, frame_of, is_users
 from workbench.compiler.session.lookups import LookUps
 from workbench.compiler.session.open_compile import OpenCompile
 from workbench.compiler.session.steps import Steps
-from workbench.report.session.rows import Fallback
+from workbench.report.session.session_rows import Fallback
 
 PANE = "fallbacks"
 _CALLS_MODULE, _CALLS_COMPILED = "_call_impl", "compile_wrapper"

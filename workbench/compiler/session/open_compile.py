@@ -11,9 +11,9 @@ from typing import Any
 from workbench.analysis.source.caught_errors import caught_errors, may_raise
 from workbench.analysis.source.recompile_reasons import Reason
 from workbench.compiler.internals.trace import Record
-from workbench.compiler.recording.capture import Recorder
-from workbench.report.header import Outcome, Request
+from workbench.compiler.recording.recorder import Recorder
 from workbench.report.record import Report
+from workbench.report.report_header import Outcome, Request
 
 
 @dataclass

@@ -11,17 +11,17 @@ from typing import Any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.environment import environment
-from workbench.compiler.session.breaks import SessionBreaks
 from workbench.compiler.session.compiles import Compiles
 from workbench.compiler.session.fallbacks import Fallbacks
 from workbench.compiler.session.open_compile import OpenCompile
 from workbench.compiler.session.regions import Regions
+from workbench.compiler.session.session_breaks import SessionBreaks
 from workbench.compiler.session.steps import HOOK, Steps
 from workbench.errors import UsageError
 from workbench.report.record import Report
-from workbench.report.session.header import SessionHeader
 from workbench.report.session.reports import Reports
-from workbench.report.session.rows import SESSION_TABLES, Step
+from workbench.report.session.session_header import SessionHeader
+from workbench.report.session.session_rows import SESSION_TABLES, Step
 from workbench.report.table import Table
 
 _MARK = "_workbench_session"

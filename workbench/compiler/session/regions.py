@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Link, Patches
-from workbench.report.session.rows import Region
+from workbench.report.session.session_rows import Region
 
 PANE = "regions"
 _UNKNOWN = ("", "")

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from workbench.compiler.session.regions import Regions
-from workbench.report.session.rows import Event, Step
+from workbench.report.session.session_rows import Event, Step
 
 HOOK = "workbench_step_ended"
 """The name of the hook that ends a step with an optimizer's, by which its break is told apart."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.aot_files.program import NoProgram, Program
+from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.tensor_like import TensorLike

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from workbench.compiler.virtual_gpu.messages import (
+from workbench.compiler.virtual_gpu.worker_messages import (
     Build,
     BuildJob,
     Built,
@@ -18,7 +18,7 @@ from workbench.compiler.virtual_gpu.messages import (
     PackageJob,
 )
 from workbench.processes.caller_context import CallerContext
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 from workbench.processes.worker import Worker, WorkerEnded
 from workbench.settings import Settings
 
@@ -43,7 +43,7 @@ def own_caches() -> dict[str, str]:
 class CrossCompiler(Worker):
     """A process that compiles for GPUs that are not here."""
 
-    program = "workbench.compiler.virtual_gpu.worker"
+    program = "workbench.compiler.virtual_gpu.gpu_worker"
     hidden = HIDDEN
 
     def variables(self) -> Mapping[str, str]:

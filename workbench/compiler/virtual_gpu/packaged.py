@@ -19,19 +19,19 @@ import torch
 from workbench.compiler.internals.older_releases import has_march
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.packaging.compiling import (
+from workbench.compiler.packaging.inductor_library import (
     Built,
     Elsewhere,
     Library,
     options_for,
     tensors_by_name,
 )
-from workbench.compiler.packaging.request import BESIDE, INSIDE, LATER, ModelRequest
+from workbench.compiler.packaging.package_request import BESIDE, INSIDE, LATER, ModelRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
-from workbench.compiler.virtual_gpu.messages import PackageJob
+from workbench.compiler.virtual_gpu.worker_messages import PackageJob
 from workbench.errors import CaptureError, UsageError
 from workbench.processes.caller_context import CallerContext
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Request
 from workbench.specs import Gpu
 

@@ -18,18 +18,18 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.machine_code.ranking import ranking
-from workbench.compiler.packaging.compiling import Library, build
+from workbench.compiler.packaging.inductor_library import Library, build
 from workbench.compiler.pipeline.failures import recorded
-from workbench.compiler.recording.capture import Recorder
-from workbench.compiler.virtual_gpu.compiling import whole_record
+from workbench.compiler.recording.recorder import Recorder
+from workbench.compiler.virtual_gpu.cross_compile import whole_record
 from workbench.compiler.virtual_gpu.device.inductor_offline import OPTIONS
 from workbench.compiler.virtual_gpu.device.packaged_kernels import PackagedKernels
 from workbench.compiler.virtual_gpu.device.toolkit import cuda_toolkit
 from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
 from workbench.compiler.virtual_gpu.fidelity import with_fidelity
-from workbench.compiler.virtual_gpu.messages import CrossPackage, PackageJob
+from workbench.compiler.virtual_gpu.worker_messages import CrossPackage, PackageJob
 from workbench.errors import CaptureError, WorkbenchError
-from workbench.processes.messages import Done, Failed, ProgressCallback, cause_of
+from workbench.processes.child_messages import Done, Failed, ProgressCallback, cause_of
 from workbench.report import Outcome
 from workbench.temporary import temporary_folder
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.analysis.gpu_model.roofline import peak_rate
-from workbench.compiler.contract.request import known_gpus
+from workbench.compiler.contract.compile_request import known_gpus
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.recording.budgets import costs_nothing, hint, size_of, tensors_of
+from workbench.compiler.recording.budget_previews import costs_nothing, hint, size_of, tensors_of
 from workbench.compiler.recording.flops import formula_flops
 from workbench.errors import UsageError
 

@@ -11,13 +11,13 @@ from workbench.analysis.memory.budget_code import Snippet, snippets, step_code
 from workbench.analysis.memory.budgets import BudgetPoint, Budgets, Check, points_of
 from workbench.analysis.memory.memory import memory
 from workbench.arguments import checked
-from workbench.compiler.contract.request import TARGETS, known_gpus, one_of
+from workbench.compiler.contract.compile_request import TARGETS, known_gpus, one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Call
 from workbench.handles.memory.gradients import GradientCheck, check_gradients
 from workbench.processes.background_task import BackgroundTask, Steps
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report, Table
 from workbench.report.memory_rows import MemoryBudget, RecomputedNode
 

@@ -14,14 +14,14 @@ import torch
 from workbench.analysis.memory.fit import AXES, MISSING, MISSING_OF_STEP, Depth, Fit, depth_of
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.analysis.memory.optimizers import state_bytes
+from workbench.compiler.contract.compile_request import TARGETS, known_gpus
 from workbench.compiler.contract.composition import request_of
 from workbench.compiler.contract.paths import Path, leaves
-from workbench.compiler.contract.request import TARGETS, known_gpus
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 from workbench.handles.dispatch import compile_for_target
 from workbench.number_text import number_text
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 
 _BENT = (
     "how far the line bends: through {} and {} layers it is {:+.1%} off at {}, so that it is taken "

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.contract.compile_request import TARGETS
 from workbench.compiler.contract.paths import Path, leaves
-from workbench.compiler.contract.request import TARGETS
 from workbench.compiler.measuring.call_leaves import copies, held_inputs, read_tensors, restored
 from workbench.errors import WorkbenchError
 

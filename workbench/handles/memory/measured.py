@@ -20,7 +20,7 @@ from workbench.compiler.measuring.eager_memory import PANE, EagerCounter, with_e
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.compiled_base import Call
 from workbench.number_text import number_text
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report
 from workbench.report.memory_rows import EagerMemory
 

@@ -13,17 +13,23 @@ from typing import Any
 from workbench.arguments import checked
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.inspect.report_in import session_in
+from workbench.compiler.aot_files.recorded_variants import (
+    Call,
+    NothingCompiled,
+    Recorded,
+    record,
+    target_of,
+)
 from workbench.compiler.aot_files.variant_calls import called
 from workbench.compiler.aot_files.variant_files import Installed, install_variants, write_variants
-from workbench.compiler.aot_files.variants import Call, NothingCompiled, Recorded, record, target_of
-from workbench.compiler.contract.request import one_of
+from workbench.compiler.contract.compile_request import one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.session.recording import is_recording
 from workbench.errors import ArtifactError, UsageError, WorkbenchError, failed_call
 from workbench.file_path import file_path
 from workbench.handles.programs.session import LiveSession
 from workbench.live_only import CompiledCode, LiveOnly
-from workbench.report.session.record import Session
+from workbench.report.session.session_record import Session
 
 _AROUND_COMPILED = "torch/_functorch/_aot_autograd/"
 _COMPILES = "torch/_dynamo/convert_frame.py"

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from functools import partial
 from os import PathLike
 
-from workbench.compiler.contract.request import CompileOptions
-from workbench.compiler.packaging.compiling import build
-from workbench.compiler.packaging.request import ModelRequest, as_variant
-from workbench.compiler.packaging.variants import write_variant
+from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.packaging.compiled_variants import write_variant
+from workbench.compiler.packaging.inductor_library import build
+from workbench.compiler.packaging.package_request import ModelRequest, as_variant
 from workbench.compiler.packaging.writing import pack, write_package
 from workbench.errors import UsageError
 from workbench.handles.load_package import load_package
 from workbench.handles.package import Package
-from workbench.processes.messages import ProgressCallback
+from workbench.processes.child_messages import ProgressCallback
 
 HOST = "host"
 

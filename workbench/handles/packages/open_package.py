@@ -125,7 +125,7 @@ class OpenPackage(CompiledCode, ReportHolder):
 
     def __repr__(self) -> str:
         """A short stable summary: no times, no addresses."""
-        from workbench.report.header import together
+        from workbench.report.report_header import together
 
         lines = [f"Package({os.path.basename(self.path)})"]
         for model in self.manifest.models:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.analysis.opportunities.opportunity import Opportunity
-from workbench.analysis.opportunities.rehearsal import RehearsedCure
+from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.analysis.opportunities.tried import Tried
 from workbench.analysis.source.cures import cures_of
 from workbench.compiler.contract.paths import Path, leaves

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from workbench.analysis.opportunities.rehearsal import Rehearsal, RehearsedCure, Verdict
+from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure, Verdict
 from workbench.analysis.source.cures import Cure, cures_of
 from workbench.compiler.contract.callables import resolve, uncompiled
 from workbench.compiler.internals import torch_private as tp

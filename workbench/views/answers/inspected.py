@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from workbench.artifacts.inspect.report import TITLES, ArtifactReport
-from workbench.artifacts.inspect.rows import LEVELS
+from workbench.artifacts.inspect.artifact_report import TITLES, ArtifactReport
+from workbench.artifacts.inspect.artifact_rows import LEVELS
 from workbench.number_text import number_text
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import Grid, frame_call, grid
-from workbench.views.static_html.limits import Limits
+from workbench.views.static_html.row_limits import Limits
 from workbench.views.tables.column import Column
 
 _BYTES = 300_000  # a notebook keeps it: there is no other view; the accessors have all

@@ -9,20 +9,20 @@ from functools import singledispatch
 from os import PathLike
 from typing import Any
 
-from workbench.analysis.opportunities.rehearsal import Rehearsal
+from workbench.analysis.opportunities.rehearsed_cures import Rehearsal
 from workbench.analysis.sweep.recommending import Recommendation
 from workbench.artifacts.preflight.check import SIGNS, Check
 from workbench.report.cache_keys import WhyRecompiled
 from workbench.report.rivals import Rivals
 from workbench.report.roundtrip import RoundTrip
-from workbench.views.answers.rehearsal import left
-from workbench.views.answers.rehearsal import sentence as of_rehearsal
-from workbench.views.answers.rivals import codes, sentence
-from workbench.views.panes.artifact import ways
+from workbench.views.answers.rehearsal_text import left
+from workbench.views.answers.rehearsal_text import sentence as of_rehearsal
+from workbench.views.answers.rivals_answer import codes, sentence
+from workbench.views.panes.artifact_pane import ways
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import grid
-from workbench.views.static_html.limits import SUMMARIES
-from workbench.views.static_html.tables import spell_out
+from workbench.views.static_html.row_limits import SUMMARIES
+from workbench.views.static_html.static_columns import spell_out
 from workbench.views.tables.column import Column
 from workbench.views.tables.columns import columns_of
 from workbench.views.words.units import ABSENT

@@ -17,7 +17,7 @@ from workbench.analysis.fusion.traffic import fusion_traffic, moved_bytes
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
 from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, NONE, PALE, sheet, unit_of
-from workbench.views.words.places import few_words, ops_of, short
+from workbench.views.words.place_words import few_words, ops_of, short
 from workbench.views.words.units import bytes_text, ms_text, percent_text, us_text
 
 if TYPE_CHECKING:

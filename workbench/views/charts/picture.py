@@ -7,7 +7,7 @@ from html import escape
 
 from workbench.analysis.fusion.kinds import kernel_marks
 from workbench.report import Report
-from workbench.views.charts.graph import WIDTH, flow, short_ops
+from workbench.views.charts.calls_chart import WIDTH, flow, short_ops
 from workbench.views.charts.sheet import KERNEL_COLOURS
 from workbench.views.layout import NODE_HEIGHT
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from workbench.analysis.diff.difference import MEASURED, Change, Diff, KernelMatch
-from workbench.analysis.diff.figures import ALL, EAGER, UNFUSED, WHOLE
-from workbench.analysis.diff.kernels import label_of
+from workbench.analysis.diff.kernel_matching import label_of
+from workbench.analysis.diff.number_changes import ALL, EAGER, UNFUSED, WHOLE
 from workbench.analysis.gpu_model.target_spread import COUNTED
 from workbench.report import Report
 from workbench.views.diff.words import difference_text, joined, value_text
-from workbench.views.words.places import short
+from workbench.views.words.place_words import short
 from workbench.views.words.units import plural
 
 _SHOWN = 3

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from workbench.report import Report
 from workbench.report.machine_rows import CODE_STAGES, HOST_STAGE, MatrixCell, Resources
-from workbench.views.wire.code import Config
+from workbench.views.wire.code_messages import Config
 from workbench.views.words.units import bytes_text, number_text, percent_text, plural
 
 

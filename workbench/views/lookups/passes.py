@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.report import Graph, Kernel, Phase, Report
-from workbench.views.wire.document import Side
+from workbench.views.wire.report_messages import Side
 
 _OF_BOTH = frozenset({"joint", "before_joint_passes", "after_joint_passes"})
 _BEFORE = frozenset({"dynamo", "before_pre_grad", "after_pre_grad"})

@@ -12,10 +12,10 @@ from workbench.analysis.memory.memory_cost import all_costs, peak_by_line, quick
 from workbench.analysis.memory.waste import Waste, remarks
 from workbench.analysis.source.lines import call_sites, callers, in_call_order, line_states
 from workbench.report import Report, Source
-from workbench.views.wire import document as wire
+from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import row_of
-from workbench.views.words.cuda_graphs import cuts, remedy
-from workbench.views.words.places import text_of
+from workbench.views.words.cuda_graph_words import cuts, remedy
+from workbench.views.words.place_words import text_of
 
 WORDS: Mapping[str, str] = {
     "captured": "Captured",

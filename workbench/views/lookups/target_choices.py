@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from workbench.report import Report
 from workbench.specs import Catalogue
-from workbench.views.wire import machine as wire
+from workbench.views.wire import gpu_messages as wire
 
 _ASLEEP = (
     "This is a saved view: run the cell again, or type "

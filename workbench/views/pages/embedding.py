@@ -16,7 +16,7 @@ from workbench.report.machine_rows import HOST_STAGE
 from workbench.settings import Embed
 from workbench.views.parts import Parts
 from workbench.views.wire.codec import SMALL, Budget, pack
-from workbench.views.wire.document import Document, Embedded
+from workbench.views.wire.report_messages import Document, Embedded
 from workbench.views.words.units import bytes_text
 
 CELL_BYTES = 300_000

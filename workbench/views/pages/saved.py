@@ -8,7 +8,7 @@ from workbench.views.charts.picture import picture_address
 from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedding import CELL_BYTES, embedded
 from workbench.views.pages.interactive import interactive, loader
-from workbench.views.static_html.report import summary
+from workbench.views.static_html.static_report import summary
 from workbench.views.wire.codec import SMALL, pack
 
 _MARKUP = 600  # bytes around the summary, the record and the script

@@ -2,16 +2,18 @@
 
 Add a pane
 ----------
-1. `workbench/views/panes/<name>.py`: `document(report, setting)` returns a `Content`, plain data by
-   key, which is all that is ever read from the record for it; `PANE = Pane(id, title, document)`.
+1. `workbench/views/panes/<name>_pane.py`: `document(report, setting)` returns a `Content`, plain
+   data by key, which is all that is ever read from the record for it;
+   `PANE = Pane(id, title, document)`.
 2. `workbench/views/panes/registry.py`: its place among the tabs.
-3. `workbench/views/wire/document.py`: its id in `PaneId`, its keys in `Document`; the types of
-   their rows there or in a file beside it. `python -m workbench.views.typescript` writes them to
-   the front end.
+3. `workbench/views/wire/report_messages.py`: its id in `PaneId`, its keys in `Document`; the types
+   of their rows there or in a file beside it. `python -m workbench.views.typescript` writes them
+   to the front end.
 4. `assets/frontend/src/<name>/register.tsx` with the pane beside it: how it is drawn.
 5. `assets/frontend/src/panes.ts`: the same place among the tabs.
-6. `tests/views/panes/test_<name>.py`: what it says of a record that has something, and of one that
-   has nothing.
+6. `tests/views/panes/test_<name>_pane.py`: what it says of a record that has something, and of
+   one that has nothing.
 
-Where no script runs it is shown when `views/static_html/tables.py` has columns for its rows.
+Where no script runs it is shown when `views/static_html/static_columns.py` has columns for its
+rows.
 """

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workbench.analysis.opportunities.rehearsal import RehearsedCure
+from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.analysis.opportunities.tried import Tried
 from workbench.processes.live_action import LiveAction
 from workbench.report import Report
 from workbench.views.live_actions import why_not_started
-from workbench.views.wire import document as wire
-from workbench.views.wire.document import Note
-from workbench.views.wire.machine import Targets
+from workbench.views.wire import report_messages as wire
+from workbench.views.wire.gpu_messages import Targets
+from workbench.views.wire.report_messages import Note
 
 
 @dataclass(frozen=True)

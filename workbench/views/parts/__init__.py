@@ -7,13 +7,13 @@ from functools import cached_property
 
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.views.parts.budgets import budgets_part
-from workbench.views.parts.code import Codes, bytecode_part, wrapper_part
-from workbench.views.parts.graph import GraphParts, changes_part
-from workbench.views.parts.memory import memory_part
+from workbench.views.parts.budgets_part import budgets_part
+from workbench.views.parts.code_part import Codes, bytecode_part, wrapper_part
+from workbench.views.parts.graph_part import GraphParts, changes_part
+from workbench.views.parts.memory_part import memory_part
 from workbench.views.parts.stage import Stages, compare_part
-from workbench.views.parts.table import table_part
-from workbench.views.wire.document import Part
+from workbench.views.parts.table_part import table_part
+from workbench.views.wire.report_messages import Part
 
 _FORMS = (
     "graph:ID, bytecode:ID, code:ID, script:ID, wrapper:ID, table:NAME, changes:ID:ID, "

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from workbench.views.static_html.limits import Limits
+from workbench.views.static_html.row_limits import Limits
 from workbench.views.tables.column import CUT, Column
 from workbench.views.words.units import ABSENT
 

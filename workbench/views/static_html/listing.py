@@ -11,9 +11,9 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
-from workbench.views.static_html.limits import Limits
-from workbench.views.wire.document import CostKind, Line, Note, Source
-from workbench.views.words.costs import cost_text, kind_of_lines
+from workbench.views.static_html.row_limits import Limits
+from workbench.views.wire.report_messages import CostKind, Line, Note, Source
+from workbench.views.words.cost_words import cost_text, kind_of_lines
 
 LONGEST = 1500  # lines; Pygments needs 0.2 s for 1,000 lines and makes the page six times as big
 

@@ -12,11 +12,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from workbench.report.atomic import saved_file
-from workbench.views.answers.roundtrip import bar
+from workbench.views.answers.roundtrip_text import bar
 from workbench.views.lookups.source_marks import SIGNS, WORDS
 from workbench.views.pages.interactive import output
-from workbench.views.static_html.limits import PAGE, SUMMARIES, SUMMARY_BYTES, Limits
 from workbench.views.static_html.listing import gutter, line_pieces
+from workbench.views.static_html.row_limits import PAGE, SUMMARIES, SUMMARY_BYTES, Limits
 from workbench.views.words.units import bytes_text, plural, seconds_text
 
 POLICY = (

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
-from workbench.views.wire.tables import ColumnKind, ColumnSpec
-from workbench.views.wire.tables import Unit as WireUnit
+from workbench.views.wire.table_messages import ColumnKind, ColumnSpec
+from workbench.views.wire.table_messages import Unit as WireUnit
 from workbench.views.words import units
 
 CUT = "…"

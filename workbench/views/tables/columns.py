@@ -11,7 +11,7 @@ from workbench.report.file_rows import RoundTripWay
 from workbench.report.machine_rows import KernelRoofline, MatrixCell, RankedConfig
 from workbench.report.measures import measures
 from workbench.views.tables.column import Column
-from workbench.views.wire.tables import ColumnSpec
+from workbench.views.wire.table_messages import ColumnSpec
 
 
 def number_of(row_type: type, name: str, width: str = "", key: str = "", **more: Any) -> Column:

@@ -17,13 +17,13 @@ from workbench.views.document import ViewContext
 from workbench.views.live_actions import LiveActions
 from workbench.views.lookups.source_marks import SIGNS, annotated
 from workbench.views.lookups.target_choices import ONLY_A_RECORD, targets_of
-from workbench.views.pages.report import fragment
+from workbench.views.pages.report_page import fragment
 from workbench.views.pages.saved import saved_view
-from workbench.views.static_html.report import source_summary
+from workbench.views.static_html.static_report import source_summary
 from workbench.views.text import text
-from workbench.views.wire.document import Input, Sandbox
-from workbench.views.wire.machine import Targets
-from workbench.views.words.costs import cost_text, kind_of_lines
+from workbench.views.wire.gpu_messages import Targets
+from workbench.views.wire.report_messages import Input, Sandbox
+from workbench.views.words.cost_words import cost_text, kind_of_lines
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget

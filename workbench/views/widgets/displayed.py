@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from workbench.report.report_holder import ReportHolder
-from workbench.views.pages.report import fragment
+from workbench.views.pages.report_page import fragment
 from workbench.views.text import text
 
 

@@ -17,8 +17,8 @@ from typing import (
 
 from workbench.errors import UsageError
 from workbench.views.live_actions import ACTIONS
-from workbench.views.wire.document import GuardQuestion
-from workbench.views.wire.sweep import RowQuestion, RowsQuestion
+from workbench.views.wire.report_messages import GuardQuestion
+from workbench.views.wire.sweep_messages import RowQuestion, RowsQuestion
 
 _QUESTIONS: Mapping[str, type] = {
     "guard-check": GuardQuestion,

@@ -9,18 +9,18 @@ from typing import Any
 import traitlets
 
 from workbench.analysis.opportunities.opportunity import Opportunity
-from workbench.analysis.opportunities.rehearsal import RehearsedCure
+from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.analysis.opportunities.tried import Tried
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
 from workbench.views.live_actions import ACTIONS, LiveActions
-from workbench.views.pages.report import saved_page
+from workbench.views.pages.report_page import saved_page
 from workbench.views.parts import report_part
 from workbench.views.widgets.request_widget import Answering
-from workbench.views.wire.diff import DiffDocument
-from workbench.views.wire.document import GuardCheck, GuardQuestion, Progress
+from workbench.views.wire.diff_messages import DiffDocument
+from workbench.views.wire.report_messages import GuardCheck, GuardQuestion, Progress
 
 CheckGuards = Callable[[GuardQuestion], GuardCheck]
 IDLE: Progress = {
@@ -140,7 +140,7 @@ class View(Answering):
         tried = self._context.tried.get(self.find_opportunity(id).key)
         if tried is None:
             raise UsageError(f"The opportunity {id!r} was not tried here.")
-        from workbench.views.diff.document import document as difference
+        from workbench.views.diff.diff_document import document as difference
 
         return difference(tried.diff)
 

@@ -15,7 +15,7 @@ from ipywidgets import Widget, widget_serialization
 from workbench.errors import WorkbenchError
 from workbench.views.widgets.questions import check_message
 from workbench.views.wire.codec import bundle, bundle_bytes, pack
-from workbench.views.wire.document import Answer
+from workbench.views.wire.report_messages import Answer
 
 
 class FrontEnd(ipywidgets.Widget):  # type: ignore[misc]

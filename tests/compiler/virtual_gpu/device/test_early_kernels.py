@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder

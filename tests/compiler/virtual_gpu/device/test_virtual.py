@@ -11,7 +11,7 @@ import torch
 import triton
 
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.pipeline.pipeline import compile_ahead

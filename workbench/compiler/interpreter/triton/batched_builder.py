@@ -16,7 +16,7 @@ import triton.language as tl
 from triton.runtime import interpreter as stock
 from triton.runtime.interpreter import TensorHandle
 
-from workbench.compiler.interpreter.triton.memory import Memory
+from workbench.compiler.interpreter.triton.checked_memory import Memory
 from workbench.compiler.interpreter.triton.number_formats import decode, encode, is_coded
 
 Array = np.ndarray[Any, Any]

@@ -1,0 +1,120 @@
+"""Two reports compared: graphs by structure, kernels by what they compute, the rest by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from itertools import chain, zip_longest
+from typing import Any
+
+from workbench.analysis.diff import (
+    checks,
+    fusion_changes,
+    graph_matching,
+    kernel_matching,
+    number_changes,
+    schedule,
+)
+from workbench.analysis.diff.difference import PARTS, Change, Diff, counted, relation
+from workbench.report import Report
+
+_PAIRS = {"variables", "options"}  # fields of (key, value) pairs
+_LISTS = {"inputs"}  # fields whose items are compared one by one
+_NEEDS = {"nodes": "graphs"} | {
+    part: part
+    for part in ("breaks", "guards", "recompiles", "fusion", "kernels", "autotune", "phases")
+}
+"""The capability of a report that a part is made from."""
+
+
+def compare(a: Report, b: Report, names: tuple[str, str] = ("a", "b")) -> Diff:
+    """What differs from `a` to `b`; `names` are what the two are called."""
+    found = graph_matching.match_graphs(a, b)
+    matches = kernel_matching.match_kernels(a, b, schedule.tokens(a, b, found))
+    changes, same = _structure(a, b, found)
+    for part, rows in {
+        "breaks": checks.break_changes(a, b),
+        "guards": checks.guard_changes(a, b),
+        "recompiles": checks.recompile_changes(a, b),
+        "fusion": fusion_changes.fusion_changes(a, b, matches),
+        "traffic": number_changes.traffic_changes(a, b, matches),
+        "autotune": number_changes.autotune_changes(a, b),
+        "resources": number_changes.resource_changes(a, b, matches),
+    }.items():
+        own, same[part] = counted(rows)
+        changes += own
+    same["kernels"] = sum(match.relation == "same" for match in matches)
+    changes += kernel_matching.kernel_changes(a, b, matches)
+    changes += number_changes.time_changes(a, b, matches)
+    changes += number_changes.phase_changes(a, b)
+    order = {part: n for n, part in enumerate(PARTS)}
+    return Diff(
+        a,
+        b,
+        names,
+        tuple(sorted(changes, key=lambda change: order[change.part])),
+        matches,
+        tuple((part, same[part]) for part in PARTS if part in same),
+        tuple(_missing(a, b)),
+    )
+
+
+def _structure(
+    a: Report, b: Report, found: graph_matching.Graphs
+) -> tuple[list[Change], dict[str, int]]:
+    """What differs in the head and in the graphs, and how many things there do not."""
+    changes = list(_one("outcome", "outcome", _ended(a), _ended(b)))
+    same = {"outcome": 1 - len(changes)}
+    for part in ("environment", "request"):
+        left, right = (getattr(report, part) for report in (a, b))
+        rows = [list(_field(part, field.name, left, right)) for field in fields(left)]
+        same[part] = rows.count([])
+        changes += chain.from_iterable(rows)
+    stages = list(graph_matching.graph_changes(found))
+    same["graphs"] = len(found.pairs) - sum(row.change == "changed" for row in stages)
+    shown = [pair for pair in found.pairs if pair.a.graph.stage in graph_matching.SHOWN]
+    nodes = [row for pair in shown for row in graph_matching.node_changes(pair)]
+    differ = {row.id_a for row in nodes if row.id_a and row.id_b}
+    same["nodes"] = sum(len(pair.nodes) for pair in shown) - len(differ)
+    return [*changes, *stages, *nodes], same
+
+
+def _missing(a: Report, b: Report) -> Iterator[tuple[str, str]]:
+    for part, name in _NEEDS.items():
+        reasons = {f"in {side}: {why}" for side, report in (("a", a), ("b", b))
+                   if (why := report.why_missing(name))}  # fmt: skip
+        if reasons:
+            yield part, "; ".join(sorted(reasons))
+
+
+def _ended(report: Report) -> str:
+    if report.outcome.ok:
+        return "ok"
+    where = report.outcome.step or "compilation"
+    return f"{report.outcome.verb} in {where}: {report.outcome.error or ''}".strip()
+
+
+def _field(part: str, name: str, a: Any, b: Any) -> Iterator[Change]:
+    left, right = getattr(a, name), getattr(b, name)
+    if left == right:
+        return
+    if name in _PAIRS:
+        keys = dict.fromkeys([*dict(left), *dict(right)])
+        for key in keys:
+            yield from _one(part, f"{name}: {key}", dict(left).get(key), dict(right).get(key))
+    elif name in _LISTS:
+        for n, (one, other) in enumerate(zip_longest(left, right)):
+            yield from _one(part, f"{name}[{n}]", one, other)
+    else:
+        yield from _one(part, name, _words(left), _words(right))
+
+
+def _words(value: Any) -> str | None:
+    if value is None or value == ():
+        return None
+    return "; ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _one(part: str, item: str, a: str | None, b: str | None) -> Iterator[Change]:
+    if a != b:
+        yield Change(part, item, relation(a, b), a, b)

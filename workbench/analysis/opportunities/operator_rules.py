@@ -1,0 +1,220 @@
+"""Operators that another way of writing them replaces: fallbacks, attention by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes
+from workbench.analysis.memory.forward_outputs import forward_outputs
+from workbench.analysis.opportunities.attention_lines import with_library_attention
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rule_facts import Facts, base, is_generated
+from workbench.analysis.opportunities.topk_line import with_max
+from workbench.report import Buffer, Kernel
+
+_NEIGHBOURS = "counted: what the operator and its generated neighbours exchange through memory"
+_PRODUCTS = frozenset(("mm", "bmm", "addmm", "baddbmm"))
+_VIEWS = frozenset(("view_as_complex", "view_as_real"))
+_ONE_CALL = 1 << 18
+"""Bytes of complex numbers above which a CPU gains nothing, as measured: what separate calls cost
+is small beside them, and C++ for every second element is not vectorized."""
+_POSITIONS = 256
+_CACHED = 1 << 22
+"""Bytes of scores below which attention by the library is not faster on a CPU, as measured."""
+
+
+def largest_by_topk(facts: Facts) -> Iterator[Opportunity]:
+    """`topk` for one value, which a maximum gives without leaving the generated code."""
+    for kernel, nodes in facts.fallbacks():
+        top = next((node for node in nodes if base(node.target) == "topk"), None)
+        if top is None or not top.inputs or not _is_single(facts, kernel, top):
+            continue
+        saved = facts.between(kernel)
+        own = moved_bytes(kernel) or 0
+        if not saved:
+            continue
+        concerned = [kernel, *facts.neighbours(kernel)]  # their work stays: bytes are what goes
+        place = facts.place([top])
+        line = facts.line_at(place["file"], place["line"]) if place else None
+        after = None if line is None else with_max(line[1])
+        if line is not None and "largest=False" in line[1]:
+            continue
+        yield Opportunity(
+            id="",
+            rule="topk-of-one",
+            kind="replacement operator" if after is None else "rewrite",
+            text="Take torch.max(x, dim, keepdim=True) in place of topk, which gives one value "
+            "here: Inductor has no code for topk, so what comes before it is written to memory "
+            "for it, and max is fused.",
+            sure="likely",
+            source=f"{_NEIGHBOURS}{facts.time_source(concerned)}; the operator moves {own} bytes",
+            kernels=(kernel.id,),
+            **place,
+            saved_bytes_low=saved,
+            saved_bytes_high=saved,
+            saved_us_low=facts.least_microseconds(saved, concerned),
+            saved_us_high=facts.microseconds(saved, concerned),
+            fewer_kernels=1,
+            before=() if line is None or after is None else (line[1],),
+            after=(after or "values, indices = torch.max(x, dim, keepdim=True)",),
+        )
+
+
+def _is_single(facts: Facts, kernel: Kernel, top: NodeFacts) -> bool:
+    """Whether it gives one value along a dimension that has more."""
+    whole = facts.nodes[top.inputs[0]].shape if top.inputs[0] in facts.nodes else None
+    shapes = [buffer.shape for buffer, _ in facts.written(kernel) if buffer.shape]
+    if whole is None or not shapes or any(len(shape) != len(whole) for shape in shapes):
+        return False
+    reduced = [(a, b) for a, b in zip(shapes[0], whole, strict=True) if a != b]
+    return len(reduced) == 1 and reduced[0][0] == 1
+
+
+def complex_numbers(facts: Facts) -> Iterator[Opportunity]:
+    """Complex arithmetic, for which Inductor calls eager operators one by one."""
+    found = [
+        kernel
+        for kernel, nodes in facts.fallbacks()
+        if any(_is_complex(facts, node) for node in nodes)
+    ]
+    computing = [k for k in found if not {base(op) for op in k.ops} <= _VIEWS]
+    if not computing or (facts.gpu is None and _largest(facts, computing) > _ONE_CALL):
+        return
+    only_views = [k for k in found if k not in computing]
+    views = sum(moved_bytes(k) or 0 for k in only_views)
+    low = sum(facts.between(k) for k in found)
+    sure, source = (low, found), ""
+    if facts.is_measured(found):  # what they compute is computed by the code around them
+        sure = views, only_views
+        source = "; at the low end that of the views, which compute nothing"
+    yield Opportunity(
+        id="",
+        rule="complex-numbers",
+        kind="replacement operator",
+        text="Compute with real and imaginary parts: Inductor has no code for complex numbers, so "
+        "each operator on them runs by itself; real tensors are fused with what is around them.",
+        sure="likely",
+        source=f"{_NEIGHBOURS}; the high end adds {views} bytes that Inductor's model counts for "
+        f"complex views{facts.time_source(found)}{source}",
+        kernels=tuple(k.id for k in found),
+        **facts.place(n for k in computing for n in facts.nodes_of(k)),
+        saved_bytes_low=low,
+        saved_bytes_high=low + views,
+        saved_us_low=facts.least_microseconds(*sure) if sure[1] else 0.0,
+        saved_us_high=facts.microseconds(low + views, found),
+        fewer_kernels=sum(max(k.calls, 1) for k in found) - 1 or None,
+        after=(
+            "real, imag = x[..., 0::2], x[..., 1::2]",
+            "turned = torch.stack((real * cos - imag * sin, real * sin + imag * cos), -1)",
+        ),
+    )
+
+
+def _is_complex(facts: Facts, node: NodeFacts) -> bool:
+    values = (node, *(facts.nodes[id] for id in node.inputs if id in facts.nodes))
+    return any((value.dtype or "").startswith("complex") for value in values)
+
+
+def _largest(facts: Facts, kernels: list[Kernel]) -> int:
+    return max((b.bytes or 0 for k in kernels for b, _ in facts.written(k)), default=0)
+
+
+def attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
+    """Product, softmax, product, with the whole matrix of scores in memory between them."""
+    for kernel in facts.kernels:
+        if not is_generated(kernel) or not _is_softmax(kernel):
+            continue
+        into = [(b, w) for b, w in facts.read(kernel) if _are_products(w)]
+        out = [(b, r) for b, r in facts.written(kernel) if _are_products(r)]
+        scores = [b for b, _ in (*into, *out)]
+        if not into or not out or not _is_square(out[0][0]) or kernel.is_backward:
+            continue
+        is_saved = facts.has_backward and not _is_returned(facts, kernel)
+        if not all(_is_own(buffer) or (is_saved and buffer.kind == "output") for buffer in scores):
+            continue
+        if facts.gpu is None and max(buffer.bytes or 0 for buffer in scores) < _CACHED:
+            continue
+        saved = sum(2 * (buffer.bytes or 0) for buffer in scores)
+        concerned = [*into[0][1], kernel, *out[0][1]]
+        place, before, after = _library_attention(facts, into[0][1], kernel, out[0][1])
+        yield Opportunity(
+            id="",
+            rule="attention-by-hand",
+            kind="rewrite" if before else "replacement operator",
+            text="Call scaled_dot_product_attention on tensors of four dimensions (batch, heads, "
+            "positions, width): it never stores the scores, which are written here and read again "
+            "before and after the softmax.",
+            sure="likely",
+            source="counted: the scores, written and read before and after the softmax"
+            + facts.time_source([kernel]),
+            kernels=tuple(k.id for k in concerned),
+            **place,
+            saved_bytes_low=saved,
+            saved_bytes_high=saved,
+            # the products are computed as before
+            saved_us_low=facts.least_microseconds(saved, [kernel]),
+            saved_us_high=facts.microseconds(saved, [kernel]),
+            fewer_kernels=2 * max(kernel.calls, 1),
+            before=before,
+            after=after or (_BY_LIBRARY,),
+        )
+
+
+def _library_attention(
+    facts: Facts, first: Sequence[Kernel], kernel: Kernel, last: Sequence[Kernel]
+) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
+    """Where the values are multiplied, and that line before and after; no lines if unknown."""
+    own = facts.nodes_of(kernel)
+    made = [node for each in first for node in facts.nodes_of(each)]
+    used = [node for each in last for node in facts.nodes_of(each)]
+    softmax = facts.place(own)
+    places = [(n.file, n.line) for n in (*made, *own, *used) if n.file and n.line]
+    start = next(((n.file, n.line) for n in made if n.file and n.line), None)
+    end = next(((n.file, n.line) for n in reversed(used) if n.file and n.line), None)
+    shapes = [node.shape for node in own if base(node.target) in ("amax", "sum") and node.shape]
+    if start is None or end is None or not shapes or {file for file, _ in places} != {start[0]}:
+        return softmax, (), ()
+    lines = [facts.line_at(start[0], number) for number in range(start[1], end[1] + 1)]
+    texts = [line[1] for line in lines if line is not None and line[1].strip()]
+    if None in lines or len(texts) != len(lines) or not lines:
+        return softmax, (), ()
+    dims = max(map(len, shapes))
+    found = with_library_attention(texts, dims) if 2 <= dims <= 4 else None
+    if found is None:
+        return softmax, (), ()
+    number, before, after = found
+    at = lines[number]
+    place = {"line_id": at[0] if at else None, "file": start[0], "line": start[1] + number}
+    return place, before, after
+
+
+_BY_LIBRARY = "torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=scale)"
+
+
+def _is_softmax(kernel: Kernel) -> bool:
+    ops = {base(op) for op in kernel.ops}
+    return "exp" in ops and "div" in ops and bool(ops & {"amax", "prepare_softmax_online"})
+
+
+def _are_products(kernels: tuple[Kernel, ...]) -> bool:
+    return bool(kernels) and all({base(op) for op in k.ops} & _PRODUCTS for k in kernels)
+
+
+def _is_own(buffer: Buffer) -> bool:
+    return buffer.kind == "intermediate"
+
+
+def _is_returned(facts: Facts, kernel: Kernel) -> bool:
+    """Whether the forward returns a result of a kernel, and does not only keep it."""
+    report = facts.report
+    made = {report.nodes[report.node_row[id]].name for id in kernel.nodes if id in report.node_row}
+    outputs = forward_outputs(report, ())
+    return any(name in made and not is_kept for name, is_kept in outputs)
+
+
+def _is_square(buffer: Buffer) -> bool:
+    """Whether a buffer can be scores: of a batch, or of many positions by many."""
+    shape = buffer.shape or ()
+    many = all(isinstance(size, int) and size >= _POSITIONS for size in shape)
+    return len(shape) >= 3 or (len(shape) == 2 and many)

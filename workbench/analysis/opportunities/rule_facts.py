@@ -1,0 +1,202 @@
+"""What the rules look up in a record: kernels by buffer, nodes, lines, what bytes cost in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from workbench.analysis.fusion.kinds import GENERATED, is_fallback
+from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes, nodes_with
+from workbench.report import Buffer, Kernel, Report
+from workbench.report.profile_record import measured_call
+
+Use = tuple[Buffer, tuple[Kernel, ...], tuple[Kernel, ...]]
+"""A buffer, the kernels that write it, those that only read it."""
+
+
+class Facts:
+    """One record with what the rules ask of it, looked up once."""
+
+    def __init__(self, report: Report):
+        self.report = report
+        self.kernels = tuple(report.kernels)
+        self._owner = {node: kernel for kernel in self.kernels for node in kernel.scheduler_nodes}
+        for buffer in report.buffers:  # of several results: who takes one belongs to who made them
+            makers = [self._owner[node] for node in buffer.written_by if node in self._owner]
+            if buffer.shape is None and makers:
+                self._owner.update((n, makers[0]) for n in buffer.read_by if n not in self._owner)
+        self._texts = {source.id: report.texts.get(source.text or "") for source in report.sources}
+
+    @cached_property
+    def nodes(self) -> dict[str, NodeFacts]:
+        """The FX nodes of the kernels, with their inputs."""
+        own = nodes_with(self.report, "id", {id for k in self.kernels for id in k.nodes})
+        inputs = {id for node in own.values() for id in node.inputs}
+        return own | nodes_with(self.report, "id", inputs - own.keys())
+
+    def nodes_of(self, kernel: Kernel) -> list[NodeFacts]:
+        """The FX nodes of a kernel."""
+        return [self.nodes[id] for id in kernel.nodes if id in self.nodes]
+
+    @cached_property
+    def buffers(self) -> tuple[Use, ...]:
+        """Every buffer with the kernels that write it and those that read it."""
+        rows = []
+        for buffer in self.report.buffers:
+            writers, readers = self._kernels(buffer.written_by), self._kernels(buffer.read_by)
+            inside = {kernel.id for kernel in writers}
+            rows.append((buffer, writers, tuple(k for k in readers if k.id not in inside)))
+        return tuple(rows)
+
+    def _kernels(self, nodes: Iterable[str]) -> tuple[Kernel, ...]:
+        found = {k.id: k for node in nodes if (k := self._owner.get(node)) is not None}
+        return tuple(found.values())
+
+    @cached_property
+    def _written(self) -> Mapping[str, list[Use]]:
+        found: dict[str, list[Use]] = {}
+        for use in self.buffers:
+            for kernel in use[1]:
+                found.setdefault(kernel.id, []).append(use)
+        return found
+
+    @cached_property
+    def _read(self) -> Mapping[str, list[Use]]:
+        found: dict[str, list[Use]] = {}
+        for use in self.buffers:
+            for kernel in use[2]:
+                found.setdefault(kernel.id, []).append(use)
+        return found
+
+    def written(self, kernel: Kernel) -> list[tuple[Buffer, tuple[Kernel, ...]]]:
+        """The buffers that a kernel writes, with their readers."""
+        return [(buffer, readers) for buffer, _, readers in self._written.get(kernel.id, ())]
+
+    def read(self, kernel: Kernel) -> list[tuple[Buffer, tuple[Kernel, ...]]]:
+        """The buffers that a kernel reads, with their writers."""
+        return [(buffer, writers) for buffer, writers, _ in self._read.get(kernel.id, ())]
+
+    def between(self, kernel: Kernel) -> int:
+        """Bytes that no longer move when a kernel is fused with its generated neighbours.
+
+        A buffer that only the two use is neither written nor read any more; one that others need
+        is still written.
+        """
+        saved = 0
+        for buffer, readers in self.written(kernel):
+            fused = [reader for reader in readers if is_generated(reader)]
+            stays = buffer.kind == "output" or len(fused) < len(readers)
+            saved += (buffer.bytes or 0) * (len(fused) + (0 if stays or not fused else 1))
+        for buffer, writers, users in self._read.get(kernel.id, ()):
+            if len(writers) == 1 and is_generated(writers[0]):
+                alone = buffer.kind != "output" and len(users) == 1
+                saved += (buffer.bytes or 0) * (2 if alone else 1)
+        return saved
+
+    def neighbours(self, kernel: Kernel) -> list[Kernel]:
+        """The generated kernels that exchange buffers with a kernel."""
+        uses = (*self.written(kernel), *self.read(kernel))
+        found = {k.id: k for _, others in uses for k in others if is_generated(k)}
+        return list(found.values())
+
+    @cached_property
+    def has_backward(self) -> bool:
+        """Whether it is a training step, whose forward also gives what the backward takes."""
+        return any(kernel.is_backward for kernel in self.kernels)
+
+    @cached_property
+    def gpu(self) -> str | None:
+        """The GPU that the roofline is of; None where the code is for a CPU."""
+        return next((row.target for row in self.report.roofline), None)
+
+    @cached_property
+    def bandwidth_gbs(self) -> float | None:
+        """The bandwidth of that GPU's memory."""
+        return next((row.bandwidth_gbs for row in self.report.roofline), None)
+
+    def microseconds(self, moved: float, kernels: Iterable[Kernel]) -> float | None:
+        """What so many bytes of these kernels cost: by their measured times, else by bandwidth."""
+        return self._share(moved, [(kernel, kernel.time_us) for kernel in kernels])
+
+    def least_microseconds(
+        self, moved: float, kernels: Iterable[Kernel], *, stays: float = 0.0
+    ) -> float | None:
+        """The same by the least of the measured times, less a part that stays where they are known.
+
+        A median holds what else ran meanwhile, which no change saves.
+        """
+        known = list(kernels)
+        times = [(kernel, self._least.get(kernel.id, kernel.time_us)) for kernel in known]
+        found = self._share(moved, times)
+        return found * (1 - stays) if found is not None and self.is_measured(known) else found
+
+    @cached_property
+    def _least(self) -> Mapping[str, float]:
+        call = measured_call(self.report)
+        return {} if call is None else call.least_us
+
+    def _share(self, moved: float, times: list[tuple[Kernel, float | None]]) -> float | None:
+        known = [time for _, time in times if time is not None]
+        total = sum(moved_bytes(kernel) or 0 for kernel, _ in times)
+        if len(known) == len(times) and total:
+            return sum(known) * min(1.0, moved / total)
+        return None if self.bandwidth_gbs is None else moved / self.bandwidth_gbs / 1e3
+
+    def is_measured(self, kernels: Iterable[Kernel]) -> bool:
+        """Whether a profile timed all of these kernels."""
+        return all(kernel.time_us is not None for kernel in kernels)
+
+    def time_source(self, kernels: Iterable[Kernel]) -> str:
+        """Where `microseconds` has its number from, as the end of a sentence."""
+        if self.is_measured(kernels):
+            return "; time: the measured share of these kernels, by their least to their median"
+        if self.bandwidth_gbs is None:
+            return "; no time: the kernels were not measured"
+        return f"; time: these bytes at the bandwidth of {self.gpu}"
+
+    def place(self, nodes: Iterable[NodeFacts]) -> dict[str, Any]:
+        """The fields of an opportunity that say where: the first of the nodes with a line."""
+        for node in nodes:
+            if node.file is not None and node.line is not None:
+                found = self.line_at(node.file, node.line)
+                if found is not None:
+                    return {"line_id": found[0], "file": node.file, "line": node.line}
+        return {}
+
+    def line_at(self, file: str, line: int) -> tuple[str, str] | None:
+        """The id and the text of a line; None where its text was not recorded."""
+        for source in self.report.sources:
+            text = self._texts[source.id]
+            lines = [] if text is None else text.split("\n")
+            if source.file == file and 0 <= line - source.first_line < len(lines):
+                found = lines[line - source.first_line]
+                return f"L:{source.id}:{line}", found
+        return None
+
+    def function_at(self, file: str, line: int) -> tuple[int, list[str]]:
+        """The first line of the innermost function around a line, and its text as lines."""
+        found: tuple[int, list[str]] = (line, [])
+        for source in self.report.sources:
+            lines = (self._texts[source.id] or "").split("\n")
+            is_inside = source.file == file and 0 <= line - source.first_line < len(lines)
+            if is_inside and source.first_line >= (found[0] if found[1] else 0):
+                found = source.first_line, lines
+        return found
+
+    def fallbacks(self) -> Iterator[tuple[Kernel, list[NodeFacts]]]:
+        """The eager operators that Inductor has no code for, with their nodes."""
+        for kernel in self.kernels:
+            if is_fallback(kernel):
+                yield kernel, self.nodes_of(kernel)
+
+
+def is_generated(kernel: Kernel) -> bool:
+    """Whether Inductor wrote the kernel."""
+    return kernel.language in GENERATED
+
+
+def base(op: str) -> str:
+    """`clone` of `aten.clone.default`."""
+    parts = op.split(".")
+    return parts[1] if len(parts) > 1 else op

@@ -1,0 +1,117 @@
+"""Memory and work that a program could do without, where a change takes it away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from workbench.analysis.fusion.traffic import moved_bytes
+from workbench.analysis.memory.memory_cost import quick_memory
+from workbench.analysis.memory.waste import MemoryRemark, Waste, remarks
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rule_facts import Facts, base
+from workbench.number_text import number_text, plural
+from workbench.report import Kernel
+
+_CASTS = frozenset(("convert_element_type", "_to_copy"))
+_THRESHOLD = "realize_opcount_threshold"
+_FEW = 4  # operators: the results of longer expressions that are read again are kept
+_COUNTED = "counted in the generated program"
+
+
+def _found(facts: Facts, waste: Waste) -> list[MemoryRemark]:
+    """Those of one kind; none where the program is so long that counting takes its time."""
+    if quick_memory(facts.report) is None:
+        return []
+    return [remark for remark in remarks(facts.report) if remark.waste == waste]
+
+
+def evaluated_again(facts: Facts) -> Iterator[Opportunity]:
+    """Kernels that compute an expensive function once in each of their loops."""
+    found = _found(facts, "evaluated again")
+    if not found:
+        return
+    kept = sum(remark.bytes for remark in found)
+    yield Opportunity(
+        id="",
+        rule="evaluated-again",
+        kind="option",
+        text="Let Inductor keep results that are read again: "
+        f"{found[0].text} With a lower threshold it is computed once and stored, "
+        f"{number_text(kept, 'bytes')} in all.",
+        sure="possible",
+        source=f"{_COUNTED}: calls of the function in the kernel's text, those that the graph has "
+        "in it; no time: it depends on whether computing or moving bounds the kernel, so try it",
+        kernels=_kernels(found),
+        **_place(facts, found[0]),
+        settings=((_THRESHOLD, _FEW),),
+    )
+
+
+def parts_that_hold_the_whole(facts: Facts) -> Iterator[Opportunity]:
+    """Results that are a small part of a storage, and keep all of it alive."""
+    for remark in _found(facts, "part holds the whole"):
+        place = _place(facts, remark)
+        yield Opportunity(
+            id="",
+            rule="part-holds-the-whole",
+            kind="rewrite",
+            text=f"Copy the part where the call is made, or compute no more than it: {remark.text} "
+            "Inductor leaves out a copy that the program itself ends with.",
+            sure="likely",
+            source=f"{_COUNTED}: the storage less the part, which lives as long as the part",
+            kernels=_kernels([remark]),
+            **place,
+            after=("part = compiled(x).clone()  # the storage of the whole goes with the call",),
+            saved_memory=remark.bytes,
+        )
+
+
+def converted_weights(facts: Facts) -> Iterator[Opportunity]:
+    """Weights that each call copies into another type; a training step has its reasons."""
+    found = _found(facts, "converted weight")
+    if any(wrapper.is_backward for wrapper in facts.report.wrappers):
+        return
+    by_id = {kernel.id: kernel for kernel in facts.kernels}
+    types = {remark.dtype for remark in found if remark.dtype is not None}
+    if not found or len(types) != 1:
+        return
+    kernels = [by_id[id] for id in _kernels(found) if _only_converts(by_id.get(id))]
+    moved = sum(moved_bytes(kernel) or 0 for kernel in kernels)
+    held = sum(remark.bytes for remark in found)
+    dtype = types.pop()
+    yield Opportunity(
+        id="",
+        rule="converted-weight",
+        kind="dtype",
+        text=f"Keep the model in {dtype}: each call copies "
+        f"{plural(len(found), 'weight')} into it, {number_text(held, 'bytes')}. {found[0].text}",
+        sure="possible",
+        source=f"{_COUNTED}: the copies, and what the kernels that only copy move"
+        f"{facts.time_source(kernels)}",
+        kernels=_kernels(found),
+        **_place(facts, found[0]),
+        saved_bytes_low=moved,
+        saved_bytes_high=moved,
+        saved_us_low=facts.least_microseconds(moved, kernels),
+        saved_us_high=facts.microseconds(moved, kernels),
+        fewer_kernels=len(kernels) or None,
+        settings=(("dtype", dtype),),
+        changes_numbers=True,
+        saved_memory=held,
+    )
+
+
+def _only_converts(kernel: Kernel | None) -> bool:
+    return kernel is not None and {base(op) for op in kernel.ops} <= _CASTS
+
+
+def _kernels(found: Sequence[MemoryRemark]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(remark.kernel for remark in found if remark.kernel is not None))
+
+
+def _place(facts: Facts, remark: MemoryRemark) -> dict[str, Any]:
+    known = facts.line_at(remark.file or "", remark.line or 0)
+    if known is None:
+        return {}
+    return {"line_id": known[0], "file": remark.file, "line": remark.line}

@@ -1,0 +1,77 @@
+"""A copy of a report without sources and constants, for showing it to somebody else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from workbench.number_text import plural
+from workbench.report import Report, Table, Texts
+from workbench.report.profile_record import MEASURED
+
+HIDDEN = "(dropped)"
+_QUOTED = re.compile(r"(?<=, code: ).*", re.DOTALL)  # torch's trace of where a tensor was computed
+
+_NO_TEXT: Mapping[str, Callable[[Any], Any]] = {"text": lambda _: None}
+_CODE = {name: lambda _: None for name in ("text", "source_text")}
+_BREAK: Mapping[str, Callable[[Any], Any]] = {
+    "text": lambda _: HIDDEN,
+    "reason": lambda _: HIDDEN,
+    "explanation": lambda text: _QUOTED.sub(HIDDEN, text),
+}
+_SIZES = {"shape": lambda text: text if not text or text.startswith("[") else HIDDEN}
+_GUARD: Mapping[str, Callable[[Any], Any]] = {
+    "code": lambda _: (),
+    "frozen": lambda text: text and HIDDEN,
+}
+_NOTE = {"note": lambda text: text and HIDDEN}
+_DROPPED: Mapping[str, tuple[str, str, Mapping[str, Callable[[Any], Any]]]] = {
+    "sources": ("the text of {}", "function", _NO_TEXT),
+    "graphs": ("the text of {}", "graph", _NO_TEXT),
+    "bytecode": ("the bytecode of {}", "frame", _CODE),
+    "kernels": ("the code of {}", "kernel", _NO_TEXT),
+    "wrappers": ("{}", "generated program", _NO_TEXT),
+    "assembly": ("{} of compiled kernels", "text", _NO_TEXT),
+    "autotune": ("the code among {} of the autotuner", "choice", _NO_TEXT),
+    "breaks": ("the line and the context of {}", "graph break", _BREAK),
+    "guards": ("the compared values of {}", "guard", _GUARD),
+    "recompiles": ("the reasons of {}", "recompilation", {"reason": lambda _: HIDDEN}),
+    "contract": ("constants among {} of the file", "input", _SIZES),
+    "roundtrip": ("notes on {} of the round trip", "way", _NOTE),
+    "roundtrip_leaves": ("notes on {} of the round trip", "output", _NOTE),
+}
+"""By table: what is dropped in words, what is counted, and what becomes of its columns."""
+
+
+def redact(report: Report) -> tuple[Report, tuple[str, ...]]:
+    """The report without sources and constants, and a list of what was dropped.
+
+    Names, shapes, counts, times, file names and line numbers stay.
+    """
+    tables = dict(report.tables)
+    dropped = []
+    for name, (words, noun, columns) in _DROPPED.items():
+        table = tables.get(name)
+        if table is None or not len(table):
+            continue
+        changed = dict(table.columns)
+        for column, change in columns.items():
+            changed[column] = [change(value) for value in changed[column]]
+        tables[name] = Table(table.row_type, changed, table.omitted)
+        dropped.append(words.format(plural(len(table), noun)))
+    outcome = report.outcome
+    if outcome.error is not None:
+        outcome = replace(outcome, error=HIDDEN)
+        dropped.append("the error's text")
+    measured = {key: value for key, value in report.extra.items() if key == MEASURED}
+    if len(report.extra) > len(measured):
+        dropped.append("parts of the record that this version does not know")
+    request = replace(report.request, options=tuple((k, HIDDEN) for k, _ in report.request.options))
+    if report.request.options:
+        dropped.append("the values of the compiler options")
+    clean = replace(
+        report, tables=tables, texts=Texts(), outcome=outcome, request=request, extra=measured
+    )
+    return clean, tuple(dropped)

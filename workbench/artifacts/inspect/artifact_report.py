@@ -1,0 +1,297 @@
+"""The result of looking into a file: typed rows, tables, text and HTML."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.arguments import checked
+from workbench.artifacts.inspect import artifact_rows
+from workbench.errors import ArtifactError, UsageError
+from workbench.number_text import number_text, plural
+from workbench.report.presenting import Presented, presenter
+
+if TYPE_CHECKING:
+    import pandas
+
+    from workbench.artifacts.inspect.deployment import Deployment
+    from workbench.artifacts.inspect.file_facts import Text
+    from workbench.artifacts.inspect.opcodes import PickleFacts
+    from workbench.artifacts.manifest.manifest import Manifest
+    from workbench.artifacts.manifest.package_manifest import PackageManifest
+    from workbench.report import Report
+
+_SHOWN = 8
+TITLES = {
+    "artifact": "artifact of this workbench",
+    "package": "package of this workbench",
+    "torch": "file of torch's save_compiled_function",
+    "torch package": "AOTInductor package of torch",
+    "exported program": "exported program of torch",
+    "library": "shared library",
+}
+TABLES: Mapping[str, type] = {
+    "models": artifact_rows.ModelFacts,
+    "variants": artifact_rows.VariantFacts,
+    "inputs": artifact_rows.ValueFacts,
+    "outputs": artifact_rows.ValueFacts,
+    "constants": artifact_rows.ConstantFacts,
+    "guards": artifact_rows.GuardFacts,
+    "needs": artifact_rows.NeedFacts,
+    "outside": artifact_rows.OutsideFacts,
+    "sources": artifact_rows.SourceFacts,
+    "kernels": artifact_rows.KernelFacts,
+    "members": artifact_rows.MemberFacts,
+    "libraries": artifact_rows.LibraryFacts,
+    "sections": artifact_rows.SectionFacts,
+    "symbols": artifact_rows.SymbolFacts,
+    "names": artifact_rows.ImportFacts,
+    "pickled": artifact_rows.PickleSummary,
+}
+
+
+@dataclass(frozen=True)
+class ArtifactReport(Presented):
+    """What a file is, learnt without executing it.
+
+    `kind` is "artifact" (.aot), "package" (.pt2 of this workbench), "torch" (a file of torch's
+    save_compiled_function), "torch package" or "exported program". `digest` is what `trust=`
+    takes; it is empty for a big file of torch that was not read to its end. `signature` says who
+    vouches for it on this account. `notes` say what could not be learnt, and why. Every table of
+    rows is also a DataFrame: `report.frame("members")`.
+    """
+
+    path: str
+    kind: str
+    digest: str
+    signature: str
+    size: int
+    manifest: Manifest | PackageManifest | None = None
+    members: Sequence[artifact_rows.MemberFacts] = ()
+    pickles: Sequence[tuple[str, PickleFacts]] = ()
+    models: Sequence[artifact_rows.ModelFacts] = ()
+    variants: Sequence[artifact_rows.VariantFacts] = ()
+    inputs: Sequence[artifact_rows.ValueFacts] = ()
+    outputs: Sequence[artifact_rows.ValueFacts] = ()
+    constants: Sequence[artifact_rows.ConstantFacts] = ()
+    guards: Sequence[artifact_rows.GuardFacts] = ()
+    needs: Sequence[artifact_rows.NeedFacts] = ()
+    outside: Sequence[artifact_rows.OutsideFacts] = ()
+    kernels: Sequence[artifact_rows.KernelFacts] = ()
+    libraries: Sequence[artifact_rows.LibraryFacts] = ()
+    sections: Sequence[artifact_rows.SectionFacts] = ()
+    symbols: Sequence[artifact_rows.SymbolFacts] = ()
+    names: Sequence[artifact_rows.ImportFacts] = ()
+    pickled: Sequence[artifact_rows.PickleSummary] = ()
+    notes: Sequence[str] = ()
+    texts: Sequence[Text] = field(default=(), repr=False)
+    reports: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """Every name that loading imports, from all pickles, as `module:name`."""
+        return tuple(sorted({row.name for row in self.names}))
+
+    @property
+    def unusual(self) -> tuple[str, ...]:
+        """The imports from outside torch and its usual companions: look at these first."""
+        return tuple(sorted({row.name for row in self.names if row.level != "usual"}))
+
+    @property
+    def damaged(self) -> tuple[str, ...]:
+        """The members whose bytes are not those that the file was made with."""
+        return tuple(member.name for member in self.members if member.damaged)
+
+    @property
+    def sources(self) -> tuple[artifact_rows.SourceFacts, ...]:
+        """Every text of code: kernels, the programs that call them, graphs."""
+        return tuple(
+            artifact_rows.SourceFacts(
+                text.name, text.language, text.size, (text.text or "").count("\n") + 1
+            )
+            for text in self.texts
+        )
+
+    @checked
+    def source(self, name: str) -> str:
+        """One text of `sources`, by its name or the only one that contains `name`.
+
+        Raises `UsageError` when there is none or several, `ArtifactError` for one that is too big
+        to be kept.
+        """
+        found = [text for text in self.texts if text.name == name]
+        found = found or [text for text in self.texts if name in text.name]
+        if len(found) != 1:
+            names = ", ".join(text.name for text in found or self.texts) or "none"
+            raise UsageError(f"{len(found)} sources are named {name!r}. Take one of: {names}.")
+        if found[0].text is None:
+            raise ArtifactError(
+                f"{found[0].name} takes {found[0].size} bytes, too many to be kept. It is a plain "
+                f"member of the zip file: unzip -p {self.path} '*{found[0].name}'."
+            )
+        return found[0].text
+
+    @checked
+    def report(self, model: str | None = None) -> Report:
+        """The record of the compilation that travels in the file, of one model if it has several.
+
+        Raises `UsageError` when there is none, or several and no name; `ArtifactError` for a
+        damaged one.
+        """
+        from workbench.report.record import Report
+
+        if model is None and len(self.reports) == 1:
+            return Report.from_bytes(next(iter(self.reports.values())))
+        if model is None or model not in self.reports:
+            names = ", ".join(self.reports) or "none: the file was written without one"
+            raise UsageError(f"There is no report of {model!r}. Take one of: {names}.")
+        return Report.from_bytes(self.reports[model])
+
+    @checked
+    def deployment(self, *, python: bool = True) -> Deployment:
+        """The file's size and that of what has to be installed to run it, in bytes on this machine.
+
+        It asks every installed file of torch, which takes about a second. With `python=False` it
+        is what a program in C++ needs to run a package: torch's shared libraries alone. Raises
+        `UsageError` for a file that only Python loads.
+        """
+        from workbench.artifacts.inspect.deployment import cpp_deployment_of, deployment_of
+
+        counted = deployment_of if python else cpp_deployment_of
+        return counted(Path(self.path).name, self.size, self.kind)
+
+    @checked
+    def frame(self, name: str) -> pandas.DataFrame:
+        """One table as a DataFrame; raises `UsageError` that lists the names for any other."""
+        if name not in TABLES:
+            raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(TABLES)}.")
+        return presenter().rows_frame(getattr(self, name), TABLES[name])
+
+    def __repr__(self) -> str:
+        """A short stable summary."""
+        return _summary(self)
+
+
+def _summary(report: ArtifactReport) -> str:
+    """What matters most, a line or a few for each part."""
+    size = number_text(report.size, "bytes")
+    head = f"{os.path.basename(report.path)}: {TITLES[report.kind]}, {size}"
+    digest = report.digest or "not computed for so big a file: wb.inspect(path, verify=True)"
+    lines = [f"ArtifactReport({head}, {report.signature})", _line("digest", digest)]
+    lines += _models(report)
+    lines += _listed("inputs", [_value(row) for row in report.inputs])
+    lines += _listed("outputs", [_value(row) for row in report.outputs])
+    lines += _constants(report.constants)
+    lines += [_line("" if n else "needs", line) for n, line in enumerate(_needs(report))]
+    if report.guards:
+        kept = sum(row.kept for row in report.guards)
+        lines.append(_line("guards", f"{kept} kept, {len(report.guards) - kept} dropped"))
+    frozen = {f"{row.name}: {row.frozen}": None for row in report.guards if row.frozen}
+    lines += _listed("frozen", [*frozen], "guards")
+    # of what is imported its place: its name in the file is torch's own and long
+    places = {"module", "import"}
+    outside = (
+        (row.kind, row.found_at if row.kind in places else row.name) for row in report.outside
+    )
+    lines += _listed("outside", [" ".join(words) for words in outside])
+    lines += _code(report)
+    lines += _imports(report)
+    lines += _members(report)
+    lines += [_line("note", note) for note in report.notes]
+    lines += [f"  DAMAGED  {name}" for name in report.damaged]
+    return "\n".join(lines)
+
+
+def _line(name: str, words: str) -> str:
+    return f"  {name:<9} {words}"
+
+
+def _listed(name: str, words: Sequence[str], table: str = "") -> Iterator[str]:
+    for number, text in enumerate(words[:_SHOWN]):
+        yield _line("" if number else name, text)
+    if len(words) > _SHOWN:
+        yield _line("", f"… and {len(words) - _SHOWN} more: .frame({(table or name)!r})")
+
+
+def _models(report: ArtifactReport) -> Iterator[str]:
+    words = []
+    for row in report.models:
+        target = f"for {row.target}" if row.target else ""
+        proxy = "needs the proxy executor" if row.needs_proxy else ""
+        shown = ", ".join(filter(None, (row.device, target, row.bucket, proxy)))
+        words.append(f"{row.name} ({shown})" if shown else row.name)
+    yield from _listed("models", words)
+
+
+def _value(row: artifact_rows.ValueFacts) -> str:
+    return " ".join(part for part in (row.name, f"{row.dtype}{row.shape}", row.device) if part)
+
+
+def _constants(constants: Sequence[artifact_rows.ConstantFacts]) -> Iterator[str]:
+    if constants:
+        total = number_text(sum(row.size or 0 for row in constants), "bytes")
+        places = {row.place.split(" at ")[0] for row in constants} - {""}
+        where = f", {'; '.join(sorted(places))}" if 0 < len(places) < 3 else ""
+        yield _line("constants", f"{len(constants)}, {total}{where}")
+
+
+def _needs(report: ArtifactReport) -> Iterator[str]:
+    words = [f"{row.name} {row.needed}" for row in report.needs if row.name != "bytecode"]
+    line = ""
+    for word in words:
+        if line and len(line) + len(word) > 84:
+            yield f"{line},"
+            line = ""
+        line = f"{line}, {word}" if line else word
+    if line:
+        yield line
+
+
+def _code(report: ArtifactReport) -> Iterator[str]:
+    if report.texts:
+        total = number_text(sum(text.size for text in report.texts), "bytes")
+        yield _line("sources", f"{len(report.texts)}, {total}: .source(name)")
+    if report.kernels:
+        names = {row.name for row in report.kernels}
+        words = f"{len(names)} for the GPU in {plural(len(report.kernels), 'configuration')}"
+        yield _line("kernels", words)
+    if report.libraries:
+        machines = ", ".join(sorted({row.machine for row in report.libraries if row.machine}))
+        exports = sum(row.exports for row in report.libraries)
+        given = f"{len(report.libraries)} for {machines}, {plural(exports, 'symbol')} given"
+        yield _line("libraries", given)
+    for row in report.libraries:
+        if row.problem:
+            yield _line("", f"{row.member}: {row.problem}")
+
+
+def _imports(report: ArtifactReport) -> Iterator[str]:
+    if not report.pickles:
+        return
+    count, unusual = len(report.imports), report.unusual
+    yield _line("imports", f"{count} names, {len(unusual)} beyond torch's own")
+    worst = {
+        row.name: row.level
+        for row in reversed(report.names)
+        if row.level != artifact_rows.LEVELS[2]
+    }
+    ordered = sorted(worst, key=lambda name: (artifact_rows.LEVELS.index(worst[name]), name))
+    for name in ordered[:_SHOWN]:
+        yield f"    {name}" + (" — RUNS COMMANDS" if worst[name] == artifact_rows.LEVELS[0] else "")
+    if len(unusual) > _SHOWN:
+        yield f"    … and {len(unusual) - _SHOWN} more: see .unusual"
+    yield from (f"    {row.name}: {row.problem}" for row in report.pickled if row.problem)
+
+
+def _members(report: ArtifactReport) -> Iterator[str]:
+    if not report.members:
+        return
+    left = [member for member in report.members if member.state == artifact_rows.NOT_HASHED]
+    words = f"{len(report.members)}"
+    if left:
+        total = number_text(sum(member.size for member in left), "bytes")
+        words += f", {len(left)} not hashed ({total}): wb.inspect(path, verify=True)"
+    yield _line("members", words)

@@ -1,0 +1,206 @@
+"""Facts of a file: what its readers hand over, with rows that manifests or reports give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from workbench.artifacts.inspect.artifact_rows import (
+    ConstantFacts,
+    GuardFacts,
+    KernelFacts,
+    ModelFacts,
+    NeedFacts,
+    OutsideFacts,
+    ValueFacts,
+    VariantFacts,
+)
+from workbench.artifacts.manifest.manifest import BuiltFor
+from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
+from workbench.errors import ArtifactError
+
+if TYPE_CHECKING:
+    from workbench.report import Report
+
+REPORT_LIMIT = 16 << 20  # bytes of a packed report; that of GPT-2 takes 0.3 MiB
+DTYPE_BYTES = {
+    "bool": 1, "uint8": 1, "int8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1, "int16": 2,
+    "float16": 2, "bfloat16": 2, "uint16": 2, "int32": 4, "float32": 4, "uint32": 4, "int64": 8,
+    "float64": 8, "complex64": 8, "uint64": 8, "complex128": 16,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Text:
+    """One text of code; `text` is None when it is too big to be kept."""
+
+    name: str
+    language: str
+    size: int
+    text: str | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What one file says about itself; `notes` are what could not be read, with the reason."""
+
+    models: Sequence[ModelFacts] = ()
+    variants: Sequence[VariantFacts] = ()
+    values: Sequence[ValueFacts] = ()
+    constants: Sequence[ConstantFacts] = ()
+    guards: Sequence[GuardFacts] = ()
+    needs: Sequence[NeedFacts] = ()
+    outside: Sequence[OutsideFacts] = ()
+    kernels: Sequence[KernelFacts] = ()
+    texts: Sequence[Text] = ()
+    reports: Mapping[str, bytes] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+
+def size_text(size: Any) -> str:
+    """A size of a contract in words: a number, or a named range such as `2*batch in 4..64`."""
+    if not isinstance(size, dict):
+        return str(size)
+    name, scale, offset = size.get("name"), size.get("scale") or 1, size.get("offset") or 0
+    if name is None:
+        return "any"
+    shown = str(name) if scale == 1 else f"{scale}*{name}"
+    shown += f"{offset:+d}" if isinstance(offset, int) and offset else ""
+    low, high = (_scaled(size.get(end), scale, offset) for end in ("min", "max"))
+    return f"{shown} in {low}..{high}" if low or high else shown
+
+
+def _scaled(bound: Any, scale: Any, offset: Any) -> str:
+    whole = all(isinstance(part, int) for part in (bound, scale, offset))
+    return str(bound * scale + offset) if whole else ""
+
+
+def shape_text(shape: Any) -> str:
+    """A shape in words, such as `[batch in 2..64, 512]`."""
+    return f"[{', '.join(map(size_text, shape))}]" if isinstance(shape, list | tuple) else ""
+
+
+def path_text(path: Any) -> str:
+    """The place of a leaf in the arguments, such as `batch['x'][0]`."""
+    if not isinstance(path, list | tuple) or not path:
+        return str(path)
+    steps = [step for step in path[1:] if isinstance(step, list | tuple) and len(step) == 2]
+    return str(path[0]) + "".join(
+        f".{key}" if kind == "attr" else f"[{key!r}]" for kind, key in steps
+    )
+
+
+def bytes_of(dtype: str, shape: Any) -> int | None:
+    """The bytes of a dense tensor, or None for sizes that are not fixed."""
+    if dtype not in DTYPE_BYTES or not all(isinstance(size, int) for size in shape):
+        return None
+    return int(DTYPE_BYTES[dtype] * prod(shape))
+
+
+def joined(values: Any) -> str:
+    """Texts or numbers of a list, separated by commas."""
+    return ", ".join(map(str, values)) if isinstance(values, list | tuple) else ""
+
+
+def torch_row(version: str) -> NeedFacts:
+    """The release of torch."""
+    return NeedFacts("torch", version, "the release that compiled it")
+
+
+def version_needs(versions: Versions, target: BuiltFor | None) -> Iterator[NeedFacts]:
+    """The releases that a file of Python code needs, those for another machine's GPU first."""
+    yield NeedFacts("python", versions.python, "it holds Python's bytecode")
+    yield NeedFacts("bytecode", versions.magic, "Python's magic number")
+    yield torch_row(target.torch if target else versions.torch)
+    triton = target.triton if target else versions.triton
+    if triton:
+        yield NeedFacts("triton", triton, "for kernels that Triton made")
+
+
+def system_rows(needs: SystemNeeds) -> Iterator[NeedFacts]:
+    """System, processor, versions of symbols, libraries."""
+    if needs.system:
+        yield NeedFacts("system", needs.system)
+        yield NeedFacts("processor", needs.machine)
+    for family, version in sorted(needs.symbols.items()):
+        yield NeedFacts(family, version, "the newest version of its symbols that is used")
+    if needs.libraries:
+        yield NeedFacts("libraries", ", ".join(needs.libraries))
+
+
+def build_rows(builds: Iterable[Build]) -> Iterator[NeedFacts]:
+    """The instruction sets of the kernels and the processor's flags that they were built with."""
+    for build in builds:
+        yield NeedFacts("instructions", build.isa or build.name, " ".join(build.flags))
+
+
+def gpu_needs(target: BuiltFor | None) -> Iterator[NeedFacts]:
+    """The GPU, its toolkit and the releases that code for another machine was made for."""
+    if target is None:
+        return
+    vendor = "ROCm" if target.is_amd else "CUDA"
+    yield NeedFacts("gpu", target.title, "its machine code runs on this architecture")
+    yield NeedFacts("toolkit", f"{vendor} {target.toolkit}" if target.toolkit else f"any {vendor}")
+
+
+def report_facts(model: str, content: bytes | None) -> Facts:
+    """Outputs, guards and texts from the content of a `.wbr` file; a damaged one is a note."""
+    if content is None:
+        return Facts(notes=["the file holds no report"])
+    from workbench.report.record import Report  # records take 0.06 s to define
+
+    try:
+        report = Report.from_bytes(content)
+        guards = [
+            GuardFacts(model, str(r.kind), str(r.source), bool(r.kept), str(r.why_dropped or ""))
+            for r in report.guards
+        ]
+        return Facts(values=_outputs(model, report), guards=guards, texts=titled(_texts(report)))
+    except (ArtifactError, LookupError, TypeError, ValueError, AttributeError) as error:
+        return Facts(notes=[f"the report of {model} cannot be read: {error}"])
+
+
+def _texts(report: Report) -> Iterator[tuple[str, str, str]]:
+    """The sources of the kernels and the generated programs that call them."""
+    for kernel in report.kernels:
+        if kernel.text:
+            yield str(kernel.name), str(kernel.language), str(report.texts[kernel.text])
+    for wrapper in report.wrappers:
+        if wrapper.text:
+            text = str(report.texts[wrapper.text])
+            yield f"wrapper {wrapper.id}", "cpp" if "#include" in text[:2000] else "python", text
+
+
+def titled(texts: Iterable[tuple[str, str, str]]) -> list[Text]:
+    """Texts given as name, language and content, each once; equal names are numbered."""
+    found: dict[str, Text] = {}
+    for name, language, text in texts:
+        title, number = name, 1
+        while title in found and found[title].text != text:
+            number += 1
+            title = f"{name} ({number})"
+        found[title] = Text(title, language, len(text.encode()), text)
+    return list(found.values())
+
+
+def _outputs(model: str, report: Report) -> list[ValueFacts]:
+    """What the graph returns that Dynamo traced: the tensors of the function's result."""
+    first = next((graph.id for graph in report.graphs if graph.stage == "dynamo"), None)
+    nodes = {node.id: node for node in report.nodes if node.graph == first}
+    ends = [node for node in nodes.values() if node.op == "output"]
+    results = [nodes[name] for end in ends[-1:] for name in end.inputs if name in nodes]
+    return [
+        ValueFacts(
+            model=model,
+            direction="output",
+            name=f"output {number}",
+            kind="Tensor",
+            dtype=str(node.dtype or ""),
+            shape=shape_text(node.shape),
+            device=str(node.device or ""),
+            stride=shape_text(node.stride),
+        )
+        for number, node in enumerate(results)
+    ]

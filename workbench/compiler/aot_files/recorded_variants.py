@@ -1,0 +1,412 @@
+"""Code with graph breaks, recorded while it runs: each frame, its variants, their graphs."""
+
+from __future__ import annotations
+
+import builtins
+import pickle
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import torch
+
+from workbench.artifacts.manifest.manifest_json import Build
+from workbench.compiler.aot_files.frame_sources import Row, collected_sources, source_rows
+from workbench.compiler.aot_files.payload import (
+    BuiltKernel,
+    built_kernels,
+    native_build,
+    programs_in,
+)
+from workbench.compiler.aot_files.registries import Registries
+from workbench.compiler.aot_files.view_bases import ViewBases
+from workbench.compiler.cold_start.compile_cache import fast_start
+from workbench.compiler.contract.guard_policy import (
+    across,
+    guarded_across,
+    holds_tensors,
+    is_users,
+    specialized_by,
+)
+from workbench.compiler.contract.guard_words import is_environment, shown, value_text
+from workbench.compiler.contract.live_guards import is_released
+from workbench.compiler.contract.paths import Path
+from workbench.compiler.contract.specialized_values import (
+    SpecializedValue,
+    SpecializedValues,
+    globals_module,
+)
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.dynamo_state import preserved
+from workbench.compiler.internals.patches import Patches, ProcessPatches
+from workbench.errors import ArtifactError, UsageError
+
+Call = tuple[Any, ...] | Callable[[Callable[..., Any]], object]
+_UNWRITTEN = tuple(map(re.compile, (r"Type <class .+?'>", r"guards_state must not be None")))
+_MADE_UP = re.compile(r"_\d+(_c\d+)?$")  # what torch names after an object, or by counting
+_BY_IDENTITY = frozenset(
+    (
+        *("ID_MATCH", "CLOSURE_MATCH", "WEAKREF_ALIVE", "DICT_VERSION"),
+        *("NN_MODULE", "FUNCTION_MATCH", "CLASS_MATCH", "MODULE_MATCH"),
+    )
+)
+"""Guards that torch leaves out of what it writes, or does not write at all."""
+
+
+class NothingCompiled(ArtifactError):
+    """torch.compile left a function to Python, so that there is nothing to save."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What was compiled for a function: torch's bytes, the built kernels, a row for each frame.
+
+    `dropped` are the guards that no file can hold, as a manifest lists them; `specialized` are
+    values that torch's guards take from the process that reads them; `sources` is the code
+    of the user that was compiled in; `registries` are entries that it reads of libraries' dicts.
+    """
+
+    name: str
+    payload: bytes
+    kernels: tuple[BuiltKernel, ...]
+    build: Build | None
+    device: str
+    frames: tuple[Mapping[str, Any], ...]
+    dropped: tuple[Mapping[str, str], ...]
+    sources: tuple[Row, ...] = ()
+    registries: tuple[Row, ...] = ()
+    specialized: tuple[Mapping[str, Any], ...] = ()
+
+
+def target_of(fn: Callable[..., Any]) -> Any:
+    """The function that Dynamo compiles for a callable: the `forward` of a module.
+
+    Raises `UsageError` for what is neither a function, a method nor a module.
+    """
+    target = fn.forward if isinstance(fn, torch.nn.Module) else fn
+    if not hasattr(target, "__code__"):
+        raise UsageError(
+            f"{type(fn).__name__} is neither a function, a method nor a module: hand over the "
+            "function that is called, not what torch.compile or functools.partial made of it."
+        )
+    return target
+
+
+def _function(target: Any) -> FunctionType:
+    found: FunctionType = getattr(target, "__func__", target)
+    return found
+
+
+def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
+    """Compile a function for these calls and keep all that was compiled.
+
+    A call is the tuple of its arguments, or a function that is given the compiled one and calls it.
+    What had been compiled before stays as it was. Raises `ArtifactError` when a part of it cannot
+    be kept, `UsageError` when the function was compiled in this process before.
+    """
+    target = target_of(fn)
+    if not calls:
+        raise UsageError("calls is empty: give at least one call, such as [(x,)].")
+    if tp.CACHE_ENTRIES.get()(target.__code__):
+        raise UsageError(
+            f"{target.__qualname__} has been compiled in this process, and what is compiled "
+            "already is not recorded: call torch.compiler.reset() before."
+        )
+    name, dropped, codes = str(target.__qualname__), list[Mapping[str, str]](), list[CodeType]()
+    fallen, registries, bases = set[CodeType](), Registries(), ViewBases()
+    inputs: dict[str, str] = {}
+    outside = OutsideValues(_function(target))
+    with (
+        _own_names(),
+        preserved(),
+        _own_store(),
+        registries.read_by_key(),
+        _globals_among_inputs(),
+        bases.left_out(),
+        _fallen(fallen),
+        collected_sources(codes),
+        fast_start(),
+    ):
+        compiled = torch.compile(
+            fn, options={"guard_filter_fn": partial(_kept, dropped, registries, inputs, outside)}
+        )
+        with _explained(name):
+            for call in calls:
+                outside.require_one_value()
+                compiled(*call) if isinstance(call, tuple) else call(compiled)
+        outside.require_one_value()
+        for place, given in inputs.items():
+            raise ArtifactError(
+                f"{name} cannot be saved with its variants: the global {place} and {given} were "
+                "one object, the code reads one for both, and no file can ask whether they are. "
+                f"Call it with another object as {given}, such as a copy."
+            )
+        entries, _ = tp.PRECOMPILE_CONTEXT.get().create_cache_entries()
+        if not entries:
+            raise NothingCompiled(f"torch.compile compiled no part of {name}.")
+        if len(entries) != 1:
+            raise ArtifactError(
+                f"{len(entries)} functions were compiled on their own, not {name} alone. "
+                "Record each by itself, and take torch.compile off what it calls."
+            )
+        (entry,) = entries.values()
+        # a decorated function says that it is of the module of what it wraps
+        entry.dynamo.codes[0].python_module = _function(target).__globals__["__name__"]
+        dropped += bases.rows
+        bases.require_unread(name, _compiled_codes(entry.dynamo.codes))
+        found = _taken(name, entry, dropped, [target.__code__, *codes], fallen)
+        return replace(found, registries=registries.rows(), specialized=outside.rows())
+
+
+@contextmanager
+def _globals_among_inputs() -> Iterator[None]:
+    with Patches() as patches:
+        patches.wrap(tp.DUPLICATE_GUARD, guarded_across)
+        yield
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Say in a sentence that torch cannot write a guard, where it raises an error of its own."""
+    try:
+        yield
+    except Exception as error:
+        found = next(filter(None, (mark.search(str(error)) for mark in _UNWRITTEN)), None)
+        if found is None:
+            raise
+        raise ArtifactError(
+            f"{name} cannot be saved with its variants: a guard of it cannot be written "
+            f"({found[0]}). Classes of what it reads have to stand in a module, not in a function."
+        ) from error
+
+
+def _taken(
+    name: str,
+    entry: Any,
+    dropped: Sequence[Mapping[str, str]],
+    codes: Sequence[CodeType],
+    fallen: Collection[CodeType],
+) -> Recorded:
+    lost = [code.python_code.co_name for code in entry.dynamo.codes if code.bypassed]
+    if lost:
+        raise ArtifactError(
+            f"{name} cannot be saved with its variants: torch does not keep the code of "
+            f"{', '.join(lost)}. Either its guards cannot be written, or it was compiled for "
+            "gradients and no call ran its backward: record under torch.no_grad(), or with a "
+            "function that calls backward()."
+        )
+    _name_modules(name, entry.dynamo.codes)
+    if not entry.backends:
+        raise NothingCompiled(f"Nothing of {name} was compiled: there is no graph to save.")
+    graphs = [artifact.content for artifact in entry.backends.values()]
+    programs = [program for graph in graphs for program in programs_in(graph)]
+    kernels = built_kernels(programs, {})
+    sources, lost = source_rows(codes)
+    why = "it cannot be compared in another process, so that another version is not noticed"
+    unnamed = [{"kind": "SOURCE", "name": name, "why": why} for name in lost]
+    return Recorded(
+        name=name,
+        payload=pickle.dumps(entry),
+        kernels=kernels,
+        build=native_build() if kernels else None,
+        device=entry.dynamo.device_type,
+        frames=tuple(_row(code, fallen) for code in entry.dynamo.codes),
+        dropped=tuple({tuple(row.values()): row for row in (*dropped, *unnamed)}.values()),
+        sources=tuple(sources),
+    )
+
+
+def _name_modules(name: str, codes: Sequence[Any]) -> None:
+    """Have torch import the modules that compiled code finds among its globals by a made-up name.
+
+    Raises `ArtifactError` for any other object that it finds there.
+    """
+    known = {each for code in codes for each in (*code.backend_ids, *code.function_names)}
+    for code in codes:
+        scope = vars(sys.modules[code.python_module])
+        for each in _made_up_names(code) - known:
+            value = scope.get(each)
+            if isinstance(value, ModuleType):
+                code.import_sources[each] = value.__name__
+            elif value is not None and value is not vars(builtins):  # which torch puts there
+                raise ArtifactError(
+                    f"{name} cannot be saved with its variants: the compiled code of "
+                    f"{code.python_code.co_name} uses a {type(value).__name__} of this process."
+                )
+
+
+def _made_up_names(code: Any) -> set[str]:
+    """Names that the compiled code of a frame has and its original has not."""
+    read = tp.SERIALIZED_CODE.get().to_code_object
+    own = set(read(code.python_code).co_names)
+    found = {name for one in code.guarded_codes for name in read(one.dynamo_code).co_names}
+    return {name for name in found - own if _MADE_UP.search(name)}
+
+
+def _compiled_codes(codes: Sequence[Any]) -> list[CodeType]:
+    read = tp.SERIALIZED_CODE.get().to_code_object
+    return [read(one.dynamo_code) for code in codes for one in code.guarded_codes]
+
+
+def _row(code: Any, fallen: Collection[CodeType]) -> Mapping[str, Any]:
+    return {
+        "function": code.python_code.co_name,
+        "line": code.python_code.co_firstlineno,
+        "is_resumed": bool(code.install_to_global),
+        "variants": len(code.guarded_codes),
+        "graphs": len(code.backend_ids),
+        "falls_back": tp.SERIALIZED_CODE.get().to_code_object(code.python_code) in fallen,
+    }
+
+
+def _kept(
+    dropped: list[Mapping[str, str]],
+    registries: Registries,
+    inputs: dict[str, str],
+    outside: OutsideValues,
+    guards: Sequence[Any],
+) -> list[bool]:
+    """Which guards a file can hold; the others are noted, and `inputs` that are globals, too."""
+    outside.note(guards)
+    kept, needless = [], registries.needless(guards)
+    for at, guard in enumerate(guards):
+        why = needless.get(at)
+        if _BY_IDENTITY.intersection((guard.guard_type, *guard.derived_guard_types)):
+            why = "it compares the identity of an object, which another process cannot have"
+        elif pair := across(guard.orig_guard):
+            why = "it compares a global with an input, and a file has a copy of the global"
+            if not guard.has_value or holds_tensors(guard.value):
+                inputs[shown(pair[0])] = shown(pair[1])
+        elif "defaults__" in guard.name:
+            why = "torch cannot write the defaults of a function"
+        elif guard.has_value and _is_secret(guard):
+            why = "it compares a value of the environment, which is written into no file"
+        if why is not None:
+            row = {"kind": guard.guard_type, "name": guard.name, "why": why}
+            dropped.append({**row, **({} if at in needless else _frozen(guard))})
+        kept.append(why is None)
+    return kept
+
+
+@dataclass
+class OutsideValues:
+    """What a file has to compare by itself when it is read.
+
+    A guard on a variable of a module comes out of a file with what that has in the new process,
+    since torch writes the module's name; a guard on the environment is not written.
+    """
+
+    function: FunctionType
+    found: dict[tuple[str | None, Path, str], SpecializedValue] = field(default_factory=dict)
+    twofold: list[str] = field(default_factory=list)
+
+    def note(self, guards: Sequence[Any]) -> None:
+        """Take those of one set of guards."""
+        own = globals_module(self.function)
+        for guard in guards:
+            one = specialized_by(guard, self.function)
+            if one is None or one.owner is None or not one.known:
+                continue
+            if one.check != "hidden" and (one.owner == own or not is_users(one.owner)):
+                continue
+            key = one.owner, one.path, one.check
+            known = self.found.setdefault(key, one)
+            if known.path == one.path and one.check in _VALUES and not known.holds(guard.value):
+                # torch puts errors of its filter into one of its own: said after the call
+                self.twofold.append(one.name)
+
+    def require_one_value(self) -> None:
+        """Raises `ArtifactError` where two sets contradict, or the environment is another one now.
+
+        Guards on the environment are left out of the file, and so of this process: torch does not
+        compile again.
+        """
+        owner, scope = globals_module(self.function), self.function.__globals__
+        for one in self.found.values():
+            if one.check == "hidden":
+                here = SpecializedValues.in_scopes((one,), owner, scope)
+                if here.mismatches({}, arguments=False):
+                    self.twofold.append(one.name)
+        for name in self.twofold:
+            raise ArtifactError(
+                f"{name} had two values while the variants were recorded, and a file can hold one "
+                "of a module's or of the environment: record with one of them, or pass it as an "
+                "argument."
+            )
+
+    def rows(self) -> tuple[Mapping[str, Any], ...]:
+        """They for a manifest."""
+        return tuple(one.to_json() for one in self.found.values())
+
+
+_VALUES = ("equals", "is", "hidden", "code", "tensor")
+
+
+def _is_secret(guard: Any) -> bool:
+    is_compared = guard.guard_type in ("EQUALS_MATCH", "CONSTANT_MATCH")
+    return is_compared and is_environment(guard.value, guard.name)
+
+
+def _frozen(guard: Any) -> Mapping[str, str]:
+    """What the code goes on with, where neither its source nor a release tells what it was."""
+    value = guard.value if guard.has_value else None
+    if not guard.has_value or isinstance(value, FunctionType) or is_released(value):
+        return {}
+    return {"frozen": value_text(value, guard.name), "place": shown(guard.name)}
+
+
+@contextmanager
+def _own_store() -> Iterator[None]:
+    """Let torch keep what it compiles, beside what others recorded in this process.
+
+    Torch finds its own saved packages by name and first line alone, so that none is looked up.
+    """
+    with ProcessPatches() as patches:
+        patches.name(tp.PRECOMPILE_STORE, lambda _fn: None)
+        patches.name(tp.PRECOMPILE_CODES, {})
+        patches.name(tp.PRECOMPILE_GRAPHS, {})
+        patches.enter_context(tp.DYNAMO_CONFIG.get().patch(caching_precompile=True))
+        # else a graph without an operator is left uncompiled, which torch cannot write
+        patches.enter_context(tp.FUNCTORCH_CONFIG.get().patch(bundled_autograd_cache=True))
+        yield
+
+
+@contextmanager
+def _fallen(codes: set[CodeType]) -> Iterator[None]:
+    """Take the frames that torch gave up: calls that none of their variants fits run eagerly."""
+
+    def watched(inner: Callable[..., Any]) -> Callable[..., Any]:
+        def attempt(wrapper: Any, frame: Any, *args: Any, **kwargs: Any) -> Any:
+            result = inner(wrapper, frame, *args, **kwargs)
+            if result.frame_exec_strategy.cur_action != tp.FRAME_ACTION.get().DEFAULT:
+                codes.add(frame.f_code)
+            return result
+
+        return attempt
+
+    with Patches() as patches:
+        patches.wrap(tp.ATTEMPT_FRAME, watched, is_everywhere=True)
+        yield
+
+
+@contextmanager
+def _own_names() -> Iterator[None]:
+    """Take away, at the end, the globals that compiled code reads.
+
+    Torch does so when the code is freed, which may be after a file has put the same names there.
+    """
+    manager = type(tp.CLEANUPS.get())()
+    with ProcessPatches() as patches:
+        patches.name(tp.CLEANUPS, manager)
+        try:
+            yield
+        finally:
+            for place, hooks in list(manager.values.items()):
+                manager.values[place] = []
+                for hook in hooks:
+                    hook()

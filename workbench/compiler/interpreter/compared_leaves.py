@@ -1,0 +1,57 @@
+"""Leaves compared by the tolerance of their dtype, and inputs in memory of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from workbench.compiler.internals.tensor_like import TensorLike
+from workbench.compiler.interpreter.buffer_checks import Tolerance
+from workbench.compiler.measuring.output_comparison import (
+    TOLERANCES,
+    Comparison,
+    compare_tensors,
+)
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """Compares tensors; with `float64` or `as_dtype` the reference has other dtypes.
+
+    `as_dtype` is the one to whose tolerance all are held, as under autocast.
+    """
+
+    tolerance: Tolerance
+    float64: bool = False
+    as_dtype: torch.dtype | None = None
+
+    def __call__(
+        self, name: str, left: torch.Tensor, right: torch.Tensor, scale: float = 1.0
+    ) -> Comparison:
+        """The row of one leaf; the absolute part of its tolerance is at least that of `scale`."""
+        are_floats = left.is_floating_point() and right.is_floating_point()
+        if (self.float64 or self.as_dtype is not None) and are_floats:
+            left = left.to(right.dtype)
+        held = left if self.as_dtype is None or not are_floats else left.to(self.as_dtype)
+        rtol, atol = self.tolerance.of(held)
+        if self.tolerance.atol is None:
+            atol = max(atol, scale * TOLERANCES.get(held.dtype, (0.0, 0.0))[1])
+        return compare_tensors(name, left, right, rtol, atol)
+
+
+def copied_inputs(inputs: list[Any]) -> list[Any]:
+    """The same inputs in memory of their own; those that share a storage go on sharing it."""
+    storages: dict[int, torch.UntypedStorage] = {}
+    made = []
+    for value in inputs:
+        if not isinstance(value, torch.Tensor):
+            made.append(value)
+            continue
+        place = value.untyped_storage().data_ptr()
+        if place not in storages:
+            whole = torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage())
+            storages[place] = whole.clone().untyped_storage()
+        made.append(TensorLike.of(value).view(storages[place]))
+    return made

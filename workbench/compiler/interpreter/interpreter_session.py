@@ -1,0 +1,203 @@
+"""The user's end of interpreting: kernels of a program go to a process, its buffers are shared."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from workbench.compiler.internals.tensor_like import TensorLike
+from workbench.compiler.interpreter import interpreter_messages
+from workbench.compiler.virtual_gpu.client import HIDDEN, own_caches
+from workbench.processes.worker import Worker, WorkerEnded
+
+RUN_S = 900.0
+
+
+class Interpreter(Worker):
+    """A process that runs kernels on the CPU; it is started by the first one."""
+
+    program = "workbench.compiler.interpreter.interpreter_worker"
+    hidden = HIDDEN
+
+    def variables(self) -> Mapping[str, str]:
+        """Triton interprets in it, instead of compiling."""
+        return {**own_caches(), "TRITON_INTERPRET": "1"}
+
+    def define(self, kernel: interpreter_messages.Define) -> None:
+        """Send a kernel; to another process where this one has ended meanwhile."""
+        try:
+            self.tell(kernel)
+        except OSError:
+            self.close()
+            self.tell(kernel)
+
+    def forget(self, message: interpreter_messages.Forget) -> None:
+        """Let go of kernels and memory; a process that has ended has none."""
+        if self.pid is not None:
+            with contextlib.suppress(OSError):
+                self.tell(message)
+
+    def run(
+        self, launch: interpreter_messages.Run, name: str
+    ) -> interpreter_messages.Finished | interpreter_messages.Stopped:
+        """Run a kernel that was defined; raises `CaptureError` when the process ends."""
+        found: interpreter_messages.Finished | interpreter_messages.Stopped = self.ask(
+            launch, f"run the kernel {name}"
+        )
+        return found
+
+
+def warm_interpreter() -> Interpreter:
+    """The interpreter of this process, kept warm: starting it costs seconds. A fork has its own."""
+    return _interpreter_of(os.getpid())
+
+
+@cache
+def _interpreter_of(pid: int) -> Interpreter:
+    return Interpreter(job_s=RUN_S)
+
+
+PROGRAMS = ("the forward program", "the backward program")
+
+Edit = Callable[[str, str], str]
+"""The name of a kernel or one of `PROGRAMS`, and its source → the source that is run instead."""
+
+Observe = Callable[[str, Mapping[str, Any], frozenset[int] | None], None]
+"""A step, the variables that it was given, the storages that it wrote to (None: not known)."""
+
+
+class KernelFailed(Exception):
+    """A kernel could not be run to its end; `kernel` is its name."""
+
+    def __init__(self, kernel: str, reason: str):
+        super().__init__(reason)
+        self.kernel = kernel
+
+
+class Session:
+    """The host of a program: defines and launches its kernels, allocates its buffers."""
+
+    def __init__(
+        self, interpreter: Interpreter, arena: interpreter_messages.Arena, edit: Edit | None = None
+    ):
+        self._interpreter = interpreter
+        self._arena = arena
+        self._edit = edit
+        self._defined: dict[str, tuple[int | None, interpreter_messages.Define]] = {}
+        self._written: frozenset[int] | None = None
+        self._name = secrets.token_hex(8)  # several sessions may use one interpreter
+        self.observer: Observe | None = None
+        self.configs: dict[str, str] = {}
+
+    def kernel(self, name: str, source: str, variable: str) -> Kernel:
+        """A kernel of the program, by its source; `variable` is its name in the program."""
+        text = source if self._edit is None else self._edit(variable, source)
+        return self.unedited(name, text, variable)
+
+    def unedited(self, name: str, source: str, variable: str) -> Kernel:
+        """A kernel as it was generated."""
+        key = f"{self._name} {hashlib.sha256(f'{name}{source}'.encode()).hexdigest()}"
+        self._defined.setdefault(key, (None, interpreter_messages.Define(key, name, source)))
+        return Kernel(self, key, variable)
+
+    def empty(self, size: Any, stride: Any, dtype: torch.dtype) -> torch.Tensor:
+        """A buffer of the program."""
+        return self._arena.empty(tuple(size), tuple(stride), dtype)
+
+    def observe(self, step: str, values: Mapping[str, Any]) -> None:
+        """Tell the observer of a kernel or library call and the variables it was given."""
+        written, self._written = self._written, None
+        if self.observer is not None:
+            self.observer(step, values, written)
+
+    def close(self) -> None:
+        """Have the interpreter forget the kernels and the memory."""
+        self._interpreter.forget(
+            interpreter_messages.Forget(tuple(self._defined), self._arena.paths)
+        )
+
+    def launch(
+        self,
+        key: str,
+        name: str,
+        args: tuple[Any, ...],
+        named: Mapping[str, Any],
+        grid: tuple[int, int, int] | None = None,
+    ) -> None:
+        """Run a kernel on the interpreter, on its own grid unless another is given.
+
+        Raises `KernelFailed`.
+        """
+        self._define(key)
+        moved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        values = [self._sent(arg, moved) for arg in args]
+        options = {n: self._sent(v, moved) for n, v in named.items()}
+        try:
+            ended = self._interpreter.run(
+                interpreter_messages.Run(key, tuple(values), options, grid), name
+            )
+        except WorkerEnded as error:
+            raise KernelFailed(name, "ended the process that ran it: it reaches into memory "
+                               "that is not its own") from error  # fmt: skip
+        if not isinstance(ended, interpreter_messages.Finished):
+            raise KernelFailed(name, ended.reason)
+        self.configs[name] = ended.config
+        everything = (*args, *named.values())
+        written = {_storage(everything[n]) for n in ended.written}
+        for place, (original, copied) in moved.items():
+            if place in written:
+                _bytes(original).copy_(_bytes(copied)[: original.untyped_storage().nbytes()])
+        self._written = frozenset(written)
+
+    def _define(self, key: str) -> None:
+        self._interpreter.start()
+        process, definition = self._defined[key]
+        if process != self._interpreter.pid:  # it is another one after a kernel ended it
+            self._interpreter.define(definition)
+            self._defined[key] = (self._interpreter.pid, definition)
+
+    def _sent(self, value: Any, moved: dict[int, tuple[torch.Tensor, torch.Tensor]]) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        shared = self._arena.shared(value)
+        if shared is not None:
+            return shared
+        place = _storage(value)
+        if place not in moved:
+            moved[place] = value, self._arena.moved(value)
+        twin = TensorLike.of(value).view(moved[place][1].untyped_storage())
+        return self._arena.shared(twin)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What the program launches."""
+
+    session: Session
+    key: str
+    name: str
+
+    def run(self, *args: Any, **named: Any) -> None:
+        """Run it; returns when it is done."""
+        options = {name: value for name, value in named.items() if name != "stream"}
+        self.session.launch(self.key, self.name, args, options)
+
+    def run_on(self, grid: tuple[int, int, int], named: Mapping[str, Any]) -> None:
+        """Run it on a grid, as the user's code launches a kernel of its own."""
+        self.session.launch(self.key, self.name, (), named, grid)
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())

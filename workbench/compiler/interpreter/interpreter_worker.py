@@ -1,0 +1,85 @@
+"""The program of the process that interprets kernels.
+
+It runs with TRITON_INTERPRET=1, which Triton reads when it is imported.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.compiler.interpreter import interpreter_messages
+from workbench.processes.child_messages import Done
+from workbench.processes.parent import Parent
+
+if TYPE_CHECKING:
+    from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder
+
+
+def main(parent: Parent) -> None:
+    """Serve the process at the other end until it goes away."""
+    with parent.starting():
+        from workbench.compiler.interpreter.triton.language import install
+
+        served = _Served(install())
+    parent.done()
+    parent.serve(served.answer)
+
+
+class _Served:
+    """The kernels that were defined and the memory that was shared."""
+
+    def __init__(self, builder: BatchedBuilder):
+        from workbench.compiler.interpreter.triton.triton_kernels import InterpretedKernel
+
+        self._builder = builder
+        self._mapped = interpreter_messages.Mapped()
+        self._kernels: dict[str, InterpretedKernel | interpreter_messages.Stopped] = {}
+
+    def answer(self, message: object) -> Done | None:
+        """Do what a message asks for; only a launch has an answer."""
+        if isinstance(message, interpreter_messages.Define):
+            self._define(message)
+        elif isinstance(message, interpreter_messages.Run):
+            return Done(self._run(message))
+        elif isinstance(message, interpreter_messages.Forget):
+            self._mapped.forget(message.paths)
+            for key in message.keys:
+                self._kernels.pop(key, None)
+        return None
+
+    def _define(self, message: interpreter_messages.Define) -> None:
+        from workbench.compiler.interpreter.triton.triton_kernels import InterpretedKernel
+
+        kernel: InterpretedKernel | interpreter_messages.Stopped
+        try:
+            kernel = InterpretedKernel(message.name, message.source, self._builder)
+        except Exception as error:  # its source is run, which may raise whatever Python can
+            kernel = interpreter_messages.Stopped(
+                f"cannot be defined: {type(error).__name__}: {error}"
+            )
+        self._kernels[message.key] = kernel
+
+    def _here(self, value: Any) -> Any:
+        return (
+            self._mapped.tensor(value)
+            if isinstance(value, interpreter_messages.SharedTensor)
+            else value
+        )
+
+    def _run(
+        self, message: interpreter_messages.Run
+    ) -> interpreter_messages.Finished | interpreter_messages.Stopped:
+        from workbench.compiler.interpreter.triton.triton_kernels import KernelFailure
+
+        kernel = self._kernels[message.key]
+        if isinstance(kernel, interpreter_messages.Stopped):
+            return kernel
+        args = [self._here(value) for value in message.args]
+        named = {name: self._here(value) for name, value in message.named.items()}
+        try:
+            config, programs = kernel.run(args, named, message.grid)
+        except KernelFailure as failure:
+            return interpreter_messages.Stopped(str(failure))
+        return interpreter_messages.Finished(
+            config, programs, self._builder.memory.written([*args, *named.values()])
+        )

@@ -1,0 +1,97 @@
+"""Which stage of a compilation on this machine made a difference: each is run in its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from workbench.compiler.aot_files import serializability
+from workbench.compiler.aot_files.payload import serialize
+from workbench.compiler.contract.callables import Callee, resolve
+from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.interpreter.reference import GraphRunner
+from workbench.compiler.interpreter.serialized_function import (
+    GraphCall,
+    GraphParts,
+    callable_here,
+    writing_back,
+)
+from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
+from workbench.compiler.virtual_gpu.captured import CapturedGraph, GraphKeeper
+from workbench.errors import WorkbenchError, first_line
+
+Differs = Callable[[Callable[..., Any]], bool]
+"""Whether what is called gives something else than the original, in a leaf that is wrong."""
+
+_CAPTURE = (
+    "The captured graph, run by torch without a compiler behind it, differs from the original: the "
+    "capture is wrong. Passes over the graph and code generation were not judged."
+)
+_PASSES = (
+    "The captured graph agrees with the original, and the graph that is left after the passes over "
+    "it differs: a pass is wrong. The code generation was not judged."
+)
+_CODE = (
+    "The captured graph and the one that is left after the passes agree with the original: the "
+    "code generation is wrong. wb.aot_compile(..., backend='eager') computes it as captured."
+)
+_CHANGED = (
+    "The same call compiled again now agrees with the original in every stage: a value or a state "
+    "that was compiled in has changed since. Compile it again."
+)
+
+
+def wrong_stage(
+    target: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    options: CompileOptions,
+    differs: Differs,
+) -> str:
+    """Two sentences: which stage is wrong, and what was not judged.
+
+    The call is compiled again, twice: as captured, and with the backend that it has.
+    """
+    callee = resolve(target)
+    try:
+        plain = replace(options, backend="eager", mode=None, options={}, fusion=None)
+        captured = compile_ahead(target, args, kwargs, plain)
+        if differs(writing_back(captured.aot_fn, callee)):
+            return _CAPTURE
+        if options.backend != "inductor":
+            return _not_judged(f"backend {options.backend_name!r} has no graphs that are known")
+        with GraphKeeper() as keeper:
+            again = compile_ahead(target, args, kwargs, options)
+        if differs(_as_graphs(again, callee, tuple(keeper.graphs))):
+            return _PASSES
+        return _CODE if differs(writing_back(again.aot_fn, callee)) else _CHANGED
+    except (WorkbenchError, RuntimeError, NotImplementedError, TypeError, ValueError) as error:
+        return _not_judged(first_line(error))
+
+
+def _not_judged(why: str) -> str:
+    return f"Which stage is wrong was not judged: {why.rstrip('.')}."
+
+
+def _as_graphs(
+    code: CompiledCode, callee: Callee, graphs: tuple[CapturedGraph, ...]
+) -> Callable[..., Any]:
+    """What was compiled, with its graphs run node by node in place of the generated code."""
+    modules, functions = serializability.kept_outside(code.aot_fn)
+    outside = {**modules, **{name: function for name, (function, _) in functions.items()}}
+    aot_fn, _ = serializability.saveable(code.aot_fn, code.plan.guarded)
+
+    def start(compiled: Any, is_backward: bool) -> GraphCall:
+        graph = next(g for g in reversed(graphs) if g.is_backward == is_backward)
+        runner = GraphRunner()
+
+        def call(inputs: list[Any]) -> Any:
+            given = list(inputs)
+            inputs.clear()
+            return runner.run(graph, given)[0]
+
+        return call
+
+    imports = {"imports": {name: place for name, (_, place) in functions.items()}}
+    return callable_here(serialize(aot_fn, outside), imports, callee, GraphParts(start))

@@ -1,0 +1,254 @@
+"""One model compiled for several sizes into one file, after a trial that padding is harmless."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+import torch
+from torch.export import Dim
+
+from workbench.artifacts.manifest.package_manifest import PackageManifest
+from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.measuring.output_comparison import TOLERANCES, compare_tensors
+from workbench.compiler.packaging.exporting import exportable
+from workbench.compiler.packaging.outputs import DataClasses
+from workbench.compiler.packaging.package_request import ModelRequest
+from workbench.compiler.packaging.size_trials import of_size
+from workbench.compiler.packaging.writing import write_package
+from workbench.compiler.running.bucketing import REPEAT, BucketedDim, Bucketing, Pad
+from workbench.errors import UsageError
+from workbench.processes.child_messages import ProgressCallback
+
+_SLACK = 10  # other sizes take other code paths, which round otherwise
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """What a user asks of `Package.bucketed` beyond `package`."""
+
+    sizes: Mapping[str, Sequence[int]]
+    pad: Any = 0
+    split: str | None = None
+    harmless: bool = False
+
+
+def write_bucketed(
+    request: ModelRequest,
+    path: str | PathLike[str],
+    wanted: Buckets,
+    progress: ProgressCallback | None = None,
+) -> PackageManifest:
+    """Compile every size of what `request` asks for and write the file; returns its manifest."""
+    trial = _Trial.of(request, wanted)
+    bucketing = trial.with_outputs()
+    if not wanted.harmless:
+        trial.check(bucketing)
+    requests = []
+    for bucket in bucketing.buckets():
+        positional, named = trial.arguments(trial.example(bucket))
+        name = "_".join(f"{name}{size}" for name, size in bucket.items())
+        shapes = _without(request.dynamic_shapes, bucketing.sizes)
+        one = replace(request, args=positional, kwargs=named, name=name, dynamic_shapes=shapes)
+        requests.append(replace(one, bucket=bucket))
+    return write_package(requests, path, progress=progress, bucketing=bucketing.to_json())
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """The original model, called with its example inputs at other sizes."""
+
+    module: torch.nn.Module
+    leaves: tuple[Any, ...]
+    spec: Any
+    bucketing: Bucketing
+
+    @classmethod
+    def of(cls, request: ModelRequest, wanted: Buckets) -> _Trial:
+        """Match the sizes with the inputs; raises `UsageError` for what does not fit."""
+        found = exportable(request)
+        paths = [str(path) for path, _ in found.inputs.leaves]
+        dims = [
+            (paths.index(str(path)), index, dim)
+            for (path, index), dim in found.declared.items()
+            if dim.name in wanted.sizes
+        ]
+        sizes = {name: _checked(name, given, dims) for name, given in wanted.sizes.items()}
+        leaves, spec = tp.TREE_FLATTEN.get()((tuple(request.args), dict(request.kwargs)))
+        inputs = tuple(BucketedDim(leaf, i, str(d.name), d.scale, d.offset) for leaf, i, d in dims)
+        pad = dict(_pads(wanted.pad, paths, leaves, inputs))
+        if wanted.split is not None and wanted.split not in sizes:
+            raise UsageError(
+                f"split is {wanted.split!r}: name one of the Dims in sizes, {', '.join(sizes)}."
+            )
+        bucketing = Bucketing(sizes, inputs, (), pad, wanted.split)
+        return cls(found.module, tuple(leaves), spec, bucketing)
+
+    def example(self, values: Mapping[str, int]) -> list[Any]:
+        """The example's leaves at other sizes: its entries, repeated as often as needed."""
+        leaves = list(self.leaves)
+        for dim in self.bucketing.inputs:
+            old = leaves[dim.leaf]
+            is_last = old.dim() == 4 and not old.is_contiguous()
+            order = torch.channels_last if is_last else torch.contiguous_format
+            new = of_size(old, dim.index, dim.size(values))
+            leaves[dim.leaf] = torch.empty_like(new, memory_format=order).copy_(new)
+        return leaves
+
+    def arguments(self, leaves: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and named arguments of these leaves."""
+        positional, named = tp.TREE_UNFLATTEN.get()(leaves, self.spec)
+        return tuple(positional), dict(named)
+
+    def run(self, leaves: list[Any]) -> list[Any]:
+        """The flat outputs of the original."""
+        args, kwargs = self.arguments(leaves)
+        with torch.no_grad(), DataClasses().as_dicts(self.module):
+            found: list[Any] = tp.TREE_FLATTEN.get()(self.module(*args, **kwargs))[0]
+        return found
+
+    def with_outputs(self) -> Bucketing:
+        """The bucketing with the dimensions of the outputs that follow the named ones."""
+        plain = self.bucketing
+        largest = {name: sizes[-1] for name, sizes in plain.sizes.items()}
+        base = self.run(self.example(largest))
+        dims: list[BucketedDim] = []
+        for name, size in largest.items():
+            other = size - 1 if size > 1 else size + 1
+            moved = self.run(self.example({**largest, name: other}))
+            dims.extend(_following(base, moved, name, size, other))
+        twice = [(dim.leaf, dim.index) for dim in dims]
+        for leaf, index in twice:
+            if twice.count((leaf, index)) > 1:
+                raise UsageError(
+                    f"Dimension {index} of output {leaf} depends on several Dims: results of a "
+                    "padded request cannot be cut out of it. Keep these dimensions apart."
+                )
+        found = replace(plain, outputs=tuple(dims))
+        if plain.split is not None:
+            _check_split(found, base)
+        return found
+
+    def check(self, bucketing: Bucketing) -> None:
+        """Raise `UsageError` where padding or splitting changes the results of the original."""
+        for bucket in bucketing.buckets():
+            values = {  # the smallest request that runs in it
+                name: max((s for s in bucketing.sizes[name] if s < size), default=0) + 1
+                for name, size in bucket.items()
+            }
+            leaves = self.example(values)
+            padded = bucketing.padded(leaves, values, bucket)
+            found = bucketing.cut(self.run(padded), values, bucket)
+            problem = _difference(found, self.run(leaves))
+            if problem:
+                raise UsageError(
+                    f"Padding {_text(values)} to {_text(bucket)} changes the results: {problem}. "
+                    "Mask what is padded, choose another pad, or pass harmless=True if you know "
+                    "better."
+                )
+
+
+def _checked(
+    name: str, given: Sequence[int], dims: Sequence[tuple[int, int, Dynamic]]
+) -> tuple[int, ...]:
+    """The sizes of a Dim in order; raises `UsageError`."""
+    own = [dim for _, _, dim in dims if dim.name == name]
+    if not own:
+        raise UsageError(f"sizes names {name!r}, which is no Dim in dynamic_shapes.")
+    sizes = tuple(sorted(set(given)))
+    if not sizes or not all(isinstance(size, int) and size >= 1 for size in sizes):
+        raise UsageError(f"sizes of {name!r} are {list(given)}: expected whole numbers from 1 on.")
+    low, high = own[0].min, own[0].max
+    if (low is not None and sizes[0] < low) or (high is not None and sizes[-1] > high):
+        raise UsageError(f"sizes of {name!r} are {list(sizes)}, outside its Dim {own[0].text}.")
+    return sizes
+
+
+def _pads(
+    pad: Any, paths: Sequence[str], leaves: Sequence[Any], dims: Sequence[BucketedDim]
+) -> Iterator[tuple[int, Pad]]:
+    """What fills each leaf that can be padded; raises `UsageError`."""
+    places = sorted({dim.leaf for dim in dims})
+    by_input = pad if isinstance(pad, Mapping) else {paths[leaf]: pad for leaf in places}
+    unknown = [name for name in by_input if name not in [paths[leaf] for leaf in places]]
+    if unknown:
+        padded = ", ".join(paths[leaf] for leaf in places)
+        raise UsageError(f"pad names {unknown[0]!r}; the inputs that are padded are {padded}.")
+    for leaf in places:
+        value = by_input.get(paths[leaf], 0)
+        dtype = leaves[leaf].dtype
+        is_float = dtype.is_floating_point or dtype.is_complex
+        fits = value == REPEAT or isinstance(value, int | float if is_float else int)
+        if not fits:
+            raise UsageError(
+                f"pad of {paths[leaf]} ({dtype}) is {value!r}: expected a number of that type or "
+                f"{REPEAT!r}."
+            )
+        yield leaf, value
+
+
+def _following(
+    base: Sequence[Any], moved: Sequence[Any], name: str, size: int, other: int
+) -> Iterator[BucketedDim]:
+    """The dimensions of the outputs that change with one named dimension."""
+    for leaf, (a, b) in enumerate(zip(base, moved, strict=True)):
+        if not isinstance(a, torch.Tensor):
+            continue
+        for index, (large, small) in enumerate(zip(a.shape, b.shape, strict=True)):
+            scale, rest = divmod(large - small, size - other)
+            if rest or scale < 0:
+                raise UsageError(
+                    f"Dimension {index} of output {leaf} is {large} for {name} {size} and {small} "
+                    f"for {other}: results of a padded request cannot be cut out of it."
+                )
+            if scale:
+                yield BucketedDim(leaf, index, name, scale, large - scale * size)
+
+
+def _check_split(bucketing: Bucketing, outputs: Sequence[Any]) -> None:
+    """Raise `UsageError` unless every input and output falls into parts along `split`."""
+    for what, dims in (("input", bucketing.inputs), ("output", bucketing.outputs)):
+        if any(dim.offset for dim in dims if dim.name == bucketing.split):
+            raise UsageError(
+                f"An {what} has a size of {bucketing.split} plus a number: it cannot be split."
+            )
+    joined = {dim.leaf for dim in bucketing.outputs if dim.name == bucketing.split}
+    whole = [leaf for leaf, value in enumerate(outputs) if value is not None and leaf not in joined]
+    if whole:
+        raise UsageError(
+            f"Output {whole[0]} has no dimension that follows {bucketing.split}: what several "
+            "parts of a request give cannot be joined. Leave split out."
+        )
+
+
+def _difference(found: Sequence[Any], expected: Sequence[Any]) -> str:
+    """Where two flat results differ, or nothing."""
+    for leaf, (a, b) in enumerate(zip(found, expected, strict=True)):
+        if not isinstance(a, torch.Tensor):
+            if a != b:
+                return f"output {leaf} is {a!r} instead of {b!r}"
+            continue
+        if a.shape != b.shape:
+            return f"output {leaf} has the shape {list(a.shape)} instead of {list(b.shape)}"
+        rtol, atol = TOLERANCES.get(a.dtype, (0.0, 0.0))
+        row = compare_tensors("", b, a, rtol * _SLACK, atol * _SLACK)
+        if not row.ok:
+            return f"output {leaf} differs by {row.max_abs_error}"
+    return ""
+
+
+def _without(spec: Any, names: Mapping[str, Any]) -> Any:
+    """`dynamic_shapes` with a fixed size in place of every Dim of these names."""
+    if isinstance(spec, Mapping):
+        return {key: _without(part, names) for key, part in spec.items()}
+    if isinstance(spec, list | tuple):
+        return type(spec)(_without(part, names) for part in spec)
+    root = getattr(spec, "root", spec)
+    return Dim.STATIC if getattr(root, "__name__", None) in names else spec
+
+
+def _text(values: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {size}" for name, size in values.items())

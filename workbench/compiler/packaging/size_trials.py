@@ -1,0 +1,206 @@
+"""What torch assumes about sizes while it compiles, tried on the compiled library.
+
+It takes sizes of 0 and 1 for impossible, and while it chooses kernels it may suppose that a size is
+below some number, as the example is. Such sizes are run, and compared with the module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.contract.size_guards import read_relations
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.measuring.call_leaves import restored
+from workbench.compiler.measuring.output_comparison import TOLERANCES, compare_tensors
+from workbench.compiler.packaging.contracts import ExportedContract
+from workbench.compiler.packaging.exporting import Exportable, Exported
+from workbench.compiler.packaging.inductor_library import Built, tensors_by_name
+from workbench.errors import ArtifactError
+
+_SAFE = 2  # the least size that torch does not take for impossible
+_FURTHEST = 4096  # up to here a size is looked for that breaks an assumption
+_WRONG = (
+    "calls are refused unless {}: torch supposed so while it chose kernels for the example, and "
+    "the compiled code is wrong elsewhere; give an example of another size"
+)
+_UNTRIED = (
+    "calls are refused unless {}: torch supposed so while it compiled for the example, and whether "
+    "the code is right for other sizes cannot be tried without the GPU; give an example of such a "
+    "size, or package on a machine that has the GPU, where it is tried"
+)
+_DEMANDED = "calls are refused unless {}: the model itself takes no other size"
+_MULTIPLE = "; declare {} * Dim('k') in place of {} to say so"
+_STEPS = 64  # up to here a number is looked for whose multiples are what the model takes
+
+
+def tried(
+    found: Exportable, exported: Exported, built: Built, contract: ExportedContract
+) -> tuple[ExportedContract, tuple[str, ...]]:
+    """The contract with what the library is right for, and notes for the user.
+
+    Where torch captured the program for any size, the small ones need no trial.
+    """
+    small = {name: low for name, (low, _) in contract.ranges.items() if low < _SAFE}
+    small = {} if exported.any_size else small
+    doubts = list(_doubts(built.assumed, contract))
+    if not small and not doubts:
+        return contract, ()
+    trial = _Trial(found, contract, _runner(exported.program, built))
+    lows = {name: trial.lowest(name, low) for name, low in small.items()}
+    if len(lows) > 1 and not trial.agrees(lows):
+        lows = dict.fromkeys(lows, _SAFE)
+    wrong = {text: sizes for text, sizes in doubts if not trial.agrees(sizes)}
+    honest = replace(contract.starting_at(lows), guards=(*contract.guards, *wrong))
+    said = (
+        _WRONG.format(text) if trial.takes(sizes) else _demanded(text, contract)
+        for text, sizes in wrong.items()
+    )
+    notes = (*_raised(honest), *said)
+    return honest, notes
+
+
+def untried(
+    exported: Exported, built: Built, contract: ExportedContract
+) -> tuple[ExportedContract, tuple[str, ...]]:
+    """The contract of a library that cannot be run here: whatever would be tried is refused.
+
+    Where torch did not capture the program for any size, each starts at 2, and what it supposed
+    about sizes while it chose kernels is a guard.
+    """
+    lows = {name: _SAFE for name, (low, _) in contract.ranges.items() if low < _SAFE}
+    wrong = [text for text, _ in _doubts(built.assumed, contract)]
+    honest = contract.starting_at({} if exported.any_size else lows)
+    honest = replace(honest.on_device("cuda"), guards=(*contract.guards, *wrong))
+    return honest, (*_raised(honest), *(_UNTRIED.format(text) for text in wrong))
+
+
+def _demanded(text: str, contract: ExportedContract) -> str:
+    """The note on sizes that eager mode refuses too, such as 7 for `reshape(6, -1)`."""
+    (relation,) = read_relations((text,), list(contract.ranges))
+    (name,) = (name for name in contract.ranges if re.search(rf"\b{name}\b", text))
+    step = next((n for n in range(1, _STEPS + 1) if relation.holds({name: n})), 1)
+    sizes = range(1, 4 * step + 1)
+    if step == 1 or any(relation.holds({name: n}) != (n % step == 0) for n in sizes):
+        return _DEMANDED.format(text)
+    return _DEMANDED.format(f"{name} is a multiple of {step}") + _MULTIPLE.format(step, name)
+
+
+def _raised(contract: ExportedContract) -> dict[str, None]:
+    """A sentence for each dimension that starts at 2, but was not declared to."""
+    sizes = (size for leaf in contract.contract.leaves or () for size in leaf.shape)
+    found = (size for size in sizes if isinstance(size, Dynamic) and size.is_raised)
+    return {size.starts_at_two: None for size in found if (size.min or 0) > 1}
+
+
+def _doubts(
+    assumed: Sequence[str], contract: ExportedContract
+) -> Iterator[tuple[str, Mapping[str, int]]]:
+    """Each assumption that a declared size breaks, with the least such size."""
+    for text in assumed:
+        try:
+            (relation,) = read_relations((text,), list(contract.ranges))
+        except ArtifactError:
+            continue
+        names = [name for name in contract.ranges if re.search(rf"\b{name}\b", text)]
+        if len(names) != 1:
+            continue
+        low, high = contract.ranges[names[0]]
+        last = min(_FURTHEST if high is None else high, _FURTHEST)
+        sizes = ({names[0]: size} for size in range(max(low, _SAFE), last + 1))
+        broken = next((size for size in sizes if not relation.holds(size)), None)
+        if broken is not None:
+            yield text, broken
+
+
+def _runner(program: Any, built: Built) -> Any:
+    """The library with its weights, without any check of its own, called with the flat inputs."""
+    path, device = built.files[built.named(".so") or ""], built.library.device
+    if device == "cpu":
+        runner = tp.AOTI_CPU_RUNNER.get()(str(path), 1)
+    else:
+        runner = tp.AOTI_CUDA_RUNNER.get()(str(path), 1, device, str(path.parent))
+    if not built.has_weights:
+        runner.update_constant_buffer(tensors_by_name(built.library, program), False, True)
+    return runner
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Runs of library and module with the example inputs cut to other sizes."""
+
+    found: Exportable
+    contract: ExportedContract
+    runner: Any
+
+    def lowest(self, name: str, declared: int) -> int:
+        """The least size, not below the declared one, down to which both give the same."""
+        low = _SAFE
+        while low > declared and self.agrees({name: low - 1}):
+            low -= 1
+        return low
+
+    def takes(self, sizes: Mapping[str, int]) -> bool:
+        """Whether the module itself runs with inputs of these sizes."""
+        args, kwargs = self._call(list(self._cut(sizes)))
+        try:
+            with torch.no_grad(), restored(self.found.module, gpus=()):
+                self.found.module(*args, **kwargs)
+        except (RuntimeError, ValueError, IndexError, TypeError):
+            return False
+        return True
+
+    def _call(self, leaves: list[Any]) -> tuple[Any, Any]:
+        request = self.found.request
+        _, spec = tp.TREE_FLATTEN.get()((tuple(request.args), dict(request.kwargs)))
+        args, kwargs = tp.TREE_UNFLATTEN.get()(leaves, spec)
+        return args, kwargs
+
+    def agrees(self, sizes: Mapping[str, int]) -> bool:
+        """Whether library and module give the same for inputs of these sizes."""
+        leaves = list(self._cut(sizes))
+        args, kwargs = self._call(leaves)
+        flat = [leaf.clone() for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        try:
+            with torch.no_grad(), restored(self.found.module, gpus=()):
+                expected = tp.TREE_LEAVES.get()(self.found.module(*args, **kwargs))
+            actual = self.runner.run(flat)
+        except (RuntimeError, ValueError, IndexError, TypeError):
+            return False  # the module cannot do it either, or the library refuses it
+        return len(expected) == len(actual) and all(map(_same, expected, actual))
+
+    def _cut(self, sizes: Mapping[str, int]) -> Iterator[Any]:
+        rows = self.contract.contract.leaves or ()
+        for leaf, (_, value) in zip(rows, self.found.inputs.leaves, strict=True):
+            if not isinstance(value, torch.Tensor):
+                yield value
+                continue
+            for index, size in enumerate(leaf.shape):
+                wanted = sizes.get(size.name or "") if isinstance(size, Dynamic) else None
+                if isinstance(size, Dynamic) and wanted is not None:
+                    value = of_size(value, index, size.size(wanted))
+            yield value.clone()
+
+
+def of_size(value: torch.Tensor, index: int, size: int) -> torch.Tensor:
+    """A tensor at another size of one dimension: cut, or its entries repeated."""
+    if size <= value.shape[index]:
+        return value.narrow(index, 0, size)
+    rows = torch.arange(size, device=value.device) % value.shape[index]
+    return value.index_select(index, rows)
+
+
+def _same(expected: Any, actual: Any) -> bool:
+    """Equal but for rounding: a wrong decision by size shows in shapes or in whole values."""
+    if not isinstance(expected, torch.Tensor):
+        return actual is None if expected is None else float(actual) == float(expected)
+    if not isinstance(actual, torch.Tensor):
+        return False
+    loose = 10 * max(TOLERANCES.get(expected.dtype, (0.0, 0.0)))
+    scale = float(expected.abs().nan_to_num(0, 0, 0).max()) if loose and expected.numel() else 0.0
+    return compare_tensors("", expected, actual, loose, loose * max(1.0, scale)).ok

@@ -1,0 +1,258 @@
+"""Generated kernels and library calls: source, the FX nodes and the user's lines behind them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.trace import Record, TraceHandler
+from workbench.compiler.recording.code_lines import Body, nodes_by_line
+from workbench.compiler.recording.kernel_lines import LineRecorder
+from workbench.compiler.recording.lowered_nodes import (
+    Lowered,
+    LoweringRecorder,
+    fx_nodes,
+    origins_of,
+)
+from workbench.compiler.recording.stage_graphs import GraphRecorder
+from workbench.compiler.sources.sources import Places
+from workbench.report import (
+    Kernel,
+    KernelLine,
+    Link,
+    Node,
+    Table,
+    TextWriter,
+    Wrapper,
+)
+
+PANE = "kernels"
+_BODY = re.compile(r"r?'''(.*)'''", re.DOTALL)
+_DEFINITION = re.compile(
+    r"^(\w+) = async_compile\.(\w+)\((.*?)r?'''(.*?)'''", re.DOTALL | re.MULTILINE
+)
+_CPP_PROGRAM = "inductor_aot_wrapper_code"
+LineId = Callable[[str, int], str | None]
+
+
+@dataclass
+class _Kernel:
+    name: str
+    lowered: Lowered
+    is_extern: bool
+    nodes: dict[str, str] = field(default_factory=dict)  # FX name: operator
+    lines: dict[tuple[str, int], None] = field(default_factory=dict)
+    snodes: list[str] = field(default_factory=list)
+    first: tuple[str, ...] = ()  # the scheduler nodes of the first call
+    calls: int = 0
+
+
+class KernelRecorder:
+    """Notes which scheduler nodes each kernel was generated from, and its source."""
+
+    def __init__(
+        self,
+        patches: Patches,
+        graphs: GraphRecorder,
+        lowering: LoweringRecorder,
+        places: Places,
+        texts: TextWriter,
+    ):
+        self._patches = patches
+        self._graphs = graphs
+        self._lowering = lowering
+        self._places = places
+        self._texts = texts
+        self._kernels: dict[tuple[str, str], _Kernel] = {}
+        self._bodies: dict[tuple[str, str], str] = {}
+        self._lines = LineRecorder(patches)
+        self.wrappers: list[Wrapper] = []
+        self.programs: dict[str, str] = {}  # the file of each graph's program in Python
+        self.on_kernel: Callable[[str], object] | None = None
+        self._cached: Lowered | None = None  # while torch takes a graph from its cache
+
+    def install(self, trace: TraceHandler) -> None:
+        """Watch code generation."""
+        self._lines.install()
+        self._patches.wrap(tp.FX_CACHE_HIT, self._around_cached, PANE)
+        for name in tp.KERNEL_PROVENANCE:
+            self._patches.observe(name, PANE, before=self._on_kernel)
+        self._patches.observe(tp.DEFINE_KERNEL, PANE, before=self._on_definition)
+        trace.on("inductor_output_code", self._on_wrapper, PANE)
+        trace.on("graph_dump", self._on_dump, PANE)
+
+    def _on_kernel(self, schedule: Any, name: str, is_extern: bool = False, **_: Any) -> None:
+        lowered = self._lowering.current
+        if lowered is None or not name:
+            return
+        call = f" {len(self._kernels)}" if is_extern else ""  # each library call is a row
+        key = (lowered.id, name + call)
+        kernel = self._kernels.setdefault(key, _Kernel(name, lowered, is_extern))
+        kernel.calls += lowered.times
+        if is_extern:
+            snodes = [schedule.get_operation_name()]
+            origins = sorted(origins_of(schedule), key=lambda n: str(n.name))
+        else:
+            parts = [part for part in schedule if hasattr(part, "get_name")]
+            snodes = [part.get_name() for part in parts]
+            origins = fx_nodes(parts)
+            self._lines.on_kernel(lowered.id, name, is_defined=False)
+        origins = lowered.of_it(origins)
+        kernel.first = kernel.first or tuple(snodes)
+        kernel.snodes += [s for s in snodes if s not in kernel.snodes]
+        for node in origins:
+            kernel.nodes.setdefault(node.name, self._graphs.target(node.target))
+        kernel.lines.update(dict.fromkeys(self._graphs.lines(origins)))
+
+    def _on_definition(self, wrapper: Any, name: str, body: str, *args: Any, **kwargs: Any) -> None:
+        lowered = self._lowering.current
+        if lowered is not None:
+            self._bodies[lowered.id, name] = body
+            self._lines.on_kernel(lowered.id, name, is_defined=True)
+        if self.on_kernel is not None:
+            self.on_kernel(name)
+
+    def close(self) -> None:
+        """Let go of torch's objects."""
+        self._lines.close()
+
+    def _around_cached(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        """A graph that torch takes from its cache is not lowered: only its program is known."""
+
+        def cached(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            is_backward = bool((getattr(graph, "fx_kwargs", None) or {}).get("is_backward"))
+            self._cached = Lowered(f"c{len(self.wrappers)}", None, is_backward)
+            try:
+                return inner(graph, *args, **kwargs)
+            finally:
+                self._cached = None
+
+        return cached
+
+    def _on_wrapper(self, record: Record) -> None:
+        known = self._cached
+        wholes = (low for low in reversed(self._lowering.lowered) if not low.is_part)
+        lowered = known or next(wholes, None)
+        lowered = lowered or Lowered(f"c{len(self.wrappers)}", None, is_backward=False)
+        text = self._texts.add(self._places.shared(record.payload or ""))
+        number, sizes = f"w{len(self.wrappers)}", lowered.sizes
+        wrapper = Wrapper(number, lowered.id, lowered.is_backward, text, sizes)
+        self.wrappers.append(wrapper)
+        if "filename" in (record.meta or {}):
+            self.programs[lowered.id] = str(record.meta["filename"])
+        if known is not None:
+            for name, language, _, body in _DEFINITION.findall(record.payload or ""):
+                self._kernels[known.id, name] = _Kernel(name, known, is_extern=False, calls=1)
+                self._bodies[known.id, name] = f"async_compile.{language}('''{body}''')"
+
+    def _on_dump(self, record: Record) -> None:
+        """The program in C++ of a package; its kernels are known one by one."""
+        if record.meta.get("name") == _CPP_PROGRAM:
+            self._on_wrapper(record)
+
+    def rows(self, line_id: LineId, nodes: Table[Node]) -> list[Kernel]:
+        """The kernels in the order in which they were generated."""
+        columns = nodes.columns
+        sites = dict(zip(columns["id"], columns["called_from"], strict=True))
+        return [
+            self._row(f"k{n}", kernel, line_id, sites)
+            for n, kernel in enumerate(self._kernels.values())
+        ]
+
+    def _row(
+        self, id: str, kernel: _Kernel, line_id: LineId, sites: Mapping[str, tuple[str, ...]]
+    ) -> Kernel:
+        lowered = kernel.lowered
+        body = self._bodies.get((lowered.id, kernel.name))
+        is_triton = body is not None and "async_compile.triton" in body
+        groups = [g for g in lowered.after if {*kernel.first}.issuperset(g.members)]
+        lines = [line_id(*place) for place in kernel.lines]
+        nodes = lowered.fx_ids(kernel.nodes)
+        return Kernel(
+            id=id,
+            name=kernel.name,
+            language="extern" if kernel.is_extern else "triton" if is_triton else "cpp",
+            graph=lowered.id,
+            is_backward=lowered.is_backward,
+            ops=tuple(dict.fromkeys(kernel.nodes.values())),
+            nodes=nodes,
+            lines=tuple(line for line in lines if line is not None),
+            scheduler_nodes=tuple(f"{lowered.id}:{name}" for name in kernel.snodes),
+            bytes_read=_sum(group.bytes_read for group in groups),
+            bytes_written=_sum(group.bytes_written for group in groups),
+            flops=_all(n.flops for n in lowered.before if n.name in kernel.first),
+            text=None if body is None else self._texts.add(self._places.shared(_source(body))),
+            calls=kernel.calls,
+            called_from=tuple(dict.fromkeys(line for node in nodes for line in sites[node])),
+        )
+
+    def line_reader(self) -> Callable[[], Table[KernelLine]]:
+        """What makes the table of FX nodes by kernel line on its first use."""
+        parts = []
+        for n, kernel in enumerate(self._kernels.values()):
+            key = kernel.lowered.id, kernel.name
+            if key in self._bodies and not kernel.is_extern:
+                source = _source(self._bodies[key])
+                parts.append((f"k{n}", source, kernel.lowered, self._lines.bodies(*key)))
+        return lambda: Table.of(KernelLine, _line_rows(parts))
+
+    def links(self, kernels: list[Kernel]) -> Iterator[Link]:
+        """Kernels with nodes, scheduler nodes, lines, buffers and the program that calls them."""
+        wrappers = {wrapper.graph: wrapper.id for wrapper in self.wrappers}
+        users: dict[str, list[str]] = {}
+        for lowered in self._lowering.lowered:
+            for buffer in lowered.buffers:
+                for snode in (*buffer.written_by, *buffer.read_by):
+                    users.setdefault(snode, []).append(buffer.id)
+        for kernel in kernels:
+            yield from _ties(kernel)
+            for buffer_id in dict.fromkeys(
+                b for s in kernel.scheduler_nodes for b in users.get(s, ())
+            ):
+                yield Link(kernel.id, buffer_id, "kernel-buffer")
+            if kernel.graph in wrappers:
+                yield Link(kernel.id, wrappers[kernel.graph], "kernel-wrapper")
+
+
+def _ties(kernel: Kernel) -> Iterator[Link]:
+    for relation, ids in (
+        ("node-kernel", kernel.nodes),
+        ("line-kernel", kernel.lines),
+        ("call-kernel", kernel.called_from),
+        ("scheduler-kernel", kernel.scheduler_nodes),
+    ):
+        for id in ids:
+            yield Link(id, kernel.id, relation)
+
+
+def _line_rows(parts: list[tuple[str, str, Lowered, list[list[Body]]]]) -> Iterator[KernelLine]:
+    for kernel, source, lowered, calls in parts:
+        found: dict[int, dict[str, None]] = {}
+        for bodies in calls:
+            for line, names in nodes_by_line(source, bodies).items():
+                found.setdefault(line, {}).update(dict.fromkeys(names))
+        for line in sorted(found):
+            nodes = lowered.fx_ids(found[line])
+            if nodes:
+                yield KernelLine(kernel, line, nodes)
+
+
+def _sum(values: Iterator[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _all(values: Iterator[int | None]) -> int | None:
+    """The sum, or None where a part is not known: less than all operations would mislead."""
+    known = list(values)
+    numbers = [value for value in known if value is not None]
+    return sum(numbers) if known and len(numbers) == len(known) else None
+
+
+def _source(body: str) -> str:
+    match = _BODY.search(body)
+    return (match[1] if match else body).strip("\n")

@@ -1,0 +1,284 @@
+"""Scheduler nodes and buffers of each lowered graph, before and after fusion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.recording.flops import operations
+from workbench.compiler.recording.lowered_operators import OperatorRecorder
+from workbench.compiler.recording.node_bytes import bytes_read, bytes_written
+from workbench.compiler.recording.stage_graphs import GraphRecorder, KeptGraph
+from workbench.report import Buffer, Link, SchedulerNode
+from workbench.report.lowering import Lowering
+
+PANE = "scheduler_nodes"
+_INVOKED = "invoke_subgraph"
+_KINDS = {
+    "ExternKernelSchedulerNode": "extern",
+    "NopKernelSchedulerNode": "nop",
+    "FusedSchedulerNode": "fused",
+    "ForeachKernelSchedulerNode": "foreach",
+    "FusedMixOrderReductions": "fused reductions",
+    "FusedNestedReductions": "fused reductions",
+    "GroupedSchedulerNode": "grouped",
+}
+
+
+@dataclass
+class Lowered:
+    """One graph in Inductor's scheduler; `graph` is its FX graph, when that was recorded.
+
+    A part of another graph is called `times` by one call of the whole; `own` is the identity of
+    its graph, since the nodes around it count as origins too, under names that it has as well.
+    """
+
+    id: str
+    graph: KeptGraph | None
+    is_backward: bool
+    own: int | None = None
+    times: int = 1
+    before: list[SchedulerNode] = field(default_factory=list)
+    after: list[SchedulerNode] = field(default_factory=list)
+    buffers: list[Buffer] = field(default_factory=list)
+    lowerings: list[Lowering] = field(default_factory=list)
+    lines: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+    sizes: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is a part of another graph."""
+        return self.own is not None
+
+    def of_it(self, origins: list[Any]) -> list[Any]:
+        """Those of FX nodes that are nodes of this graph."""
+        if self.own is None:
+            return origins
+        return [node for node in origins if id(node.graph) == self.own]
+
+    def fx_ids(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The ids of FX nodes of this graph; names that it does not have are left out."""
+        graph = self.graph
+        if graph is None:
+            return ()
+        return tuple(f"{graph.id}:{name}" for name in names if name in graph.names)
+
+
+class LoweringRecorder:
+    """Reads the scheduler's nodes when it starts to fuse and when it is done."""
+
+    def __init__(self, patches: Patches, graphs: GraphRecorder):
+        self.lowered: list[Lowered] = []
+        self._patches = patches
+        self._graphs = graphs
+        self._by_graph: dict[int, Lowered] = {}
+        self._operators = OperatorRecorder(patches)
+
+    def install(self) -> None:
+        """Watch what each operator becomes, and the scheduler."""
+        self._operators.install()
+        self._patches.observe(tp.LOG_PRE_FUSION, PANE, before=self._before_fusion)
+        self._patches.observe(tp.LOG_POST_FUSION, PANE, before=self._after_fusion)
+
+    @property
+    def current(self) -> Lowered | None:
+        """The graph that is being lowered."""
+        return self._by_graph.get(id(self._virtualized.graph)) if self.lowered else None
+
+    @cached_property
+    def _virtualized(self) -> Any:  # asked for with every pair that could be fused
+        return tp.VIRTUALIZED.get()
+
+    def close(self) -> None:
+        """Forget which of torch's objects were seen."""
+        self._by_graph.clear()
+        self._operators.close()
+
+    def _before_fusion(self, nodes: Any) -> None:
+        graph = tp.VIRTUALIZED.get().graph
+        around = getattr(graph, "parent", None)
+        kept = self._graphs.lowered(graph.module, is_part=around is not None)
+        id_ = f"i{len(self.lowered)}"
+        lowered = Lowered(id_, kept, bool(graph.is_backward))
+        if around is not None:
+            outer = self._by_graph.get(id(around))
+            lowered.own = id(graph.module.graph)
+            lowered.times = _calls_of(graph.module, around.module) * (outer.times if outer else 1)
+        self.lowered.append(lowered)
+        self._by_graph[id(graph)] = lowered
+        lowered.lowerings = [
+            replace(row, graph=id_, node=next(iter(lowered.fx_ids([row.node or ""])), None))
+            for row in self._operators.take(graph)
+        ]
+        lowered.before = [self._node(node, lowered, "before") for node in nodes]
+
+    def _after_fusion(self, nodes: Any) -> None:
+        lowered = self.current
+        if lowered is None:
+            return
+        lowered.after = [self._node(node, lowered, "after") for node in nodes]
+        lowered.buffers = list(_buffers(lowered))
+        lowered.sizes = tuple(_open_sizes(tp.VIRTUALIZED.get().graph.module))
+
+    def _node(self, node: Any, lowered: Lowered, phase: str) -> SchedulerNode:
+        name = node.get_name()
+        members = tuple(n.get_name() for n in node.get_nodes())
+        origins = lowered.of_it(fx_nodes(node.get_nodes()))
+        if phase == "before":
+            lowered.lines[name] = self._graphs.lines(origins)
+        device = node.get_device()
+        return SchedulerNode(
+            id=f"{lowered.id}:{name}",
+            graph=lowered.id,
+            name=name,
+            phase=phase,
+            kind=_kind(node),
+            members=members,
+            origins=lowered.fx_ids(n.name for n in origins),
+            bytes_read=bytes_read(node),
+            bytes_written=bytes_written(node),
+            device=None if device is None else str(device),
+            flops=operations(node) if len(members) == 1 else None,
+        )
+
+    def links(self) -> Iterator[Link]:
+        """FX graphs and nodes with what became of them in the scheduler."""
+        for lowered in self.lowered:
+            if lowered.graph is not None:
+                yield Link(lowered.graph.id, lowered.id, "graph-lowered")
+            for node in lowered.before:
+                for origin in node.origins:
+                    yield Link(origin, node.id, "node-scheduler")
+            for node in lowered.after:
+                for member in node.members:
+                    if member != node.name:
+                        yield Link(f"{lowered.id}:{member}", node.id, "scheduler-fused")
+
+
+def fx_nodes(snodes: Iterable[Any]) -> list[Any]:
+    """The FX nodes behind scheduler nodes, each once, by name."""
+    found: dict[str, Any] = {}
+    for snode in snodes:
+        node = getattr(snode, "node", None)
+        if node is not None:
+            found.update((origin.name, origin) for origin in origins_of(node))
+    return [found[name] for name in sorted(found)]
+
+
+def origins_of(node: Any) -> list[Any]:
+    """The FX nodes behind one IR node; for a library call the one that it computes."""
+    exact = node.get_origin_node() if not hasattr(node, "data") else None
+    return [exact] if exact is not None else list(node.get_origins())
+
+
+def _calls_of(part: Any, module: Any) -> int:
+    """How often a graph calls a part that it has once; 1 for a branch or the body of a loop."""
+    attributes = module.graph.find_nodes(op="get_attr")
+    users = [
+        user
+        for node in attributes
+        if getattr(module, str(node.target), None) is part
+        for user in node.users
+    ]
+    return max(1, sum(str(user.target) == _INVOKED for user in users))
+
+
+def _open_sizes(module: Any) -> Iterator[tuple[str, int]]:
+    """Sizes of the inputs that were left open, by their symbols, as in the example call."""
+    found: dict[str, int] = {}
+    for node in module.graph.find_nodes(op="placeholder"):
+        value = node.meta.get("val")
+        for size in value.shape if isinstance(value, torch.Tensor) else [value]:
+            if isinstance(size, torch.SymInt) and size.node.hint is not None:
+                found[str(size.node.expr)] = int(size.node.hint)
+    yield from ((name, value) for name, value in found.items() if name.isidentifier())
+
+
+def _kind(node: Any) -> str:
+    if node.is_template():
+        return "template"
+    kind = _KINDS.get(type(node).__name__)
+    return kind or ("reduction" if node.is_reduction() else "pointwise")
+
+
+def _buffers(lowered: Lowered) -> Iterator[Buffer]:
+    graph = tp.VIRTUALIZED.get().graph
+    outputs = set(graph.get_output_names())
+    readers: dict[str, list[str]] = {}
+    writers: dict[str, str] = {}
+    for node in graph.scheduler.nodes:
+        for part in node.get_nodes():
+            id_ = f"{lowered.id}:{part.get_name()}"
+            for dep in part.read_writes.reads:
+                readers.setdefault(dep.name, []).append(id_)
+            for name in part.get_buffer_names():
+                writers[name] = id_
+    values = [(name, value, "input") for name, value in graph.graph_inputs.items()]
+    values += [(name, graph.constants[name], "constant") for name in graph.constants]
+    real = graph.scheduler.mutation_real_name
+    changed: dict[str, str] = {}
+    for name, buffer in graph.scheduler.name_to_buf.items():
+        kind = "output" if name in outputs else "intermediate"
+        values.append((name, buffer.node, kind))
+        changed.update((name, real.get(other, other)) for other in buffer.get_mutations())
+    for name, value, kind in values:
+        shape, dtype, device, size = _layout(value)
+        written = (writers[name],) if name in writers else ()
+        read = tuple(dict.fromkeys(readers.get(name, ())))
+        held = _held(name, value, kind)
+        node = next(iter(lowered.fx_ids([held] if held else [])), None)
+        yield Buffer(
+            f"{lowered.id}:{name}",
+            lowered.id,
+            name,
+            kind,
+            shape,
+            dtype,
+            device,
+            size,
+            written,
+            read,
+            node=node,
+            stored_in=changed.get(name),
+            parts=_parts(value),
+        )
+
+
+def _parts(value: Any) -> tuple[int | None, ...]:
+    """Bytes of the results of a library call that gives several, also of those nobody takes."""
+    outputs = getattr(value, "outputs", None)
+    if not isinstance(outputs, list | tuple) or len(outputs) < 2:
+        return ()
+    return tuple(0 if part is None else _layout(part)[3] for part in outputs)
+
+
+def _held(name: str, value: Any, kind: str) -> str | None:
+    """The FX node whose value a buffer holds; inputs have the names of theirs."""
+    if kind in ("input", "constant"):
+        return name
+    origin = value.get_origin_node() if hasattr(value, "get_origin_node") else None
+    return None if origin is None else str(origin.name)
+
+
+def _layout(value: Any) -> tuple[tuple[int | str, ...] | None, str | None, str | None, int | None]:
+    """Shape, dtype, device and bytes of an IR node or a tensor; None where it has none."""
+    if hasattr(value, "get_size") and hasattr(value, "maybe_get_dtype"):
+        sizes = value.maybe_get_size()
+        dtype, device = value.maybe_get_dtype(), value.get_device()
+    elif hasattr(value, "shape") and hasattr(value, "dtype"):
+        sizes, dtype, device = value.shape, value.dtype, value.device
+    else:
+        return None, None, None, None
+    if sizes is None or dtype is None:
+        return None, None, None, None
+    shape = tuple(int(s) if str(s).isdigit() else str(s) for s in sizes)
+    size: int | None = dtype.itemsize
+    for dim in shape:
+        size = size * dim if isinstance(dim, int) and size is not None else None
+    return shape, str(dtype).removeprefix("torch."), str(device), size

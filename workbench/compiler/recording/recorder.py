@@ -1,0 +1,272 @@
+"""The recorder: everything that torch does between entering and leaving it becomes a report."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Self
+
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.trace import Record, TraceHandler
+from workbench.compiler.recording.autotune_choices import AutotuneRecorder
+from workbench.compiler.recording.budget_previews import BudgetRecorder
+from workbench.compiler.recording.bytecode import BytecodeRecorder
+from workbench.compiler.recording.cache import CacheRecorder
+from workbench.compiler.recording.compile_phases import PhaseRecorder
+from workbench.compiler.recording.cuda_graphs import CudaGraphRecorder
+from workbench.compiler.recording.environment import environment
+from workbench.compiler.recording.fusion_decisions import FusionRecorder
+from workbench.compiler.recording.generated_kernels import KernelRecorder
+from workbench.compiler.recording.graph_breaks import BreakRecorder
+from workbench.compiler.recording.guards import GuardRecorder
+from workbench.compiler.recording.host_code import HostCode, libraries
+from workbench.compiler.recording.lowered_nodes import LoweringRecorder
+from workbench.compiler.recording.saved_reasons import SavedReasonRecorder
+from workbench.compiler.recording.stage_graphs import GraphRecorder
+from workbench.compiler.sources.size_symbols import SYMBOL_RECORDS, SizeSymbols
+from workbench.compiler.sources.sources import CallSites, Places, SourceTable
+from workbench.processes.child_messages import ProgressCallback
+from workbench.report import (
+    TABLES,
+    Capability,
+    Link,
+    Outcome,
+    Report,
+    Request,
+    Table,
+    TextWriter,
+)
+from workbench.report.texts import LateTexts, Texts
+from workbench.report.wbr_file import Lazy
+
+FULL = "full"
+_LOST_BY_HITS = (
+    "graphs",
+    "lowerings",
+    "scheduler_nodes",
+    "fusion",
+    "kernel_lines",
+    "autotune",
+    "cuda_graphs",
+    "saved_reasons",
+)
+_NO_LINES = (
+    "torch keeps no lines for a module whose forward is torch's own, such as a bare nn.Sequential: "
+    "go by the module path, or call it in a function or module of yours"
+)
+_PANES = (
+    *("trace", "phases", "graphs", "breaks", "guards", "lowerings", "scheduler_nodes", "fusion"),
+    *("kernels", "bytecode", "kernel_lines", "autotune", "cuda_graphs", "cache", "cache_parts"),
+    "saved_reasons",
+)
+
+
+class Recorder:
+    """Records the compilations of this thread, from `with` to its end.
+
+    At level `full` torch's caches are bypassed, so that every step runs and is seen; at level
+    `light` they stay on, and the capabilities list what a cache hit hides. Enter it in the thread
+    that compiles; again, for what belongs to the same program, such as a backward that is compiled
+    later. `report` may be called after a failure inside of the `with` too.
+    """
+
+    def __init__(
+        self,
+        level: str = FULL,
+        request: Request | None = None,
+        budgets: Sequence[float] = (),
+    ):
+        self.level = level
+        self.request = request or Request(capture=level)
+        self.texts = TextWriter()
+        self.places = Places()
+        self.phases = PhaseRecorder()
+        self._patches = Patches()
+        self.trace = TraceHandler(self._patches)
+        self.graphs = GraphRecorder(self._patches, self.places, self.texts)
+        self.sizes = SizeSymbols(partial(_line_of, self.trace.strings, self.places))
+        self.breaks = BreakRecorder(self._patches, self.places, self.sizes.named)
+        self.bytecode = BytecodeRecorder(self._patches, self.places, self.texts)
+        self.guards = GuardRecorder(self._patches, self.places)
+        self.autotune = AutotuneRecorder(self._patches, self.places, self.texts)
+        self.cache = CacheRecorder(self._patches, is_bypassed=level == FULL)
+        self.lowering = LoweringRecorder(self._patches, self.graphs)
+        self.fusion = FusionRecorder(self._patches, self.lowering)
+        self.cuda_graphs = CudaGraphRecorder(self._patches, self.lowering)
+        self.budgets = BudgetRecorder(self._patches, self.places, budgets)
+        self.saved_reasons = SavedReasonRecorder(self._patches)
+        self.kernels = KernelRecorder(
+            self._patches, self.graphs, self.lowering, self.places, self.texts
+        )
+
+    def tell(self, progress: ProgressCallback | None) -> None:
+        """Report to `progress` what happens: phases, and kernels and ends where it has methods."""
+        self.phases.on_phase = progress
+        self.phases.on_phase_end = getattr(progress, "end", None)
+        self.kernels.on_kernel = getattr(progress, "kernel", None)
+
+    def __enter__(self) -> Self:
+        self._patches.threads.clear()
+        self._patches.threads.add(threading.get_ident())
+        try:
+            self._install()
+            self.phases.mark("compile", is_begin=True)
+        except BaseException:
+            self._patches.close()
+            raise
+        return self
+
+    def _install(self) -> None:
+        self.trace.install()
+        self.phases.install(self._patches, self.trace)
+        self.graphs.install(self.trace)
+        self.lowering.install()
+        self.fusion.install()
+        self.cuda_graphs.install()
+        self.budgets.install()
+        self.saved_reasons.install()
+        self.kernels.install(self.trace)
+        self.breaks.install(self.trace)
+        for name in SYMBOL_RECORDS:
+            self.trace.on(name, partial(_take_size, self.sizes), "breaks")
+        self.bytecode.install()
+        self.guards.install()
+        self.autotune.install()
+        self.cache.install(self.trace)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            self.phases.mark("compile", is_begin=False)
+        finally:
+            self._patches.close()
+            self.breaks.take_failure(error)
+            for part in (self.breaks, self.graphs, self.lowering, self.kernels):
+                part.close()
+
+    def report(self, outcome: Outcome | None = None) -> Report:
+        """Everything that was recorded, as plain data."""
+        sources = SourceTable(self.places, self.texts)
+        sites = CallSites(self.places, sources, self.graphs.traces())
+        nodes = self.graphs.node_table(sites.of)
+        rows = self._rows(sources, nodes)
+        tables: dict[str, Table[Any]] = {
+            name: Table.of(TABLES[name], part) for name, part in rows.items()
+        }
+        tables["nodes"] = nodes
+        links = self._links(sources, nodes, rows["kernels"])
+        calls = [Link(line, caller, "line-line") for line, caller in sites.pairs]
+        tables["links"] = Table.of(Link, [*links, *calls])
+        makers: dict[str, Callable[[], Table[Any]]] = {
+            name: partial(_same, table) for name, table in tables.items()
+        }
+        texts: Texts = self.texts.finish()
+        built = libraries(rows["kernels"], self.kernels.programs)
+        if built:
+            host = HostCode(built, self.places)
+            makers["assembly"], texts = host.table, LateTexts(texts, host.texts)
+        return Report(
+            environment=environment(),
+            request=self.request,
+            outcome=outcome or Outcome(),
+            tables=Lazy(
+                makers
+                | {
+                    "kernel_lines": self.kernels.line_reader(),
+                    "cache_parts": self.cache.parts.table,
+                }
+            ),
+            texts=texts,
+            extra={"other_records": dict(self.trace.others)},
+        )
+
+    def captured(self) -> Report:
+        """The graphs and their sources alone, which costs a small part of what `report` does."""
+        texts = TextWriter()
+        sources = SourceTable(self.places, texts)
+        nodes = self.graphs.node_table(CallSites(self.places, sources, self.graphs.traces()).of)
+        parts: dict[str, Table[Any]] = {
+            "sources": Table.of(TABLES["sources"], sources.rows),
+            "graphs": Table.of(TABLES["graphs"], self.graphs.graph_rows()),
+            "nodes": nodes,
+        }
+        tables: dict[str, Table[Any]] = {name: Table.of(row, ()) for name, row in TABLES.items()}
+        return Report(environment(), self.request, Outcome(), tables | parts, texts.finish())
+
+    def _rows(self, sources: SourceTable, nodes: Table[Any]) -> dict[str, list[Any]]:
+        kernels = self.kernels.rows(sources.line_id, nodes)
+        return {
+            "sources": sources.rows,
+            "graphs": self.graphs.graph_rows(),
+            "fusion": self.fusion.rows(),
+            "lowerings": [row for low in self.lowering.lowered for row in low.lowerings],
+            "scheduler_nodes": [
+                n for low in self.lowering.lowered for n in (*low.before, *low.after)
+            ],
+            "buffers": [b for low in self.lowering.lowered for b in low.buffers],
+            "kernels": kernels,
+            "cuda_graphs": self.cuda_graphs.rows(kernels, sources.line_id),
+            "memory_budgets": self.budgets.budgets,
+            "recomputed": self.budgets.recomputed,
+            "saved_reasons": self.saved_reasons.rows,
+            "wrappers": self.kernels.wrappers,
+            "bytecode": self.bytecode.rows(self.graphs.graphs),
+            "breaks": self.breaks.rows(),
+            "recompiles": self.breaks.recompiles(),
+            "guards": self.guards.rows(),
+            "autotune": self.autotune.rows,
+            "cache": self.cache.rows,
+            "phases": self.phases.rows(),
+            "capabilities": list(self._capabilities(nodes)),
+        }
+
+    def _capabilities(self, nodes: Table[Any]) -> Iterator[Capability]:
+        for pane in (*_PANES, *self.budgets.panes):
+            reason = self._patches.missing.get(pane) or self._patches.failed.get(pane)
+            if reason is None and self.level != FULL and pane in _LOST_BY_HITS:
+                reason = self._hidden()
+            yield Capability(pane, reason is None, reason)
+        if "call_function" in nodes.columns["op"] and not any(nodes.columns["line"]):
+            yield Capability("source lines", available=False, reason=_NO_LINES)
+
+    def _hidden(self) -> str | None:
+        """Why a part is missing that torch's caches answered for."""
+        hits = sorted({row.cache for row in self.cache.rows if row.outcome == "hit"})
+        if not hits:
+            return None
+        return f'torch took it from its cache ({", ".join(hits)}); capture="full" runs it again'
+
+    def _links(self, sources: SourceTable, nodes: Table[Any], kernels: list[Any]) -> Iterator[Link]:
+        columns = nodes.columns
+        for id, file, line in zip(columns["id"], columns["file"], columns["line"], strict=True):
+            line_id = sources.line_id(file, line)
+            if line_id is not None:
+                yield Link(line_id, id, "line-node")
+        for a, b in self.graphs.links:
+            yield Link(a, b, "node-node")
+        yield from self.lowering.links()
+        yield from self.kernels.links(kernels)
+
+
+def _same(table: Table[Any]) -> Table[Any]:
+    return table
+
+
+# functions, for a method would hold the recorder, and with it the tensors of its guards, until the
+# next collection of cycles
+def _take_size(sizes: SizeSymbols, record: Record) -> None:
+    sizes.take(record.name, record.meta, record.compile_id)
+
+
+def _line_of(
+    files: Mapping[int, str], places: Places, stack: Sequence[Mapping[str, Any]]
+) -> str | None:
+    """The user's own line of a stack of the trace, or that of a library."""
+    frames = [(files.get(f["filename"], ""), f) for f in stack]
+    found = [each for each in frames if places.is_own(each[0])]
+    found = found or [each for each in frames if places.is_user(each[0])]
+    if not found:
+        return None
+    file, frame = found[-1]
+    place = f"{places.shown(file)}:{frame['line']} in {frame['name']}"
+    return f'{place}: "{str(frame.get("loc") or "").strip()}"'

@@ -1,0 +1,237 @@
+"""FX graphs of every stage, read from the live graph modules while torch compiles."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.trace import Record, TraceHandler
+from workbench.compiler.sources.graph_inputs import inputs_of
+from workbench.compiler.sources.graph_records import PARENTS, RETRACED, STAGE_OF
+from workbench.compiler.sources.node_texts import NodeTexts
+from workbench.compiler.sources.sources import Places
+from workbench.report import Graph, Node, Table, TextWriter
+
+PANE = "graphs"
+_LAST = "after_post_grad"
+_COLUMNS = tuple(f.name for f in fields(Node))
+
+
+@dataclass
+class KeptGraph:
+    """One graph as it was when torch showed it; `names` are its nodes' names."""
+
+    id: str
+    stage: str
+    compile_id: str | None
+    is_backward: bool
+    text: str | None
+    names: frozenset[str] = frozenset()
+    module: int = 0  # id() of the graph module, only compared while it is alive
+
+
+class GraphRecorder:
+    """Keeps the graphs of one recording as columns; `inputs` is what the last capture takes."""
+
+    def __init__(self, patches: Patches, places: Places, texts: TextWriter):
+        self.graphs: list[KeptGraph] = []
+        self.links: list[tuple[str, str]] = []
+        self.inputs = ""
+        self._patches = patches
+        self._places = places
+        self._texts = texts
+        self._printed: deque[tuple[Any, str]] = deque(maxlen=3)
+        self._columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+        self._names = NodeTexts()
+        self._is_backward = False
+        self._depth = 0
+
+    def install(self, trace: TraceHandler) -> None:
+        """Watch what torch prints, and the passes whose graphs it does not print."""
+        observe = self._patches.observe
+        observe(tp.PRINT_READABLE, PANE, after=self._on_print)
+        for name in STAGE_OF:
+            trace.on(name, self._on_record, PANE)
+        observe(tp.FX_CODEGEN, PANE, before=self._on_lowering)
+        self._patches.wrap(tp.JOINT_PASSES, self._around_joint_passes, PANE)
+
+    def _on_print(self, text: str, module: Any, *args: Any, **kwargs: Any) -> None:
+        self._printed.append((module, text))
+
+    def _on_lowering(self, *args: Any, **kwargs: Any) -> None:
+        self._is_backward = bool(kwargs.get("is_backward", False))
+
+    def _on_record(self, record: Record) -> None:
+        text = record.payload or ""
+        module = None
+        for printed, shown in reversed(self._printed):  # forward and backward come in a pair
+            if text.startswith(shown):
+                module, text = printed, shown
+                break
+        self._keep(STAGE_OF[record.name], module, text, record.compile_id)
+
+    def _around_joint_passes(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        """Show the joint graph of a training step: torch prints it for inference only."""
+
+        def passes(module: Any, *args: Any, **kwargs: Any) -> Any:
+            last = self.graphs[-1] if self.graphs else None
+            is_shown = last is not None and last.stage == "before_joint_passes"
+            if self._depth or is_shown:
+                return inner(module, *args, **kwargs)
+            self._depth += 1
+            try:
+                self._patches.guarded(PANE, self._print, "before_joint_passes", module)
+                result = inner(module, *args, **kwargs)
+                self._patches.guarded(PANE, self._print, "after_joint_passes", result)
+            finally:
+                self._depth -= 1
+            return result
+
+        return passes
+
+    def keep_exported(self, module: Any) -> None:
+        """Keep the graph that torch.export captured, in the place of Dynamo's."""
+        self._patches.guarded(PANE, self._print, "dynamo", module)
+
+    def _print(self, stage: str, module: Any) -> None:
+        text = module.print_readable(print_output=False, include_stride=True, include_device=True)
+        compile_id = self.graphs[-1].compile_id if self.graphs else None
+        self._keep(stage, module, text, compile_id)
+
+    def _keep(self, stage: str, module: Any, text: str, compile_id: str | None) -> None:
+        is_lowering = stage in ("before_post_grad", "after_post_grad")
+        is_backward = stage == "backward" or (is_lowering and self._is_backward)
+        id = f"g{len(self.graphs)}"
+        kept = KeptGraph(id, stage, compile_id, is_backward, None, module=_id(module))
+        if module is not None:
+            self._read(kept, module.graph.nodes)
+            self._link(kept, module.graph.nodes)
+            if stage == "dynamo":
+                self.inputs = inputs_of(module.graph.nodes, self._names)
+        kept.text = self._texts.add(self._places.shared(text))
+        self.graphs.append(kept)
+
+    def _read(self, kept: KeptGraph, nodes: Iterable[Any]) -> None:
+        rows = [self._row(node, kept) for node in nodes]
+        kept.names = frozenset(row[2] for row in rows)
+        columns = zip(*rows, strict=True) if rows else ((),) * len(_COLUMNS)
+        for column, values in zip(self._columns.values(), columns, strict=True):
+            column.extend(values)
+
+    def _row(self, node: Any, kept: KeptGraph) -> tuple[Any, ...]:
+        meta, graph = node.meta, kept.id
+        value = meta.get("val")
+        if value is None:
+            value = meta.get("example_value")
+        shape, stride, dtype, device, size = self._names.tensor(value)
+        trace = meta.get("stack_trace")
+        frame = None if trace is None else self._places.innermost(trace)
+        prefix = f"{graph}:"
+        return (
+            prefix + node.name,
+            graph,
+            node.name,
+            node.op,
+            self._names.target(node.target),
+            tuple(prefix + n.name for n in node.all_input_nodes),
+            shape,
+            stride,
+            dtype,
+            device,
+            size,
+            None if frame is None else self._places.shown(frame.file),
+            None if frame is None else frame.line,
+            self._names.module_path(meta),
+            trace,  # becomes the call sites in `node_table`
+            self._operator(meta) if kept.stage == "joint" else None,
+        )
+
+    def _operator(self, meta: Mapping[str, Any]) -> str | None:
+        """The ATen operator that autograd called, before it was taken apart, and which call."""
+        operator = meta.get("original_aten")
+        if operator is None or meta.get("from_node"):
+            return None
+        return f"{self._names.target(operator)}#{meta.get('seq_nr')}"
+
+    def _link(self, kept: KeptGraph, nodes: Iterable[Any]) -> None:
+        parent = self._parent(kept)
+        if parent is None:
+            return
+        is_retraced = kept.stage in RETRACED
+        for node in nodes:
+            origins = [o.name for o in node.meta.get("from_node") or () if o.name in parent.names]
+            if node.name in parent.names and not (is_retraced and origins):
+                origins = [node.name]
+            for origin in origins:
+                self.links.append((f"{parent.id}:{origin}", f"{kept.id}:{node.name}"))
+
+    def _parent(self, kept: KeptGraph) -> KeptGraph | None:
+        for stage in PARENTS.get(kept.stage, ()):
+            for graph in reversed(self.graphs):
+                is_fit = graph.stage == stage and graph.is_backward == kept.is_backward
+                if is_fit or (graph.stage == stage and kept.stage == "backward"):
+                    return graph
+        return None
+
+    def lowered(self, module: Any = None, *, is_part: bool = False) -> KeptGraph | None:
+        """The graph that is being lowered: the last one after the post-grad passes.
+
+        A part of it, which torch prints with the whole, is kept as a graph of its own: its nodes
+        may have the names of others.
+        """
+        if is_part:
+            self._print(_LAST, module)
+            return self.graphs[-1]
+        wanted = _id(module)
+        for graph in reversed(self.graphs):
+            if graph.stage == _LAST and (not wanted or graph.module == wanted):
+                return graph
+        return self.lowered() if wanted else None
+
+    def lines(self, nodes: Iterable[Any]) -> tuple[tuple[str, int], ...]:
+        """The innermost user lines of FX nodes, each once, under the files' shown names."""
+        found: dict[tuple[str, int], None] = {}
+        for node in nodes:
+            trace = node.meta.get("stack_trace")
+            frame = None if trace is None else self._places.innermost(trace)
+            if frame is not None:
+                found[self._places.shown(frame.file), frame.line] = None
+        return tuple(found)
+
+    def target(self, target: Any) -> str:
+        """The name of an FX node's target."""
+        return self._names.target(target)
+
+    def close(self) -> None:
+        """Let go of torch's objects."""
+        self._printed.clear()
+        self._names.forget()
+
+    def graph_rows(self) -> list[Graph]:
+        """The graphs in the order in which they appeared."""
+        count = Counter(self._columns["graph"])
+        return [
+            Graph(g.id, g.stage, g.compile_id, count[g.id], g.text, g.is_backward)
+            for g in self.graphs
+        ]
+
+    def traces(self) -> set[str]:
+        """The stack traces of all nodes."""
+        return {trace for trace in self._columns["called_from"] if trace is not None}
+
+    def targets(self) -> set[str]:
+        """What the nodes of all graphs call."""
+        return set(self._columns["target"])
+
+    def node_table(self, call_sites: Mapping[str, tuple[str, ...]]) -> Table[Node]:
+        """The nodes of every graph, with the call sites of their stack traces."""
+        sites = [call_sites.get(trace, ()) for trace in self._columns["called_from"]]
+        return Table(Node, {**self._columns, "called_from": sites})
+
+
+def _id(module: Any) -> int:
+    return 0 if module is None else id(module)

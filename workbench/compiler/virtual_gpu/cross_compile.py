@@ -1,0 +1,295 @@
+"""One compilation for a virtual GPU, in the worker: what becomes of it, its program taken apart."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import io
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext, redirect_stdout
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
+from workbench.artifacts.machine.machine_description import release
+from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel
+from workbench.compiler.aot_files import serializability
+from workbench.compiler.aot_files.generated import kernels_asked_for, packed_binaries
+from workbench.compiler.aot_files.late_globals import with_setters
+from workbench.compiler.aot_files.payload import Serialized, generated_programs, serialize
+from workbench.compiler.aot_files.program_parts import NoProgram, Program
+from workbench.compiler.aot_files.read_back import require_readable
+from workbench.compiler.contract.guard_sandbox import GuardSandbox
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.machine_code.device import Device
+from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
+from workbench.compiler.machine_code.ranking import ranking
+from workbench.compiler.measuring.eager_memory import EagerCounter
+from workbench.compiler.pipeline.modes import merged_options
+from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
+from workbench.compiler.virtual_gpu.ambient_fakes import ambient_fake_mode
+from workbench.compiler.virtual_gpu.captured import GraphKeeper
+from workbench.compiler.virtual_gpu.device.inductor_offline import OPTIONS
+from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
+from workbench.compiler.virtual_gpu.fidelity import with_fidelity
+from workbench.compiler.virtual_gpu.sent_modules import modules_of
+from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, unpack
+from workbench.compiler.virtual_gpu.shipped_operators import forget
+from workbench.compiler.virtual_gpu.worker_messages import CrossCompilation, Job
+from workbench.errors import ArtifactError, CaptureError, WorkbenchError
+from workbench.processes.child_messages import Done, Failed, ProgressCallback, cause_of, whole
+from workbench.report import Report
+from workbench.specs import Gpu
+
+_TARGET = re.compile(r"^\.target\s+(sm_\w+)", re.MULTILINE)
+
+
+def program_of(
+    compiled: CompiledCode, gpu: Gpu, registers: Mapping[bytes, int | None]
+) -> Program | NoProgram:
+    """The serialized program of a compilation in this process, which was made for `gpu`.
+
+    `registers` are those of a thread for each machine code. It is read back here, where torch
+    believes in the GPU: where it will be saved, guards on its tensors cannot be tried.
+    """
+    plan = compiled.plan
+    request = replace(compiled.report.request, target=gpu.name)
+    try:
+        aot_fn, emptied = serializability.saveable(compiled.aot_fn, plan.guarded)
+        modules, functions = serializability.kept_outside(aot_fn)
+        outside = {**modules, **{name: function for name, (function, _) in functions.items()}}
+        serialized = serialize(aot_fn, outside)
+        programs = generated_programs(aot_fn)
+        built_for = _built_for(programs, gpu, registers)
+    except WorkbenchError as error:
+        held = serializability.tensors_outside(compiled.aot_fn)
+        return NoProgram(_of_tensors(held) if held else str(error))
+    except Exception as error:  # the report of a compilation that worked is not to be lost
+        return NoProgram(
+            f"The compiled code cannot be taken apart: {type(error).__name__}: {error}"
+        )
+    packed = {kernel.name for kernel in built_for.kernels}
+    contract = {
+        **plan.to_json(request),
+        "imports": {name: place for name, (_, place) in functions.items()},
+    }
+    specialized = tuple(with_setters(plan.specialized_to_json(emptied), plan.inlined))
+    return Program(
+        serialized=serialized,
+        contract=contract,
+        specialized=specialized,
+        guards={"policy": request.guards, "dropped": list(plan.dropped)},
+        built_for=built_for,
+        not_packed=tuple(sorted(kernels_asked_for(programs) - packed)),
+        unreadable=_unreadable(compiled, aot_fn, serialized, contract, specialized, outside),
+    )
+
+
+def _of_tensors(names: Sequence[str]) -> str:
+    """Why there is no program, where pickle failed at tensors that have no numbers here."""
+    listed = " and ".join(names)
+    return (
+        f"The code reads tensors through {listed}, a global or a variable of an outer function, "
+        "and their numbers are not known where code is made for a GPU that is not here. Pass "
+        "them as arguments, or keep them as attributes of a module."
+    )
+
+
+def _unreadable(
+    compiled: CompiledCode,
+    aot_fn: Any,
+    serialized: Serialized,
+    contract: Mapping[str, Any],
+    specialized: Sequence[Any],
+    outside: Mapping[str, Any],
+) -> str:
+    """Why what would be written cannot be read back, "" where it can."""
+    plan = compiled.plan
+    try:
+        require_readable(
+            serialized,
+            aot_fn,
+            contract,
+            specialized,
+            receiver=plan.receiver,
+            external_data=outside,
+            example=GuardSandbox(compiled.aot_fn._artifacts, plan, compiled.example),
+        )
+    except ArtifactError as error:
+        return str(error)
+    return ""
+
+
+def _built_for(
+    programs: Sequence[Any], gpu: Gpu, registers: Mapping[bytes, int | None]
+) -> BuiltFor:
+    binaries = tuple(packed_binaries(programs))
+    codes = [found[1] for b in binaries if (found := _TARGET.search(b.assembly))]
+    return BuiltFor(
+        gpu=gpu.name,
+        device_name=gpu.device_name,
+        arch=codes[0] if codes else gpu.arch,
+        triton=release("triton"),
+        torch_key=tp.TORCH_KEY.get()().hex(),
+        kernels=tuple(
+            GpuKernel(b.name, hashlib.sha256(b.binary).hexdigest(), registers.get(b.binary))
+            for b in binaries
+        ),
+    )
+
+
+_ALWAYS = nullcontext()
+_NOTHING = NoProgram("Nothing was compiled: what eager holds in memory was counted.")
+_NO_HOOKS = "Cannot access accelerator device when none is available"
+"""What autograd's engine says when the hooks are not loaded."""
+_NO_BFLOAT16 = "BF16 is not supported"
+_NO_TEMPLATE = "NoValidChoicesError"
+_NOT_COMPARABLE = "is not comparable"
+"""Of sympy, about an index; releases of torch before the fault was cured, on a real GPU too."""
+
+
+def import_compiler() -> None:
+    """Import what every compilation needs, before the first one waits for it."""
+    for row in (tp.AOT_COMPILE_FULLGRAPH, tp.MAKE_BENCHMARK_FN, tp.AUTOTUNER_CONFIG, tp.FX_CODEGEN):
+        importlib.import_module(row.module)
+    importlib.import_module("triton.backends.compiler")
+
+
+def compile_job(
+    job: Job,
+    progress: ProgressCallback,
+    no_training: str | None,
+    stoppable: AbstractContextManager[object] = _ALWAYS,
+) -> Done | Failed:
+    """Compile what was sent; a failure of the compilation, or its interrupt, is an answer too.
+
+    `stoppable` is entered while `KeyboardInterrupt` may be raised from outside.
+    """
+    try:
+        with job.context.entered(), virtual_gpu(job.gpu, ranking(job.gpu.spec)) as early:
+            if job.counts_eager and (found := _eager(job, stoppable)) is not None:
+                return Done(CrossCompilation(whole_record(job.gpu, found), _NOTHING))
+            with MachineCodeRecorder(job.gpu, threads=early.threads) as recorder:
+                report, program = _compile(job, recorder, progress, no_training, stoppable)
+    except (WorkbenchError, KeyboardInterrupt) as error:
+        found = getattr(error, "report", None)
+        return Failed(
+            type(error).__name__,
+            str(error),
+            None if found is None else whole_record(job.gpu, found),
+            cause_of(error),
+        )
+    return Done(CrossCompilation(whole_record(job.gpu, report), program))
+
+
+def _compile(
+    job: Job,
+    recorder: MachineCodeRecorder,
+    progress: ProgressCallback,
+    no_training: str | None,
+    stoppable: AbstractContextManager[object],
+) -> tuple[Report, Program | NoProgram]:
+    mode = ambient_fake_mode()
+    call = _unpacked(job, mode)
+
+    with (
+        ExitStack() as stack,
+        modules_of(call.named),
+        call.state.applied(keep=frozenset(OPTIONS)),
+        GraphKeeper() as keeper,
+        mode,
+    ):
+        for operator in call.operators:
+            stack.callback(forget, operator)
+        try:
+            with stoppable:
+                compiled = compile_ahead(
+                    call.target, call.args, call.kwargs, call.options, progress
+                )
+            inductor, _ = merged_options("inductor", call.options.mode, call.options.options)
+            report = with_fidelity(recorder.added(compiled.report), job.gpu, inductor)
+            return report, keeper.added(program_of(compiled, job.gpu.spec, recorder.registers()))
+        except KeyboardInterrupt as error:
+            recorder.hurry()
+            if (found := getattr(error, "report", None)) is not None:
+                error.report = recorder.added(found)  # type: ignore[attr-defined]
+            raise
+        except WorkbenchError as error:
+            if isinstance(error.report, Report):
+                error.report = recorder.added(error.report)
+            refined = _refined(error, job.gpu, no_training)
+            if refined is error:
+                raise
+            raise refined from error
+
+
+def _eager(job: Job, stoppable: AbstractContextManager[object]) -> Report | None:
+    """What eager would hold, of the call itself; None where that needs data."""
+    mode, counter = ambient_fake_mode(), EagerCounter()
+    call = _unpacked(job, mode)
+    grad = torch.is_grad_enabled() if call.options.grad is None else call.options.grad
+    with (
+        ExitStack() as stack,
+        modules_of(call.named),
+        call.state.applied(keep=frozenset(OPTIONS)),
+        mode,
+        torch.set_grad_enabled(grad),
+        redirect_stdout(io.StringIO()),  # it is run to be counted, not to print
+    ):
+        for operator in call.operators:
+            stack.callback(forget, operator)
+        with stoppable:
+            is_counted = counter.count_call(lambda: call.target(*call.args, **call.kwargs))
+    return counter.added(Report()) if is_counted else None
+
+
+def _refined(error: WorkbenchError, device: Device, no_training: str | None) -> WorkbenchError:
+    """The error in words about the target, where torch's own say nothing of it."""
+    words = None
+    if no_training is not None and _NO_HOOKS in str(error):
+        words = (
+            f"A backward pass cannot be compiled for {device.name} here: {no_training}. Compile "
+            "with grad=False, or install a C++ compiler."
+        )
+    elif _NO_BFLOAT16 in str(error):
+        words = (
+            f"Inductor compiles no bfloat16 for {device.name}, which has no instructions for it. "
+            "Use float16 or float32, or another target, such as 'a100'."
+        )
+    elif _NO_TEMPLATE in str(error):
+        words = (
+            f"Inductor has no Triton template for an operation of this code on {device.name}. Let "
+            "it call the library there: add ATEN to max_autotune_gemm_backends (or to "
+            "max_autotune_conv_backends), as in 'TRITON,ATEN'."
+        )
+    elif _NOT_COMPARABLE in str(error):
+        words = (
+            "This release of Inductor fails for any GPU on minima and maxima in the indexes of "
+            "this code, a fault of its own. options={'constant_and_index_propagation': False} "
+            "compiles it: indexes are then computed by the kernels."
+        )
+    if words is None:
+        return error
+    refined = CaptureError(words)
+    refined.report = error.report
+    return refined
+
+
+def _unpacked(job: Job, mode: Any) -> ShippedCall:
+    try:
+        return unpack(job.call, mode)
+    except Exception as error:
+        raise CaptureError(
+            f"The code cannot be rebuilt in the process that compiles for {job.gpu.name}: "
+            f"{type(error).__name__}: {error}. What it imports must be importable there: install "
+            "it, or define it in the notebook."
+        ) from error
+
+
+def whole_record(gpu: Device, report: Report) -> Report:
+    """A report that can be sent and names the target."""
+    report = with_rooflines(report, gpu.spec)
+    return whole(replace(report, request=replace(report.request, target=gpu.target)))

@@ -1,0 +1,236 @@
+"""Compiles single kernels for any GPU that Triton knows, in the worker.
+
+Triton needs no device for that, not even one that is pretended to be there: the target is an
+argument. What Inductor passes to it besides is read from the kernel's text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from contextvars import copy_context
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, without_heuristics
+from workbench.compiler.internals.patches import ProcessPatches
+from workbench.compiler.machine_code.assembly_rows import AssemblyRows, joined
+from workbench.compiler.machine_code.compiled_configs import CompiledConfig, code_of
+from workbench.compiler.machine_code.device import Device
+from workbench.compiler.machine_code.reading_code import read_code, read_resources
+from workbench.compiler.sources.sources import Places
+from workbench.compiler.virtual_gpu.worker_messages import Build, BuildJob, Built
+from workbench.errors import UsageError
+from workbench.report import TextWriter
+from workbench.report.machine_rows import Assembly, Runs
+from workbench.settings import Settings
+from workbench.temporary import temporary_folder
+
+_EMULATED = (
+    "Triton emulates bfloat16 on this GPU, which has no instructions for it; Inductor refuses to "
+    "generate such a kernel for it."
+)
+
+
+def build_job(job: BuildJob, send: Callable[[object], object]) -> None:
+    """Compile every kernel that was asked for and send each as soon as it is done."""
+    with (
+        job.context.entered(),
+        ProcessPatches() as process_patches,
+        temporary_folder("aot-workbench-build-") as folder,
+        contextlib.chdir(folder),
+        _cache(),
+    ):
+        sources = _Sources(process_patches)
+        for build in job.builds:  # here, because imports do not go well in two threads
+            sources.prepare(build)
+        again: list[Build] = []
+        with ThreadPoolExecutor(max_workers=job.at_once) as pool:
+            running = {
+                pool.submit(copy_context().run, _built, build, sources): build
+                for build in job.builds
+            }
+            for done in as_completed(running):
+                if done.result().resources is None and job.at_once > 1:
+                    again.append(running[done])
+                else:
+                    send(done.result())
+        for build in again:  # Triton promises nothing about threads: alone, an error is an error
+            send(_built(build, sources))
+
+
+class _Sources:
+    """The files and functions of the kernels, each made once from its text.
+
+    Texts name the files that they come from: these have the same short names every time.
+    """
+
+    def __init__(self, process_patches: ProcessPatches):
+        self._process_patches = process_patches
+        self._files: dict[str, str] = {}
+        self._functions: dict[str, tuple[Any, TritonSource] | Exception] = {}
+
+    def prepare(self, build: Build) -> None:
+        """Write TTIR to a file; run what defines the function of a source."""
+        text = build.source
+        if text in self._files:
+            return
+        place = str(len(self._files))
+        file = f"{place}/{build.kernel}.{'ttir' if build.is_ttir else 'py'}"
+        self._files[text] = file
+        if build.is_ttir:
+            Path(place).mkdir()
+            Path(file).write_text(text)
+            return
+        lines = text.splitlines(keepends=True)
+        self._process_patches.entry(linecache.cache, file, (len(text), None, lines, file))
+        try:
+            self._functions[text] = _function(text, file)
+        except Exception as error:  # an import that is missing, a text that is no kernel
+            self._functions[text] = error
+
+    def file(self, build: Build) -> str:
+        """The file with the source."""
+        return self._files[build.source]
+
+    def function(self, build: Build) -> tuple[Any, TritonSource]:
+        """Triton's function and what its text says of it; raises what making it raised."""
+        made = self._functions[build.source]
+        if isinstance(made, Exception):
+            raise made
+        return made
+
+
+def _function(text: str, file: str) -> tuple[Any, TritonSource]:
+    source = read_source(text)
+    module, name = without_heuristics(text)
+    scope: dict[str, Any] = {"__name__": name, "__file__": file}
+    exec(compile(module, file, "exec"), scope)
+    return scope[name], source
+
+
+def _built(build: Build, sources: _Sources) -> Built:
+    """One kernel for one GPU; what Triton cannot compile is an answer, too."""
+    try:
+        kernel, source = _compiled(build, sources)
+    except Exception as error:
+        why = f"Triton does not compile it for {build.gpu.target}: {_reason(error)}"
+        return Built(build.id, None, note=why)
+    texts, binary = code_of(kernel)
+    config = CompiledConfig(
+        kernel=build.kernel,
+        file=sources.file(build),
+        source=build.source,
+        choice=build.choice,
+        warps=int(kernel.metadata.num_warps),
+        stages=build.stages,
+        dynamic_shared=int(kernel.metadata.shared),
+        texts=texts,
+        binary=binary,
+    )
+    is_emulated = source is not None and "bf16" in source.pointers and not build.gpu.has_bfloat16
+    return _read(build, config, _EMULATED if is_emulated else None)
+
+
+def _read(build: Build, config: CompiledConfig, note: str | None) -> Built:
+    if not build.with_code:
+        row = read_resources(config, build.gpu)
+        return Built(build.id, replace(row, kernel=build.kernel, config=build.id), note=note)
+    code = read_code(config, build.gpu)
+    writer = TextWriter()
+    rows = tuple(AssemblyRows(writer, Places()).of(build.kernel, build.id, config, code))
+    if build.is_ttir:
+        rows = tuple(_of_source(row, build.ttir_lines) for row in rows)
+    row = replace(code.resources, kernel=build.kernel, config=build.id)
+    return Built(build.id, row, rows, dict(writer.finish()), note)
+
+
+def _of_source(row: Assembly, ttir: Runs) -> Assembly:
+    """A row whose lines come from TTIR, with their lines in the Triton source instead."""
+    if row.stage == "ttir":
+        return replace(row, lines=ttir)
+    origin = {n: line for first, last, line in ttir for n in range(first, last + 1)}
+    found = (origin.get(line, 0) for first, last, line in row.lines for _ in range(first, last + 1))
+    numbers = [n for first, last, _ in row.lines for n in range(first, last + 1)]
+    return replace(row, lines=joined(zip(numbers, found, strict=True)))
+
+
+def _compiled(build: Build, sources: _Sources) -> tuple[Any, TritonSource | None]:
+    """What `triton.compile` returns for a build, with the options that Inductor gives it."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    device = build.gpu
+    target = GPUTarget(device.backend, device.arch, device.spec.warp_size)
+    options: dict[str, Any] = {
+        "num_warps": build.warps,
+        "num_stages": build.stages,
+        "sanitize_overflow": False,
+    }
+    if build.is_ttir:
+        _check_libraries(build.source, device)
+        options["debug"] = not device.is_amd
+        return triton.compile(sources.file(build), target=target, options=options), None
+    function, source = sources.function(build)
+    values = {name: v for name, v in build.values.items() if name in source.signature}
+    constants = {**source.constants, **values}
+    for name in ("num_warps", "num_stages"):  # a function may ask for them by name
+        if name in source.parameters:
+            constants.setdefault(name, options[name])
+    lacking = [name for name in source.parameters if name not in constants]
+    if lacking:
+        raise UsageError(f"no value is known for {', '.join(lacking)}")
+    made = ASTSource(function, dict(source.signature), constants, dict(source.attributes))
+    options |= _options(source, build, device)
+    return triton.compile(made, target=target, options=options), source
+
+
+def _options(source: TritonSource, build: Build, device: Device) -> dict[str, Any]:
+    options: dict[str, Any] = {"debug": source.asserts and not device.is_amd}
+    if "enable_fp_fusion" in source.options:
+        options["enable_fp_fusion"] = source.options["enable_fp_fusion"]
+    if device.is_amd:  # what is no argument of the function is an option of AMD's compiler
+        return options | {k: v for k, v in build.values.items() if k not in source.signature}
+    # since Hopper a kernel can be started before the one in front of it has ended
+    options["launch_pdl"] = bool(source.options.get("launch_pdl")) and device.spec.major >= 9
+    if source.options.get("disable_ftz"):
+        options["enable_reflect_ftz"] = False
+    return options
+
+
+def _check_libraries(ttir: str, device: Device) -> None:
+    """Raise for TTIR that calls functions of the other vendor's mathematical library."""
+    foreign, vendor = ("__nv_", "NVIDIA") if device.is_amd else ("__ocml_", "AMD")
+    if f'"{foreign}' in ttir:
+        raise UsageError(
+            f"its TTIR calls the mathematical library of {vendor}. Compile the function itself, "
+            "wb.matrix(fn, args, targets=…), to have both"
+        )
+
+
+@contextmanager
+def _cache() -> Iterator[None]:
+    """Keep what Triton compiles beside what Inductor keeps, whatever either has set before."""
+    from triton import knobs
+
+    base = Settings.from_environment().inductor_cache
+    with knobs.cache.scope():
+        if base is not None:
+            knobs.cache.dir = str(Path(base) / "triton_kernels")
+        yield
+
+
+def _reason(error: Exception) -> str:
+    """The line of a message of Triton that says what is wrong, the last of the first error."""
+    while error.__cause__ is not None:  # in a helper: each call around it says only where it is
+        error = error.__cause__  # type: ignore[assignment]
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    last = lines[-1] if lines else type(error).__name__
+    inner = last.partition('("')
+    words = inner[2].removesuffix('")') if inner[1] and inner[0].endswith("Error") else last
+    return words if words.endswith(".") else f"{words}."

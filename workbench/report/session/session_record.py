@@ -1,0 +1,228 @@
+"""What a running program compiled and called, as plain data that every view is built from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from workbench.arguments import checked
+from workbench.errors import ExpectationError, UsageError
+from workbench.number_text import plural
+from workbench.report.presenting import Presented, presenter
+from workbench.report.record import Report
+from workbench.report.session.session_header import SessionHeader
+from workbench.report.session.session_rows import SESSION_TABLES, Compile
+from workbench.report.table import Table
+
+if TYPE_CHECKING:
+    import anywidget
+    import matplotlib.figure
+    import pandas
+
+
+class Session(Presented):
+    """What plain torch.compile did while a program ran, with a report of each compile.
+
+    `frame(name)` gives a table: `compiles`, `recompiles` (the nearest earlier variant says why),
+    `breaks`, `fallbacks` (frames that run eagerly from now on), `regions` (calls and time of each
+    compiled graph), `steps`, `events`. Times are measured on the host. `view` is the live view
+    that has followed it, None without one.
+
+    Examples
+    --------
+    >>> with wb.session() as s:
+    ...     for size in (4, 6):
+    ...         _ = torch.compile(f)(torch.ones(size))
+    ...         s.step()
+    >>> s
+    Session(2 compiles, 1 recompile, 0 breaks, 0 fallbacks, 2 steps)
+    >>> list(s.frame("recompiles").guard)
+    ["tensor 'x' size mismatch at index 0. expected 4, actual 6"]
+    """
+
+    def __init__(
+        self,
+        header: SessionHeader,
+        tables: Mapping[str, Table[Any]],
+        reports: Mapping[int, Report],
+    ):
+        self._header, self._tables, self._reports = header, tables, reports
+        self.view: anywidget.AnyWidget | None = None
+
+    @property
+    def header(self) -> SessionHeader:
+        """Where and how long it was recorded."""
+        return self._header
+
+    @property
+    def tables(self) -> Mapping[str, Table[Any]]:
+        """Every table by name."""
+        return self._tables
+
+    @property
+    def reports(self) -> Mapping[int, Report]:
+        """The reports that were kept, by the row of their compile."""
+        return self._reports
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it records."""
+        return False
+
+    def so_far(self) -> Session:
+        """What there is now, with the step and the compiles that go on while it records.
+
+        Any thread may call this.
+        """
+        return self
+
+    @checked
+    def frame(self, name: str) -> pandas.DataFrame:
+        """One table as a DataFrame; raises `UsageError` for another name."""
+        return presenter().frame(self, name)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to change, in sentences, that with the greatest cost first."""
+        return presenter().sentences(self)
+
+    @checked
+    def report(self, which: int | str) -> Report:
+        """The report of one compile: by its row in `compiles`, or by its id such as "0/1".
+
+        A backward is in the report of its forward, also where it was compiled later. Of several
+        compiles with one id it is the last. Raises `UsageError` for one that there is not, or that
+        was not kept.
+        """
+        rows = self.tables["compiles"]
+        at = which if isinstance(which, int) else _row_of(rows, which)
+        if not -len(rows) <= at < len(rows):
+            raise UsageError(f"There is no compile {which}: this session has {len(rows)}, from 0.")
+        at %= len(rows)
+        found = self.reports.get(at)
+        if found is None:
+            row = rows[at]
+            why = row.why if row.outcome != "graph" else "only the costliest are kept"
+            raise UsageError(f"There is no report of compile {which} ({row.function}): {why}.")
+        return found
+
+    def check(
+        self,
+        *,
+        recompiles: int | None = None,
+        fallbacks: int | None = None,
+        breaks: int | None = None,
+    ) -> None:
+        """Raise `ExpectationError` with the sentences where there were more than so many.
+
+        `recompiles` counts compiles of what had been compiled, `breaks` places, `fallbacks` frames.
+        Nothing passes where no graph was compiled and none was called, or where the compile of a
+        function failed and the program went on without.
+        """
+        found = {
+            "recompile": (recompiles, count_recompiles(self.tables)),
+            "fallback": (fallbacks, len(self.tables["fallbacks"])),
+            "break": (breaks, len(self.tables["breaks"])),
+        }
+        for noun, (limit, _) in found.items():
+            if limit is not None and (not isinstance(limit, int) or limit < 0):
+                raise UsageError(f"{noun}s={limit!r}: pass the most that may be, such as 0.")
+        wrong = [
+            f"{plural(count, noun)}, at most {limit} expected"
+            for noun, (limit, count) in found.items()
+            if limit is not None and count > limit
+        ]
+        if ran_nothing(self):
+            wrong.insert(0, "no compiled graph, so that there is nothing to check")
+        elif failed := failed_compiles(self.tables):
+            wrong.insert(0, f"{plural(len(failed), 'compile')} that failed")
+        if wrong:
+            lines = [f"This session had {'; '.join(wrong)}.", *(f"  - {a}" for a in self.advice)]
+            raise ExpectationError("\n".join(lines))
+
+    @checked
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a `.wbs` file, atomically, with the reports."""
+        from workbench.report.session.file import write
+
+        write((self.header, self.tables, self.reports), path)
+
+    @classmethod
+    @checked
+    def load(cls, path: str | PathLike[str]) -> Session:
+        """Open a `.wbs` file; reports are read when first asked for, nothing of it is run.
+
+        Raises `ArtifactError` when the file is missing, damaged or of a newer schema.
+        """
+        from workbench.report.session.file import read
+
+        return Session(*read(path))
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
+        from workbench.report.session.file import to_bytes
+
+        return to_bytes((self.header, self.tables, self.reports))
+
+    @classmethod
+    @checked
+    def from_bytes(cls, content: bytes, path: str | PathLike[str]) -> Session:
+        """A session from what was written; `path` is named in errors, as `load` raises."""
+        from workbench.report.session.file import parts_in
+
+        return Session(*parts_in(content, path))
+
+    def _ipython_display_(self) -> None:
+        presenter().display(self)
+
+    def _display_(self) -> anywidget.AnyWidget:
+        """What marimo shows: it has no kernel of IPython and takes a widget as it is."""
+        return presenter().view(self)
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """What each step's time went into; raises `UsageError` where no step has ended."""
+        return presenter().plot(self)
+
+    @checked
+    def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
+        """A self-contained page, written to `path` when given; `redact` drops sources."""
+        return presenter().page(self, path, redact=redact)
+
+
+def _row_of(rows: Table[Compile], id: str) -> int:
+    places = [
+        at
+        for at, (own, kind) in enumerate(zip(rows.columns["id"], rows.columns["kind"], strict=True))
+        if own == id and kind != "backward"
+    ]
+    if not places:
+        known = ", ".join(dict.fromkeys(rows.columns["id"])) or "none"
+        raise UsageError(f"There is no compile {id!r}. There are: {known}.")
+    return places[-1]
+
+
+def count_recompiles(tables: Mapping[str, Table[Any]]) -> int:
+    """How many compiles were of what had been compiled before."""
+    return sum(kind == "recompile" for kind in tables["compiles"].columns.get("kind", ()))
+
+
+def ran_nothing(session: Session) -> bool:
+    """Whether no graph was compiled, and none that was compiled before is known to have run."""
+    tables = session.tables
+    has_graph = "graph" in tables["compiles"].columns.get("outcome", ())
+    is_called = len(tables["regions"]) > 0 or session.header.ran_compiled is True
+    return not (has_graph or is_called)
+
+
+def failed_compiles(tables: Mapping[str, Table[Any]]) -> list[Compile]:
+    """The last compile of each function whose error the program got, and that has no graph."""
+    rows: list[Compile] = list(tables["compiles"])
+    has_graph = {(row.function, row.file, row.line) for row in rows if row.outcome == "graph"}
+    failed = {(row.function, row.file, row.line): row for row in rows if row.outcome == "error"}
+    return [row for key, row in failed.items() if key not in has_graph]
+
+
+def empty_tables() -> dict[str, Table[Any]]:
+    """Every table of a session, without rows."""
+    return {name: Table.of(row_type) for name, row_type in SESSION_TABLES.items()}

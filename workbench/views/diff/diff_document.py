@@ -1,0 +1,166 @@
+"""A difference as the one document that its page and its widget show; plain JSON-ready data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from workbench.analysis.diff.difference import (
+    MEASURED,
+    PARTS,
+    Change,
+    Diff,
+    KernelMatch,
+    compare_sources,
+)
+from workbench.analysis.diff.kernel_matching import label_of
+from workbench.report import Report
+from workbench.report.side_by_side import SideBySide
+from workbench.views.diff.sentences import sentences
+from workbench.views.diff.words import CHANGES, TITLES, delta_text, side_words, value_text
+from workbench.views.wire.codec import row_of
+from workbench.views.wire.diff_messages import (
+    DiffDocument,
+    DiffKernels,
+    DiffLine,
+    DiffPart,
+    DiffRow,
+)
+
+VERSION = 1
+MOST_ROWS = 400
+"""Rows of a part in a view; `.frame()` has all."""
+MOST_LINES = 20_000
+"""Lines of source in a view, of all kernels together; `.source()` has all."""
+_LABELS = 3  # names of kernels in a title
+
+
+def document(diff: Diff) -> DiffDocument:
+    """Everything that a view shows."""
+    places = _places(diff)
+    same, missing = dict(diff.same), dict(diff.missing)
+    parts = [_part(diff, part, same.get(part, 0), missing.get(part), places) for part in PARTS]
+    return {
+        "version": VERSION,
+        "a": {"name": diff.names[0], "words": side_words(diff.a)},
+        "b": {"name": diff.names[1], "words": side_words(diff.b)},
+        "is_same": diff.is_same,
+        "sentences": [{"text": s.text, "part": s.part} for s in sentences(diff)],
+        "parts": [part for part in parts if part["differ"] or part["same"] or part["missing"]],
+        "kernels": list(_kernels(diff)),
+    }
+
+
+def _places(diff: Diff) -> Mapping[tuple[str, str], int]:
+    """The match that a kernel of a or of b belongs to, by index."""
+    return {
+        (side, id): n
+        for n, match in enumerate(diff.kernels)
+        for side, ids in (("a", match.a), ("b", match.b))
+        for id in ids
+    }
+
+
+def _part(
+    diff: Diff, part: str, same: int, missing: str | None, places: Mapping[tuple[str, str], int]
+) -> DiffPart:
+    changes = [change for change in diff.changes if change.part == part]
+    stages = _stages(diff) if part == "nodes" else {}
+    return {
+        "id": part,
+        "title": TITLES[part],
+        "differ": len(changes),
+        "same": same,
+        "is_measured": part in MEASURED,
+        "missing": missing,
+        "rows": [_row(change, stages, places) for change in changes[:MOST_ROWS]],
+        "more": max(len(changes) - MOST_ROWS, 0),
+    }
+
+
+def _stages(diff: Diff) -> Mapping[str, str]:
+    """What each graph is, for either side, by side and id."""
+    return {
+        f"{side}{graph.id}": f"{graph.stage}{' (backward)' if graph.is_backward else ''}"
+        for side, report in (("a", diff.a), ("b", diff.b))
+        for graph in report.graphs
+    }
+
+
+def _row(
+    change: Change, stages: Mapping[str, str], places: Mapping[tuple[str, str], int]
+) -> DiffRow:
+    side, id = ("a", change.id_a) if change.id_a else ("b", change.id_b or "")
+    found = [places.get((which, one))
+             for which, ids in (("a", change.id_a), ("b", change.id_b)) if ids
+             for one in ids.split(",")]  # fmt: skip
+    return row_of(
+        DiffRow,
+        change,
+        change=CHANGES[change.change],
+        a=value_text(change, change.a),
+        b=value_text(change, change.b),
+        delta=delta_text(change),
+        where=stages.get(f"{side}{id.partition(':')[0]}", ""),
+        kernels=sorted({place for place in found if place is not None}),
+    )
+
+
+def _kernels(diff: Diff) -> Iterator[DiffKernels]:
+    rows_a, rows_b = diff.kernel_rows
+    facts = _facts(diff)
+    left = MOST_LINES
+    for match in diff.kernels:
+        own = [rows_a[id] for id in match.a] + [rows_b[id] for id in match.b]
+        source = list(_lines(diff, match)) if match.relation != "same" else []
+        if len(source) > left:
+            source = []
+        left -= len(source)
+        labels = list(dict.fromkeys(label_of(kernel) for kernel in own))
+        more = [f"{len(labels) - _LABELS} more"] if len(labels) > _LABELS else []
+        generated = [k.language for k in reversed(own) if k.text is not None]
+        yield {
+            "title": ", ".join(labels[:_LABELS] + more),
+            "relation": CHANGES[match.relation],
+            "a": [f"{id} {rows_a[id].name}" for id in match.a],
+            "b": [f"{id} {rows_b[id].name}" for id in match.b],
+            "facts": [*match.why, *facts.get(match.a or match.b, ())],
+            "language": generated[0] if generated else "extern",
+            "source": source,
+        }
+
+
+def _facts(diff: Diff) -> Mapping[tuple[str, ...], list[str]]:
+    """What the other parts say of the kernels of a match, by their ids in a, else in b."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for change in diff.changes:
+        ids = tuple(filter(None, (change.id_a or change.id_b or "").split(",")))
+        if change.part not in ("traffic", "resources", "times") or not ids:
+            continue
+        a, b = value_text(change, change.a), value_text(change, change.b)
+        if a == b:
+            continue
+        name = change.item.rpartition(": ")[2] if change.part == "resources" else change.part
+        delta = delta_text(change)
+        found.setdefault(ids, []).append(f"{name} {a} → {b}{f' ({delta})' if delta else ''}")
+    return found
+
+
+def _lines(diff: Diff, match: KernelMatch) -> Iterator[DiffLine]:
+    found = compare_sources(diff, match)
+    if found is None:
+        return
+    rows: Iterable[SideBySide] = found.rows
+    if not found.after:  # a whole source, on one side only
+        lines = enumerate(found.before.split("\n"), 1)
+        rows = (SideBySide("removed", n, line, None, None) for n, line in lines)
+    elif not found.before:
+        lines = enumerate(found.after.split("\n"), 1)
+        rows = (SideBySide("added", None, None, n, line) for n, line in lines)
+    for row in rows:
+        yield row_of(DiffLine, row, left=row.before_line, right=row.after_line)
+
+
+def title(a: Report, b: Report) -> str:
+    """What a page is called."""
+    names = dict.fromkeys((a.request.name or "compilation", b.request.name or "compilation"))
+    return f"{' and '.join(names)}, compared"

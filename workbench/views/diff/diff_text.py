@@ -1,0 +1,64 @@
+"""A difference as stable text without times, and as a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from workbench.analysis.diff.difference import MEASURED, PARTS, Change, Diff
+from workbench.errors import UsageError
+from workbench.report.presenting import presenter
+from workbench.views.diff.sentences import sentences
+from workbench.views.diff.words import CHANGES, TITLES, difference_text, side_words, value_text
+from workbench.views.words.place_words import short
+from workbench.views.words.units import ABSENT
+
+if TYPE_CHECKING:
+    import pandas
+
+_ROWS = 4
+_WIDTH = 100
+_IN_SENTENCES = ("outcome", "request", "nodes", "graphs")  # rows that add little to the sentences
+
+
+def text(diff: Diff) -> str:
+    """The difference in a few dozen lines of at most 100 columns; measured times left out."""
+    lines = [f"Diff({diff.names[0]} → {diff.names[1]})"]
+    lines += [f"  {side}: {side_words(report)}" for side, report in (("a", diff.a), ("b", diff.b))]
+    for sentence in sentences(diff):
+        if not sentence.is_measured:
+            lines += wrap(
+                sentence.text, _WIDTH, initial_indent="- ", subsequent_indent="  ",
+                break_on_hyphens=False,
+            )  # fmt: skip
+    same = dict(diff.same)
+    for part in PARTS:
+        rows = [change for change in diff.changes if change.part == part]
+        if rows and part not in MEASURED:
+            lines.append(f"{TITLES[part]}: {len(rows)} differ, {same.get(part, 0)} the same")
+            if part not in _IN_SENTENCES:
+                lines += _rows(part, rows)
+    lines += [f"not compared  {TITLES[part]}: {why}" for part, why in diff.missing]
+    return "\n".join(short(line, _WIDTH) for line in lines)
+
+
+def _rows(part: str, rows: list[Change]) -> Iterator[str]:
+    # those whose difference three digits show
+    seen = [r for r in rows if part == "kernels" or value_text(r, r.a) != value_text(r, r.b)]
+    for row in seen[:_ROWS]:
+        if part == "kernels":
+            ids = f"{row.id_a or ABSENT} → {row.id_b or ABSENT}"
+            yield f"  {CHANGES[row.change]}: {ids}  {row.item}{f': {row.note}' if row.note else ''}"
+        else:
+            yield f"  {CHANGES[row.change]}: {row.item}  {difference_text(row)}"
+    if len(rows) > len(seen[:_ROWS]):
+        yield f"  {len(rows) - len(seen[:_ROWS])} more in .frame({part!r})"
+
+
+def frame(diff: Diff, part: str | None) -> pandas.DataFrame:
+    """See `Diff.frame`."""
+    if part is not None and part not in PARTS:
+        raise UsageError(f"There is no part {part!r}. Take one of: {', '.join(PARTS)}.")
+    rows = [change for change in diff.changes if part in (None, change.part)]
+    return presenter().rows_frame(rows, Change)

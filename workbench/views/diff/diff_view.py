@@ -1,0 +1,45 @@
+"""A difference in a notebook: a widget, and a static output that stays when it is gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import traitlets
+
+from workbench.analysis.diff.difference import Diff
+from workbench.errors import UsageError
+from workbench.settings import options
+from workbench.views.diff.diff_document import document
+from workbench.views.diff.diff_page import saved
+from workbench.views.diff.diff_text import text
+from workbench.views.widgets.display import carries_bundle, kernel_shell, live_output, publish
+from workbench.views.widgets.request_widget import Answering
+from workbench.views.wire.codec import pack
+
+
+class DiffView(Answering):
+    """The view of two compilations; all that it shows is sent at once."""
+
+    diff = traitlets.Bytes().tag(sync=True)
+    pane = traitlets.Unicode("summary").tag(sync=True)
+
+    def __init__(self, diff: Diff) -> None:
+        super().__init__(diff=pack(document(diff)))
+        self._names = diff.names
+
+    def _answer(self, ask: Any, question: Any) -> Any:
+        raise UsageError(f"A difference has no part {ask!r}: all of it was sent.")
+
+    def __repr__(self) -> str:
+        """A short stable line: no times, no addresses."""
+        return f"Workbench view of {' → '.join(self._names)}"
+
+
+def display(diff: Diff) -> None:
+    """Show a difference in the notebook that runs; raises `NotImplementedError` elsewhere."""
+    shell = kernel_shell()
+    if shell is None:
+        raise NotImplementedError  # a terminal: IPython then takes the text
+    publish(shell, live_output(DiffView(diff)))
+    html = saved(diff, embed=options.embed, carries_bundle=carries_bundle(shell))
+    publish(shell, {"text/plain": text(diff), "text/html": html})

@@ -1,0 +1,201 @@
+"""What a matrix answers: tables, heat maps, a page, the difference of two listings, a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import pandas
+
+from workbench.analysis.gpu_model.matrix import METRICS, Matrix, cells_by_place
+from workbench.analysis.gpu_model.target_spread import comparable, spread_in, spreads
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.report.machine_rows import MatrixCell
+from workbench.report.measures import measures
+from workbench.views.charts import heat
+from workbench.views.static_html import render
+from workbench.views.static_html.grids import grid
+from workbench.views.static_html.row_limits import HEAT_BYTES
+from workbench.views.tables import data_frames
+from workbench.views.tables.column import Column
+from workbench.views.words.place_words import few_words, ops_of, title_of
+from workbench.views.words.units import ABSENT, number_text, percent_text, plural, us_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SHADES = "those that differ most on top; stronger colour: further from the best of its row"
+WITHIN = f"{SHADES}, within one vendor: registers and instructions of two are not alike"
+_ROWS = 8
+_LETTERS = 34
+_SOURCE = (
+    "The kernels as generated for the first GPU, compiled for each. Registers, spills, shared "
+    "memory and instructions are counted in compiled code; nothing was run."
+)
+_REMARKS = (
+    Column("Kernel", "kernel", "code"),
+    Column("GPU", "target", "code"),
+    Column("Remark", "note", "prose"),
+)
+
+
+def frame(matrix: Matrix, metric: str | None) -> pandas.DataFrame:
+    """The cells as rows, or one metric as kernels × GPUs; see `Matrix.frame`."""
+    whole = data_frames.frame(matrix.report, "matrix")
+    if metric is None:
+        order = {found.kernel: n for n, found in enumerate(spreads(matrix.report.matrix))}
+        ranks = whole["kernel"].map(order)
+        return whole.iloc[ranks.argsort(kind="stable")].reset_index(drop=True)
+    _check(metric)
+    wide = whole.pivot(index="kernel", columns="target", values=metric)
+    made = wide.reindex(index=by_spread(matrix, metric), columns=list(matrix.targets))
+    is_estimate = measures(MatrixCell)[metric].source == "model"
+    made.columns.name = f"{metric} (estimate)" if is_estimate else metric
+    made.attrs["estimate"] = is_estimate
+    return made
+
+
+def by_spread(matrix: Matrix, metric: str) -> list[str]:
+    """The kernels, those first whose values of one metric are furthest apart.
+
+    (largest - smallest) / largest over the GPUs, for what is counted in code over those of one
+    vendor; among equal ones those that differ most in all.
+    """
+    _check(metric)
+    cells: dict[str, list[MatrixCell]] = {}
+    for cell in matrix.report.matrix:
+        cells.setdefault(cell.kernel, []).append(cell)
+
+    def apart(kernel: str) -> float:
+        found = spread_in(metric, cells[kernel])
+        return -1.0 if found is None else found
+
+    in_all = [found.kernel for found in spreads(matrix.report.matrix)]
+    return sorted(in_all, key=lambda kernel: -apart(kernel))
+
+
+def heat_map(matrix: Matrix, metric: str) -> heat.Map:
+    """One metric with the shade of each cell: how far it is from the best of its row."""
+    order, cells, names = by_spread(matrix, metric), cells_by_place(matrix), kernel_labels(matrix)
+    rows = []
+    for kernel in order:
+        own = [cells.get((kernel, target)) for target in matrix.targets]
+        shades = _shades(metric, [cell for cell in own if cell is not None])
+        values = [None if cell is None else getattr(cell, metric) for cell in own]
+        shown = [None if cell is None else shades[cell.target] for cell in own]
+        made = zip(shown, (words(metric, value) for value in values), strict=True)
+        rows.append(heat.Row(names[kernel], tuple(heat.Cell(*pair) for pair in made)))
+    said, caption = measures(MatrixCell)[metric], _caption(metric, cells.values())
+    return heat.Map(said.heading or said.hint, matrix.targets, tuple(rows), caption)
+
+
+def _shades(metric: str, cells: Iterable[MatrixCell]) -> dict[str, float | None]:
+    """By GPU: how far one kernel's cell is from the best of those that it is compared with."""
+    found: dict[str, float | None] = {}
+    for group in comparable(metric, cells):
+        values = tuple(getattr(cell, metric) for cell in group)
+        shades = heat.shades(values, more_is_better=metric == "occupancy")
+        found |= dict(zip((cell.target for cell in group), shades, strict=True))
+    return found
+
+
+def _caption(metric: str, cells: Iterable[MatrixCell]) -> str:
+    return WITHIN if len(comparable(metric, cells)) > 1 else SHADES
+
+
+def plot(matrix: Matrix, metric: str) -> Figure:
+    """One metric as a heat map; see `Matrix.plot`."""
+    drawn = heat_map(matrix, metric)
+    if all(cell.shade is None for row in drawn.rows for cell in row.cells):
+        raise UsageError(f"Nothing to draw for {metric!r}: no kernel has a value of it.")
+    return heat.draw(drawn)
+
+
+def chart(report: Report) -> Figure:
+    """The metric of a record's matrix in which the GPUs differ most."""
+    found = spreads(report.matrix)
+    metric = next((one.differs_in for one in found if one.differs_in), "registers")
+    targets = tuple(dict.fromkeys(cell.target for cell in report.matrix))
+    return plot(Matrix(report, targets), metric)
+
+
+def words(metric: str, value: float | None) -> str:
+    """A value as a person reads it."""
+    if value is None:
+        return ABSENT
+    unit = measures(MatrixCell)[metric].unit
+    if unit == "share":
+        return percent_text(value, 1)
+    return (
+        us_text(value) if unit == "us" else number_text(value, "bytes" if unit == "B" else "whole")
+    )
+
+
+def kernel_labels(matrix: Matrix) -> dict[str, str]:
+    """By id of a kernel: what it computes, and the id."""
+    labels = {
+        kernel.id: f"{few_words(ops_of(kernel).split(', '), _LETTERS)}  {kernel.id}"
+        for kernel in matrix.report.kernels
+    }
+    return {cell.kernel: labels.get(cell.kernel, cell.kernel) for cell in matrix.report.matrix}
+
+
+def text(matrix: Matrix) -> str:
+    """A few lines: what was compared, and the kernels that differ most."""
+    found = spreads(matrix.report.matrix)
+    name = matrix.report.request.name or "?"
+    lines = [f"Matrix({name}, {plural(len(found), 'kernel')} × {', '.join(matrix.targets)})"]
+    names, cells = kernel_labels(matrix), cells_by_place(matrix)
+    lines.append(_line("kernel", "differs in", matrix.targets))
+    for one in found[:_ROWS]:
+        metric = one.differs_in or "registers"
+        own = (cells.get((one.kernel, target)) for target in matrix.targets)
+        shown = [words(metric, None if cell is None else getattr(cell, metric)) for cell in own]
+        lines.append(_line(names[one.kernel], metric, shown))
+    if len(found) > _ROWS:
+        lines.append(f"  {len(found) - _ROWS} more in .frame()")
+    notes = [cell for cell in matrix.report.matrix if cell.note]
+    lines += [f"  {cell.config}: {cell.note}" for cell in notes[:_ROWS]]
+    if len(notes) > _ROWS:
+        lines.append(f"  {plural(len(notes) - _ROWS, 'more remark')} in .frame()")
+    lines.append("  occupancy and bounds are estimates of a model: nothing was run")
+    return "\n".join(lines)
+
+
+def _line(kernel: str, metric: str, values: Iterable[str]) -> str:
+    return f"  {kernel:<{_LETTERS + 6}} {metric:<12}" + "".join(f"{value:>9}" for value in values)
+
+
+def _check(metric: str) -> None:
+    if metric not in METRICS:
+        raise UsageError(f"A matrix has no metric {metric!r}. Take one of: {', '.join(METRICS)}.")
+
+
+def page(matrix: Matrix, path: str | PathLike[str] | None = None) -> str:
+    """A self-contained page with a table for each figure; written to `path` when given."""
+    title = f"{title_of(matrix.report)} on several GPUs"
+    return render.page(title, render.body("heat", _view(matrix)), path)
+
+
+def fragment(matrix: Matrix) -> str:
+    """The first figure as a table, the others folded; it needs no style sheet."""
+    return render.summary("heat", _view(matrix), limit=HEAT_BYTES)
+
+
+def _view(matrix: Matrix) -> render.View:
+    cells = matrix.report.matrix
+    count = plural(len(kernel_labels(matrix)), "Triton kernel")
+    title = f"{title_of(matrix.report)}: {count} on {', '.join(matrix.targets)}"
+    used = (name for name in METRICS if any(getattr(cell, name) is not None for cell in cells))
+    maps = [heat_map(matrix, metric) for metric in used]
+    rows = [asdict(cell) for cell in cells if cell.note]
+    return lambda limits: {
+        "title": title,
+        "notes": [f"{_caption('registers', cells).capitalize()}. {_SOURCE}"],
+        "maps": maps,
+        "limits": limits,
+        "grid": grid("Remarks", _REMARKS, rows, limits, call=".frame()"),
+    }

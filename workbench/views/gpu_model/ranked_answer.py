@@ -1,0 +1,169 @@
+"""What ranked configurations answer: a table, a heat map, a page, a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import pandas
+
+from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.report.machine_rows import RankedConfig
+from workbench.report.measures import measures
+from workbench.views.charts import heat
+from workbench.views.static_html import render
+from workbench.views.static_html.grids import grid
+from workbench.views.static_html.row_limits import HEAT_BYTES
+from workbench.views.tables import data_frames
+from workbench.views.tables.column import Column, exact
+from workbench.views.words.place_words import ops_of
+from workbench.views.words.units import ABSENT, percent_text, plural, us_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_ROWS = 8
+_FIRST = ("rank", "warps", "stages", "model_us")
+_NUMBERS = measures(RankedConfig)
+_COLUMNS = (
+    Column("Sizes", "choice", "code"),
+    *(
+        Column(_NUMBERS[name].title, name, exact(_NUMBERS[name].unit))
+        for name in dict.fromkeys((*_FIRST, *_NUMBERS))
+    ),
+    Column("Remark", "remark"),
+)
+MODEL = (
+    "Compiled for the GPU and ranked by a model: nothing was run. Time the first few on the device "
+    "before you rely on the order."
+)
+_SIGNS = (
+    ("cannot be launched", "no launch"),
+    ("does not compile", "no code"),
+    ("spills", "spills"),
+)
+
+
+def frame(ranked: RankedConfigs) -> pandas.DataFrame:
+    """The rows of one kernel on one GPU; see `RankedConfigs.frame`."""
+    whole = data_frames.frame(ranked.report, "ranked_configs")
+    own = (whole["kernel"] == ranked.kernel) & (whole["target"] == ranked.target)
+    return whole[own].reset_index(drop=True)
+
+
+def plot(ranked: RankedConfigs) -> Figure:
+    """The heat map; see `RankedConfigs.plot`."""
+    if not any(row.rank for row in ranked.rows):
+        raise UsageError(
+            f"Nothing to draw: no configuration of {ranked.kernel} can be compiled and launched on "
+            f"{ranked.target}. .frame() says why."
+        )
+    return heat.draw(heat_map(ranked))
+
+
+def chart(report: Report) -> Figure:
+    """The kernel of a record that was ranked last."""
+    last = report.ranked_configs[len(report.ranked_configs) - 1]
+    return plot(RankedConfigs(report, last.kernel, last.target))
+
+
+def heat_map(ranked: RankedConfigs) -> heat.Map:
+    """Block sizes × warps and stages, darker: further from the best of all.
+
+    Cells have the time of the model; where there is none for the kernel, the occupancy.
+    """
+    rows = ranked.rows
+    is_timed = any(row.model_us is not None for row in rows)
+    best = min((row.model_us for row in rows if row.model_us), default=0.0)
+    cells = {
+        (row.choice, row.warps, row.stages): heat.Cell(
+            _shade(row, best, is_timed=is_timed), _words(row, is_timed=is_timed)
+        )
+        for row in rows
+    }
+    has_stages = len({row.stages for row in rows}) > 1
+    columns = sorted({(row.warps, row.stages) for row in rows})
+    choices = dict.fromkeys(row.choice for row in rows)
+    absent = heat.Cell(None, "")
+    what = "time by a model" if is_timed else "occupancy"
+    return heat.Map(
+        title=f"{ranked.kernel} on {ranked.target}: {what} (estimate)",
+        columns=tuple(
+            f"{plural(warps, 'warp')}, {plural(stages, 'stage')}"
+            if has_stages
+            else plural(warps, "warp")
+            for warps, stages in columns
+        ),
+        rows=tuple(
+            heat.Row(choice or "–", tuple(cells.get((choice, *at), absent) for at in columns))
+            for choice in choices
+        ),
+        caption="best on top; stronger colour: further from the best; compiled, not run",
+        corner="Sizes",
+    )
+
+
+def _shade(row: RankedConfig, best: float, *, is_timed: bool) -> float | None:
+    """From 0 for the best: half at twice its time; or the part of the warps that is not there."""
+    if is_timed:
+        return None if not row.model_us else 1 - best / row.model_us
+    return None if row.occupancy is None else 1 - row.occupancy
+
+
+def _words(row: RankedConfig, *, is_timed: bool) -> str:
+    sign = next((word for start, word in _SIGNS if (row.rejection or "").startswith(start)), "")
+    if row.rank is None:
+        return sign or ABSENT
+    value = us_text(row.model_us) if is_timed else percent_text(row.occupancy or 0.0, 1)
+    return f"{value}, {sign}" if sign else value
+
+
+def text(ranked: RankedConfigs) -> str:
+    """A few lines: the best ones, and what is wrong with the others."""
+    rows = ranked.rows
+    lines = [f"RankedConfigs({ranked.kernel} on {ranked.target}, {len(rows)} configurations)"]
+    for row in rows[:_ROWS]:
+        lines.append("  " + "  ".join(_line(row)).rstrip())
+    if len(rows) > _ROWS:
+        lines.append(f"  {len(rows) - _ROWS} more in .frame()")
+    return "\n".join([*lines, f"  {MODEL}"])
+
+
+def _line(row: RankedConfig) -> Iterator[str]:
+    yield f"{row.rank or ABSENT:>3}"
+    yield f"{row.choice or 'as it is':<28}"
+    yield f"{plural(row.warps, 'warp')}, {plural(row.stages, 'stage')}"
+    yield f"{us_text(row.model_us):>8}"
+    yield f"{ABSENT if row.registers is None else row.registers:>3} registers"
+    yield f"{ABSENT if row.occupancy is None else percent_text(row.occupancy, 1):>5}"
+    yield row.rejection or ""
+
+
+def page(ranked: RankedConfigs, path: str | PathLike[str] | None = None) -> str:
+    """A self-contained page with the heat map and the rows; written to `path` when given."""
+    kernel = next(k for k in ranked.report.kernels if k.id == ranked.kernel)
+    title = f"{ranked.kernel} ({ops_of(kernel)}) on {ranked.target}"
+    body = render.body("heat", _view(ranked, title))
+    return render.page(f"Configurations of {ranked.kernel}", body, path)
+
+
+def fragment(ranked: RankedConfigs) -> str:
+    """The heat map and the rows for a notebook; it needs no style sheet."""
+    view = _view(ranked, f"{ranked.kernel} on {ranked.target}")
+    return render.summary("heat", view, limit=HEAT_BYTES)
+
+
+def _view(ranked: RankedConfigs, title: str) -> render.View:
+    drawn = heat_map(ranked)
+    rows = [{**asdict(row), "remark": row.rejection or row.note} for row in ranked.rows]
+    return lambda limits: {
+        "title": title,
+        "notes": [MODEL],
+        "maps": [drawn],
+        "limits": limits,
+        "grid": grid("All configurations", _COLUMNS, rows, limits, call=".frame()"),
+    }

@@ -1,0 +1,175 @@
+"""Whether a model fits into a GPU: the parts of its peak, once and for each layer."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from html import escape
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from workbench.analysis.memory.fit import Fit
+from workbench.analysis.memory.layers import ModuleShare
+from workbench.views.charts.sheet import CELL_INK, KERNEL_COLOURS, sheet
+from workbench.views.static_html import render
+from workbench.views.static_html.grids import Grid, grid
+from workbench.views.static_html.row_limits import Limits
+from workbench.views.tables.column import Column
+from workbench.views.words.units import bytes_text, percent_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_WIDE, _HIGH, _BAR = 760, 44, 26  # pixels
+_LETTER = 6.2  # pixels, of a size of 11
+_PALE = 0.55  # of white in a colour that text stands on
+_MODULES = 12
+_PARTS = (
+    Column("Part", "part"),
+    Column("Bytes", "bytes", "B"),
+    Column("Of the peak", "share", "share"),
+    Column("Once", "once", "B"),
+    Column("Each layer", "each_layer", "B"),
+    Column("Source", "source", "prose"),
+)
+_SHARES = (
+    Column("Module at the peak", "name", "code"),
+    Column("Layers", "times"),
+    Column("Bytes", "bytes", "B"),
+    Column("One layer", "each"),
+    Column("Remark", "note"),
+)
+
+
+def text(fit: Fit) -> str:
+    """The parts of the peak, the sentence."""
+    lines = [f"Fit({fit.name}, {fit.gpu})"]
+    for row in fit.parts:
+        layers = ""
+        if row.each_layer:
+            layers = f", {fit.layers} × {bytes_text(row.each_layer)}"
+        lines.append(
+            f"  {bytes_text(row.bytes):>9}  {percent_text(row.bytes, fit.peak):>5}  "
+            f"{row.part}{layers} ({row.source})"
+        )
+    lines.append(f"  {fit.sentence}")
+    return "\n".join([*lines, f"  not in it: {fit.missing}"])
+
+
+def plot(fit: Fit) -> Figure:
+    """See `Fit.plot`."""
+    start = 0.0
+    with sheet(1.6) as (figure, axes):
+        for place, row in enumerate(fit.parts):
+            size = row.bytes / 1e9
+            colour = KERNEL_COLOURS[place % len(KERNEL_COLOURS)]
+            axes.barh(
+                0, size, left=start, color=colour, label=f"{row.part} {bytes_text(row.bytes)}"
+            )
+            start += size
+        axes.axvline(fit.capacity / 1e9, color="#b3261e", linestyle="--", linewidth=1.2)
+        axes.set_yticks([])
+        axes.set_xlabel("GB (counted and extended; dashed: capacity)")
+        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.4), ncols=4, frameon=False)
+        axes.set_title(f"{fit.name}, {fit.layers} layers, {fit.gpu}")
+    return figure
+
+
+def fragment(fit: Fit) -> str:
+    """HTML that a notebook keeps; it needs no style sheet."""
+    return render.summary("fit", lambda limits: {"found": _shown(fit, limits)})
+
+
+def page(fit: Fit, path: str | PathLike[str] | None) -> str:
+    """A page of its own."""
+    shown = render.body("fit", lambda limits: {"found": _shown(fit, limits)})
+    return render.page(_title(fit), shown, path)
+
+
+def _title(fit: Fit) -> str:
+    return f"{fit.name}: does it fit?"
+
+
+def _shown(fit: Fit, limits: Limits) -> Mapping[str, Any]:
+    picture = b64encode(_picture(fit).encode()).decode("ascii")
+    return {
+        "title": _title(fit),
+        "sentence": fit.sentence,
+        "picture": f"data:image/svg+xml;base64,{picture}",
+        "alt": ", ".join(f"{row.part} {bytes_text(row.bytes)}" for row in fit.parts),
+        "grids": [each for each in _grids(fit, limits) if each is not None],
+        "missing": fit.missing,
+    }
+
+
+def _grids(fit: Fit, limits: Limits) -> Iterator[Grid | None]:
+    place = next((row.place for row in fit.parts if row.place != "all the time"), "")
+    parts = [
+        {
+            "part": row.part,
+            "bytes": row.bytes,
+            "share": row.bytes / fit.peak,
+            "once": row.once if (row.once or 0) >= 0 else None,  # no amount: the line's start
+            "each_layer": row.each_layer,
+            "source": row.source,
+        }
+        for row in fit.parts
+    ]
+    title = f"The peak, {bytes_text(fit.peak)}: {place}"
+    yield grid(title, _PARTS, parts, limits, most=len(parts))
+    rows = [row for share in fit.modules[:_MODULES] for row in _module_rows(share)]
+    if rows:
+        deepest = fit.depths[-1].layers
+        more = f", extended to {fit.layers}" if fit.layers != deepest else ""
+        title = f"What lives there by module, of {deepest} layers{more}"
+        yield grid(title, _SHARES, rows, limits, most=len(rows))
+
+
+def _module_rows(share: ModuleShare) -> Iterator[dict[str, object]]:
+    """Equal layers are one row; those that make the peak are opened."""
+    least, most = (bytes_text(size) for size in share.each)
+    each = least if least == most else f"{least} to {most}"
+    yield {
+        "name": share.name,
+        "times": f"× {share.times}" if share.layers else "",
+        "bytes": share.bytes,
+        "each": each if share.times > 1 else "",
+        "note": _NOTE if share.makes_peak else "",
+    }
+    for part in share.parts if share.makes_peak else ():
+        note = _NOTE if part.makes_peak else ""
+        name = f"\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}{part.name}"
+        yield {"name": name, "times": "", "bytes": part.bytes, "each": "", "note": note}
+
+
+_NOTE = "makes the peak"
+
+
+def _picture(fit: Fit) -> str:
+    """The parts stacked on one bar, and the capacity, as SVG."""
+    most = max(fit.peak, fit.capacity)
+    x, boxes = 0.0, []
+    for place, row in enumerate(fit.parts):
+        width = _WIDE * row.bytes / most
+        words = f"{row.part} {bytes_text(row.bytes)}"
+        colour = _pale(KERNEL_COLOURS[place % len(KERNEL_COLOURS)])
+        boxes.append(f'<rect x="{x:.1f}" width="{width:.1f}" height="{_BAR}" fill="{colour}"/>')
+        if len(words) * _LETTER + 8 < width:
+            boxes.append(f'<text x="{x + 5:.1f}" y="17" fill="{CELL_INK}">{escape(words)}</text>')
+        x += width
+    at = min(_WIDE * fit.capacity / most, _WIDE - 1)
+    label = f"capacity {bytes_text(fit.capacity)}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDE}" height="{_HIGH}" '
+        f'font-family="sans-serif" font-size="11">'
+        f'<rect width="{at:.1f}" height="{_BAR}" fill="#e9ecef"/>{"".join(boxes)}'
+        f'<path d="M{at:.1f} 0V{_BAR + 6}" stroke="#c2402f" stroke-width="2" '
+        f'stroke-dasharray="4 3"/><text x="{at:.1f}" y="{_HIGH - 3}" text-anchor="end" '
+        f'fill="#757b84">{escape(label)}</text></svg>'
+    )
+
+
+def _pale(colour: str) -> str:
+    parts = (int(colour[n : n + 2], 16) for n in (1, 3, 5))
+    mixed = (round(part + (255 - part) * _PALE) for part in parts)
+    return "#" + "".join(f"{part:02x}" for part in mixed)

@@ -1,0 +1,74 @@
+"""What to do next, on the overview: at most five opportunities, with those that were tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from workbench.analysis.opportunities.opportunity import SURE, Opportunity
+from workbench.analysis.opportunities.rules import opportunities
+from workbench.analysis.opportunities.tried import Cost, Tried
+from workbench.report import Report
+from workbench.views.answers.opportunities_text import nothing, saved_text, saving, shortest_saving
+from workbench.views.panes.pane import ViewContext
+from workbench.views.wire import advice_messages as wire
+from workbench.views.wire.codec import row_of
+from workbench.views.words.units import bytes_text, us_text
+
+MOST = 5
+
+
+def advice(report: Report, context: ViewContext) -> wire.Advice:
+    """The opportunities that save most."""
+    found = opportunities(report)
+    where = f"{report.request.name or 'this compilation'} on {report.request.target}"
+    return {
+        "rows": [_row(each, context) for each in found[:MOST]],
+        "more": max(len(found) - MOST, 0),
+        "none": nothing(where) if report.outcome.ok else "",
+    }
+
+
+def _row(found: Opportunity, context: ViewContext) -> wire.Opportunity:
+    tried = context.tried.get(found.key)
+    file = None if found.file is None else PurePath(found.file).name
+    return row_of(
+        wire.Opportunity,
+        found,
+        saving=sentence(f"{saving(found)}"),
+        short=shortest_saving(found),
+        source=sentence(found.source),
+        sure_words=f"{sentence(found.sure, '')}: {SURE[found.sure]}",
+        place=file if found.line is None else f"{file}:{found.line}",
+        action=found.action if found.settings else None,
+        why_not=found.why_not or context.why_not["try"],
+        tried=None if tried is None else _tried(found, tried),
+    )
+
+
+def sentence(text: str, end: str = ".") -> str:
+    """Words as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}{end}"
+
+
+def _tried(found: Opportunity, tried: Tried) -> wire.TriedChange:
+    return {
+        "rows": list(_figures(tried.before, tried.after)),
+        "saved": saved_text(tried),
+        "agrees": tried.agrees,
+        "checked": tried.checked,
+        "part": f"tried:{found.id}",
+    }
+
+
+def _figures(before: Cost, after: Cost) -> Iterator[tuple[str, str, str]]:
+    """Each figure that both have: its name, before, after."""
+    if before.breaks or after.breaks:
+        yield "Graph breaks, counted", str(before.breaks), str(after.breaks)
+    yield "Kernels, counted", str(before.kernels), str(after.kernels)
+    if before.bytes is not None and after.bytes is not None:
+        yield "Traffic, counted", bytes_text(before.bytes), bytes_text(after.bytes)
+    if before.bound_us is not None and after.bound_us is not None:
+        yield "Bound, by the roofline", us_text(before.bound_us), us_text(after.bound_us)
+    if before.call_us is not None and after.call_us is not None:
+        yield "Call, measured in turn", us_text(before.call_us), us_text(after.call_us)

@@ -1,0 +1,201 @@
+"""The file that a compilation was saved to or loaded from, its round trip, its surroundings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from workbench.report import Report
+from workbench.report.file_rows import RoundTripPhase, RoundTripWay
+from workbench.views.answers.roundtrip_text import against_eager, title_of, words_of
+from workbench.views.panes.pane import Content, Pane, ViewContext
+from workbench.views.wire import report_messages as wire
+from workbench.views.wire.artifact_messages import (
+    ContractLeaf,
+    Member,
+    Requirement,
+    SavedFile,
+    TripLeaf,
+    TripPhase,
+    TripWay,
+)
+from workbench.views.wire.codec import row_of
+from workbench.views.words.place_words import absent_parts
+from workbench.views.words.units import bytes_text, difference_text, plural
+
+_OF_THIS_MACHINE = ("host", "cpu", "cuda", "")  # targets that are loaded where they were made
+_SAVE = "`compiled.save(path)` writes a file, `wb.package(model, args, path=…)` one for C++ too"
+_TRIP = "`wb.roundtrip(compiled, args)` times what a fresh process does with it"
+
+
+def document(report: Report, context: ViewContext) -> Content:
+    """The facts in groups, and the tables of the file."""
+    saved = context.saved or file_of(report)
+    return Content({"artifact": _facts(report, saved), "file": _saved_file(report, saved)})
+
+
+def _saved_file(report: Report, saved: tuple[str, int] | None) -> SavedFile:
+    """The tables of the pane."""
+    return {
+        "advice": _advice(report, saved),
+        "members": [row_of(Member, row, id=f"Z:m{n}") for n, row in enumerate(report.members)],
+        "contract": [
+            row_of(ContractLeaf, row, id=f"Z:c{n}") for n, row in enumerate(report.contract)
+        ],
+        "requirements": [
+            row_of(Requirement, row, id=f"Z:r{n}") for n, row in enumerate(report.requirements)
+        ],
+        "ways": ways(report.roundtrip, report.roundtrip_phases),
+        "leaves": list(_leaves(report)),
+    }
+
+
+def _advice(report: Report, saved: tuple[str, int] | None) -> str | None:
+    """One line on how to get a file, or how to time one; None where there is all."""
+    if report.request.kind == "trace":
+        return "A trace log only tells: `report.save(path)` keeps this record."
+    if report.request.kind == "explanation":
+        return "An explanation only looks: `wb.aot_compile` makes something that can be saved."
+    if not report.outcome.ok:
+        step = report.outcome.step or "The compilation"
+        return f"{step} {report.outcome.clause}, so there is nothing to save."
+    if len(report.roundtrip):
+        return None
+    if len(report.artifact) or saved is not None:
+        return f"{_TRIP}."
+    return f"{_SAVE}; {_TRIP}."
+
+
+def _facts(report: Report, saved: tuple[str, int] | None) -> list[wire.Artifact]:
+    """Facts in groups: the file, the request, the environment, the caches, what is missing."""
+    caches = [
+        (event.cache, f"{event.outcome}: {event.reason}" if event.reason else event.outcome)
+        for event in report.cache
+    ]
+    groups: list[tuple[str, list[tuple[str, str]]]] = [
+        ("File", [*_file_rows(report, saved), *_runs_on(report, saved)]),
+        ("Inputs", _inputs(report)),
+        ("Request", [row for row in _request_rows(report) if row[1]]),
+        ("Environment", [row for row in _environment_rows(report) if row[1]]),
+        ("What torch's caches answered", caches),
+        ("What could not be captured", absent_parts(report)),
+    ]
+    return [{"title": title, "facts": rows} for title, rows in groups if rows]
+
+
+def _file_rows(report: Report, saved: tuple[str, int] | None) -> list[tuple[str, str]]:
+    """What the file is, as names and values; the guards that it checks."""
+    kept = sum(report.guards.columns.get("kept", ()))
+    guards = ("Guards", f"{kept} kept, {len(report.guards) - kept} dropped")
+    rows = [(row.name, row.value) for row in report.artifact]
+    if not rows and saved is not None:
+        rows = [("Path", saved[0]), ("Size", f"{saved[1]} bytes")]
+    return [*((name, _worded(name, value)) for name, value in rows), guards]
+
+
+def _worded(name: str, value: str) -> str:
+    count = value.partition(" ")[0]
+    if name == "Size" and count.isdigit():
+        return f"{bytes_text(int(count))} ({plural(int(count), 'byte')})"
+    return value
+
+
+def _runs_on(report: Report, saved: tuple[str, int] | None) -> list[tuple[str, str]]:
+    """Where a file of code for another machine can be loaded."""
+    target = report.request.target
+    if target in _OF_THIS_MACHINE or not (saved or len(report.artifact)):
+        return []
+    words = f"a machine with the GPU of {target}; wb.check(path, machine=…) compares one with it"
+    return [("Runs on", words)]
+
+
+def _request_rows(report: Report) -> tuple[tuple[str, str], ...]:
+    """What was asked for, in words."""
+    request = report.request
+    train = {True: "training", False: "evaluation", None: ""}[request.training]
+    return (
+        ("Name", request.name),
+        ("Kind", request.kind),
+        ("Dynamic shapes", request.dynamic_shapes or "none"),
+        ("Backend", request.backend),
+        ("Mode", request.mode or "default"),
+        ("Options", ", ".join(f"{k}={v}" for k, v in request.options) or "defaults"),
+        ("Target", request.target),
+        ("Gradients", "on" if request.grad else "off"),
+        ("Autocast", request.autocast or "off"),
+        ("Module mode", train),
+        ("Guards", request.guards),
+        ("Capture", request.capture),
+    )
+
+
+def _environment_rows(report: Report) -> tuple[tuple[str, str], ...]:
+    """Where it was compiled."""
+    there = report.environment
+    return (
+        ("aot-workbench", there.workbench),
+        ("torch", there.torch),
+        ("triton", there.triton or "not installed"),
+        ("Python", there.python),
+        ("Platform", there.platform),
+        ("CPU", there.cpu),
+        ("Vector instructions", there.isa),
+        ("Cores, threads", f"{there.cores}, {there.threads}" if there.cores else ""),
+        *there.variables,
+    )
+
+
+def _inputs(report: Report) -> list[tuple[str, str]]:
+    found = []
+    for text in () if len(report.contract) else report.request.inputs:  # else they are in a table
+        name, colon, rest = text.partition(": ")
+        found.append((name, rest) if colon else ("", text))
+    if report.request.conditions:
+        found.append(("only where", report.request.together))
+    return found
+
+
+def file_of(report: Report) -> tuple[str, int] | None:
+    """The path and the size in bytes of the file, where there is one."""
+    facts = {row.name: row.value for row in report.artifact}
+    size = facts.get("Size", "").partition(" ")[0]
+    return (facts["Path"], int(size)) if "Path" in facts and size.isdigit() else None
+
+
+def ways(rows: Iterable[RoundTripWay], of_phases: Iterable[RoundTripPhase]) -> list[TripWay]:
+    """The ways of a round trip, each with its phases."""
+    phases: dict[str, list[TripPhase]] = {}
+    for row in of_phases:
+        id, title = f"Z:{row.way}:{row.phase}", words_of(row.phase)
+        made = row_of(TripPhase, row, id=id, name=row.phase, title=title)
+        phases.setdefault(row.way, []).append(made)
+    return [
+        row_of(
+            TripWay,
+            way,
+            id=f"Z:{way.way}",
+            name=way.way,
+            title=title_of(way.way),
+            against=against_eager(way) if way.ran else "did not run",
+            phases=phases.get(way.way, []),
+        )
+        for way in rows
+    ]
+
+
+def _leaves(report: Report) -> list[TripLeaf]:
+    return [
+        row_of(
+            TripLeaf,
+            row,
+            id=f"Z:o{n}",
+            way=title_of(row.way),
+            shape=str(list(row.shape)),
+            max_abs_error=row.max_abs_error if math.isfinite(row.max_abs_error) else None,
+            tolerance=f"{difference_text(row.atol)} + {difference_text(row.rtol)} × |value|",
+        )
+        for n, row in enumerate(report.roundtrip_leaves)
+    ]
+
+
+PANE = Pane("artifact", "Artifact", document)

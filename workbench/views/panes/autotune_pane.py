@@ -1,0 +1,59 @@
+"""The autotuner: every choice that was timed, and the configurations that a model ranked."""
+
+from __future__ import annotations
+
+import re
+
+from workbench.report import AutotuneChoice, Report
+from workbench.report.machine_rows import RankedConfig
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.wire import report_messages as wire
+from workbench.views.wire.codec import row_of
+from workbench.views.wire.gpu_messages import Ranked
+
+_NOTHING = (
+    "Inductor had nothing to choose from in this mode. "
+    "-m max-autotune lets it time templates against library calls."
+)
+_NOTHING_ON_A_GPU = (
+    "Inductor had nothing to choose from in this mode. "
+    '`compiled.rank_configs("k0")` compiles the configurations of a kernel and ranks them by a '
+    "model; -m max-autotune lets Inductor choose among templates and library calls."
+)
+_SIZE = re.compile(r"(\w+)\s*[=:]\s*(\d+)")
+_OWN = ("num_warps", "num_stages", "warps", "stages")  # told beside the sizes of blocks
+
+
+def document(report: Report, context: ViewContext) -> Content:
+    """Timed choices in the order of the autotuner; ranked ones, the best of each kernel first."""
+    choices = [row_of(wire.Choice, choice, state=_state(choice)) for choice in report.autotune]
+    count = len(report.autotune) + len(report.ranked_configs) or None
+    text = _NOTHING_ON_A_GPU if len(report.resources) else _NOTHING
+    empty = missing(report, "autotune", "Nothing was timed.", text)
+    data = {"choices": choices, "ranked": _ranked(report)}
+    return Content(data, count, empty=None if count else empty)
+
+
+def _state(choice: AutotuneChoice) -> str:
+    if choice.chosen:
+        return "chosen"
+    return "failed" if choice.time_ms is None and choice.note else "alternative"
+
+
+def _ranked(report: Report) -> list[Ranked]:
+    """The configurations that a model ranked, the best of each kernel first."""
+    rows = list(report.ranked_configs)
+    order = {pair: at for at, pair in enumerate(dict.fromkeys((r.kernel, r.target) for r in rows))}
+    last = len(rows) + 1
+    places = sorted(
+        range(len(rows)),
+        key=lambda at: (order[rows[at].kernel, rows[at].target], rows[at].rank or last, at),
+    )
+    return [row_of(Ranked, rows[at], id=f"r{at}", sizes=_sizes(rows[at])) for at in places]
+
+
+def _sizes(row: RankedConfig) -> dict[str, int]:
+    return {name: int(size) for name, size in _SIZE.findall(row.choice) if name not in _OWN}
+
+
+PANE = Pane("autotune", "Autotune", document)

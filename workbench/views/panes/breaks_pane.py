@@ -1,0 +1,189 @@
+"""Graph breaks with the cures that are known, recompilations, guards and their sandbox."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from workbench.analysis.cost.line_shares import line_ids
+from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure, Verdict
+from workbench.analysis.source.cures import Cure, cures_of
+from workbench.report import Guard, Node, Report
+from workbench.report.column_filter import rows_with
+from workbench.views.answers.rehearsal_text import tried_sentence as sentence
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.wire import report_messages as wire
+from workbench.views.wire.codec import row_of
+
+_DTYPES = (
+    *("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8"),
+    *("bool", "complex64"),
+)
+_TONES: Mapping[Verdict, wire.Tone] = {
+    "cures": "captured",
+    "helps": "captured",
+    "explicit": "plain",
+    "no help": "plain",
+    "refused": "break",
+    "not checked": "fallback",
+}
+_HEAD = re.compile(r"[.:] ")  # what a cure is in a few words ends there
+_ROOT = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?")
+_STEP = re.compile(r"\.\w+|\[(?:'[^']*'|\"[^\"]*\"|[^\]]*)\]|\(\)")
+_INPUT = re.compile(r"(?P<name>\w+): (?P<dtype>\w+) \[(?P<shape>[\d, ]*)\](?: on (?P<device>\S+))?")
+_STATE = re.compile(r"_(parameters|buffers|modules)\b")
+_GLOBAL = "torch's global state"
+
+
+def document(report: Report, context: ViewContext) -> Content:
+    """Breaks, recompilations and guards; a break is a problem."""
+    count, tensors = len(report.breaks), list(_tensors(report))
+    empty = missing(report, "guards", "No guards.", "The call has nothing that could change.")
+    data = {
+        "breaks": _breaks(report, context),
+        "guards": _guards(report, tensors),
+        "sandbox": context.sandbox or _sandbox(tensors, report.request.kind),
+        "recompiles": [row_of(wire.Recompile, row) for row in report.recompiles],
+    }
+    has_any = count or len(report.guards)
+    return Content(data, count, is_problem=count > 0, empty=None if has_any else empty)
+
+
+def _breaks(report: Report, context: ViewContext) -> list[wire.Break]:
+    """Every graph break on its line, with its cures."""
+    line_of = line_ids(report)
+    return [
+        row_of(
+            wire.Break,
+            item,
+            line_id=line_of.get((item.file, item.line)),
+            cures=[
+                _cure(cure, context.cures.get((item.id, number)))
+                for number, cure in enumerate(cures_of(report, item))
+            ],
+        )
+        for item in report.breaks
+    ]
+
+
+def _cure(cure: Cure, tried: RehearsedCure | None) -> wire.Cure:
+    title, *rest = _HEAD.split(cure.text, maxsplit=1)
+    text = "".join(rest)
+    return row_of(
+        wire.Cure,
+        cure,
+        title=title.removesuffix("."),
+        text=text[:1].upper() + text[1:],
+        after=[*cure.above, *cure.after],
+        tried=None if tried is None else sentence(tried),
+        tone="plain" if tried is None else _TONES[tried.verdict],
+        patch="" if tried is None else tried.patch,
+    )
+
+
+def _guards(report: Report, tensors: Sequence[wire.Input]) -> list[wire.Guard]:
+    """Every guard, kept and dropped."""
+    inputs = {item["path"]: item for item in tensors}
+    line_of = line_ids(report)
+    paths = {source: path(source) for source in set(report.guards.columns.get("source", ()))}
+    return [
+        row_of(
+            wire.Guard,
+            guard,
+            path=paths[guard.source],
+            text=_guard_text(guard, inputs.get(guard.source)),
+            line_id=line_of.get((guard.file or "", guard.line or 0)),
+        )
+        for guard in report.guards
+    ]
+
+
+def path(source: str) -> list[str]:
+    """The steps from the input or global to what is guarded: `L['m'].w` is `L['m']`, `.w`."""
+    if not source:
+        return [_GLOBAL]
+    root = _ROOT.match(source)
+    if root is None:
+        return [source]
+    steps = [match[0] for match in _STEP.finditer(source, root.end())]
+    is_whole = root[0] + "".join(steps) == source
+    return [root[0], *steps] if is_whole else [source]
+
+
+def _guard_text(guard: Guard, tensor: wire.Input | None) -> str:
+    """What a guard compares, without torch's own marks."""
+    text = " and ".join(part for part in guard.code if "_dynamo_" not in part)
+    if text or tensor is None or guard.kind != "TENSOR_MATCH":
+        return text
+    return f"{tensor['dtype']} {tensor['shape']}, stride {tensor['stride']}, on {tensor['device']}"
+
+
+def _sandbox(tensors: Sequence[wire.Input], kind: str) -> wire.Sandbox:
+    """The tensors of the call, as the record describes them; they cannot be tried."""
+    own = (item for item in tensors if item["path"].startswith("L["))
+    inputs = [item for item in own if not _STATE.search(item["path"])]
+    why = "The call has no tensor whose guards could be tried."
+    if inputs:
+        why = (
+            "The guards are not alive here: they belong to the process that compiled. "
+            "Run the cell again to try other inputs."
+        )
+        if kind == "trace":
+            why = "A log tells of guards, it has none: compile with wb.aot_compile to try inputs."
+    return {"inputs": inputs, "dtypes": list(_DTYPES), "why_not": why}
+
+
+def _tensors(report: Report) -> Iterator[wire.Input]:
+    """Tensors behind TENSOR_MATCH guards, from the placeholders that Dynamo made of them."""
+    captured = {graph.id for graph in report.graphs if graph.stage == "dynamo"}
+    nodes = {
+        node.target: node
+        for node in rows_with(report.nodes, "graph", captured)
+        if node.op == "placeholder"
+    }
+    requested = {item["path"]: item for item in _requested(report)}
+    sources = dict.fromkeys(g.source for g in report.guards if g.kind == "TENSOR_MATCH")
+    for source in sources or requested:
+        node = nodes.get(re.sub(r"[^a-zA-Z0-9]+", "_", source))
+        item = None if node is None else _input(source, node)
+        item = item or requested.get(source)
+        if item is not None:
+            yield item
+
+
+def _input(source: str, node: Node) -> wire.Input | None:
+    shape, stride = _numbers(node.shape), _numbers(node.stride)
+    if shape is None or stride is None or node.dtype is None:
+        return None
+    device = node.device or "cpu"
+    return {"path": source, "shape": shape, "stride": stride, "dtype": node.dtype, "device": device}
+
+
+def _numbers(values: Sequence[int | str] | None) -> list[int] | None:
+    if values is None or not all(isinstance(value, int) for value in values):
+        return None
+    return [int(value) for value in values]
+
+
+def _requested(report: Report) -> Iterator[wire.Input]:
+    """The tensors as the request names them, taken as contiguous."""
+    for text in report.request.inputs:
+        match = _INPUT.match(text)
+        if match is None:
+            continue
+        shape = [int(size) for size in match["shape"].split(",") if size.strip()]
+        step = 1
+        stride: list[int] = []
+        for size in reversed(shape):
+            stride.insert(0, step)
+            step *= max(size, 1)
+        yield {
+            "path": f"L['{match['name']}']",
+            "shape": shape,
+            "stride": stride,
+            "dtype": match["dtype"],
+            "device": match["device"] or "cpu",
+        }
+
+
+PANE = Pane("breaks", "Breaks & guards", document)

@@ -1,0 +1,84 @@
+"""The graphs of every stage and what was made from each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from workbench.report import Bytecode, Graph, Report
+from workbench.report.column_filter import linked_pairs
+from workbench.views.lookups.passes import Passes
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.wire import report_messages as wire
+from workbench.views.wire.codec import row_of
+
+_STAGE_NAMES = {
+    "dynamo": "Captured graph",
+    "before_pre_grad": "Before pre-grad passes",
+    "after_pre_grad": "After pre-grad passes",
+    "joint": "Joint forward and backward",
+    "before_joint_passes": "Before joint passes",
+    "after_joint_passes": "After joint passes",
+    "forward": "Forward",
+    "backward": "Backward",
+    "inference": "Inference",
+    "before_post_grad": "Before post-grad passes",
+    "after_post_grad": "After post-grad passes",
+}
+
+
+def document(report: Report, context: ViewContext) -> Content:
+    """Every graph, in the order in which the compiler made them."""
+    empty = missing(report, "graphs", "No graphs.", "No graph was captured.")
+    found = _graphs(report)
+    captured = sum(graph.stage == "dynamo" for graph in report.graphs)
+    return Content({"graphs": found}, captured or None, empty=None if found else empty)
+
+
+def _graphs(report: Report) -> list[wire.GraphHead]:
+    following: dict[str, dict[str, None]] = defaultdict(dict)
+    several = len({graph.compile_id for graph in report.graphs}) > 1
+    first, second, passes = ":", ":", Passes(report)
+    for a, b in linked_pairs(report, "node-node"):
+        if not (a.startswith(first) and b.startswith(second)):  # links of a stage stand together
+            first, second = a[: a.index(":") + 1], b[: b.index(":") + 1]
+            following[first[:-1]][second[:-1]] = None
+    heads = []
+    for graph in report.graphs:
+        compilation = f"{graph.compile_id or '?'} · " if several else ""
+        heads.append(
+            row_of(
+                wire.GraphHead,
+                graph,
+                title=compilation + _stage_name(graph),
+                side=passes.graph(graph),
+                part=f"graph:{graph.id}",
+                next=[id for id in following[graph.id] if id != graph.id],
+            )
+        )
+        rows = (row for row in report.bytecode if row.graph == graph.id and row.text is not None)
+        heads += [_bytecode(row, compilation) for row in rows]
+    return heads
+
+
+def _bytecode(row: Bytecode, compilation: str) -> wire.GraphHead:
+    """The bytecode that calls a captured graph, beside it like a stage; it has no nodes."""
+    return row_of(
+        wire.GraphHead,
+        row,
+        stage="bytecode",
+        title=f"{compilation}Bytecode of {row.function}",
+        node_count=0,
+        is_backward=False,
+        side="",
+        part=f"bytecode:{row.id}",
+        next=[],
+    )
+
+
+def _stage_name(graph: Graph) -> str:
+    """A stage in words; says which graph when it belongs to the backward pass."""
+    name = _STAGE_NAMES.get(graph.stage, graph.stage.replace("_", " "))
+    return f"{name}, backward" if graph.is_backward and graph.stage != "backward" else name
+
+
+PANE = Pane("graphs", "Graphs", document)

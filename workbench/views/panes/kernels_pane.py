@@ -1,0 +1,121 @@
+"""The kernels and library calls, each with everything that it is tied to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from workbench.analysis.cost.costs import rooflines_of
+from workbench.analysis.cost.identical_kernels import grouped
+from workbench.analysis.fusion.kinds import GENERATED, kernel_kinds, kernel_marks
+from workbench.analysis.memory.memory_cost import all_costs
+from workbench.report import Kernel, Report
+from workbench.report.column_filter import linked_pairs
+from workbench.views.lookups.kernel_configs import configs, why_no_assembly
+from workbench.views.lookups.linked_ids import fx_graphs, groups_of_kernels
+from workbench.views.lookups.passes import Passes
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.wire import report_messages as wire
+from workbench.views.wire.codec import row_of
+from workbench.views.words.place_words import line_numbers, ops_of, text_of
+from workbench.views.words.units import bytes_text, count_text, number_text, plural, us_text
+from workbench.views.words.verdict import verdicts
+
+_LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}
+
+
+def document(report: Report, context: ViewContext) -> Content:
+    """Every kernel in the order of the compiler."""
+    reader = _Ties(report)
+    kernels = [reader.kernel(kernel) for kernel in report.kernels]
+    data = {"kernels": kernels, "no_assembly": why_no_assembly(report)}
+    return Content(data, len(kernels), empty=None if kernels else _empty(report))
+
+
+def _empty(report: Report) -> wire.Note:
+    """Why there is no kernel to show."""
+    backend = report.request.backend
+    text = f"The backend {backend} generates no kernels; -b inductor does."
+    if backend == "inductor":
+        text = "The graph needs none: its results are inputs or constants."
+    if report.request.kind == "explanation":
+        text = "An explanation only looks; aot_compile makes the kernels."
+    return missing(report, "kernels", "No kernels.", text)
+
+
+class _Ties:
+    """What kernels are tied to, looked up once."""
+
+    def __init__(self, report: Report):
+        self.report = report
+        self.marks = kernel_marks(report)
+        self.same = {k.id: group[0].id for group in grouped(report) for k in group}
+        self.passes = Passes(report)
+        self.kinds = kernel_kinds(report)
+        self.graphs = fx_graphs(report)
+        self.groups = groups_of_kernels(report)
+        self.lengths: dict[str | None, int] = {None: 0}
+        self.buffers: dict[str, list[str]] = defaultdict(list)
+        self.configs = configs(report)
+        self.costs = {cost.kind: cost.by_kernel for cost in all_costs(report)}
+        self.rooflines = rooflines_of(report)
+        self.verdicts = verdicts(report)
+        self.wrappers = dict(linked_pairs(report, "kernel-wrapper"))
+        for kernel, buffer in linked_pairs(report, "kernel-buffer"):
+            self.buffers[kernel].append(buffer)
+
+    def _length(self, key: str | None) -> int:
+        """Lines of the text behind a content hash; 0 when it was not kept."""
+        if key not in self.lengths:
+            text = text_of(self.report, key)
+            self.lengths[key] = 0 if text is None else text.count("\n") + 1
+        return self.lengths[key]
+
+    def kernel(self, kernel: Kernel) -> wire.Kernel:
+        id, lines, kind = kernel.id, self._length(kernel.text), self.kinds[kernel.id]
+        place = self.rooflines.get(id)
+        return row_of(
+            wire.Kernel,
+            kernel,
+            label=ops_of(kernel),
+            same=self.same[id],
+            kind=kind,
+            side=self.passes.kernel(kernel),
+            mark=self.marks[id],
+            cost={k: round(by[id], 4) for k, by in self.costs.items() if id in by},
+            bound=None if place is None else place.bound,
+            graph=self.graphs.get(kernel.graph, kernel.graph),
+            groups=self.groups.get(id, []),
+            buffers=self.buffers.get(id, []),
+            code=f"code:{id}" if lines else None,
+            code_lines=lines,
+            wrapper=self.wrappers.get(id),
+            verdict=self.verdicts[id],
+            facts=_facts(self.report, kernel, kind, lines),
+            configs=self.configs.get(id, []),
+        )
+
+
+def _facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[str, str]]:
+    """What is worth knowing of a kernel, in words; numbers are Inductor's estimates."""
+    moved = (kernel.bytes_read or 0) + (kernel.bytes_written or 0)
+    is_generated = kernel.language in GENERATED
+    ratio = kernel.flops / moved if kernel.flops and moved else None
+    intensity = "" if ratio is None else f"{number_text(ratio, 'amount')} FLOP per byte"
+    time = "" if kernel.time_us is None else f"{us_text(kernel.time_us)}, measured"
+    rows = (
+        ("Name", kernel.name),
+        ("Kind", f"{_LANGUAGES[kernel.language]}, {kind}" if is_generated else kind),
+        ("Lines", line_numbers(report, kernel)),
+        ("Reads", bytes_text(kernel.bytes_read) if kernel.bytes_read is not None else ""),
+        ("Writes", bytes_text(kernel.bytes_written) if kernel.bytes_written is not None else ""),
+        ("Work", f"{count_text(kernel.flops)} FLOP (estimate)" if kernel.flops else ""),
+        ("Intensity", intensity),
+        ("Time", time),
+        ("Calls", str(kernel.calls) if kernel.calls > 1 else ""),
+        ("Pass", "backward" if kernel.is_backward else ""),
+        ("Source", plural(lines, "line") if lines else ""),
+    )
+    return [(name, value) for name, value in rows if value]
+
+
+PANE = Pane("kernels", "Kernels", document)

@@ -1,0 +1,60 @@
+"""The matrix: every kernel on several GPUs."""
+
+from __future__ import annotations
+
+from workbench.analysis.gpu_model.target_spread import spreads
+from workbench.report import Report
+from workbench.report.machine_rows import MatrixCell
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.wire import gpu_messages as wire
+from workbench.views.wire.codec import row_of
+from workbench.views.wire.report_messages import Note
+from workbench.views.words.units import plural
+
+_LINE = 'wb.matrix(compiled, targets=["a100", "h100", "b200"])'
+_NOTHING = (
+    f"The kernels were compiled for one target only. `{_LINE}` compiles each of them for several "
+    "GPUs, none of which has to be here."
+)
+
+
+def document(report: Report, context: ViewContext) -> Content:
+    """The GPUs in the order in which they were asked for, the kernels that differ most first."""
+    targets = list(dict.fromkeys(cell.target for cell in report.matrix))
+    data = {"matrix_targets": targets, "matrix": _matrix(report, targets)}
+    return Content(data, len(targets) or None, empty=_empty(report))
+
+
+def _empty(report: Report) -> Note | None:
+    """Why no GPUs are compared, or None."""
+    if len(report.matrix):
+        return None
+    if not len(report.kernels):
+        return missing(report, "kernels", "No GPUs to compare.", "There is no kernel to compare.")
+    return missing(report, "matrix", "No GPUs are compared.", _NOTHING)
+
+
+def _matrix(report: Report, targets: list[str]) -> list[wire.MatrixRow]:
+    """The kernels, those that differ most first, with a cell for each GPU."""
+    cells = {(cell.kernel, cell.target): cell for cell in report.matrix}
+    return [
+        {
+            "kernel": found.kernel,
+            "spread": round(found.total, 4),
+            "spreads": {name: round(value, 4) for name, value in found.metrics},
+            "differs_in": found.differs_in,
+            "cells": [_cell(cells.get((found.kernel, target))) for target in targets],
+        }
+        for found in spreads(report.matrix)
+    ]
+
+
+def _cell(cell: MatrixCell | None) -> wire.MatrixCell | None:
+    if cell is None:
+        return None
+    counts = ((cell.warps, "warp"), (cell.stages, "stage"))
+    words = [cell.choice, *(plural(count, noun) for count, noun in counts if count is not None)]
+    return row_of(wire.MatrixCell, cell, id=cell.config, choice=", ".join(filter(None, words)))
+
+
+PANE = Pane("matrix", "Matrix", document)

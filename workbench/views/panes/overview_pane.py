@@ -1,0 +1,187 @@
+"""The overview: seven figures, what went wrong, every source line with what became of it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from workbench.analysis.cost.costs import costs
+from workbench.analysis.cost.identical_kernels import grouped
+from workbench.analysis.fusion.fusion import before_fusion
+from workbench.analysis.fusion.traffic import fusion_traffic, moved_bytes
+from workbench.analysis.memory.memory_cost import quick_memory
+from workbench.analysis.memory.timeline import why_unknown
+from workbench.report import Report
+from workbench.report.profile_record import MeasuredCall, measured_call
+from workbench.views.lookups.source_marks import sources
+from workbench.views.panes.advice_pane import advice
+from workbench.views.panes.artifact_pane import file_of
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.wire import report_messages as wire
+from workbench.views.words.cost_words import cost_heads
+from workbench.views.words.cuda_graph_words import remark
+from workbench.views.words.place_words import absent_parts
+from workbench.views.words.progress_words import phase_words
+from workbench.views.words.units import (
+    bytes_text,
+    percent_text,
+    plural,
+    seconds_text,
+    us_text,
+)
+
+
+def document(report: Report, context: ViewContext) -> Content:
+    """The figures, the notes and the sources; `empty` is about the sources only."""
+    data = {
+        "advice": advice(report, context),
+        "costs": cost_heads(report),
+        "figures": figures(report, context.saved or file_of(report)),
+        "notes": _notes(report, context.dropped),
+        "missing": [
+            {"title": name.replace("_", " "), "text": why, "tone": "fallback"}
+            for name, why in absent_parts(report)
+        ],
+        "sources": sources(report),
+    }
+    has_text = any(text is not None for text in report.sources.columns.get("text", ()))
+    part = "source lines" if report.why_missing("sources") is None else "sources"
+    empty = missing(report, part, "No source.", "No source text was recorded.")
+    return Content(data, empty=None if has_text else empty)
+
+
+def figures(report: Report, saved: tuple[str, int] | None = None) -> list[wire.Figure]:
+    """The seven figures; `saved` is the path and the size in bytes of the artifact."""
+    own = (_run_time, _kernels, _traffic, _memory, _captured, _compile_time)
+    return [*(figure(report) for figure in own), _artifact(report, saved)]
+
+
+def captured(report: Report) -> tuple[int, int]:
+    """How many graphs Dynamo captured, and how many operations are in them."""
+    graphs = {graph.id for graph in report.graphs if graph.stage == "dynamo"}
+    columns = report.nodes.columns
+    pairs = zip(columns.get("graph", ()), columns.get("op", ()), strict=True)
+    return len(graphs), sum(1 for graph, op in pairs if graph in graphs and op.startswith("call_"))
+
+
+def _figure(label: str, value: str, note: str, pane: wire.PaneId) -> wire.Figure:
+    return {"label": label, "value": value, "note": note, "pane": pane}
+
+
+def _run_time(report: Report) -> wire.Figure:
+    """What a call takes and how much of that the kernels are, else the least that they can take."""
+    known = {cost.kind: cost for cost in costs(report)}
+    call, time, bound = measured_call(report), known.get("time"), known.get("bound")
+    if call is not None:
+        inside = "kernels not timed" if time is None else _inside(time.total, call)
+        how = "noisy" if any("noisy" in note for note in call.notes) else "measured"
+        return _figure("Run time", us_text(call.call_us), f"{how}, {inside}", "kernels")
+    if time is not None:
+        return _figure("Run time", us_text(time.total), "kernels alone, measured", "kernels")
+    if bound is not None:
+        note = f"model, {_part(len(bound.by_kernel), len(report.kernels))}"
+        return _figure("Bound", f"≥ {us_text(bound.total)}", note, "roofline")
+    return _figure("Run time", "–", "not measured", "kernels")
+
+
+def _inside(kernels_us: float, call: MeasuredCall) -> str:
+    """What part of the call the kernels are; where they take longer than it, that is noise."""
+    if kernels_us > call.call_us:
+        return "measure again"
+    return f"{percent_text(kernels_us, call.call_us)} in kernels"
+
+
+def _part(known: int, count: int) -> str:
+    return "all kernels" if known == count else f"{known} of {plural(count, 'kernel')}"
+
+
+def _captured(report: Report) -> wire.Figure:
+    graphs, ops = captured(report)
+    broken = len(report.breaks)
+    note = plural(broken, "graph break") if broken else "no graph break"
+    value = f"{plural(graphs, 'graph')}, {plural(ops, 'op')}"
+    return _figure("Captured", value, note, "graphs")
+
+
+def _kernels(report: Report) -> wire.Figure:
+    words = {"triton": "Triton", "cpp": "C++", "extern": "library"}
+    counts = Counter(kernel.language for kernel in report.kernels)
+    note = ", ".join(f"{n} {words.get(language, language)}" for language, n in counts.items())
+    if (different := len(grouped(report))) < len(report.kernels):
+        note += f", {different} different"
+    return _figure("Kernels", str(len(report.kernels)), note or "none generated", "kernels")
+
+
+def _traffic(report: Report) -> wire.Figure:
+    traffic = fusion_traffic(report)
+    if traffic is None:
+        return _kernels_traffic(report)
+    before = before_fusion(report)[0]
+    change = percent_text(traffic.after - before.bytes, before.bytes)
+    value = f"{bytes_text(before.bytes)} → {bytes_text(traffic.after)}"
+    return _figure("DRAM traffic", value, f"{change} against {before.words} (estimate)", "fusion")
+
+
+def _kernels_traffic(report: Report) -> wire.Figure:
+    """What the kernels move, where nothing is known of the time before fusion."""
+    known = [moved for kernel in report.kernels if (moved := moved_bytes(kernel)) is not None]
+    if not known:
+        return _figure("DRAM traffic", "–", "not recorded", "fusion")
+    note = f"{_part(len(known), len(report.kernels))}, after fusion"
+    return _figure("DRAM traffic", bytes_text(sum(known)), note, "fusion")
+
+
+def _memory(report: Report) -> wire.Figure:
+    """The peak, where it is counted at once."""
+    found = quick_memory(report)
+    if found is not None and found.peak:
+        above = f"{bytes_text(found.peak - found.base)} above inputs"
+        return _figure("Peak memory", bytes_text(found.peak), above, "memory")
+    note = "counted when opened" if why_unknown(report) is None else "not recorded"
+    return _figure("Peak memory", "–", note, "memory")
+
+
+def _compile_time(report: Report) -> wire.Figure:
+    roots = [phase for phase in report.phases if phase.depth == 0]
+    if not roots:
+        return _figure("Compile time", "–", "not recorded", "timeline")
+    longest = max(report.phases, key=lambda phase: phase.self_s)
+    by_thread: dict[str, float] = defaultdict(float)
+    for phase in roots:
+        by_thread[phase.thread] += phase.duration_s
+    note = f"{phase_words(longest.name)} {seconds_text(longest.self_s)}"
+    return _figure("Compile time", seconds_text(max(by_thread.values())), note, "timeline")
+
+
+def _artifact(report: Report, saved: tuple[str, int] | None) -> wire.Figure:
+    kept = sum(report.guards.columns.get("kept", ()))
+    guards = f"{plural(kept, 'guard')} kept, {len(report.guards) - kept} dropped"
+    if saved is not None:
+        return _figure("Artifact", bytes_text(saved[1]), guards, "artifact")
+    if report.request.kind == "trace":
+        return _figure("Artifact", "none", "a trace log only tells", "artifact")
+    if len(report.breaks):
+        return _figure("Artifact", "none", "needs one graph without a break", "artifact")
+    if not report.outcome.ok:
+        return _figure("Artifact", "none", f"the compilation {report.outcome.clause}", "artifact")
+    return _figure("Artifact", "not saved", guards, "artifact")
+
+
+def _notes(report: Report, dropped: Sequence[str] = ()) -> list[wire.Note]:
+    """What was taken out before sharing, the failure, what the compiler said of the request."""
+    found: list[wire.Note] = []
+    if dropped:
+        text = f"{'; '.join(dropped)}."
+        found.append({"title": "Dropped before sharing:", "text": text, "tone": "fallback"})
+    if not report.outcome.ok:
+        step = report.outcome.step or "the compilation"
+        error = report.outcome.error or ""
+        tone: wire.Tone = "plain" if report.outcome.is_cancelled else "break"
+        title = f"{report.outcome.verb.capitalize()} in {step}."
+        found.append({"title": title, "text": error, "tone": tone})
+    for text in report.request.notes:
+        found.append({"title": "Note.", "text": text, "tone": "plain"})
+    return [*found, *remark(report)]
+
+
+PANE = Pane("overview", "Overview", document)

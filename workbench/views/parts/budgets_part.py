@@ -1,0 +1,96 @@
+"""The part `budgets:`: activation memory budgets of a training step, as the record has them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePath
+
+from workbench.analysis.cost.line_shares import line_ids
+from workbench.analysis.memory.budget_code import snippets
+from workbench.analysis.memory.budgets import (
+    BudgetPoint,
+    Budgets,
+    cost_text,
+    operator_name,
+    recorded_budgets,
+)
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.report.memory_rows import RecomputedNode
+from workbench.specs import Catalogue
+from workbench.views.wire.budget_messages import Budget, BudgetLine, BudgetsPart
+
+_OPERATORS = 3  # that are named of a line
+_NONE = (
+    "{} has no other memory budgets in its record: ask `compiled.checkpoint()` for them while the "
+    "compilation is alive."
+)
+
+
+def budgets_part(report: Report) -> BudgetsPart:
+    """Build the part; raises `UsageError` where the record has no budgets."""
+    gpus = [gpu for gpu in Catalogue.built_in() if gpu.name == report.request.target]
+    found = recorded_budgets(report, gpus[0] if gpus else None)
+    if found is None:
+        raise UsageError(_NONE.format(report.request.name))
+    lines = line_ids(report)
+    return {
+        "kind": "budgets",
+        "id": "",
+        "own": found.own,
+        "best": found.best.budget,
+        "sentence": found.sentence,
+        "rows": [_row(report, found, point, lines) for point in found.points],
+    }
+
+
+def _row(
+    report: Report, found: Budgets, point: BudgetPoint, lines: Mapping[tuple[str, int], str]
+) -> Budget:
+    again = [row for row in found.recomputed if row.budget == point.budget]
+    return {
+        "budget": point.budget,
+        "saved": point.saved_bytes,
+        "peak": point.peak_bytes,
+        "preview": point.most_bytes,
+        "again": point.recomputed,
+        "cost": cost_text(point),
+        "lines": list(_by_line(again, lines)),
+        "code": [
+            {"title": each.title, "text": each.text, "note": each.note}
+            for each in snippets(report, found, point.budget)
+        ],
+    }
+
+
+def _by_line(
+    again: Iterable[RecomputedNode], lines: Mapping[tuple[str, int], str]
+) -> Iterator[BudgetLine]:
+    """What is computed again, by line, most bytes first."""
+    places: dict[tuple[str, int], list[RecomputedNode]] = {}
+    for row in again:
+        places.setdefault((row.file or "", row.line or 0), []).append(row)
+    sizes = {place: sum(row.bytes or 0 for row in rows) for place, rows in places.items()}
+    for place in sorted(places, key=lambda place: -sizes[place]):
+        rows = places[place]
+        yield {
+            "line": lines.get(place),
+            "place": f"{PurePath(place[0]).name}:{place[1]}" if place[1] else "no line",
+            "operators": _named(rows),
+            "count": len(rows),
+            "bytes": sizes[place],
+        }
+
+
+def _named(rows: Iterable[RecomputedNode]) -> str:
+    """The operators with most operations, else those that are most."""
+    counts: Counter[str] = Counter()
+    flops: Counter[str] = Counter()
+    for row in rows:
+        counts[operator_name(row.operator)] += 1
+        flops[operator_name(row.operator)] += row.flops or 0
+    names = sorted(counts, key=lambda name: (-flops[name], -counts[name]))[:_OPERATORS]
+    shown = [f"{name} × {counts[name]}" if counts[name] > 1 else name for name in names]
+    rest = len(counts) - len(shown)
+    return ", ".join([*shown, f"{rest} more"] if rest else shown)

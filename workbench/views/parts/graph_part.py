@@ -1,0 +1,193 @@
+"""The parts `graph:<id>`, with its layout, and `changes:<id>:<id>`, what passes did between two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from workbench.analysis.cost.line_shares import line_ids
+from workbench.analysis.fusion.lineage import (
+    NodePair,
+    changes,
+    kernels_of_nodes,
+    named_owners,
+)
+from workbench.analysis.source.input_names import pretty_input
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.report.column_filter import linked_pairs
+from workbench.views.layout import layered
+from workbench.views.parts.quiet import (
+    Rows,
+    all_quiet_ids,
+    input_names,
+    quiet_nodes,
+)
+from workbench.views.wire.codec import row_of
+from workbench.views.wire.no_collection import no_collection
+from workbench.views.wire.report_messages import ChangesPart, GraphPart
+
+_SHORT = {
+    "float64": "f64",
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "int64": "i64",
+    "int32": "i32",
+    "int16": "i16",
+    "int8": "i8",
+    "uint8": "u8",
+    "complex64": "c64",
+    "complex128": "c128",
+}
+
+
+class GraphParts:
+    """Builds the parts of graphs; what these share is looked up once."""
+
+    def __init__(self, report: Report):
+        self._report = report
+        graphs = report.graphs.columns
+        ids, compilations = graphs.get("id", ()), graphs.get("compile_id", ())
+        self._compilations: dict[str, str | None] = dict(zip(ids, compilations, strict=True))
+
+    @cached_property
+    def _owners(self) -> tuple[frozenset[str], dict[str, str]]:
+        """The ids of the quiet nodes, and the kernels of nodes by name."""
+        return frozenset(all_quiet_ids(self._report)), named_owners(self._report)
+
+    @cached_property
+    def _linked(self) -> dict[str, str]:
+        pairs = linked_pairs(self._report, "line-node")
+        return {node: line for line, node in reversed(list(pairs))}
+
+    def part(self, id: str) -> GraphPart:
+        """Build the part of one graph; raises `UsageError` for an id that is not a graph."""
+        if id not in self._compilations:
+            known = ", ".join(self._compilations) or "none"
+            raise UsageError(f"There is no graph {id!r}; the report has {known}.")
+        with no_collection():
+            return self._part(id)
+
+    def _part(self, id: str) -> GraphPart:
+        report = self._report
+        index = report.node_rows
+        picked = index[id]
+        rows = _rows(report, picked)
+        place = {node: number for number, node in enumerate(rows.ids)}
+        inputs = _inputs(_column(report, "inputs", picked), place)
+        links = report.node_pairs
+        kernel, kernels = self._kernels(id, rows.ids, links)
+        module, modules = _numbered(_column(report, "module_path", picked))
+        names = input_names(rows, _captured(report, id, index))
+        layout = layered(inputs, straight=False)
+        return row_of(
+            GraphPart,
+            layout,
+            kind="graph",
+            id=id,
+            names=list(rows.names),
+            ops=list(rows.ops),
+            targets=_targets(rows, names),
+            inputs=inputs,
+            shapes=[_size(shape) for shape in rows.shapes],
+            strides=[_size(stride) for stride in _column(report, "stride", picked)],
+            dtypes=[_SHORT.get(d or "", d or "") for d in _column(report, "dtype", picked)],
+            bytes=_column(report, "bytes", picked),
+            lines=self._lines(rows.ids, picked),
+            called_from=[list(sites) for sites in _column(report, "called_from", picked)],
+            before=_before(links.get(id, ()), rows.ids),
+            module=module,
+            modules=modules,
+            kernel=kernel,
+            kernels=kernels,
+            is_quiet=quiet_nodes(rows, names, kernel),
+        )
+
+    def _lines(self, ids: Sequence[str], picked: Sequence[int]) -> list[str | None]:
+        """The innermost user line of each node; an input's is where its value is first used."""
+        places = line_ids(self._report)
+        spots = (_column(self._report, name, picked) for name in ("file", "line"))
+        found = [places.get(place) for place in zip(*spots, strict=True)]
+        if None in found:
+            found = [line or self._linked.get(id) for line, id in zip(found, ids, strict=True)]
+        return found
+
+    def _kernels(
+        self, graph: str, ids: Sequence[str], links: Mapping[str, list[NodePair]]
+    ) -> tuple[list[int], list[str]]:
+        mine = self._compilations[graph]
+        own = {id: pairs for id, pairs in links.items() if self._compilations.get(id) == mine}
+        quiet, named = self._owners
+        owners = kernels_of_nodes(self._report, quiet, links=own, owners=named, back_to=graph)
+        used = {owners[id] for id in ids if id in owners}
+        kernels = [id for id in self._report.kernels.columns.get("id", ()) if id in used]
+        numbers = {kernel: number for number, kernel in enumerate(kernels)}
+        return [numbers.get(owners.get(id, ""), -1) for id in ids], kernels
+
+
+def graph_part(report: Report, id: str) -> GraphPart:
+    """Build the part of one graph; raises `UsageError` for an id that is not a graph."""
+    return GraphParts(report).part(id)
+
+
+def _column(report: Report, name: str, picked: Sequence[int]) -> list[Any]:
+    values = report.nodes.columns[name]
+    return [values[row] for row in picked]
+
+
+def _rows(report: Report, picked: Sequence[int]) -> Rows:
+    return Rows(
+        *(_column(report, name, picked) for name in ("id", "name", "op", "target", "shape"))
+    )
+
+
+def _inputs(inputs: Sequence[Sequence[str]], place: Mapping[str, int]) -> list[list[int]]:
+    """Inputs by index; a node that is not in the record (a cap was reached) is left out."""
+    return [
+        [place[part] for part in parts if part in place and place[part] < node]
+        for node, parts in enumerate(inputs)
+    ]
+
+
+def _numbered(values: Sequence[str | None]) -> tuple[list[int], list[str]]:
+    numbers: dict[str, int] = {}
+    found = [-1 if v is None else numbers.setdefault(v, len(numbers)) for v in values]
+    return found, list(numbers)
+
+
+def _captured(report: Report, id: str, index: Mapping[str, list[int]]) -> Rows | None:
+    """The graph that Dynamo captured in the same compilation."""
+    columns = report.graphs.columns
+    compile_id = columns["compile_id"][list(columns["id"]).index(id)]
+    names = ("id", "stage", "compile_id")
+    for graph, stage, one in zip(*(columns[name] for name in names), strict=True):
+        if stage == "dynamo" and one == compile_id:
+            return _rows(report, index[graph])
+    return None
+
+
+def _targets(rows: Rows, names: Mapping[int, str]) -> list[str]:
+    return [
+        pretty_input(names.get(node, target)) if rows.ops[node] == "placeholder" else target
+        for node, target in enumerate(rows.targets)
+    ]
+
+
+def _size(values: Sequence[int | str] | None) -> str:
+    return "" if values is None else f"[{', '.join(map(str, values))}]"
+
+
+def _before(links: Iterable[NodePair], ids: Sequence[str]) -> list[list[str]]:
+    found: dict[str, list[str]] = {}
+    for a, b in links:
+        found.setdefault(b, []).append(a)
+    return [found.get(id, []) for id in ids]
+
+
+def changes_part(report: Report, before: str, after: str) -> ChangesPart:
+    """Build the part; raises `UsageError` for an id that is not a graph."""
+    found = changes(report, before, after)
+    replaced = [(list(old), list(new)) for old, new in found.replaced]
+    return row_of(ChangesPart, found, kind="changes", replaced=replaced, kept=len(found.kept))

@@ -1,0 +1,190 @@
+"""The part `memory:`: live bytes over the steps of a call, its storages, its peak taken apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
+
+from workbench.analysis.cost.line_shares import line_ids
+from workbench.analysis.memory.layers import ModuleShare, module_shares, template
+from workbench.analysis.memory.memory import By, Memory, memory, stacked
+from workbench.analysis.memory.memory_tables import Allocation, Kind
+from workbench.analysis.memory.timeline import Timeline
+from workbench.analysis.memory.waste import remarks
+from workbench.report import Report
+from workbench.specs import Catalogue
+from workbench.views.tables.columns import specs
+from workbench.views.wire.memory_messages import MemoryPart, MemoryShare, MemoryStorage
+
+_MARKS: Mapping[Kind, str] = {
+    "output": "g5",
+    "saved for backward": "g0",
+    "tangent": "g3",
+    "gradient": "g2",
+    "temporary": "g1",
+    "library result": "g4",
+    "workspace": "g6",
+    "pool": "g7",
+}
+"""The colours of kinds; what the caller holds is grey."""
+_HOW: Mapping[str, str] = {
+    "in place": "is written in place of",
+    "reuse": "reuses the memory of",
+    "view": "is a view of",
+}
+_MOST = 40  # entries of the peak
+
+
+def memory_part(report: Report) -> MemoryPart:
+    """Build the part; raises `UsageError` where the record tells nothing of memory."""
+    found = memory(report)
+    lines = line_ids(report)
+    pairs = zip(found.allocations, _buffers(found.timeline), strict=True)
+    same = _same(found.allocations)
+    rows = [_storage(found, row, buffers, lines, same) for row, buffers in pairs]
+    gpus, target = Catalogue.built_in(), report.request.target
+    return {
+        "kind": "memory",
+        "id": "",
+        "sentence": found.sentence,
+        "missing": found.also_missing,
+        "peaks": [(row.scope, row.bytes, row.step or 0) for row in found.peaks],
+        "base": found.base,
+        "eager": _eager(found),
+        "capacity": gpus[target].dram_bytes if target in gpus else None,
+        "kernels": list(found.timeline.kernels),
+        "names": [step.kernel for step in found.timeline.walk.steps],
+        "backward": next((row.step for row in found.steps if row.is_backward), None),
+        "layers": [
+            {"kind": kind, "mark": _mark(kind), "bytes": values}
+            for kind, values in stacked(found).items()
+        ],
+        "at_peak": {
+            "line": list(_shares(found, "line", lines)),
+            "module": list(map(_module, _fewer(module_shares(found)))),
+            "kind": list(_shares(found, "kind", lines)),
+        },
+        "storages": rows,
+        "remarks": [
+            {
+                "text": each.text,
+                "bytes": each.bytes,
+                "line": lines.get((each.file or "", each.line or 0)),
+                "kernel": each.kernel,
+            }
+            for each in remarks(report)
+        ],
+        "columns": specs({"storages": rows}).get("storages", []),
+    }
+
+
+def _mark(kind: str) -> str:
+    return next((mark for known, mark in _MARKS.items() if known == kind), "ext")
+
+
+def _shares(found: Memory, by: By, lines: Mapping[tuple[str, int], str]) -> Iterator[MemoryShare]:
+    """What belongs together at the peak, most first; the smallest in one entry."""
+    parts = list(found.at_peak(by).items())
+    ids = {_place(file, line): id for (file, line), id in lines.items()} if by == "line" else {}
+    for name, size in parts[:_MOST]:
+        yield _share(name, size, ids.get(name))
+    rest = parts[_MOST:]
+    if rest:
+        size = sum(size for _, size in rest)
+        yield _share(f"{len(rest)} more", size)
+
+
+def _share(name: str, size: int, line: str | None = None) -> MemoryShare:
+    return {
+        "name": name,
+        "bytes": size,
+        "line": line,
+        "times": 1,
+        "each": (size, size),
+        "parts": [],
+        "peak": False,
+    }
+
+
+def _module(share: ModuleShare) -> MemoryShare:
+    made = _share(share.name, share.bytes)
+    if share.layers:
+        made |= {"times": share.times, "each": share.each}
+    return {**made, "parts": list(map(_module, share.parts)), "peak": share.makes_peak}
+
+
+def _fewer(shares: Sequence[ModuleShare]) -> Iterator[ModuleShare]:
+    """The largest, and the others as one."""
+    yield from shares[:_MOST]
+    rest = shares[_MOST:]
+    if rest:
+        yield ModuleShare(f"{len(rest)} more", sum(share.bytes for share in rest))
+
+
+def _eager(found: Memory) -> tuple[int, str] | None:
+    """The peak without a compiler, where it was counted."""
+    row = next((row for row in found.rows("memory_peaks") if row.scope == "eager"), None)
+    return None if row is None else (row.bytes, f"not in it: {row.missing}" if row.missing else "")
+
+
+def _same(rows: Iterable[Allocation]) -> dict[str, tuple[str, str | None]]:
+    """By id the first storage that is the same in an equal layer, and its place in any layer."""
+    firsts: dict[object, str] = {}
+    counts: Counter[object] = Counter()  # a layer may have several that are alike
+    found = {}
+    for row in rows:
+        place = template(row.module) or template(row.value)
+        what = (place, row.kind, row.bytes, row.at_peak, row.line, template(row.value) or row.value)
+        layer = what, row.module or row.value
+        counts[layer] += 1
+        first = firsts.setdefault((what, counts[layer]), row.id)
+        found[row.id] = (row.id if place is None else first, place)
+    return found
+
+
+def _place(file: str, line: int) -> str:
+    return f"{PurePath(file).name}:{line}"
+
+
+def _buffers(timeline: Timeline) -> Iterator[list[str]]:
+    """By storage the ids of the buffers in it, also those that the backward takes it as."""
+    kept: dict[int, list[str]] = {}
+    for name, storage in timeline.saved:
+        kept.setdefault(id(storage), []).append(name)
+    programs = range(len(timeline.wrappers))
+    for storage in timeline.walk.storages:
+        own = programs if storage.is_given else [storage.program]
+        places = [(program, name) for program in own for name in storage.names]
+        places += [(programs[-1], name) for name in kept.get(id(storage), ())]
+        found = (timeline.buffers.get(place) for place in places)
+        yield list(dict.fromkeys(row.id for row in found if row is not None))
+
+
+def _storage(
+    found: Memory,
+    row: Allocation,
+    buffers: list[str],
+    lines: Mapping[tuple[str, int], str],
+    same: Mapping[str, tuple[str, str | None]],
+) -> MemoryStorage:
+    place = (row.file or "", row.line or 0)
+    return {
+        "id": row.id,
+        "same": same[row.id][0],
+        "in_layers": same[row.id][1],
+        "value": row.value,
+        "kind": row.kind,
+        "mark": _mark(row.kind),
+        "bytes": row.bytes,
+        "start": row.step_from,
+        "end": row.step_to,
+        "at_peak": row.at_peak,
+        "lowers": 0 if row.peak_without is None else found.peak - row.peak_without,
+        "line": lines.get(place),
+        "place": _place(*place) if row.line else "",
+        "module": row.module,
+        "node": row.node,
+        "buffers": buffers,
+        "reuse": "; ".join(f"{name} {_HOW.get(how, how)} {base}" for name, how, base in row.reused),
+    }

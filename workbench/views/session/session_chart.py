@@ -1,0 +1,99 @@
+"""The steps of a session as a chart: what each step's time went into, with what happened in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.errors import UsageError
+from workbench.report.session.session_record import Session
+from workbench.report.session.session_rows import Event, Step
+from workbench.views.charts.sheet import INK, KERNEL_COLOURS, PALE, sheet
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_BARS = 240
+"""Bars of a timeline; of more steps several share one."""
+_MARKS = {"recompile": "^", "break": "x", "fallback": "v", "CUDA graph skip": "s"}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Steps `first` to `last`, which share a bar: their mean times in milliseconds."""
+
+    first: int
+    last: int
+    compile_ms: float
+    graphs_ms: float
+    outside_ms: float
+    slowest: int
+    kinds: tuple[str, ...]
+
+
+def bars(steps: Sequence[Step], events: Sequence[Event], most: int = MOST_BARS) -> list[Bar]:
+    """At most so many bars; where that leaves room, a step with events has one of its own."""
+    kinds: dict[int, list[str]] = {}
+    for event in events:
+        kinds.setdefault(event.step, []).append(event.kind)
+    alone = {step.step for step in steps if step.compile_s or step.step in kinds}
+    if 2 * len(alone) >= most:  # they and the runs between them would be too many
+        alone = set()
+    width = max(1, -(-len(steps) // max(1, most - 2 * len(alone) - 1)))
+    found: list[list[Step]] = []
+    for step in steps:
+        is_new = not found or step.step in alone or len(found[-1]) >= width
+        if is_new or found[-1][-1].step in alone:
+            found.append([step])
+        else:
+            found[-1].append(step)
+    return [_bar(own, kinds) for own in found]
+
+
+def _bar(own: Sequence[Step], kinds: dict[int, list[str]]) -> Bar:
+    count = len(own)
+    return Bar(
+        own[0].step,
+        own[-1].step,
+        sum(step.compile_s for step in own) * 1e3 / count,
+        sum(step.in_graphs_ms for step in own) / count,
+        sum(step.outside_ms for step in own) / count,
+        max(own, key=lambda step: step.wall_ms).step,
+        tuple(dict.fromkeys(kind for step in own for kind in kinds.get(step.step, ()))),
+    )
+
+
+def plot(session: Session) -> Figure:
+    """The bars beside each other, on a scale that shows a step of 5 ms beside one of 10 s."""
+    steps, events = list(session.tables["steps"]), list(session.tables["events"])
+    if not steps:
+        raise UsageError("Nothing to draw: no step has ended yet.")
+    found = bars(steps, events)
+    parts = (
+        ("compiling", KERNEL_COLOURS[1], [bar.compile_ms for bar in found]),
+        ("in compiled graphs", KERNEL_COLOURS[2], [bar.graphs_ms for bar in found]),
+        ("outside of graphs", PALE, [bar.outside_ms for bar in found]),
+    )
+    with sheet(2.8) as (figure, axes):
+        places = range(len(found))
+        bottom = [0.0] * len(found)
+        for name, colour, heights in parts:
+            axes.bar(places, heights, 0.9, bottom=bottom, color=colour, label=name, linewidth=0)
+            bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
+        for kind, mark in _MARKS.items():
+            at = [n for n, bar in enumerate(found) if kind in bar.kinds]
+            if at:
+                axes.scatter(
+                    at, [bottom[n] * 1.25 for n in at], marker=mark, s=22, color=INK, label=kind
+                )
+        axes.set_yscale(
+            "symlog", linthresh=max(0.1, min(h for h in bottom if h) if any(bottom) else 0.1)
+        )
+        ticks = sorted({*range(0, len(found), max(1, len(found) // 8))})
+        axes.set_xticks(ticks, [str(found[n].first) for n in ticks])
+        axes.set_xlabel("step")
+        axes.set_ylabel("ms of a step")
+        axes.legend(loc="upper right", frameon=False, fontsize=8, ncols=3)
+        axes.set_title("What each step's time went into")
+    return figure

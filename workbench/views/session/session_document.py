@@ -1,0 +1,111 @@
+"""A session as the one document that its widget and its page show; plain JSON-ready data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from workbench.analysis.session.advice import advice, slow_reasons
+from workbench.report.session.session_record import Session
+from workbench.views.session.session_facts import facts, notes, slowest
+from workbench.views.session.session_lists import Shown, tables
+from workbench.views.session.session_text import counts
+from workbench.views.session.session_timeline import timeline
+from workbench.views.tables.column import Column
+from workbench.views.wire.report_messages import Cell
+from workbench.views.wire.session_messages import SessionBar, SessionDocument, SessionTable
+
+VERSION = 1
+MOST_ROWS, MOST_LIVE = 1000, 200
+"""Rows of a table in a view, and while the program runs: the costliest; `.frame()` has all."""
+_DIGITS = 4
+Status = Literal["running", "done"]
+
+
+def document(
+    session: Session, status: Status = "done", variable: str = "_", *, has_reports: bool = True
+) -> SessionDocument:
+    """Everything that a view shows of the session itself."""
+    is_running = status == "running"
+    most = MOST_LIVE if is_running else MOST_ROWS
+    shown = [_table(each, most) for each in tables(session)]
+    bars, scale = _picture(session, shown)
+    return {
+        "version": VERSION,
+        "variable": variable,
+        "status": status,
+        "title": counts(session),
+        "facts": facts(session),
+        "notes": notes(session, is_running=is_running),
+        "advice": [one.sentence for one in advice(session)],
+        "slow": slowest(session),
+        "bars": bars,
+        "scale": scale,
+        "tables": shown,
+        "can_open": [f"compiles:{at}" for at in session.reports] if has_reports else [],
+    }
+
+
+def _picture(
+    session: Session, shown: Sequence[SessionTable]
+) -> tuple[list[SessionBar], list[tuple[float, str]]]:
+    """The bars of the timeline, its scale."""
+    drawn = timeline(session)
+    if drawn is None:
+        return [], []
+    why = slow_reasons(session, [bar.bar.slowest for bar in drawn.bars])
+    rows = _rows_of_steps(shown)
+    bars: list[SessionBar] = [
+        {
+            "first": bar.bar.first,
+            "last": bar.bar.last,
+            "heights": [round(part, _DIGITS) for part in bar.heights],
+            "marks": bar.marks,
+            "words": bar.words,
+            "why": why.get(bar.bar.slowest, ""),
+            "rows": [id for n in range(bar.bar.first, bar.bar.last + 1) for id in rows.get(n, ())],
+        }
+        for bar in drawn.bars
+    ]
+    scale = [(round(1 - y / drawn.height, _DIGITS), words) for y, words in drawn.ticks]
+    return bars, scale
+
+
+def _rows_of_steps(shown: Sequence[SessionTable]) -> dict[int, list[str]]:
+    """By step, the ids of the rows of all tables that belong to it."""
+    found: dict[int, list[str]] = {}
+    for each in shown:
+        for row in each["rows"]:
+            step = row.get("first_step", row.get("step"))
+            if isinstance(step, int):
+                found.setdefault(step, []).append(str(row["row"]))
+    return found
+
+
+def _table(own: Shown, most: int) -> SessionTable:
+    """The columns that have a value in any row, and the costliest rows in their order."""
+    places = range(len(own.rows))
+    kept = sorted(sorted(places, key=lambda at: -(own.rows[at][own.cost] or 0.0))[:most])
+    shown = [own.rows[at] for at in kept]
+    columns = [c for c in own.columns if any(c.value(row) not in (None, "") for row in shown)]
+    return {
+        "id": own.name,
+        "title": own.title,
+        "none": own.none,
+        "columns": [column.spec() for column in columns],
+        "rows": [_row(own, at, columns) for at in kept],
+        "more": len(places) - len(kept) + own.omitted,
+    }
+
+
+def _row(own: Shown, at: int, columns: Sequence[Column]) -> dict[str, Cell]:
+    row = own.rows[at]
+    steps = {name: row[name] for name in ("step", "first_step") if name in row}
+    cells = {column.key: _cell(column.value(row)) for column in columns}
+    return {**steps, **cells, "row": f"{own.name}:{at}"}
+
+
+def _cell(value: Any) -> Cell:
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    return value if value is None or isinstance(value, str | int) else str(value)

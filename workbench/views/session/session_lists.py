@@ -1,0 +1,151 @@
+"""The tables of a session as they are shown: titles, columns, rows in plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.analysis.session.line_names import place
+from workbench.report.session.session_record import Session
+from workbench.report.table import Table
+from workbench.views.tables.column import Column
+
+_COMPILES = (
+    Column("No.", "at", "right", is_wide=True),
+    Column("Id", "id", "word"),
+    Column("Function", "function", "code"),
+    Column("Line", "place", "word"),
+    Column("Kind", "kind", "word", is_wide=True),
+    Column("Step", "step", "right"),
+    Column("Time", "total_s", "s"),
+    Column("Outcome", "outcome", "word"),
+    Column("Caches", "cache", is_wide=True),
+    Column("Why", "why", "prose"),
+)
+_RECOMPILES = (
+    Column("Id", "compile_id", "word"),
+    Column("Function", "function", "code"),
+    Column("Step", "step", "right"),
+    Column("Against", "against", "word", is_wide=True),
+    Column("Kind", "kind", "word", is_wide=True),
+    Column("Expected", "expected", "code", is_wide=True),
+    Column("Found", "actual", "code"),
+    Column("Guard", "guard", "code"),
+)
+_BREAKS = (
+    Column("Line", "place", "word"),
+    Column("Code", "text", "code"),
+    Column("Times", "count", "right"),
+    Column("Compiling", "cost_s", "s"),
+    Column("Why", "reason", "prose"),
+)
+_FALLBACKS = (
+    Column("Function", "function", "code"),
+    Column("Line", "place", "word"),
+    Column("Since step", "step", "right"),
+    Column("How", "how", "word"),
+    Column("Eager calls", "eager_calls", "right"),
+    Column("Why", "why", "prose"),
+)
+_REGIONS = (
+    Column("Id", "compile_id", "word"),
+    Column("Function", "function", "code"),
+    Column("Pass", "pass_", "word", is_wide=True),
+    Column("Calls", "calls", "count"),
+    Column("In all", "total_ms", "ms"),
+    Column("Each", "mean_us", "us"),
+    Column("First", "first_us", "us", is_wide=True),
+    Column("Inputs", "inputs", "prose"),
+    Column("In step", "step", "right"),
+    Column("Why", "why", "prose"),
+)
+_STEPS = (
+    Column("Step", "step", "right"),
+    Column("Whole", "wall_ms", "ms"),
+    Column("Compiling", "compile_s", "s"),
+    Column("Calls", "graph_calls", "count"),
+    Column("In graphs", "in_graphs_ms", "ms"),
+    Column("Outside", "outside_ms", "ms"),
+)
+_PASSES = {True: "backward", False: "forward", None: "not known"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table with its rows; `none` is said where there are none, `cost` is the field to keep by.
+
+    `omitted` rows were counted and not kept.
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: Sequence[Mapping[str, Any]]
+    none: str
+    cost: str
+    omitted: int = 0
+
+    @property
+    def call(self) -> str:
+        """The Python that gives all of it."""
+        return f'.frame("{self.name}")'
+
+
+def tables(session: Session) -> list[Shown]:
+    """Every table but the events, which the timeline shows."""
+    own = session.tables
+    compiles = _rows(own["compiles"])
+    shown = [{**row, "at": at, "place": _place(row)} for at, row in enumerate(compiles)]
+    # one for each compile: its guards against the farther variants are in the frame
+    recompiles = [row for row in _rows(own["recompiles"]) if row["nearest"]]
+    breaks, fallbacks = (
+        [{**row, "place": _place(row)} for row in _rows(own[name])]
+        for name in ("breaks", "fallbacks")
+    )
+    steps, rows = own["steps"], _rows(own["steps"])
+    return [
+        Shown("compiles", "Compiles", _COMPILES, shown, "Nothing was compiled.", "total_s"),
+        Shown(
+            "recompiles", "Compiled again", _RECOMPILES, recompiles, "Nothing was compiled again.",
+            "cost_s",
+        ),
+        Shown("breaks", "Graph breaks", _BREAKS, breaks, "No graph broke.", "cost_s"),
+        Shown("fallbacks", "Runs eagerly", _FALLBACKS, fallbacks, "No frame was given up.", "step"),
+        Shown(
+            "regions", "Calls of compiled graphs", _REGIONS, _regions(session, compiles),
+            "No graph of Inductor was called.", "total_ms",
+        ),
+        Shown(
+            "steps", "Steps", _STEPS, rows, "No step has ended.", "wall_ms", max(0, steps.omitted)
+        ),
+    ]  # fmt: skip
+
+
+def _rows(table: Table[Any]) -> list[dict[str, Any]]:
+    names = list(table.columns)
+    return [dict(zip(names, row, strict=True)) for row in zip(*table.columns.values(), strict=True)]
+
+
+def _place(row: Mapping[str, Any]) -> str:
+    return place(row["file"], row["line"])
+
+
+def _regions(session: Session, compiles: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each with the compile that it is from: in which step that was, and why there was one more."""
+    of = {(row["id"], row["kind"] == "backward"): row for row in compiles}
+    found = []
+    for region in _rows(session.tables["regions"]):
+        id, is_backward = region["compile_id"], region["is_backward"]
+        forward = of.get((id, False))
+        row = of.get((id, bool(is_backward)), forward)
+        before = "" if id else "compiled before the session began"
+        found.append(
+            {
+                **region,
+                "pass_": _PASSES[is_backward],
+                "step": None if row is None else row["step"],
+                "why": before or (forward or {}).get("why", ""),
+            }
+        )
+    return found

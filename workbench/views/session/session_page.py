@@ -1,0 +1,67 @@
+"""A session as HTML: a page that opens from disk, and the summary that a notebook keeps."""
+
+from __future__ import annotations
+
+from functools import partial
+from os import PathLike
+from typing import Any
+
+from workbench.analysis.session.advice import advice
+from workbench.analysis.session.session_redaction import redact as without_sources
+from workbench.report.session.session_record import Session
+from workbench.settings import Embed
+from workbench.views.pages.interactive import interactive
+from workbench.views.session.session_document import document
+from workbench.views.session.session_facts import facts, notes, slowest
+from workbench.views.session.session_lists import tables
+from workbench.views.session.session_text import text
+from workbench.views.session.session_timeline import timeline
+from workbench.views.static_html import render
+from workbench.views.static_html.grids import grid
+from workbench.views.static_html.row_limits import Limits
+from workbench.views.wire.codec import SMALL, pack
+
+
+def page(session: Session, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
+    """A self-contained page; written to `path` when given. `redact` drops lines of code.
+
+    Where no script runs, the picture and the tables stand below one another as plain HTML.
+    """
+    shown = without_sources(session) if redact else session
+    static = render.body("session", partial(_view, shown))
+    view = interactive(static, _record(shown), kind="page", carries_bundle=True)
+    return render.page("Session", view, path, has_view=True)
+
+
+def saved(session: Session, *, embed: Embed, carries_bundle: bool) -> str:
+    """The static output of a notebook, which a script makes interactive."""
+    if embed == "none":
+        return fragment(session)
+    record = _record(session)
+    return interactive(fragment(session), record, kind="saved", carries_bundle=carries_bundle)
+
+
+def _record(session: Session) -> bytes:
+    """What the view shows; the reports stay where the session is."""
+    return pack({"session": document(session, has_reports=False)}, SMALL)
+
+
+def fragment(session: Session) -> str:
+    """The advice and the tables, for a notebook; it needs no style sheet."""
+    return render.summary("session", partial(_view, session))
+
+
+def _view(session: Session, limits: Limits) -> dict[str, Any]:
+    return {
+        "title": text(session),
+        "facts": facts(session),
+        "notes": notes(session),
+        "advice": [one.sentence for one in advice(session)],
+        "slow": slowest(session),
+        "timeline": timeline(session),
+        "grids": [
+            (own.name, grid(own.title, own.columns, own.rows, limits, call=own.call))
+            for own in tables(session)
+            if own.rows
+        ],
+    }

@@ -1,0 +1,126 @@
+"""A session in a notebook: a widget, live while it records, and a static output that stays."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import traitlets
+
+from workbench.errors import UsageError
+from workbench.report.record import Report
+from workbench.report.session.session_record import Session
+from workbench.settings import options
+from workbench.views import document as whole
+from workbench.views.lookups.target_choices import ONLY_A_RECORD, targets_of
+from workbench.views.parts import report_part
+from workbench.views.session.session_document import Status, document
+from workbench.views.session.session_page import saved
+from workbench.views.widgets import display as displaying
+from workbench.views.widgets.request_widget import Answering
+from workbench.views.wire.codec import pack
+from workbench.views.wire.sweep_messages import RowQuestion
+
+_OPEN = 4  # reports that are kept in memory
+_EVERY_S = 0.5
+_IDLE = 125  # seconds without work for each of work: 1 % of the time, the first picture included
+
+
+class SessionView(Answering):
+    """The view of a session; the report of a compile is opened on request, by its row."""
+
+    session = traitlets.Bytes().tag(sync=True)
+
+    def __init__(self, session: Session, status: Status = "done", variable: str = "_") -> None:
+        super().__init__(session=pack(document(session, status, variable)))
+        self.cell, self.variable = "", variable
+        self._shown = session
+        self._report = lru_cache(_OPEN)(lambda at: self._shown.report(at))
+
+    def follow(self, session: Session, status: Status = "done") -> None:
+        """Show how far the session is. Any thread may call this."""
+        self._shown = session
+        if status == "done":  # a backward may have been compiled since a report was opened
+            self._report.cache_clear()
+        self.session = pack(document(session, status, self.variable))
+
+    def __repr__(self) -> str:
+        """A short stable line: no times, no addresses."""
+        return "Workbench view of a session"
+
+    def _answer(self, ask: Any, question: Any) -> Any:
+        if ask != "row":
+            raise UsageError(f"A session has no part {ask!r}: it has row.")
+        return self._row(question)
+
+    def _row(self, question: RowQuestion) -> Any:
+        number = question["row"].partition(":")[2]
+        if not (number.isascii() and number.isdecimal()):
+            raise UsageError(f"A session has no row {question['row']!r:.80}: rows are compile:N.")
+        at = int(number)
+        report: Report = self._report(at)
+        if question["part"] != "document":
+            return report_part(report, question["part"])
+        name = f"{self.variable}.report({at})"
+        targets = targets_of(report.request.target, (), ONLY_A_RECORD)
+        return whole.document(report, whole.ViewContext(name, targets=targets))
+
+
+class Following:
+    """Feeds a view while a session records, on a thread of its own, until `end`.
+
+    It rests more than a hundred times as long as it works, so that it takes less than a hundredth
+    of the program's time. `around` calls what sends messages of widgets.
+    """
+
+    def __init__(
+        self,
+        recording: Session,
+        view: SessionView,
+        around: Callable[[Callable[[], object]], object] = lambda call: call(),
+    ):
+        self._recording, self._view, self._around = recording, view, around
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="session view", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Show the end; returns when nothing is under way."""
+        self._done.set()
+        self._thread.join()
+        self._show()
+
+    def _follow(self) -> None:
+        rest = _EVERY_S
+        while not self._done.wait(rest) and self._recording.is_running:
+            began = time.thread_time()
+            self._show()
+            rest = max(_EVERY_S, _IDLE * (time.thread_time() - began))
+        if not self._done.is_set():  # the session ended, and nobody else shows its end
+            self._show()
+
+    def _show(self) -> None:
+        status: Status = "running" if self._recording.is_running else "done"
+        self._around(lambda: self._view.follow(self._recording.so_far(), status))
+
+
+def display(session: Session) -> None:
+    """Show a session in the notebook that runs; raises `NotImplementedError` elsewhere.
+
+    A view that has followed it in the same run of the cell is there already. One that records is
+    followed until it stops.
+    """
+    shell = displaying.kernel_shell()
+    if shell is None:
+        raise NotImplementedError  # a terminal: IPython then takes the text
+    view, is_running = session.view, session.is_running
+    if not isinstance(view, SessionView) or view.cell != displaying.running_cell(shell):
+        view = SessionView(session.so_far(), "running" if is_running else "done")
+        displaying.publish(shell, displaying.live_output(view))
+        if is_running:
+            Following(session, view)
+    html = saved(session, embed=options.embed, carries_bundle=displaying.carries_bundle(shell))
+    displaying.publish(shell, {"text/plain": repr(session), "text/html": html})

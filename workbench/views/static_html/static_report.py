@@ -1,0 +1,143 @@
+"""A report's document where no script runs: a summary for a notebook, the body of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, cast
+
+from workbench.views.static_html import render
+from workbench.views.static_html.grids import Grid, frame_call, grid
+from workbench.views.static_html.listing import listings
+from workbench.views.static_html.row_limits import PAGE, SUMMARIES, Limits
+from workbench.views.static_html.static_columns import FIGURES, guard_counts, matrix, table
+from workbench.views.static_html.static_memory import memory_grids
+from workbench.views.tables.column import Column
+from workbench.views.wire.budget_messages import BudgetsPart
+from workbench.views.wire.memory_messages import MemoryPart
+from workbench.views.wire.report_messages import Document, Note, Source
+from workbench.views.words.cost_words import share_words
+
+_TABLED: Mapping[str, tuple[str, ...]] = {
+    "timeline": ("phases",),
+    "autotune": ("choices", "ranked"),
+    "roofline": ("points",),
+    "artifact": ("ways", "requirements", "members", "contract"),
+}
+"""Panes that are tables and nothing else, with the lists of the document that they show."""
+
+_LISTS = (
+    *("breaks", "recompiles", "guards", "kernels", "graphs", "groups", "rejected", "cuda_graphs"),
+    *("phases", "choices", "ranked", "points", "matrix"),
+)
+_EXPECTED = ("overview", "graphs", "fusion", "kernels", "timeline")
+
+
+@dataclass(frozen=True)
+class Code:
+    """A kernel's or a wrapper's source, with what it is."""
+
+    id: str
+    title: str
+    text: str
+    language: str
+
+
+def summary(shown: Document, picture: str | None) -> str:
+    """What a notebook keeps of a report: at most 10 kB."""
+    return render.summary("report", partial(_view, shown, picture, ()))
+
+
+def body(
+    shown: Document,
+    picture: str | None,
+    codes: tuple[Code, ...] = (),
+    memory: MemoryPart | None = None,
+    budgets: BudgetsPart | None = None,
+) -> str:
+    """A report as the body of a page; where no script runs, that is all there is."""
+    view = partial(_view, shown, picture, codes, memory=memory, budgets=budgets)
+    return render.body("report", view)
+
+
+def source_summary(source: Source) -> str:
+    """The lines of one source with what became of each."""
+    whole = replace(SUMMARIES[0], lines=len(source["lines"]), context=len(source["lines"]))
+    return render.summary("source", lambda _: {"listings": listings([source], whole)[0]})
+
+
+def _view(
+    shown: Document,
+    picture: str | None,
+    codes: tuple[Code, ...],
+    limits: Limits,
+    memory: MemoryPart | None = None,
+    budgets: BudgetsPart | None = None,
+) -> dict[str, Any]:
+    own, left = listings(shown["sources"], limits)
+    tabled = partial(table, shown, limits=limits)
+
+    def tables_of(names: tuple[str, ...]) -> list[Grid]:
+        most = {"ways": limits.rows}
+        found = (tabled(name, most=most.get(name, limits.others)) for name in names)
+        return [each for each in found if each is not None]
+
+    return {
+        "doc": shown,
+        "present": {**_present(shown), "memory": memory is not None},
+        "titles": {head["id"]: head["title"] for head in shown["panes"]},
+        "limits": limits,
+        "figures": grid("", FIGURES, shown["figures"], limits, most=len(shown["figures"])),
+        "others": limits.others,
+        "listings": own,
+        "share": share_words(next((cost["kind"] for cost in shown["costs"]), None)),
+        "functions_left": left,
+        "guard_counts": guard_counts(shown),
+        "table": lambda name, most=None: tabled(name, most=most),
+        "tabled": _TABLED,
+        "tables_of": tables_of,
+        "matrix": list(matrix(shown, limits)),
+        "memory": memory,
+        "memory_grids": [] if memory is None else list(memory_grids(memory, limits, budgets)),
+        "file": _file(shown, limits),
+        "codes": codes,
+        "picture": picture,
+        "absent": list(_absent(shown, is_page=limits is PAGE)),
+    }
+
+
+def _present(shown: Document) -> Mapping[str, bool]:
+    """The panes that have something to show, in the order of the sections."""
+    lists = {name for name in _LISTS if cast(Any, shown)[name]}
+    lists |= {name for name in _TABLED["artifact"] if cast(Any, shown)["file"][name]}
+    needs = {
+        "breaks": ("breaks", "recompiles", "guards"),
+        "kernels": ("kernels",),
+        "graphs": ("graphs",),
+        "fusion": ("groups", "rejected", "cuda_graphs"),
+        **_TABLED,
+        "matrix": ("matrix",),
+    }
+    return {"overview": True, **{id: bool(lists & set(own)) for id, own in needs.items()}}
+
+
+def _file(shown: Document, limits: Limits) -> Grid | None:
+    """What the file is; the first group of facts."""
+    facts = [{"name": name, "value": value} for name, value in shown["artifact"][0]["facts"]]
+    columns = (Column("", "name"), Column("", "value", "code"))
+    call = frame_call("report", "artifact")
+    return grid("File", columns, facts, limits, call=call, most=len(facts))
+
+
+def _absent(shown: Document, *, is_page: bool) -> Iterator[Note]:
+    """What could not be captured, and why a pane has nothing to show.
+
+    A notebook keeps that of the panes that every compilation fills.
+    """
+    yield from shown["missing"]
+    for head in shown["panes"]:
+        if head["empty"] is not None and (is_page or head["id"] in _EXPECTED):
+            yield head["empty"]
+    if shown["file"]["advice"] is not None and is_page:
+        yield {"title": "Artifact.", "text": shown["file"]["advice"], "tone": "plain"}

@@ -1,0 +1,210 @@
+"""The charts of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.analysis.sweep.choosing import relative
+from workbench.analysis.sweep.medians import median_interval
+from workbench.analysis.sweep.sweep import CHARTS, Sweep
+from workbench.errors import UsageError
+from workbench.report.trials import Trial
+from workbench.views.charts import heat, spots, strands
+from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, PALE, sheet
+from workbench.views.sweep.frame import FIGURES
+from workbench.views.words.place_words import short
+from workbench.views.words.units import bytes_text, number_text, seconds_text, us_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MORE_IS_BETTER = {"speedup", "speedup_low", "speedup_high"}
+_MOST = 40  # rows of a chart of distributions
+_UNITS: Mapping[str, Callable[[float], str]] = {
+    "_s": seconds_text,
+    "_us": us_text,
+    "_bytes": bytes_text,
+}
+
+
+def plot(sweep: Sweep, chart: str, **choice: Any) -> Figure:
+    """One chart; see `Sweep.plot`."""
+    if chart not in CHARTS:
+        raise UsageError(f"There is no chart {chart!r}. Take one of: {', '.join(CHARTS)}.")
+    if not timed(sweep) and "metric" not in choice:
+        raise UsageError(
+            "Nothing to draw: no setting was measured. Look at the column reason of .frame()."
+        )
+    if chart == "heat":
+        return heat.draw(heat_of(sweep, **choice))
+    draw = {"parallel": parallel, "pareto": pareto, "distribution": rounds}[chart]
+    return draw(sweep, **choice)
+
+
+def words_of(name: str, value: Any) -> str:
+    """A metric with its unit, as views write it."""
+    if value is None:
+        return "–"
+    if isinstance(value, str | bool):
+        return str(value)
+    if name == "peak_bytes" and not value:
+        return "< 1 page"  # small tensors come from memory that is there already
+    for ending, words in _UNITS.items():
+        if name.endswith(ending):
+            return words(value)
+    if name.startswith("speedup"):
+        return number_text(value, "ratio")
+    return number_text(value, "difference" if name == "difference" else "count")
+
+
+def timed(sweep: Sweep) -> list[Trial]:
+    """The rows that have a time."""
+    return [trial for trial in sweep.trials if trial.call_us is not None]
+
+
+def best_metric(sweep: Sweep) -> str:
+    """What says best how good a row is: the speed-up, without one the time of a model."""
+    return "speedup" if any(trial.speedup for trial in sweep.trials) else "call_us"
+
+
+def heat_of(
+    sweep: Sweep, x: str | None = None, y: str | None = None, metric: str | None = None
+) -> heat.Map:
+    """One metric over two axes, darker: further from the best; of several rows the best."""
+    metric = metric or best_metric(sweep)
+    if metric not in FIGURES:
+        raise UsageError(f"There is no metric {metric!r}. Take one of: {', '.join(FIGURES)}.")
+    longest = sorted(sweep.axes, key=lambda name: -len(sweep.axes[name]))
+    across = _axis(sweep, x or longest[0])
+    rest = [name for name in longest if name != across]
+    down = _axis(sweep, y or (rest[0] if rest else across))
+    columns = sweep.axes[across]
+    rows = sweep.axes[down] if down != across else ("",)
+    pick = max if metric in _MORE_IS_BETTER else min
+    best: dict[tuple[str, str], float] = {}
+    for trial in sweep.trials:
+        value, place = getattr(trial, metric), dict(trial.settings)
+        if value is None or across not in place or down not in place:
+            continue
+        key = (place[down] if down != across else "", place[across])
+        best[key] = pick(best.get(key, value), value)
+    flat = tuple(best.get((row, column)) for row in rows for column in columns)
+    shade = iter(heat.shades(flat, more_is_better=metric in _MORE_IS_BETTER))
+    cells = [heat.Cell(next(shade), words_of(metric, value)) for value in flat]
+    width = len(columns)
+    return heat.Map(
+        title=f"{sweep.name}: {metric}",
+        columns=tuple(f"{across}={value}" for value in columns),
+        rows=tuple(
+            heat.Row(row or across, tuple(cells[n * width : (n + 1) * width]))
+            for n, row in enumerate(rows)
+        ),
+        caption="darker: further from the best; of several settings in one cell the best",
+        corner=down if down != across else "",
+    )
+
+
+def _axis(sweep: Sweep, name: str) -> str:
+    if name not in sweep.axes:
+        raise UsageError(f"There is no axis {name!r}. Take one of: {', '.join(sweep.axes)}.")
+    return name
+
+
+def pareto(sweep: Sweep) -> Figure:
+    """Speed-up against compile time; what no other setting beats in both is filled."""
+    metric = best_metric(sweep)
+    found = [
+        spots.Spot(
+            trial.title,
+            trial.compile_s,
+            *(
+                (trial.speedup, trial.speedup_low or trial.speedup, trial.speedup_high or 0.0)
+                if metric == "speedup" and trial.speedup
+                else (1e3 / trial.call_us,) * 3
+            ),
+        )
+        for trial in timed(sweep)
+        if trial.compile_s is not None and trial.call_us
+    ]
+    what = "speed-up over the original" if metric == "speedup" else "calls per ms, by a model"
+    return spots.draw(
+        found, title=f"{sweep.name}: {what} against compile time", x="compile time (s)", y=what
+    )
+
+
+def parallel(sweep: Sweep) -> Figure:
+    """Every axis and the metric side by side, a line for each row."""
+    metric, rows = best_metric(sweep), timed(sweep)
+    values = [float(getattr(trial, metric) or 0.0) for trial in rows]
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    rails = [
+        strands.Rail(name, tuple(zip(_spread(len(texts)), texts, strict=True)))
+        for name, texts in sweep.axes.items()
+    ]
+    places = {(rail.name, text): place for rail in rails for place, text in rail.ticks}
+    ends = ((0.0, words_of(metric, low)), (1.0, words_of(metric, high)))
+    rails.append(strands.Rail(metric, ends if high > low else ends[:1]))
+    drawn = []
+    for trial, value in zip(rows, values, strict=True):
+        height = (value - low) / span
+        settings = dict(trial.settings)
+        own = [places.get((name, settings.get(name, "")), 0.5) for name in sweep.axes]
+        good = height if metric in _MORE_IS_BETTER else 1 - height
+        drawn.append(strands.Strand((*own, height), good))
+    return strands.draw(rails, drawn, f"{sweep.name}: {metric} by setting")
+
+
+def _spread(count: int) -> Sequence[float]:
+    return [0.5] if count == 1 else [n / (count - 1) for n in range(count)]
+
+
+def rounds(sweep: Sweep) -> Figure:
+    """A forest plot for each size of the inputs: rounds over those of the original, the median."""
+    rows = [(trial, relative(trial)) for trial in timed(sweep)]
+    rows = [(trial, values) for trial, values in rows if values]
+    if not rows:
+        raise UsageError("Nothing to draw: a model gave the times, there are no rounds.")
+    rows.sort(key=lambda row: median_interval(row[1]).median)
+    shown = rows[:_MOST]
+    lines = list(_forest(sweep, shown))
+    with sheet(0.9 + 0.28 * len(lines)) as (drawn, axes):
+        for number, (_, values) in enumerate(lines):
+            if not values:
+                continue
+            found = median_interval(values)
+            axes.plot(values, [number] * len(values), "|", color=PALE, markersize=9, zorder=1)
+            axes.plot([found.low, found.high], [number] * 2, color=KERNEL_COLOURS[0], linewidth=3)
+            axes.plot(found.median, number, "o", color=KERNEL_COLOURS[0], markersize=5)
+        axes.axvline(1.0, color=FAINT, linewidth=0.8, linestyle=":")
+        axes.set_yticks(range(len(lines)), [short(name, 48) for name, _ in lines])
+        for label, (_, values) in zip(axes.get_yticklabels(), lines, strict=True):
+            label.set_fontweight("normal" if values else "bold")
+        axes.invert_yaxis()
+        axes.set_xlabel("time over that of the original; the bar holds the median with 95 %")
+        more = f" ({_MOST} of {len(rows)})" if len(rows) > _MOST else ""
+        axes.set_title(f"{sweep.name}: rounds of each setting{more}")
+    return drawn
+
+
+def _forest(
+    sweep: Sweep, rows: Sequence[tuple[Trial, Sequence[float]]]
+) -> Iterator[tuple[str, Sequence[float]]]:
+    """A line for each size of the inputs, without values, and one for each setting under it."""
+    groups: dict[tuple[str, ...], list[tuple[Trial, Sequence[float]]]] = {}
+    for trial, values in rows:
+        place = dict(trial.settings)
+        size = tuple(f"{name}={place[name]}" for name in sweep.sizes if name in place)
+        groups.setdefault(size, []).append((trial, values))
+    ranks = {f"{n}={v}": at for n, values in sweep.axes.items() for at, v in enumerate(values)}
+    for size in sorted(groups, key=lambda size: [ranks.get(part, 0) for part in size]):
+        if size:
+            yield ", ".join(size), ()
+        for trial, values in groups[size]:
+            own = [
+                f"{name}={value}"
+                for name, value in trial.settings
+                if name not in sweep.sizes and len(sweep.axes.get(name, ())) != 1
+            ]
+            yield ", ".join(own) or "as it is", values

@@ -1,0 +1,185 @@
+"""A sweep as the one document that its widget and its page show; plain JSON-ready data."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from workbench.analysis.sweep.choosing import relative
+from workbench.analysis.sweep.medians import median_interval
+from workbench.analysis.sweep.sweep import Sweep
+from workbench.errors import UsageError
+from workbench.report.trials import Trial
+from workbench.views.sweep.sweep_charts import best_metric, timed, words_of
+from workbench.views.wire.sweep_messages import SweepDocument, SweepRow
+from workbench.views.words.units import plural, seconds_text
+
+VERSION = 1
+MOST_ROWS = 1000
+"""Rows in a view; `.frame()` has all."""
+_ROUNDS = 40  # rounds of a row that are drawn
+_DIGITS = 5
+Better = Literal["more", "less", ""]
+Texts = tuple[tuple[str, str], ...]
+_BETTER: dict[str, Better] = {"speedup": "more", "kernels": "", "artifact_bytes": "less"}
+SHOWN = (
+    ("speedup", "Speed-up"),
+    ("call_us", "Call"),
+    ("compile_s", "Compile"),
+    ("first_call_s", "First call"),
+    ("peak_bytes", "Peak memory"),
+    ("kernels", "Kernels"),
+    ("dram_bytes", "DRAM traffic"),
+    ("artifact_bytes", "Artifact"),
+)
+"""The figures of a table with their titles."""
+
+
+@dataclass(frozen=True)
+class Live:
+    """How far a sweep is.
+
+    `tried` are the settings that run now, `planned` all that are to be tried, None where a search
+    decides that; `known` are the titles of rows that came from the store.
+    """
+
+    status: Literal["running", "cancelled", "done"] = "running"
+    planned: Sequence[Texts] | None = None
+    tried: Collection[Texts] = ()
+    known: Collection[str] = ()
+    variable: str = "found"
+
+
+def document(sweep: Sweep, live: Live | None = None) -> SweepDocument:
+    """Everything that a view shows of the sweep itself."""
+    here = live or Live(_ended(sweep), variable="_")
+    rows = [_row(sweep, trial, here) for trial in sweep.trials[:MOST_ROWS]]
+    rows += _begun(sweep, here)
+    by_gain = sorted(timed(sweep), key=lambda row: (-(row.speedup or 0.0), row.call_us or 0.0))
+    sentence, code = ("", "") if here.status == "running" else _answer(sweep)
+    return {
+        "version": VERSION,
+        "name": sweep.name,
+        "variable": here.variable,
+        "status": here.status,
+        "axes": [
+            {"name": name, "values": list(values), "is_size": name in sweep.sizes}
+            for name, values in sweep.axes.items()
+        ],
+        "figures": [
+            {"id": name, "title": title, "is_better": _BETTER.get(name, "less")}
+            for name, title in SHOWN
+        ],
+        "rows": rows,
+        "more": max(0, len(sweep.trials) - MOST_ROWS),
+        "total": None if here.planned is None else len(here.planned),
+        "elapsed_s": round(sweep.seconds, 1),
+        "left_s": left(sweep, here),
+        "by": best_metric(sweep),
+        "best": by_gain[0].title if by_gain else None,
+        "sentence": sentence,
+        "code": code,
+        "facts": facts(sweep) if here.status != "running" else "",
+        "notes": list(sweep.notes),
+    }
+
+
+def left(sweep: Sweep, live: Live) -> float | None:
+    """Seconds that are left, by what the measured rows took; None where nobody can say."""
+    measured = len(sweep.trials) - sweep.from_store
+    if live.status != "running" or live.planned is None or measured <= 0:
+        return None
+    rest = max(0, len(live.planned) - len(sweep.trials))
+    return round(sweep.seconds / measured * rest, 1)
+
+
+def _ended(sweep: Sweep) -> Literal["cancelled", "done"]:
+    is_cut = any(trial.status == "cancelled" for trial in sweep.trials)
+    return "cancelled" if is_cut else "done"
+
+
+def _row(sweep: Sweep, trial: Trial, live: Live) -> SweepRow:
+    values = dict(trial.settings)
+    figures = [getattr(trial, name) for name, _ in SHOWN]
+    return {
+        "id": trial.title,
+        "settings": [values.get(name) for name in sweep.axes],
+        "status": trial.status,
+        "remark": "; ".join(remarks(trial)),
+        "is_model": trial.is_model,
+        "from_store": trial.title in live.known,
+        "can_open": trial.report is not None and sweep.read is not None,
+        "figures": [None if value is None else _rounded(value) for value in figures],
+        "words": [words_of(name, value) for (name, _), value in zip(SHOWN, figures, strict=True)],
+        "interval": _interval(trial),
+        "rounds": _rounds(trial),
+    }
+
+
+def _interval(trial: Trial) -> str:
+    """The 95 % interval of the speed-up: `2.10 to 2.31`."""
+    low, high = trial.speedup_low, trial.speedup_high
+    if low is None or high is None:
+        return ""
+    low_words, high_words = (words_of("speedup", end).removesuffix(" ×") for end in (low, high))
+    return f"{low_words} to {high_words}"
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def _rounds(trial: Trial) -> list[float]:
+    values = relative(trial)
+    if not values:
+        return []
+    found = median_interval(values)
+    return [_rounded(v) for v in (found.low, found.median, found.high, *values[:_ROUNDS])]
+
+
+def _begun(sweep: Sweep, live: Live) -> Iterator[SweepRow]:
+    """The settings that are being tried now, then those of a grid that wait."""
+    if live.status != "running":
+        return
+    ended = {trial.settings for trial in sweep.trials}
+    tried = [texts for texts in live.tried if texts not in ended]
+    yield from (_without_figures(sweep, texts, "running") for texts in tried)
+    waiting = [t for t in live.planned or () if t not in ended and t not in tried]
+    room = max(0, MOST_ROWS - len(ended))
+    yield from (_without_figures(sweep, texts, "waiting") for texts in waiting[:room])
+
+
+def _without_figures(sweep: Sweep, texts: Texts, status: str) -> SweepRow:
+    return {**_row(sweep, Trial("", texts, status), Live()), "remark": ""}
+
+
+def _answer(sweep: Sweep) -> tuple[str, str]:
+    try:
+        found = sweep.best()
+    except UsageError as error:
+        return str(error), ""
+    return found.sentence, found.code
+
+
+def facts(sweep: Sweep) -> str:
+    """How many settings, how long that took, on which machines."""
+    known = f", {sweep.from_store} from the store" if sweep.from_store else ""
+    took = f" in {seconds_text(sweep.seconds)}" if sweep.seconds else ""
+    machines = sorted({trial.machine for trial in sweep.trials if trial.machine})
+    words = [f"{plural(len(sweep.trials), 'setting')}{took}{known}."]
+    words += [f"Measured on {', '.join(machines)}."] if machines else []
+    return " ".join(words)
+
+
+def remarks(trial: Trial) -> Iterator[str]:
+    """How a row ended if it is not done, what was chosen, and why its figures are to be doubted."""
+    if trial.status != "done":
+        yield f"{trial.status}: {trial.reason}" if trial.reason else trial.status
+    if trial.is_model:
+        yield "a model's figure, nothing was run"
+    if trial.chosen:
+        first, *others = trial.chosen.split("; ")
+        yield f"chose {first}" + (f" and {len(others)} more" if others else "")
+    if trial.warning:
+        yield trial.warning

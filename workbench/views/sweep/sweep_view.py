@@ -1,0 +1,110 @@
+"""A sweep in a notebook: a widget that follows it, and a static output that stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import traitlets
+
+from workbench.analysis.diff.report_comparison import compare
+from workbench.analysis.sweep.sweep import Sweep
+from workbench.errors import UsageError
+from workbench.report.trials import Trial, apart
+from workbench.settings import options
+from workbench.views import document as whole
+from workbench.views.diff.diff_document import document as diff_document
+from workbench.views.lookups.target_choices import ONLY_A_RECORD, targets_of
+from workbench.views.parts import report_part
+from workbench.views.sweep.sweep_document import Live, document
+from workbench.views.sweep.sweep_page import saved
+from workbench.views.widgets import display as displaying
+from workbench.views.widgets.request_widget import Answering
+from workbench.views.wire.codec import pack
+from workbench.views.wire.sweep_messages import RowQuestion, RowsQuestion
+
+_OPEN = 4  # records that are kept in memory
+
+
+class SweepView(Answering):
+    """The view of a sweep, also of one that runs; rows are opened and compared on request.
+
+    Reports and comparisons are asked for by row, so that several places on a page may show several
+    rows of one model.
+    """
+
+    sweep = traitlets.Bytes().tag(sync=True)
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        live: Live | None = None,
+        *,
+        cancel: Callable[[], object] | None = None,
+    ) -> None:
+        super().__init__(sweep=pack(document(sweep, live)))
+        self.cell = ""
+        self._shown = sweep
+        self._cancel = cancel
+        self._report = lru_cache(_OPEN)(lambda row: self._shown.report(self._trial(row)))
+
+    def follow(self, sweep: Sweep, live: Live | None = None) -> None:
+        """Show how far the sweep is; without `live` it has ended. Any thread may call this."""
+        self._shown = sweep
+        self.sweep = pack(document(sweep, live))
+
+    def __repr__(self) -> str:
+        """A short stable line: no times, no addresses."""
+        return f"Workbench view of the sweep of {self._shown.name}"
+
+    def _trial(self, row: str) -> Trial:
+        found = next((trial for trial in self._shown.trials if trial.title == row), None)
+        if found is None:
+            raise UsageError(f"{row} has not ended yet.")
+        return found
+
+    def _answer(self, ask: Any, question: Any) -> Any:
+        if ask == "cancel":
+            return self._cancelled()
+        if ask == "row":
+            return self._row(question)
+        if ask == "compare-rows":
+            return self._compared(question)
+        raise UsageError(f"A sweep has no part {ask!r}: it has row, compare-rows and cancel.")
+
+    def _row(self, question: RowQuestion) -> Any:
+        report = self._report(question["row"])
+        if question["part"] != "document":
+            return report_part(report, question["part"])
+        number = self._shown.trials.index(self._trial(question["row"]))
+        targets = targets_of(report.request.target, (), ONLY_A_RECORD)
+        return whole.document(report, whole.ViewContext(f"found.report({number})", targets=targets))
+
+    def _compared(self, question: RowsQuestion) -> Any:
+        if len(question["rows"]) != 2:
+            raise UsageError(f"Two rows are compared: {len(question['rows'])} were given.")
+        a, b = question["rows"]
+        names = apart(self._trial(a), self._trial(b))
+        return diff_document(compare(self._report(a), self._report(b), names))
+
+    def _cancelled(self) -> None:
+        if self._cancel is None:
+            raise UsageError("Nothing runs here that could be cancelled.")
+        self._cancel()
+
+
+def display(sweep: Sweep) -> None:
+    """Show a sweep in the notebook that runs; raises `NotImplementedError` elsewhere.
+
+    A view that has followed the sweep in the same run of the cell is there already.
+    """
+    shell = displaying.kernel_shell()
+    if shell is None:
+        raise NotImplementedError  # a terminal: IPython then takes the text
+    view = sweep.view
+    if not isinstance(view, SweepView) or view.cell != displaying.running_cell(shell):
+        view = SweepView(sweep)
+        displaying.publish(shell, displaying.live_output(view))
+    html = saved(sweep, embed=options.embed, carries_bundle=displaying.carries_bundle(shell))
+    displaying.publish(shell, {"text/plain": repr(sweep), "text/html": html})

@@ -1,0 +1,103 @@
+"""What the Memory pane shows: live bytes over the steps of a call, the storages, its peak.
+
+See `document.py`. It is the part `memory:`, made when the pane is opened. A step is a kernel or a
+library call, counted over forward and backward; bytes are those of storages, counted from the
+generated program's text.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from workbench.views.wire.table_messages import ColumnSpec
+
+
+class MemoryLayer(TypedDict):
+    """One kind of storage: its bytes at the fullest moment of every step.
+
+    `mark` is g0 to g7, or ext for what the caller holds all the time.
+    """
+
+    kind: str
+    mark: str
+    bytes: list[int]
+
+
+class MemoryShare(TypedDict):
+    """What of the peak belongs to a line, a module or a kind; `line` is the id of a line.
+
+    It stands for so many equal layers, if `times` is not 1: `bytes` are those of all, `each` the
+    fewest and the most of one. `parts` are the modules in it, `peak`: what runs then is in it.
+    """
+
+    name: str
+    bytes: int
+    line: str | None
+    times: int
+    each: tuple[int, int]
+    parts: list[MemoryShare]
+    peak: bool
+
+
+class MemoryRemark(TypedDict):
+    """What could be left out, in a sentence, with its bytes."""
+
+    text: str
+    bytes: int
+    line: str | None
+    kernel: str | None
+
+
+class MemoryStorage(TypedDict):
+    """One storage, from the step `start` to the step `end`; it outlives the call where it is None.
+
+    `buffers` are the ids of those that lived in it, `reuse` says how each came to it. `lowers` are
+    the bytes that the peak would be lower without it. `same` is the id of the first storage that is
+    the same in an equal layer, its own where it is the first; `in_layers` is its module, or its
+    input, with `*` for the number of the layer.
+    """
+
+    id: str
+    same: str
+    in_layers: str | None
+    value: str
+    kind: str
+    mark: str
+    bytes: int
+    start: int
+    end: int | None
+    at_peak: bool
+    lowers: int
+    line: str | None
+    place: str
+    module: str | None
+    node: str | None
+    buffers: list[str]
+    reuse: str
+
+
+class MemoryPart(TypedDict):
+    """The memory of a call; `at_peak` takes its peak apart by "line", "module" and "kind".
+
+    `peaks` has a word, bytes and step for each part of the call, the whole last; `kernels` and
+    `names` are what each step calls, `backward` the first step of the backward. `capacity` are the
+    bytes of the target; `missing` says what is not in the figures. `eager` is the peak without a
+    compiler, in bytes and in words; None where it was not counted.
+    """
+
+    kind: Literal["memory"]
+    id: str
+    sentence: str
+    missing: str
+    peaks: list[tuple[str, int, int]]
+    base: int
+    capacity: int | None
+    eager: tuple[int, str] | None
+    kernels: list[str | None]
+    names: list[str]
+    backward: int | None
+    layers: list[MemoryLayer]
+    at_peak: dict[str, list[MemoryShare]]
+    storages: list[MemoryStorage]
+    remarks: list[MemoryRemark]
+    columns: list[ColumnSpec]

@@ -1,0 +1,71 @@
+"""What the view of a session shows: its timeline, its tables, what to change.
+
+See `document.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from workbench.views.wire.report_messages import Cell
+from workbench.views.wire.table_messages import ColumnSpec
+
+
+class SessionBar(TypedDict):
+    """Steps `first` to `last`, which share a bar of the timeline.
+
+    `heights` are parts of the height of the picture, from below: compiling, in compiled graphs,
+    outside of graphs. `marks` are signs for what happened in it, `words` say all of it; `why` is a
+    sentence where it was slow. `rows` are ids of rows of tables that belong to it.
+    """
+
+    first: int
+    last: int
+    heights: list[float]
+    marks: str
+    words: str
+    why: str
+    rows: list[str]
+
+
+class SessionTable(TypedDict):
+    """One table; `none` is what is said where it has no rows. `more` counts those left out.
+
+    The `row` of each is its id, such as "breaks:2"; that of a compile, "compiles:3", names its
+    report.
+    """
+
+    id: str
+    title: str
+    none: str
+    columns: list[ColumnSpec]
+    rows: list[dict[str, Cell]]
+    more: int
+
+
+class SessionDocument(TypedDict):
+    """A session as far as it is.
+
+    `title` counts what happened, `facts` say how it was recorded. `scale` are lines of the picture:
+    how high, and their words. `slow` are sentences on the slowest steps. `can_open` are ids of the
+    compiles that have a report.
+    """
+
+    version: int
+    variable: str
+    status: Literal["running", "done"]
+    title: str
+    facts: str
+    notes: list[str]
+    advice: list[str]
+    slow: list[str]
+    bars: list[SessionBar]
+    scale: list[tuple[float, str]]
+    tables: list[SessionTable]
+    can_open: list[str]
+
+
+class EmbeddedSession(TypedDict):
+    """What a page or a saved output of a session carries."""
+
+    session: SessionDocument

@@ -1,0 +1,103 @@
+"""What a running compilation does, in plain words with counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from workbench.views.wire.report_messages import Progress, StepState
+from workbench.views.words.units import plural
+
+_READING: Final = "Reading your code"
+_TRACING: Final = "Tracing the operators"
+_PREPARING: Final = "preparing the graph"
+_CACHE: Final = "looking into the cache"
+_FUSING: Final = "choosing what to fuse"
+_WRITING: Final = "writing kernels"
+_COMPILING: Final = "compiling"
+_WORDS: Mapping[str, str] = {
+    "starting a worker": "Starting the compiler…",
+    "compile": _READING,
+    "compile_attempt_0": _READING,
+    "bytecode_tracing": _READING,
+    "create_aot_dispatcher_function": _TRACING,
+    "aot_collect_metadata": _TRACING,
+    "aot_trace_joint_graph": "Tracing the backward",
+    "_recursive_pre_grad_passes": "Simplifying the graph",
+    "_recursive_joint_graph_passes": "Simplifying the graph",
+    "min_cut_rematerialization_partition": "Choosing what the forward keeps for the backward",
+    "inductor_compile": _PREPARING,
+    "_recursive_post_grad_passes": _PREPARING,
+    "inductor_codecache_torch_key": _CACHE,
+    "CacheBase.get_system.triton_key": _CACHE,
+    "GraphLowering.run": "lowering the operators",
+    "Scheduler.__init__": _FUSING,
+    "Scheduler.codegen": _WRITING,
+    "PyCodeCache.load_by_key_path": _COMPILING,
+    "async_compile.wait": _COMPILING,
+}
+"""By torch's name of a phase; those that begin in lower case are of one pass."""
+_FORWARD: Final = "compile_fx.<locals>.fw_compiler_base"
+_BACKWARD: Final = "compile_fx.<locals>.bw_compiler"
+_JOINT: Final = "aot_trace_joint_graph"
+_ONE_KERNEL: Final = "async_compile.precompile"
+
+
+def starting_words(target: str | None) -> str:
+    """What is said before the first phase."""
+    is_virtual = target not in (None, "host", "cpu", "cuda")
+    return f"Starting the {'GPU ' if is_virtual else ''}compiler…"
+
+
+def phase_words(name: str) -> str:
+    """What a phase does, within a sentence; one that has no words of ours as torch calls it."""
+    words = _WORDS.get(name, "").rstrip("…")
+    return f"{words[0].lower()}{words[1:]}" if words else name
+
+
+def progress_words(progress: Progress, target: str | None = None) -> str:
+    """What runs now: `Forward: 9 of 16 kernels compiled`.
+
+    A phase that has no words of ours is called as torch calls it.
+    """
+    steps = progress["steps"]
+    running = [step["name"] for step in steps if step["duration_s"] is None]
+    if not steps:
+        return starting_words(target)
+    if not running or (running == ["compile"] and _has(steps, "inductor_compile")):
+        return "Finishing"
+    words = next((_WORDS[name] for name in reversed(running) if name in _WORDS), None)
+    if words is None:
+        return running[-1]
+    if words in (_WRITING, _COMPILING):
+        words = _kernel_words(progress, words)
+    if words in _WORDS.values() and not words[0].islower():
+        return words
+    side = _pass(steps)
+    return f"{side}: {words}" if side else f"{words[0].upper()}{words[1:]}"
+
+
+def _kernel_words(progress: Progress, words: str) -> str:
+    """How many kernels are written or compiled, of the pass that is at work."""
+    steps = progress["steps"]
+    begins = [at for at, step in enumerate(steps) if step["name"] in (_FORWARD, _BACKWARD)]
+    own = steps[begins[-1] :] if begins else steps
+    count = len(progress["kernels"]) - (own[0].get("kernels", 0) if begins else 0)
+    if words == _WRITING:
+        return f"{plural(count, 'kernel')} written" if count else words
+    done = [step for step in own if step["name"].startswith(_ONE_KERNEL)]
+    if done:
+        ended = sum(step["duration_s"] is not None for step in done)
+        return f"{ended} of {plural(max(count, len(done)), 'kernel')} compiled"
+    return f"compiling {plural(count, 'kernel')}" if count else "building the program"
+
+
+def _pass(steps: Sequence[StepState]) -> str:
+    """Which pass is compiled; nothing where there is one only."""
+    if not _has(steps, _JOINT):
+        return ""
+    return "Backward" if _has(steps, _BACKWARD) else "Forward"
+
+
+def _has(steps: Sequence[StepState], name: str) -> bool:
+    return any(step["name"] == name for step in steps)
