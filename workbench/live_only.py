@@ -14,11 +14,17 @@ class LiveOnly:
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         """Raise `UsageError`."""
-        shown = _name_of(self)
+        name, kind = _name_of(self), type(self).__name__
+        shown = kind if name == kind else f"{name} ({kind})"
         raise UsageError(
-            f"{shown} ({type(self).__name__}) lives in this process, and pickle and copy cannot "
-            f"hold it. {self.instead}"
+            f"{shown} lives in this process, and pickle and copy cannot hold it. {self.instead}"
         )
+
+
+class LivePart(LiveOnly):
+    """A part of such a thing, which nothing can save by itself."""
+
+    instead = "Save what it belongs to, and load that where it is needed."
 
 
 class CompiledCode(LiveOnly):

@@ -103,3 +103,25 @@ def test_variants_and_code_for_a_gpu_elsewhere_are_refused() -> None:
             with pytest.raises(wb.WorkbenchError, match=r"doubled .*lives in this.*\.save"):
                 way(handle)
     assert pickle.loads(pickle.dumps(gpu)) == gpu
+
+
+def test_what_belongs_to_a_handle_is_saved_with_it(tmp_path: Path) -> None:
+    compiled = wb.aot_compile(doubled, (X,), backend="eager", grad=False)
+    package = wb.package({"a": doubled}, {"a": (X,)}, path=tmp_path / "a.pt2")
+    parts = [compiled.guard_sandbox, compiled.plan, compiled.recipe, compiled.retarget,
+             compiled.live_budgets, package["a"].weights]  # fmt: skip
+    for part in parts:
+        for way in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(wb.WorkbenchError, match="Save what it belongs to"):
+                way(part)
+    for way in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(wb.WorkbenchError, match=r"Shown lives.*\.report\.save"):
+            way(wb.show(compiled))
+
+
+def test_the_record_of_a_session_is_pickled_with_its_reports() -> None:
+    torch.compiler.reset()
+    record = wb.variants(doubled, [(X,)]).session
+    for again in (pickle.loads(pickle.dumps(record)), copy.deepcopy(record)):
+        assert repr(again) == repr(record)
+        assert repr(again.report(0)) == repr(record.report(0))

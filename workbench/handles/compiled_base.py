@@ -26,7 +26,7 @@ from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.sources.sources import CELLS, Places
 from workbench.errors import UsageError
-from workbench.live_only import CompiledCode
+from workbench.live_only import CompiledCode, LivePart
 from workbench.number_text import plural
 from workbench.processes.child_messages import ProgressCallback
 from workbench.report.report_holder import ReportHolder
@@ -82,7 +82,7 @@ class _Held:
         return self.like.dressed(made)
 
 
-class Recipe:
+class Recipe(LivePart):
     """A call that was compiled, ready to be compiled for another target."""
 
     def __init__(

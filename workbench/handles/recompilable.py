@@ -12,6 +12,7 @@ from workbench.arguments import checked
 from workbench.compiler.contract.compile_request import TARGETS, known_gpus
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import CompiledBase
+from workbench.live_only import LivePart
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
@@ -37,7 +38,7 @@ _GONE = (
 )
 
 
-class Retarget:
+class Retarget(LivePart):
     """The targets that a compilation can be made for again, and how.
 
     `why_not` says why it cannot. A recompilation for a target is kept, so that `on` answers at

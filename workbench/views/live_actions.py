@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.errors import UsageError
+from workbench.live_only import LivePart
 from workbench.processes.live_action import LiveAction
 from workbench.report import Report
 from workbench.views.wire.budget_messages import BudgetQuestion
@@ -70,7 +71,7 @@ class ShownAction:
     show: Callable[[LiveActions, ActionView, tuple[Any, ...], Any], None] | None = None
 
 
-class LiveActions:
+class LiveActions(LivePart):
     """Starts what the front end asks for and follows it; one at a time."""
 
     def __init__(

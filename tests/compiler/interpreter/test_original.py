@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 import torch
 import torch.nn.functional as F
+import triton
+import triton.language as tl
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
@@ -232,3 +234,26 @@ def test_what_torch_does_not_promise_of_an_output_is_a_note(what: str) -> None:
     found = wb.verify(wb.aot_compile(compiled, (X,), target="h100"), (X,), reference=original)
     assert found.ok
     assert what in found.notes[-1]
+
+
+@triton.jit
+def moved_kernel(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n)
+    tl.store(x + at, value * 1.5 + 0.25, mask=at < n)
+
+
+def moved(x: Tensor) -> Tensor:
+    before = x.sin()
+    moved_kernel[(triton.cdiv(x.numel(), 64),)](x, x.numel(), BLOCK=64)
+    return before * x
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_kernel_of_the_user_writes_an_argument_that_was_read_before(dtype: torch.dtype) -> None:
+    """What was copied from the argument is held to what the argument held then."""
+    x = X.to(dtype)
+    compiled = wb.aot_compile(moved, (x,), target="h100", grad=False)
+    found = wb.verify(compiled, (x,), per_kernel=True)
+    assert found.ok, found
+    assert {row.value for row in found.kernels if row.ok} == {"buf0", "buf2", "arg0_1"}

@@ -15,6 +15,7 @@ from typing import IO
 
 from workbench.compiler.cold_start.private_folder import private_folder
 from workbench.errors import WorkbenchError
+from workbench.live_only import LivePart
 from workbench.processes.child import Child
 from workbench.processes.parent import Parent
 from workbench.settings import Settings
@@ -23,7 +24,7 @@ _BUSY = 75  # EX_TEMPFAIL: another process is at it
 
 
 @dataclass
-class WarmUp:
+class WarmUp(LivePart):
     """A warm-up in the background: whether it runs, what became of it, and how to end it."""
 
     child: Child | None

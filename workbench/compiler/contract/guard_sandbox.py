@@ -19,6 +19,7 @@ from workbench.compiler.contract.paths import Path, parts
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.size_guards import NOT_SO, broken
 from workbench.errors import UsageError
+from workbench.live_only import LivePart
 
 NOT_FROM_FILE = (
     "The file does not say in which containers the inputs came. Compile the call again here to try "
@@ -108,7 +109,7 @@ def _mapped(value: Any, path: Path, change: Callable[[Any, Path], Any]) -> Any:
 
 
 @dataclass(eq=False, repr=False)
-class GuardSandbox:
+class GuardSandbox(LivePart):
     """The inputs of a compiled call as descriptions that can be edited, and the guards to try.
 
     Called with the front end's question it gives the front end's answer.

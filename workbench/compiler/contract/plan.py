@@ -24,13 +24,14 @@ from workbench.compiler.internals.surroundings import surroundings
 from workbench.compiler.internals.tensor_kind import kind_problems
 from workbench.compiler.internals.torch_state import GlobalState
 from workbench.errors import ArtifactError, ContractError
+from workbench.live_only import LivePart
 
 if TYPE_CHECKING:
     from workbench.report import Request
 
 
 @dataclass(frozen=True)
-class CallPlan:
+class CallPlan(LivePart):
     """How a compiled function is called and what a call has to fulfil.
 
     `enters_no_grad` says that it was compiled with grad=False; `live_globals` maps each global

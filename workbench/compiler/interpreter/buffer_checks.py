@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -60,7 +60,9 @@ class Checker:
         *,
         float64: bool = False,
         drawing: Drawing = ONE_EACH,
+        before: Mapping[str, torch.Tensor] | None = None,
     ):
+        """`before` are the inputs that the graph writes to, as they were: see `written_inputs`."""
         self._in_double = in_double
         self._float64 = float64
         self._exact: Mapping[str, Any] | None = None
@@ -72,30 +74,35 @@ class Checker:
             for buffer in {write.buffer for write in group if not write.is_allocation}
         )
         self._all = Counter(self._left)
-        self._reference = _References(graph, values, drawing, self._times_left)
+        self._reference = _References(graph, values, drawing, self._times_left, before or {})
+        self._writes_now: set[str] = set()
         self.rows: list[KernelComparison] = []
 
     def __call__(
         self, step: str, variables: Mapping[str, Any], written: frozenset[int] | None
     ) -> None:
         """Compare the variables that a step wrote to."""
-        before = len(self.rows)
-        for name, value in variables.items():
-            if not isinstance(value, torch.Tensor) or not self._left.get(name):
-                continue
-            if written is not None and value.untyped_storage().data_ptr() not in written:
-                continue
+        wrote = {
+            name: value
+            for name, value in variables.items()
+            if isinstance(value, torch.Tensor)
+            and self._left.get(name)
+            and (written is None or value.untyped_storage().data_ptr() in written)
+        }
+        self._writes_now = {*wrote}
+        for name, value in wrote.items():
             is_first = self._left[name] == self._all[name]
             self._left[name] -= 1
             self.rows.append(
                 self._compared(step, name, value, self._expected(name, is_first=is_first))
             )
-        if len(self.rows) == before:
+        if not wrote:
             self.rows.append(self._unchecked(step, "", "it wrote to no buffer of the graph"))
 
-    def _times_left(self, name: str) -> tuple[int, int]:
-        """How often a buffer will be written to yet, and how often it has been."""
-        return self._left[name], self._all[name] - self._left[name]
+    def _times_left(self, name: str) -> tuple[int, int, int]:
+        """How often a buffer will be written to yet, has been, and had been before this step."""
+        done = self._all[name] - self._left[name]
+        return self._left[name], done, max(done - (name in self._writes_now), 0)
 
     def _expected(self, name: str, *, is_first: bool) -> Callable[[], tuple[str, torch.Tensor]]:
         """What a buffer should hold now: in between only its own loops say it."""
@@ -156,8 +163,10 @@ class _References:
         graph: CapturedGraph,
         values: Mapping[str, Any],
         drawing: Drawing,
-        times_left: Callable[[str], tuple[int, int]],
+        times_left: Callable[[str], tuple[int, int, int]],
+        before: Mapping[str, torch.Tensor],
     ):
+        self._before = before
         self._graph = graph
         self._times_left = times_left
         self._each = drawing.each
@@ -185,7 +194,9 @@ class _References:
 
     def _storage(self, name: str) -> torch.Tensor:
         """A buffer as it lies in memory now, which may be before a later kernel writes to it."""
-        left, done = self._times_left(name)
+        left, done, done_before = self._times_left(name)
+        if name in self._before and not done_before:  # a step reads an input, then writes it
+            return self._laid_out(name, self._before[name])
         if left and done:
             return self._laid_out(name, self.by_loops(name, known=done == 1)[1])
         if name not in self._flat:
@@ -215,6 +226,17 @@ def _final_nodes(graph: CapturedGraph) -> dict[str, str]:
         if write.node is not None:
             found[write.buffer] = write.node
     return found
+
+
+def written_inputs(graph: CapturedGraph, inputs: Sequence[Any]) -> dict[str, torch.Tensor]:
+    """A copy of each input that a kernel of the graph writes to, by its name."""
+    written = {write.buffer for group in graph.writes for write in group}
+    names = [node.name for node in graph.nodes if node.op == "placeholder"]
+    return {
+        name: value.clone()
+        for name, value in zip(names, inputs, strict=True)
+        if name in written and isinstance(value, torch.Tensor)
+    }
 
 
 def wanted_nodes(graph: CapturedGraph) -> set[str]:

@@ -472,6 +472,7 @@ class _Verifier:
                 compared_leaves.copied_inputs(inputs),
                 compared_leaves.copied_inputs(inputs),
             )
+            before = buffer_checks.written_inputs(graph, inputs)
             state = torch.random.get_rng_state()
 
             def in_double() -> Mapping[str, Any]:
@@ -484,7 +485,7 @@ class _Verifier:
                 _, values = runner.run(graph, given, buffer_checks.wanted_nodes(graph))
             checker = buffer_checks.Checker(
                 graph, values, question.tolerance, in_double, float64=question.float64,
-                drawing=drawing_of(compiled.source_code),
+                drawing=drawing_of(compiled.source_code), before=before,
             )  # fmt: skip
             self._checkers.append(checker)
             session.observer = checker

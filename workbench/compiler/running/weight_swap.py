@@ -15,12 +15,13 @@ from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.running.container import Container
 from workbench.compiler.running.slots import Slots
 from workbench.errors import UsageError
+from workbench.live_only import LivePart
 
 CONSTANT, BUFFER = "constant", "buffer"
 
 
 @dataclass(eq=False)
-class Weights:
+class Weights(LivePart):
     """All weights of one model, in two sets: one is filled while the other is in use.
 
     A call sees one set from its start to its end. Between two sets it waits for the calls that

@@ -16,6 +16,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Call
 from workbench.handles.memory.gradients import GradientCheck, check_gradients
+from workbench.live_only import LivePart
 from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report, Table
@@ -291,7 +292,7 @@ def _check_previews(report: Report) -> None:
     raise UsageError(f"Budgets cannot be looked at: {why}.")
 
 
-class LiveBudgets:
+class LiveBudgets(LivePart):
     """The budgets of one step, looked at when they are first asked for.
 
     `why_not` says why none can be tried from here, or is None.

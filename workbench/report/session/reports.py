@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from workbench.report.record import Report
 
@@ -30,3 +31,7 @@ class Reports(Mapping[int, Report]):
 
     def __len__(self) -> int:
         return len(self._makers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied with all reports: what makes them is of this process."""
+        return dict, (dict(self),)

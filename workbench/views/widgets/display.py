@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from workbench.errors import UsageError
+from workbench.live_only import LiveOnly
 from workbench.processes.live_action import LiveAction
 from workbench.report import Report
 from workbench.settings import options
@@ -53,12 +54,14 @@ def carrier() -> Carrier:
 
 
 @dataclass(eq=False, repr=False)
-class Shown:
+class Shown(LiveOnly):
     """A report as an output: in a notebook two views, elsewhere HTML or text.
 
     Two outputs, never one: a trusted notebook without its kernel shows an error line instead of an
     output that holds a widget, whatever else is in it.
     """
+
+    instead = "Write its report with .report.save(path), and show that where it is needed."
 
     report: Report
     context: ViewContext = field(default_factory=ViewContext)

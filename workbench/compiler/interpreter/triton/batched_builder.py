@@ -131,6 +131,11 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
         self.memory.store(places, encode(sums, dtype), ones)
         return TensorHandle(old, dtype.scalar)
 
+    # constants
+    def get_bf16(self, value: float) -> Handle:
+        # triton 3.7's own interpreter has none, and ends at `x * 1.5` for x of bfloat16
+        return TensorHandle(encode(np.array([value]), tl.bfloat16), tl.bfloat16)
+
     # conversions
     def cast_impl(self, src: Handle, dst_type: Any) -> Handle:
         return self.create_fp_to_fp(src, dst_type, None)
