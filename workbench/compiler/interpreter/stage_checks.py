@@ -37,8 +37,8 @@ _CODE = (
     "code generation is wrong. wb.aot_compile(..., backend='eager') computes it as captured."
 )
 _CHANGED = (
-    "The same call compiled again now agrees with the original in every stage: a value or a state "
-    "that was compiled in has changed since. Compile it again."
+    "The same call compiled again now agrees with the original in every stage: what was compiled "
+    "in has changed since, or the error does not come again. Compile it again."
 )
 
 
