@@ -29,6 +29,7 @@ from tests.bench import (
     bench_notebook,
     bench_opportunities,
     bench_package,
+    bench_previews,
     bench_rehearse,
     bench_report,
     bench_saved_times,
@@ -69,6 +70,7 @@ BENCHES: Mapping[str, ModuleType] = {
     "session": bench_session,
     "trying": bench_trying,
     "checkpoint": bench_checkpoint,
+    "previews": bench_previews,
     "rehearse": bench_rehearse,
     "variants": bench_variants,
     "virtual": bench_virtual,
@@ -89,7 +91,7 @@ def main(arguments: list[str]) -> int:
         parser.error(f"no figure {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}")
     if chosen.record and chosen.quick:
         parser.error("what is measured with fewer repeats is not recorded")
-    if chosen.record:
+    if chosen.record and any(getattr(BENCHES[name], "NEEDS_QUIET", True) for name in names):
         records.wait_for_quiet()
     print(f"{'name':<58} | {'ours':>8} | {'other':>8} | {'value':>8} |   reach |", flush=True)
     missed = 0

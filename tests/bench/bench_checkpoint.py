@@ -11,15 +11,11 @@ from typing import Any
 
 from tests.bench.bench_large import children
 from tests.bench.figure import Figure, child, empty_caches, peak_bytes
-from workbench.number_text import plural
 
-PREVIEWED = (0.9, 0.7, 0.5, 0.3, 0.1, 0.0)
 CONDITIONS = (
     "budgets: a GPT-2 of 6 layers, width 256, length 64, its partitioner asked for eleven budgets "
     "one after the other; fits: Llama-3-8B, bfloat16, AdamW in float32, 2,048 tokens, without "
-    "weights, 2 and 4 layers compiled for a virtual H100 by a worker that has compiled something; "
-    "previews: six budgets of the steps of tests/training_steps.py, each compiled, beside the peak "
-    "that is counted from the compiled forward and backward"
+    "weights, 2 and 4 layers compiled for a virtual H100 by a worker that has compiled something"
 )
 
 
@@ -29,7 +25,6 @@ def figures(quick: bool = False) -> Iterator[Figure]:
     note = f"{found['nodes']} nodes in the joint graph"
     name = "eleven memory budgets of a training step (s)"
     yield Figure(name, found["seconds"], None, found["seconds"], 2, "s", note)
-    yield from _of_previews(1 if quick else 10)
     if quick:
         return
     with empty_caches() as variables:
@@ -40,37 +35,6 @@ def figures(quick: bool = False) -> Iterator[Figure]:
     off = abs(found["predicted"] / found["compiled"] - 1) * 100
     title = f"{name}: 8 layers predicted, off (%)"
     yield Figure(title, found["predicted"], found["compiled"], off, 1, "%")
-
-
-def _of_previews(steps: int) -> Iterator[Figure]:
-    """How far the previews of training steps are below and above what was compiled."""
-    with empty_caches() as variables:
-        found = child(__name__, "previews", str(steps), variables=variables)
-    note = f"{found['count']} budgets of {plural(steps, 'training step')}, peaks counted"
-    for side in ("under", "over"):
-        row = found[side]
-        name = f"previews of memory budgets, worst {side} (%)"
-        note_of = f"{note}; {row['step']} at {row['budget']:g}"
-        yield Figure(name, row["preview"], row["peak"], row["off"], None, "%", note_of)
-
-
-def previews(steps: int) -> dict[str, Any]:
-    """The worst previews; the peak of a compiled budget is counted from its programs."""
-    import workbench as wb
-    from tests.training_steps import STEPS, build
-
-    found = []
-    for name in list(STEPS)[:steps]:
-        model, inputs = build(name)
-        looked = wb.aot_compile(model, inputs, grad=True).checkpoint()
-        before = {point.budget: point.preview_bytes for point in looked.budgets.points}
-        for budget in PREVIEWED:
-            preview, peak = before[budget] or 0, looked.at(budget).peak_bytes or 0
-            off = 100 * (preview / peak - 1)
-            row = {"step": name, "budget": budget, "preview": preview, "peak": peak, "off": off}
-            found.append(row)
-    order = sorted(found, key=lambda row: row["off"])
-    return {"count": len(found), "under": order[0], "over": order[-1]}
 
 
 def budgets(layers: int) -> dict[str, Any]:
@@ -121,5 +85,5 @@ def fits(layers: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    measure = {"budgets": budgets, "fits": fits, "previews": previews}[sys.argv[1]]
+    measure = {"budgets": budgets, "fits": fits}[sys.argv[1]]
     print(json.dumps(measure(int(sys.argv[2]))))

@@ -83,16 +83,30 @@ def test_layers_are_addressed_from_the_module_that_the_note_names() -> None:
 
 
 def test_on_a_gpu_no_checkpoint_is_offered_for_layers_that_draw() -> None:
-    """Triton numbers the elements of one mask in two ways, so that two kernels draw two masks."""
+    """Triton numbers the elements of one mask in two ways, so that two kernels draw two masks.
+
+    Nor a region, anywhere: torch refuses one around random numbers that Inductor draws.
+    """
     nodes = LAYERS.nodes
     targets = ["prims.inductor_random.default", *nodes.columns["target"][1:]]
     drawing = replace(nodes, columns={**nodes.columns, "target": targets})
     report = replace(LAYERS, tables={**LAYERS.tables, "nodes": drawing})
-    assert len(snippets(report, budgets(), 0.5)) == 3
+    titles = [snippet.title for snippet in snippets(report, budgets(), 0.5)]
+    assert titles == ["For the step", "For each layer, by torch.utils.checkpoint"]
     buffers = LAYERS.buffers
     there = replace(buffers, columns={**buffers.columns, "device": ["cuda:0"] * len(buffers)})
     report = replace(report, tables={**report.tables, "buffers": there})
-    assert len(snippets(report, budgets(), 0.5)) == 2
+    assert len(snippets(report, budgets(), 0.5)) == 1
+
+
+def test_no_region_is_offered_around_writes_to_buffers() -> None:
+    """As those of a batch norm, which torch appends to the graph, outside of the region."""
+    nodes = LAYERS.nodes
+    targets = ["aten.copy_.default", *nodes.columns["target"][1:]]
+    writing = replace(nodes, columns={**nodes.columns, "target": targets})
+    report = replace(LAYERS, tables={**LAYERS.tables, "nodes": writing})
+    titles = [snippet.title for snippet in snippets(report, budgets(), 0.5)]
+    assert titles == ["For the step", "For each layer, by torch.utils.checkpoint"]
 
 
 def test_a_budget_that_draws_random_numbers_again_has_no_code() -> None:

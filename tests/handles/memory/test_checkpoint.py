@@ -183,6 +183,27 @@ def test_a_budget_that_draws_random_numbers_again_is_refused() -> None:
         assert made.checked.startswith("Its outputs and the gradients of 8 tensors are those of")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("part", [torch.nn.BatchNorm1d(32), torch.nn.Dropout(0.1)])
+def test_a_region_is_offered_only_where_torch_takes_one(part: torch.nn.Module) -> None:
+    """Torch refuses one around writes to buffers, and around the seeds of random numbers."""
+    model = Dropping()
+    model.dropout = part
+
+    @torch.compile
+    def step(x: torch.Tensor) -> Any:
+        with torch.autograd.graph.region_activation_memory_budget(0.9):
+            return model(x)
+
+    with pytest.raises(RuntimeError, match="are unannotated"):
+        step(X)
+    found = wb.aot_compile(model, (X,), grad=True).checkpoint()
+    offered = [found.snippets(point.budget) for point in found.budgets.points]
+    titles = {snippet.title for row in offered for snippet in row}
+    assert "For the step" in titles
+    assert "For one forward" not in titles
+
+
 def halved(a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     kept = torch.nn.functional.dropout(a * 1.0, 0.5, True)
     return kept, (kept * kept).sum()

@@ -44,7 +44,8 @@ def snippets(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ..
     """What to write for a budget; nothing for the one that the step has, or that must not be used.
 
     A checkpoint's policy chooses by operator: it keeps the results of products of which the budget
-    computes less than half again.
+    computes less than half again. A region is refused by torch (2.13: "forward op(s) are
+    unannotated") where seeds of random numbers or writes to buffers were put into the graph.
     """
     point = found.at(budget)
     if not point.recomputed or point.why_not or budget == found.own:
@@ -61,12 +62,15 @@ def snippets(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ..
         "`model` is yours. The region stands inside of what is compiled, around all of it: outside "
         "of compiled code it does nothing, and two budgets in one graph are refused.",
     )
-    return (step, region, *_policy(report, found, budget))
+    regions = () if _draws(report) or _has(report, "aten.copy_.default") else (region,)
+    return (step, *regions, *_policy(report, found, budget))
 
 
 def _policy(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...]:
     layers = layer_list(report)
-    if layers is None or _draws_on_a_gpu(report):
+    # Inductor keeps the seed, but two of Triton's kernels may number the elements of one mask in
+    # two ways
+    if layers is None or (_draws(report) and not is_on_cpu(report)):
         return ()
     again = Counter(row.operator for row in found.recomputed if row.budget == budget)
     kept = [op for op, count in _heavy(report, layers).items() if 2 * again[op] < count]
@@ -96,13 +100,13 @@ def _policy(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...
     return (Snippet("For each layer, by torch.utils.checkpoint", "\n".join(lines), note),)
 
 
-def _draws_on_a_gpu(report: Report) -> bool:
-    """Whether a checkpoint would have Triton draw a layer's random numbers again.
+def _draws(report: Report) -> bool:
+    """Whether Inductor draws random numbers from a seed of its own."""
+    return _has(report, "inductor_rand")
 
-    Inductor keeps the seed, but two kernels may number the elements of one mask in two ways.
-    """
-    is_drawing = any("inductor_rand" in target for target in report.nodes.columns.get("target", ()))
-    return is_drawing and not is_on_cpu(report)
+
+def _has(report: Report, words: str) -> bool:
+    return any(words in target for target in report.nodes.columns.get("target", ()))
 
 
 def _heavy(report: Report, layers: str) -> Counter[str]:
