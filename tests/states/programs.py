@@ -89,29 +89,31 @@ SPECIALS = tuple(Special(**row) for row in _ROWS["special"])
 def programs(seed: int, count: int) -> Iterator[Program]:
     """That many different programs; each of the special ways comes first in one alone."""
     chance = random.Random(seed)
-    made = [_special(way, f"s{i}") for i, way in enumerate(SPECIALS)]
+    made = [special(way, f"s{i}") for i, way in enumerate(SPECIALS)]
     pairs = [(holder, value) for holder in HOLDERS for value in VALUES]
     chance.shuffle(pairs)
     chance.shuffle(made)
-    made += [_held(holder, value, f"h{i}") for i, (holder, value) in enumerate(pairs)]
+    made += [held(holder, value, f"h{i}") for i, (holder, value) in enumerate(pairs)]
     # a small sample has both; a large one has every special way
     few = count // 2 if count < 2 * len(SPECIALS) else len(SPECIALS)
     chosen = [*made[:few], *made[len(SPECIALS) :]][:count]
     for i, program in enumerate(chosen):
         if i % 3 == 2:  # beside another state, which stays as it is
             holder, value = chance.choice(HOLDERS[:15]), chance.choice(VALUES[:20])
-            yield _beside(program, _held(holder, value, f"e{i}"))
+            yield _beside(program, held(holder, value, f"e{i}"))
         else:
             yield program
 
 
-def _special(way: Special, n: str) -> Program:
+def special(way: Special, n: str) -> Program:
+    """The program of a special way, under a name."""
     source = f"{HEADER}\n{way.setup.format(n=n)}\ndef f(a):\n    return a * {way.use.format(n=n)}\n"
     change = way.change.format(n=n)
     return Program(n, way.kind, source, "(torch.ones(3),)", change)
 
 
-def _held(holder: Holder, value: Value, n: str) -> Program:
+def held(holder: Holder, value: Value, n: str) -> Program:
+    """The program of a value where a holder has it, under a name."""
     read = holder.read.format(n=n, m="{m}", v=value.before)
     setup = holder.setup.format(n=n, m="{m}", v=value.before)
     if value.in_place:

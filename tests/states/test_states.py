@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.states import running
-from tests.states.programs import programs
+from tests.states.programs import HOLDERS, SPECIALS, VALUES, Program, held, programs, special
 
 ROOT = Path(__file__).parents[2]
 SEED = 34
@@ -40,3 +40,28 @@ def test_a_change_of_state_is_answered_as_by_eager_or_refused(
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == []
     assert len(list(tmp_path.glob("*.aot"))) >= 0.8 * count
+
+
+KEYS = [special(way, f"k{i}") for i, way in enumerate(SPECIALS) if way.kind.endswith(" key")]
+HELD = [
+    held(holder, value, f"l{i}")
+    for i, value in enumerate(VALUES)
+    for holder in HOLDERS
+    if value.kind == "TENSOR requires grad" and holder.kind == "local class"
+]
+OTHERS = [
+    special(way, f"o{i}")
+    for i, way in enumerate(SPECIALS)
+    if way.kind in ("ellipsis", "module made by hand")
+]
+
+
+@pytest.mark.parametrize("program", [*KEYS, *HELD, *OTHERS], ids=lambda program: program.kind)
+def test_a_file_refuses_what_it_can_name(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values behind keys that are no text, and tensors of which a file holds no guard."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert running.live(program, tmp_path).refused
+    assert running.loaded(program, tmp_path) is None
+    assert (tmp_path / f"{running.name_of(program)}.aot").exists()

@@ -277,6 +277,7 @@ class CheckedCall(CompiledBase):
         with torch.set_grad_enabled(grad):
             state = () if self._plan.state is None else self._plan.state.mismatches()
         verdicts |= {name: f"changed: {how}" for name, _, how in (s.partition(": ") for s in state)}
+        verdicts |= {} if self._plan.state is None else self._plan.state.not_compared()
         lost = (name for name in self._plan.unreachable() if name in verdicts)
         return verdicts | dict.fromkeys(lost, "not reachable in this process")
 

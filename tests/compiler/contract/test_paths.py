@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import ClassVar
 
 import pytest
+import torch
 
 from workbench.compiler.contract.paths import Path, parse, parse_state
 from workbench.errors import ArtifactError
@@ -32,6 +34,33 @@ def test_the_name_of_a_guard(text: str, scope: str, path: Path | None) -> None:
 )
 def test_more_than_keys_and_attributes_is_no_path(text: str) -> None:
     assert parse(text) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        (1.5, "1.5"),
+        (None, "None"),
+        (..., "Ellipsis"),
+        (("a", 1), "('a', 1)"),
+        (b"a", "b'a'"),
+        (torch.float32, "torch.float32"),
+    ],
+)
+def test_a_key_that_is_no_text_is_a_step_as_others_are(key: object, text: str) -> None:
+    _, path = parse_state(f"G['c'][{text}]") or ("", Path(""))
+    again = Path.from_json(json.loads(json.dumps(path.to_json())))
+    assert again == path
+    assert again.get({"c": {key: 5}}) == 5
+    assert eval(str(again), {"torch": torch, "c": {key: 5}}) == 5
+
+
+@pytest.mark.parametrize("text", ["evil()", "nan", "(" * 9999])
+def test_a_key_in_a_manifest_is_a_literal(text: str) -> None:
+    with pytest.raises(ArtifactError, match="is no path"):
+        Path.from_json(["d", ["literal", text]])
+    with pytest.raises(ArtifactError, match="is no path"):
+        Path.from_json(["d", ["dtype", "a]+evil()"]])
 
 
 def test_a_path_in_a_manifest_holds_no_code() -> None:
@@ -65,5 +94,7 @@ def test_places_by_which_torch_names_what_a_dict_or_a_class_has(name: str, found
 def test_a_value_by_its_place_has_the_place_of_its_key() -> None:
     _, path = parse_state("dict.__getitem__(G['c'], list(dict.keys(G['c']))[1])") or ("", Path(""))
     assert path.by_keys({"c": {"a": 3, "b": 5}}) == Path("c").item("b")
-    assert path.by_keys({"c": {"a": 3, (1, 2): 5}}) is None
+    assert path.by_keys({"c": {"a": 3, (1, 2): 5}}) == Path("c", (("literal", "(1, 2)"),))
+    assert path.by_keys({"c": {"a": 3, float: 5}}) == path
+    assert path.by_keys({"c": {"a": 3, float("nan"): 5}}) is None
     assert parse_state("dict.__getitem__(G['c'], list(dict.keys(G['d']))[1])") is None

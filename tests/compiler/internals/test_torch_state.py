@@ -60,5 +60,16 @@ def test_what_differs_of_autocast_is_named(autocast: None) -> None:
     with torch.autocast("cpu", torch.float16):
         dtype = "autocast's dtype on cpu: compiled for bfloat16, now float16;"
         assert within.mismatches()[0].startswith(dtype)
+
+
+def test_the_dtype_of_autocast_is_said_to_be_compared_by_no_call_while_it_is_off(
+    autocast: None,
+) -> None:
+    compiled = GlobalState.current()
+    assert compiled.not_compared() == {}
     torch.set_autocast_dtype("cpu", torch.float16)  # code may enter autocast without a dtype
-    assert compiled.mismatches()[0].startswith(dtype)
+    assert compiled.quick()
+    assert compiled.holds()
+    assert compiled.mismatches() == []
+    said = compiled.not_compared()["autocast's dtype on cpu"]
+    assert said == "not compared: compiled for bfloat16, now float16, and autocast is off"

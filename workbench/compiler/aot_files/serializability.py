@@ -8,6 +8,7 @@ import dataclasses
 import dis
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -312,3 +313,6 @@ def _note(decisions: Decisions, lost: dict[str, str]) -> None:
         found = sorted(lost.keys() & _roots(entry.orig_guard))
         if decisions.reasons[i] is None and found:
             decisions.reasons[i] = f"its value cannot be pickled ({lost[found[0]]})"
+    for key, one in decisions.specialized.items():
+        if one.path.root in lost:  # no guard of the file compares it any more
+            decisions.specialized[key] = replace(one, guarded=False)

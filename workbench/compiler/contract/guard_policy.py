@@ -342,7 +342,7 @@ def _by_kind(
     hide = is_environment(entry.value, entry.name)
     specialized = None
     if path.steps and path.steps[-1][0] == KEY:
-        specialized = _keys(path, owner, function, hide=hide)
+        specialized = _keys(path, owner, entry.value, function, hide=hide)
     elif entry.guard_type == "DUPLICATE_INPUT":
         specialized = _same_object(entry, path, owner, function)
     elif kinds & set(_LENGTHS) and (
@@ -370,16 +370,17 @@ def located(path: Path, function: types.FunctionType) -> tuple[str, Path] | None
 
 
 def _keys(
-    path: Path, owner: str | None, function: types.FunctionType, *, hide: bool
+    path: Path, owner: str | None, value: Any, function: types.FunctionType, *, hide: bool
 ) -> SpecializedValue | None:
-    """The keys of a dict, of which a guard names one by its place."""
+    """The keys of a dict, of which a guard names one by its place; this one where it is no text."""
     if owner is None or hide or not is_users(owner):
         return None
     table = Path(path.root, path.steps[:-1])
     is_own = owner == globals_module(function)
     try:
         scope = function.__globals__ if is_own else vars(sys.modules[owner])
-        return observe(table, table.get(scope), owner, "DICT_KEYS_MATCH", None)
+        keys = observe(table, table.get(scope), owner, "DICT_KEYS_MATCH", None)
+        return keys or specialize(path, value, owner)
     except _FAILURES:
         return None
 
@@ -391,7 +392,9 @@ def _owner(path: Path, function: types.FunctionType) -> tuple[str, Path] | None:
         return ("builtins", Path(str(name), path.steps[1:])) if kind == "item" else None
     owner, scope = globals_module(function), function.__globals__
     while path.steps and isinstance(scope.get(path.root), types.ModuleType):
-        module = scope[path.root]
+        module: types.ModuleType = scope[path.root]
+        if module is not sys.modules.get(module.__name__):  # made by hand: no import finds it
+            break
         kind, name = path.steps[0]
         if kind != "attr":
             return None

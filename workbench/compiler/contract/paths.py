@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import enum
 import keyword
 import re
+import sys
+import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +25,10 @@ _STEPS = re.compile(_PLAIN_STEP, re.ASCII)
 
 _AROUND = {"type": "type({})", "vars": "vars({})", "call": "{}()"}
 """Steps that state needs besides: the class of an object, its own table, what a weak one holds."""
+_KEYS = ("bytes", "literal", "dtype")
+"""Steps by a key that is no text and no whole number, as text: `1.5`, `(1, 2)`, `None`."""
+_LITERALS = (float, complex, tuple, type(None), type(...))
+_UNWRITTEN = (enum.Enum, type, types.FunctionType, types.BuiltinFunctionType)
 KEY, VALUE = "nth key", "nth value"
 """Steps by the place in a dict, by which torch names what a subclass of dict has."""
 _CALLS = ("list.__getitem__", "dict.__getitem__", "object.__getattribute__", "getattr")
@@ -55,8 +62,8 @@ class Path:
         for kind, key in self.steps:
             if kind in _AROUND:
                 root = _AROUND[kind].format(root)
-            elif kind == "bytes":
-                root = f"{root}[{str(key).encode()!r}]"
+            elif kind in _KEYS:
+                root = f"{root}[{_key_of(kind, str(key))!r}]"
             elif kind in (KEY, VALUE):
                 root = f"[*dict.{'keys' if kind == KEY else 'values'}({root})][{key!r}]"
             else:
@@ -76,13 +83,16 @@ class Path:
         return value
 
     def by_keys(self, scope: Mapping[str, Any]) -> Path | None:
-        """The same with the keys of now in place of numbers of values; None where there is none."""
+        """The same with the keys of now in place of numbers of values; None where there is none.
+
+        A value stays a number behind a class, a function and an enum's member, which are no text.
+        """
         steps: list[Step] = []
         for kind, key in self.steps:
             if kind == VALUE:
                 table = Path(self.root, tuple(steps)).get(scope)
                 name = list(dict.keys(table))[int(key)]
-                found = _key_step(name)
+                found = (VALUE, key) if isinstance(name, _UNWRITTEN) else _key_step(name)
                 # a class may have an own way to get an item
                 if found is None or table[name] is not dict.__getitem__(table, name):
                     return None
@@ -107,7 +117,9 @@ class Path:
         names = [root, *[key for kind, key in path.steps if kind == "attr"]]
         if not all(isinstance(name, str) and name.isidentifier() for name in names) or not all(
             isinstance(key, int if kind in (KEY, VALUE) else str | int)
-            and kind in ("item", "attr", "bytes", *_AROUND, KEY, VALUE)
+            and kind in ("item", "attr", *_KEYS, *_AROUND, KEY, VALUE)
+            and (kind != "dtype" or str(key).isidentifier())
+            and (kind != "literal" or _is_literal(str(key)))
             for kind, key in path.steps
         ):
             raise ArtifactError(
@@ -142,9 +154,16 @@ def parse(expression: str) -> tuple[str, Path] | None:
     return _rooted(node.id, tuple(steps))
 
 
-def _stepped(value: Any, kind: str, key: str) -> Any:
+def _key_of(kind: str, text: str) -> Any:
     if kind == "bytes":
-        return value[key.encode()]
+        return text.encode()
+    # a package starts without torch, and has no such step
+    return ast.literal_eval(text) if kind == "literal" else getattr(sys.modules["torch"], text)
+
+
+def _stepped(value: Any, kind: str, key: str) -> Any:
+    if kind in _KEYS:
+        return value[_key_of(kind, key)]
     if kind == "call":
         return value()
     if kind in (KEY, VALUE):
@@ -178,8 +197,8 @@ def _taken_off(node: ast.expr) -> tuple[Step | None, ast.expr] | None:
     by_place = _by_place(node)
     if by_place is not None:
         return by_place
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-        return _item(node.slice.value, node.value)
+    if isinstance(node, ast.Subscript):
+        return _subscript(node)
     if not isinstance(node, ast.Call) or node.keywords:
         return None
     called, given = ast.unparse(node.func), node.args
@@ -193,14 +212,31 @@ def _taken_off(node: ast.expr) -> tuple[Step | None, ast.expr] | None:
     return None
 
 
+def _subscript(node: ast.Subscript) -> tuple[Step, ast.expr] | None:
+    key = node.slice
+    if isinstance(key, ast.Attribute) and ast.unparse(key.value) == "torch":
+        return ("dtype", key.attr), node.value
+    if isinstance(key, ast.Name) and key.id == "Ellipsis":  # as torch writes it
+        return ("literal", "..."), node.value
+    try:
+        return _item(ast.literal_eval(key), node.value)
+    except ValueError:  # no literal
+        return None
+
+
 def _by_place(node: ast.expr) -> tuple[Step, ast.expr] | None:
-    """The step of `list(dict.keys(d))[2]`, or of `dict.__getitem__(d, list(dict.keys(d))[2])`."""
+    """The step of `list(dict.keys(d))[2]`, or of `dict.__getitem__(d, list(dict.keys(d))[2])`.
+
+    The latter is written as `d[list(dict.keys(d))[2]]` where `d` is a dict of no other class.
+    """
     match node:
         case ast.Subscript(
             ast.Call(ast.Name("list"), [ast.Call(func, [base])]), ast.Constant(int() as place)
         ) if ast.unparse(func) == "dict.keys":
             return (KEY, place), base
-        case ast.Call(func, [base, key]) if ast.unparse(func) == "dict.__getitem__":
+        case ast.Subscript(base, key) | ast.Call(_, [base, key]) if (
+            isinstance(node, ast.Subscript) or ast.unparse(node.func) == "dict.__getitem__"
+        ):
             found = _by_place(key)
             is_own = found is not None and found[0][0] == KEY
             if found is not None and is_own and ast.dump(found[1]) == ast.dump(base):
@@ -216,7 +252,21 @@ def _item(key: Any, base: ast.expr) -> tuple[Step, ast.expr] | None:
 def _key_step(key: Any) -> Step | None:
     if isinstance(key, bytes):
         return "bytes", key.decode(errors="replace")
+    if type(key) in _LITERALS:
+        text = "..." if key is ... else repr(key)
+        return ("literal", text) if _is_literal(text) else None
+    if isinstance(key, getattr(sys.modules.get("torch"), "dtype", ())):
+        return "dtype", str(key).removeprefix("torch.")
     return ("item", key) if type(key) in (str, int, bool) else None
+
+
+def _is_literal(text: str) -> bool:
+    """Whether Python reads it as a literal; the text of nan is none, nor that of an object."""
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _step(attribute: str, key: str, index: str) -> Step:

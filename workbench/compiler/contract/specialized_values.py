@@ -141,7 +141,7 @@ def specialize(
         return SpecializedValue(path, len(value), "length", owner)
     if hide and isinstance(value, HIDDEN):
         return SpecializedValue(path, Hidden.of(value), "hidden", owner)
-    if value is None or isinstance(value, bool | enum.Enum):
+    if value is None or value is ... or isinstance(value, bool | enum.Enum):
         return SpecializedValue(path, value, "is", owner, _importable(value))
     if isinstance(value, float | complex) and value != value:
         return SpecializedValue(path, value, "nan", owner)
@@ -288,7 +288,7 @@ def globals_module(function: types.FunctionType) -> str:
 
 
 def _importable(value: Any) -> bool:
-    if value is None or isinstance(value, bool):
+    if value is None or value is ... or isinstance(value, bool):
         return True
     name = _object_name(value)
     try:
@@ -320,7 +320,7 @@ def _encode(value: Any) -> dict[str, Any]:
         return {"complex": [value.real.hex(), value.imag.hex()]}
     if isinstance(value, frozenset):
         return {"frozenset": repr(tuple(value))}
-    return {"literal": repr(value)}
+    return {"literal": "..." if value is ... else repr(value)}
 
 
 def _decode(data: Mapping[str, Any]) -> Any:
@@ -435,7 +435,7 @@ class SpecializedValues:
         reachable = [one for one in self.reachable if not one.guarded]
         if not reachable:
             return None
-        scope: dict[str, Any] = {"failures": _FAILURES}
+        scope: dict[str, Any] = {"failures": _FAILURES, "torch": torch}  # of keys that are dtypes
         tests = []
         for i, one in enumerate(reachable):
             scope[f"c{i}"], scope[f"t{i}"] = one.value, type(one.value)

@@ -33,6 +33,7 @@ _IGNORED = ("num_threads",)
 # numbers of Float32Precision: "none" and "ieee" are both exact, and "highest" sets either
 _EXACT = {"cuda_matmul_precision": (0, 1)}
 _AUTOCAST_STATE = "autocast_state"
+_AUTOCAST_DTYPE = "autocast's dtype"
 _AUTOCAST_DEVICES = ("cpu", "cuda", "xpu")
 
 
@@ -114,6 +115,18 @@ class GlobalState:
             problems.append(f"{words}: compiled for {_say(expected)}, now {_say(actual)}; {cure}")
         return problems
 
+    def not_compared(self) -> dict[str, str]:
+        """What differs and no call compares, by its name: the dtype of an autocast that is off.
+
+        Code may enter autocast without a dtype; Inductor's goes on with that of the compilation.
+        """
+        pairs = self.snapshot[_AUTOCAST_STATE], _now()[_AUTOCAST_STATE]
+        off = ({**one, "enabled": []} for one in pairs)
+        words, expected, actual = _of_autocast(*off)
+        if any(self._differences()) or not words.startswith(_AUTOCAST_DTYPE):
+            return {}
+        return {words: f"not compared: compiled for {expected}, now {actual}, and autocast is off"}
+
 
 @contextmanager
 def autocast_of(snapshot: Mapping[str, Any]) -> Iterator[None]:
@@ -148,9 +161,12 @@ def _is_same(name: str, one: Any, other: Any) -> bool:
 def _read_of_autocast(state: Mapping[str, Any]) -> Mapping[str, Any]:
     """What of autocast's state code can read: off, it keeps no casts, whatever its cache is set to.
 
-    The export of TorchScript to ONNX leaves the cache off where tracing raises (torch 2.13).
+    The export of TorchScript to ONNX leaves the cache off where tracing raises (torch 2.13). The
+    dtype of a device for which it is off is not compared by torch's own guard, which calls ask.
     """
-    return state if any(state["enabled"]) else {**state, "cached_enabled": None}
+    pairs = zip(state["enabled"], state["dtype"], strict=True)
+    read = {**state, "dtype": [dtype if is_on else None for is_on, dtype in pairs]}
+    return read if any(state["enabled"]) else {**read, "cached_enabled": None}
 
 
 def _of_autocast(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[str, Any, Any]:
@@ -158,7 +174,7 @@ def _of_autocast(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> tupl
 
     The state has a place for each kind of device, those of the CPU and of CUDA first.
     """
-    for what, words in (("enabled", "autocast"), ("dtype", "autocast's dtype")):
+    for what, words in (("enabled", "autocast"), ("dtype", _AUTOCAST_DTYPE)):
         for place, (one, other) in enumerate(zip(expected[what], actual[what], strict=False)):
             if one != other:
                 device = f" on {_AUTOCAST_DEVICES[place]}" if place < 2 else ""
