@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.compiler.aot_files import stored_weights
 from workbench.compiler.aot_files.stored_weights import Weights, pack
 from workbench.errors import ArtifactError
 
@@ -38,7 +39,7 @@ def packed(tmp_path: Path) -> tuple[Tied, Weights, bytes]:
 
 def test_every_tensor_comes_back(packed: tuple[Tied, Weights, bytes]) -> None:
     module, weights, skeleton = packed
-    again = weights.module(skeleton)
+    again, _ = weights.module(skeleton)
     assert list(again.state_dict()) == list(module.state_dict())
     for name, tensor in module.state_dict().items():
         torch.testing.assert_close(again.state_dict()[name], tensor)
@@ -49,7 +50,7 @@ def test_every_tensor_comes_back(packed: tuple[Tied, Weights, bytes]) -> None:
 
 def test_what_was_shared_is_shared_again(packed: tuple[Tied, Weights, bytes]) -> None:
     _, weights, skeleton = packed
-    again = weights.module(skeleton)
+    again, _ = weights.module(skeleton)
     assert again.first.weight is again.second.weight
     again.plain.fill_(-1)
     assert again.rows[1].eq(-1).all()
@@ -107,7 +108,7 @@ def test_a_parametrized_module_is_parametrized_again(kind: str, tmp_path: Path) 
         getattr(nn.parametrizations, kind)(linear)
     module = torch.nn.Sequential(linear, torch.nn.ReLU()).eval()
     bundle = pack(module, tmp_path)
-    again = Weights(bundle.file, bundle.table).module(bundle.skeleton)
+    again, _ = Weights(bundle.file, bundle.table).module(bundle.skeleton)
     x = torch.randn(5, 4)
     torch.testing.assert_close(again(x), module(x))
     assert list(again.state_dict()) == list(module.state_dict())
@@ -145,3 +146,8 @@ def test_the_class_of_a_module_stays_as_it_is(
     assert isinstance(loaded.module, Local)
     monkeypatch.setitem(globals(), "FACTOR", 3.0)
     torch.testing.assert_close(module(torch.ones(4)), torch.full((4,), 3.0))
+
+
+def test_what_older_files_call_this_room_is_found() -> None:
+    pickled = b"cworkbench.compiler.aot_files.weights\nparametrized\n."
+    assert stored_weights._Unpickler(pickled, {}).load() is stored_weights.parametrized

@@ -153,13 +153,13 @@ def _load(
     scope = _scope(manifest, request)
     _require_handed_over(manifest, request.path, external_data, scope)
     kernels = {file.stem: file for name, file in files.items() if name.startswith("kernels/")}
-    module = _module(manifest, files, request)
+    module, classes = _module(manifest, files, request)
     # another build of torch may have packed the GPU kernels
     gpu = PackedKernels(manifest.built_for) if manifest.built_for else None
     state = manifest.contract.get("state")
     with (
         explained(request.path),
-        classes_in_main(module, request.f_globals),
+        classes_in_main(module, request.f_globals, classes),
         nullcontext() if state is None else autocast_of(state),
     ):
         function = deserialize(
@@ -205,8 +205,13 @@ def _require_handed_over(
         )
 
 
-def _module(manifest: Manifest, files: Mapping[str, Path], request: _Request) -> Any | None:
-    """The module to call the function on: the caller's, filled if it is empty, or the bundled."""
+def _module(
+    manifest: Manifest, files: Mapping[str, Path], request: _Request
+) -> tuple[Any | None, list[type]]:
+    """The module to call the function on: the caller's, filled if it is empty, or the bundled.
+
+    With the classes that came with a bundled one.
+    """
     module = request.module
     empty = module is not None and _on_meta(module)
     if manifest.weights is None:
@@ -215,13 +220,13 @@ def _module(manifest: Manifest, files: Mapping[str, Path], request: _Request) ->
                 f"The module is on the meta device and {request.path} holds no weights. Fill the "
                 "module first, or save with weights='inside'."
             )
-        return module
+        return module, []
     if module is not None and not empty:
-        return module
+        return module, []
     weights = Weights(files[aot_container.WEIGHTS], manifest.weights)
     if module is not None:
         weights.fill(module)
-        return module
+        return module, []
     with explained(request.path):
         return weights.module(files[aot_container.SKELETON].read_bytes())
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import operator
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -271,23 +273,47 @@ def import_place(value: Any) -> str | None:
     return None
 
 
+_MAIN_LOCK = threading.RLock()  # `__main__` belongs to the whole process
+
+
 @contextmanager
 def classes_in_main(
-    module: Any | None, f_globals: Mapping[str, Any] | None = None
+    module: Any | None,
+    f_globals: Mapping[str, Any] | None = None,
+    stored: Iterable[type] = (),
 ) -> Iterator[None]:
     """Let `__main__.Model` in a pickle be found, wherever that class is defined here.
 
-    The classes are those in the tree of `module` and those among `f_globals`.
+    The classes are those in the tree of `module` and those among `f_globals`. Those that were
+    `stored` with a module hide a class of the same name that this program has: a script that is
+    run again defines its classes anew, and guards ask for the class that the module has.
     """
     main = sys.modules["__main__"]
     parts = getattr(module, "modules", None)
     found = {type(part).__qualname__: type(part) for part in parts()} if callable(parts) else {}
     found |= {n: v for n, v in (f_globals or {}).items() if isinstance(v, type)}
-    added = [name for name in found if name.isidentifier() and not hasattr(main, name)]
-    for name in added:
-        setattr(main, name, found[name])
+    places: list[tuple[Any, str, type]] = [
+        (main, name, kind) for name, kind in found.items() if name not in vars(main)
+    ]
+    for kind in (kind for kind in stored if kind.__module__ == "__main__"):
+        outer, _, name = kind.__qualname__.rpartition(".")
+        with suppress(AttributeError):  # one that a function made has no place
+            places.append((operator.attrgetter(outer)(main) if outer else main, name, kind))
+    with _MAIN_LOCK, ExitStack() as stack:
+        for holder, name, kind in places:
+            if name.isidentifier():
+                stack.enter_context(_attribute(holder, name, kind))
+        yield
+
+
+@contextmanager
+def _attribute(holder: Any, name: str, value: Any) -> Iterator[None]:
+    before = vars(holder).get(name, _attribute)
+    setattr(holder, name, value)
     try:
         yield
     finally:
-        for name in added:
-            delattr(main, name)
+        if before is _attribute:
+            delattr(holder, name)
+        else:
+            setattr(holder, name, before)

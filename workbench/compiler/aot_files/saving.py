@@ -22,7 +22,13 @@ from workbench.artifacts.manifest.package_manifest import WEIGHTS
 from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.generated import KernelRequest
-from workbench.compiler.aot_files.payload import NATIVE, BuiltKernel, Serialized, serialize
+from workbench.compiler.aot_files.payload import (
+    NATIVE,
+    BuiltKernel,
+    Serialized,
+    classes_in_main,
+    serialize,
+)
 from workbench.compiler.aot_files.read_back import require_readable
 from workbench.compiler.aot_files.stored_weights import not_storable, pack, rebuilt
 from workbench.compiler.cold_start.compile_cache import PATIENCE, fast_start
@@ -92,23 +98,24 @@ def save_artifact(
     """
     serialized = serialize(aot_fn, external_data, _options(report))
 
-    def read_back(owner: tuple[Any, ...]) -> None:
-        require_readable(
-            serialized,
-            aot_fn,
-            contract_json,
-            specialized_json,
-            receiver=owner,
-            external_data=external_data or {},
-            example=example,
-        )
+    def read_back(owner: tuple[Any, ...], classes: Sequence[type] = ()) -> None:
+        with classes_in_main(owner[0] if owner else None, stored=classes):
+            require_readable(
+                serialized,
+                aot_fn,
+                contract_json,
+                specialized_json,
+                receiver=owner,
+                external_data=external_data or {},
+                example=example,
+            )
 
     if module is None or weights != INSIDE:
         read_back(receiver)
     else:
-        stored = rebuilt(module)
+        stored, classes = rebuilt(module)
         try:
-            read_back((stored,))
+            read_back((stored,), classes)
         except ArtifactError as error:
             read_back(receiver)  # raises too, unless it is the stored module that does not fit
             raise not_storable(f"pickled and read back it is another one. {error}") from error

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import operator
 import pickle
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +14,8 @@ from typing import Any
 import torch
 from torch.nn.utils.parametrize import is_parametrized, type_before_parametrizations
 
+from workbench.compiler.contract.code_digest import digest
+from workbench.compiler.contract.inlined_code import to_function
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.internals.tensor_subclass import can_be_flattened
 from workbench.errors import ArtifactError
@@ -103,28 +107,86 @@ def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
     return buffer.getvalue()
 
 
+_FORMER_NAME = "workbench.compiler.aot_files.weights"  # in files of 0.1.0 and some later ones
+
+
 class _Unpickler(pickle.Unpickler):
     """Reads modules whose classes may be those of this process, which stay as they are.
 
     cloudpickle finds such a class again by a number, and then writes its members anew (3.1.2): the
     methods of every module of it would read copies of their globals from then on.
+
+    `here` has classes of this process for those that were stored, by their place among them.
     """
 
+    def __init__(self, content: bytes, here: Mapping[int, type]):
+        super().__init__(io.BytesIO(content))
+        self.made: list[type] = []
+        self._here = here
+
     def find_class(self, module: str, name: str) -> Any:
-        found = super().find_class(module, name)
-        is_filling = module.partition(".")[0] == "cloudpickle" and name == "_class_setstate"
-        return _filled_once(found) if is_filling else found
+        found = super().find_class(__name__ if module == _FORMER_NAME else module, name)
+        if module.partition(".")[0] != "cloudpickle":
+            return found
+        if name == "_make_skeleton_class":
+            return lambda *args: self._take(found, args)
+        if name == "_class_setstate":
+            return lambda cls, state: self._fill(found, cls, state)
+        return found
+
+    def _take(self, make: Callable[..., type], args: tuple[Any, ...]) -> type:
+        self.made.append(self._here.get(len(self.made)) or make(*args))
+        return self.made[-1]
+
+    def _fill(self, fill: Callable[[type, Any], type], cls: type, state: Any) -> type:
+        is_whole = cls in self._here.values() or state[0].keys() <= vars(cls).keys()
+        return cls if is_whole else fill(cls, state)
 
 
-def _filled_once(fill: Callable[[type, Any], type]) -> Callable[[type, Any], type]:
-    def filled(cls: type, state: Any) -> type:
-        return cls if state[0].keys() <= vars(cls).keys() else fill(cls, state)
+def _read(
+    unpickler: Callable[[bytes, Mapping[int, type]], _Unpickler], skeleton: bytes
+) -> tuple[torch.nn.Module, list[type]]:
+    """The module of a skeleton, and the classes that came with it and are none of this program.
 
-    return filled
+    What `__main__` defines is stored by value. A script that is run again, or a notebook, has most
+    of it, too: inputs are of its classes, and guards ask for these by name.
+    """
+    reading = unpickler(skeleton, {})
+    module: torch.nn.Module = reading.load()
+    here: dict[int, type] = {}
+    for number, kind in enumerate(reading.made):
+        if (same := _same_in_main(kind)) is not None and same is not kind:
+            here[number] = same
+    if here:
+        reading = unpickler(skeleton, here)
+        module = reading.load()
+    return module, [kind for number, kind in enumerate(reading.made) if number not in here]
 
 
-def rebuilt(module: torch.nn.Module) -> torch.nn.Module:
-    """The module as a file would give it back, with the tensors of this one.
+def _same_in_main(kind: type) -> type | None:
+    """The class of this name in `__main__`, where its code and that of its bases is the same."""
+    if kind.__module__ != "__main__":
+        return kind
+    try:
+        same = operator.attrgetter(kind.__qualname__)(sys.modules["__main__"])
+    except AttributeError:
+        return None
+    if not isinstance(same, type) or _code(same) != _code(kind):
+        return None
+    bases = [_same_in_main(base) for base in kind.__bases__]
+    return same if bases == [_same_in_main(base) for base in same.__bases__] else None
+
+
+def _code(kind: type) -> dict[str, str]:
+    functions = {
+        name: to_function(getattr(value, "__func__", value), lambda function: True)[1]
+        for name, value in vars(kind).items()
+    }
+    return {name: digest(f.__code__) for name, f in functions.items() if f is not None}
+
+
+def rebuilt(module: torch.nn.Module) -> tuple[torch.nn.Module, list[type]]:
+    """The module as a file would give it back, with the tensors of this one, and its classes.
 
     Raises `NotStorable` when it cannot be pickled, or when its own pickling loses tensors.
     """
@@ -141,7 +203,7 @@ def rebuilt(module: torch.nn.Module) -> torch.nn.Module:
             return tensors[number]
 
     try:
-        made: torch.nn.Module = Unpickler(io.BytesIO(skeleton)).load()
+        made, classes = _read(Unpickler, skeleton)
         again = dict(_named(made))
     except Exception as error:  # unpickling raises whatever the stored objects raise
         raise not_storable(f"{type(error).__name__}: {error}") from error
@@ -151,7 +213,7 @@ def rebuilt(module: torch.nn.Module) -> torch.nn.Module:
             f"{type(module).__name__} pickled and read back has lost {lost[0]}, by the rules of "
             "its own class or of a part of it (__reduce__, __getstate__, __setstate__)"
         )
-    return made
+    return made, classes
 
 
 def not_storable(why: str) -> NotStorable:
@@ -282,8 +344,8 @@ class Weights:
             self._bases[key] = self._stored[label].to(device, copy=True)
         return self._bases[key]
 
-    def module(self, skeleton: bytes) -> torch.nn.Module:
-        """The module with its tensors; runs code from the skeleton."""
+    def module(self, skeleton: bytes) -> tuple[torch.nn.Module, list[type]]:
+        """The module with its tensors, and the classes that came with it; runs their code."""
         weights = self
 
         class Unpickler(_Unpickler):
@@ -292,8 +354,7 @@ class Weights:
             def persistent_load(self, number: Any) -> torch.Tensor:
                 return weights.tensor(number)
 
-        module: torch.nn.Module = Unpickler(io.BytesIO(skeleton)).load()
-        return module
+        return _read(Unpickler, skeleton)
 
     def fill(self, module: torch.nn.Module) -> None:
         """Assign the tensors to those parameters and buffers that are on the meta device.
