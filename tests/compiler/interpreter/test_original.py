@@ -257,3 +257,12 @@ def test_a_kernel_of_the_user_writes_an_argument_that_was_read_before(dtype: tor
     found = wb.verify(compiled, (x,), per_kernel=True)
     assert found.ok, found
     assert {row.value for row in found.kernels if row.ok} == {"buf0", "buf2", "arg0_1"}
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_mask_of_16_bit_numbers_is_that_of_the_kernel(dtype: torch.dtype) -> None:
+    """It casts what it draws to 16 bits, and computes in float32: nothing is rounded."""
+    torch.manual_seed(0)
+    x = torch.randn(64, 200, dtype=dtype)
+    compiled = wb.aot_compile(lambda x: F.dropout(x, 0.5, True) * 1.5, (x,), target="h100")
+    assert compiled.verify(x).ok
