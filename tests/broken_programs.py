@@ -338,6 +338,11 @@ def chosen_by_numpy(x: torch.Tensor) -> torch.Tensor:
     return y * np.random.choice(4)
 
 
+def chosen_of_floats(x: torch.Tensor) -> torch.Tensor:
+    y = x.relu()
+    return y * np.random.choice([0.5, 1.5])
+
+
 def keyed_by_a_value(x: torch.Tensor) -> torch.Tensor:
     table = {0: x + 1, 1: x - 1}
     return table[int(x.sum() > 0)] * 2
@@ -352,7 +357,7 @@ PROGRAMS = (
     *(while_a_value, counting_rounds, reading, reading_a_number, reading_json, writing_json),
     *(looking_for_a_file, asking_for_a_size, pickling, hashing, naming, testing_a_number),
     *(copied_deeply, copied, mean_by_numpy, drawn_twice, drawn_in_two_ways, drawn_to_two_names),
-    *(shuffled, sampled, chosen_by_numpy, keyed_by_a_value, picked_by_a_value),
+    *(shuffled, sampled, chosen_by_numpy, chosen_of_floats, keyed_by_a_value, picked_by_a_value),
     *(on_one_line, in_elif, raising_in_elif),
     *(counted, counted_experts, split_by_counts, logged, warned, written, printed_next),
     *(warned_of_a_value, slept, timed, dated, drawn, drawn_normal, drawn_of_numpy),

@@ -105,6 +105,54 @@ def test_attention_of_one_head_in_several_lines_is_tried_as_it_is_written() -> N
     assert "scaled_dot_product_attention" in found["attention-by-hand"].after[0]
 
 
+def scaled_by_a_tensor(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: torch.Tensor
+) -> torch.Tensor:
+    scores = q @ k.mT * scale.exp()
+    return scores.softmax(-1) @ v
+
+
+def over_queries(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(q @ k.mT, -2) @ v
+
+
+def with_a_cap(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(torch.tanh(q @ k.mT / 10) * 10, -1) @ v
+
+
+def with_dropout(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return torch.dropout(torch.softmax(q @ k.mT / 8, -1), 0.1, True) @ v
+
+
+def heads() -> tuple[torch.Tensor, ...]:
+    return tuple(torch.randn(2, 4, 512, 16) for _ in range(3))
+
+
+def test_the_factor_of_the_library_is_a_number() -> None:
+    inputs = *heads(), torch.zeros(4, 1, 1)
+    found = found_in(scaled_by_a_tensor, inputs)["attention-by-hand"].opportunity
+    assert found.before == ()
+    assert "(q * scale, k, v, scale=1.0)" in found.after[0]
+
+
+@pytest.mark.parametrize("function", [over_queries, with_a_cap])
+def test_what_the_library_does_not_compute_is_left_alone(function: Any) -> None:
+    assert "attention-by-hand" not in rules_of(found_in(function, heads()))
+
+
+def test_dropout_between_the_products_is_a_part_of_the_call() -> None:
+    (after,) = found_in(with_dropout, heads())["attention-by-hand"].opportunity.after
+    assert "dropout_p=p" in after
+
+
+def added_up(x: torch.Tensor) -> torch.Tensor:
+    return x.sum(dtype=torch.float64)
+
+
+def test_a_sum_that_is_asked_for_in_float64_is_left_alone() -> None:
+    assert "float64-creeps-in" not in rules_of(found_in(added_up, (torch.randn(512, 512),)))
+
+
 def test_scores_that_a_cache_holds_are_left_alone_on_a_cpu() -> None:
     inputs = tuple(torch.randn(8, 128, 64) for _ in range(3))
     assert rules_of(found_in(attended, inputs)) == []

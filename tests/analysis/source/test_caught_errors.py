@@ -99,3 +99,24 @@ def test_a_session_says_so_without_making_a_report(backend: str) -> None:
     assert len(session.frame("compiles")) == 3
     kept = wb.Session.from_bytes(session.to_bytes(), "kept.wbs")
     assert said in session_notes(kept)
+
+
+def drawn(a: torch.Tensor) -> torch.Tensor:
+    try:
+        return torch.distributions.MultivariateNormal(torch.zeros(3), a).scale_tril
+    except RuntimeError:
+        return a
+
+
+def suppressed(a: torch.Tensor) -> torch.Tensor:
+    with contextlib.suppress(RuntimeError):
+        return torch.linalg.inv(a)
+    return a
+
+
+def test_the_cure_is_one_of_what_the_line_calls() -> None:
+    (note,) = notes(wb.explain(drawn, (torch.eye(3),)).report)
+    assert note.startswith("cholesky at ")
+    assert "cholesky_ex" not in note
+    (note,) = notes(wb.explain(suppressed, (torch.eye(3),)).report)
+    assert note.endswith("or put the `suppress` around the compiled call")

@@ -130,7 +130,7 @@ from workbench.analysis.source.recompile_reasons import Reason, reason_of
             "0/0: list(dict.keys(d))[0] == 'a'",
             Reason("0/0", "list(dict.keys(d))[0] == 'a'", "length", "list(dict.keys(d))[0]", "'a'"),
         ),
-        ("0/0: len(d) != 1", Reason("0/0", "len(d) != 1", "length", "len(d)")),
+        ("0/0: len(d) != 1", Reason("0/0", "len(d) == 1", "length", "len(d)", "1")),
         (
             "0/0: len(kwargs) == 6",
             Reason("0/0", "len(kwargs) == 6", "length", "len(kwargs)", "6"),

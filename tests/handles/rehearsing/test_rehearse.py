@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import sys
 import time
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +229,105 @@ def test_a_module_its_inputs_and_random_states_stay_as_they_were() -> None:
     assert type(module).forward is Counting.forward
     assert found.cures[0].verdict == "cures"
     assert torch._dynamo.config.capture_scalar_outputs is False
+
+
+seen: dict[str, float] = {}
+means: list[float] = []
+
+
+def noting(x: torch.Tensor) -> torch.Tensor:
+    start = time.monotonic()
+    y = x.sin()
+    seen["took"] = time.monotonic() - start
+    return y
+
+
+def collecting(x: torch.Tensor) -> torch.Tensor:
+    means.append(x.mean().item())
+    return x * 2
+
+
+def test_what_the_call_writes_elsewhere_is_put_back_and_compared() -> None:
+    found = wb.rehearse(noting, (torch.ones(3),))
+    assert {cure.verdict for cure in found.cures} == {"not checked"}  # a clock that is read as 0
+    assert "the value of global seen['took']" in found.cures[0].checked
+    assert set(found.advice.values()) == {
+        "read the clock around the compiled call, which is what it times"
+    }
+    assert wb.rehearse(collecting, (torch.ones(3),)).cures[0].verdict == "cures"
+    assert (seen, means) == ({}, [])
+    result = _tried(collecting, torch.ones(3), "    means.append(x.mean().item())", "    pass")
+    assert result.verdict == "refused"
+    assert "global means[0]" in result.checked
+
+
+def catching(x: torch.Tensor) -> torch.Tensor:
+    try:
+        if x.sum() > 100:
+            raise ValueError("large")
+    except ValueError:
+        return x
+    return x + 1
+
+
+def test_no_check_is_offered_for_what_the_function_itself_catches() -> None:
+    assert wb.rehearse(catching, (torch.ones(3),)).cures == ()
+
+
+def flushing(x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    sys.stdout.flush()
+    return y + 1
+
+
+def test_a_break_where_a_stream_is_flushed_is_on_the_line_of_the_program() -> None:
+    found = wb.rehearse(flushing, (torch.ones(3),))
+    assert [item.text for item in found.breaks] == ["sys.stdout.flush()"]
+    assert found.cures[0].verdict == "cures"
+
+
+class Averaging(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.mean.mul_(0.9).add_(0.1 * x.mean().item())
+        return x * self.mean
+
+
+def test_a_break_that_goes_with_another_needs_no_advice() -> None:
+    found = wb.rehearse(Averaging(), (torch.ones(3),))
+    assert found.breaks_after == 0
+    assert found.advice == {}
+
+
+def naming(x: torch.Tensor) -> tuple[torch.Tensor, str]:
+    return x * 2, uuid.uuid4().hex
+
+
+def tallied(x: torch.Tensor) -> torch.Tensor:
+    counts: dict[float, int] = {}
+    for value in x.tolist():
+        counts[value] = counts.get(value, 0) + 1
+    return x * counts[1.0]
+
+
+def test_what_is_said_without_a_cure_can_be_followed() -> None:
+    (said,) = wb.rehearse(naming, (torch.ones(3),)).advice.values()
+    assert "do not pass it in: each new text is compiled for again" in said
+    (said,) = wb.rehearse(tallied, (torch.ones(3),)).advice.values()
+    assert said.startswith("compute with the whole tensor in place of a loop over its values")
+
+
+def asserted(x: torch.Tensor) -> torch.Tensor:
+    assert not torch.isnan(x).any()
+    return x * 2
+
+
+def test_an_assertion_that_stays_says_what_compiled_code_raises() -> None:
+    found = wb.rehearse(asserted, (torch.ones(3),))
+    assert all("RuntimeError in place of AssertionError" in cure.text for cure in found.cures[:2])
 
 
 def test_it_is_printed_on_at_most_25_lines_of_80_columns() -> None:

@@ -119,3 +119,24 @@ def test_other_names_of_values_are_no_change() -> None:
 
 def test_another_option_of_the_compilation_is_named() -> None:
     assert told(plain, plain, dynamic=True)[0].startswith("Asked for differently: dynamic")
+
+
+def with_sine(a: torch.Tensor) -> torch.Tensor:
+    return torch.relu(torch.sin(a * 2) + 1).sum(-1)
+
+
+def less_one(a: torch.Tensor) -> torch.Tensor:
+    return torch.relu(a * 2 - 1).sum(-1)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"), [(with_sine, "new: sin."), (less_one, "new: sub; gone: add.")]
+)
+def test_an_operator_of_the_lowered_graph_has_its_name_and_not_that_of_its_overload(
+    other: Callable[[torch.Tensor], torch.Tensor], said: str
+) -> None:
+    found = wb.diff(wb.aot_compile(plain, (X,)), wb.aot_compile(other, (X,)))
+    graphs = [sentence for sentence in found.sentences if " graph, " in sentence]
+    assert len(graphs) == 2
+    assert all(sentence.endswith(said) for sentence in graphs)
+    assert any("1 line of source differs" in sentence for sentence in found.sentences)

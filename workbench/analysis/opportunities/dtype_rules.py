@@ -23,6 +23,7 @@ _WIDER = {
     ".double()": ".float()",
 }
 _WIDE = re.compile("|".join(re.escape(word) for word in _WIDER))
+_ADDING = frozenset(("sum", "mean", "cumsum", "output"))
 _MULTIPLYING = ("mm", "addmm", "bmm", "baddbmm", "convolution", "scaled_dot_product")
 
 
@@ -35,7 +36,8 @@ def float64_that_creeps_in(facts: Facts) -> Iterator[Opportunity]:
     kernels = {k.id: k for _, w, r in wide for k in (*w, *r)}
     sources = [node for node in facts.nodes.values() if _widens(facts, node)]
     places = {(node.file, node.line): node for node in sources if node.line is not None}
-    if not moved or not places:
+    made = {base(node.target) for node in facts.nodes.values() if node.dtype == "float64"}
+    if not moved or not places or made <= _ADDING:  # wide sums of float32 are meant
         return
     first = next(iter(places.values()))
     line = facts.line_at(first.file or "", first.line or 0)

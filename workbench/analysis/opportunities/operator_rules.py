@@ -8,6 +8,7 @@ from typing import Any
 from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes
 from workbench.analysis.memory.forward_outputs import forward_outputs
 from workbench.analysis.opportunities.attention_lines import with_library_attention
+from workbench.analysis.opportunities.attention_scores import scores_of
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base, is_generated
 from workbench.analysis.opportunities.topk_line import with_max
@@ -135,9 +136,14 @@ def attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
             continue
         if facts.gpu is None and max(buffer.bytes or 0 for buffer in scores) < _CACHED:
             continue
+        found = scores_of(facts.nodes_of(kernel), facts.nodes)
+        if not found.is_library:
+            continue
         saved = sum(2 * (buffer.bytes or 0) for buffer in scores)
         concerned = [*into[0][1], kernel, *out[0][1]]
         place, before, after = _library_attention(facts, into[0][1], kernel, out[0][1])
+        if found.is_scaled_by_tensor:  # the library's scale is a number
+            before, after = (), ()
         yield Opportunity(
             id="",
             rule="attention-by-hand",
@@ -157,7 +163,7 @@ def attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
             saved_us_high=facts.microseconds(saved, [kernel]),
             fewer_kernels=2 * max(kernel.calls, 1),
             before=before,
-            after=after or (_BY_LIBRARY,),
+            after=after or (found.call,),
         )
 
 
@@ -187,9 +193,6 @@ def _library_attention(
     at = lines[number]
     place = {"line_id": at[0] if at else None, "file": start[0], "line": start[1] + number}
     return place, before, after
-
-
-_BY_LIBRARY = "torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=scale)"
 
 
 def _is_softmax(kernel: Kernel) -> bool:

@@ -78,6 +78,8 @@ class Rehearsal(Presented):
     @property
     def advice(self) -> Mapping[str, str]:
         """What to do about the breaks that no cure takes away, by their id, in words."""
+        if any(cure.verdict == "cures" for cure in self.cures) or not self.breaks_after:
+            return {}
         taken = {cure.break_id for cure in self.cures if _takes_away(cure)}
         return {item.id: advice_for(item) for item in self.breaks if item.id not in taken}
 

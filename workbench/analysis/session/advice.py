@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.analysis.session.break_cures import cure, harm, is_no_matter, is_seen_twice
+from workbench.analysis.session.break_cures import cure, harm
 from workbench.analysis.session.line_names import place, told_apart
 from workbench.analysis.session.nothing import cure_of_failure, nothing_compiled
 from workbench.analysis.session.recompile_cures import cure_of, is_of_inference
 from workbench.number_text import number_text, plural
+from workbench.report.session.own_breaks import own_breaks, step_of, with_graph
 from workbench.report.session.session_record import Session, failed_compiles
 from workbench.report.session.session_rows import (
     Compile,
@@ -31,6 +32,7 @@ _STATES = {
 }
 _CLASS = re.compile(r"<class '([^']+)'>")
 _COMPILER = re.compile(r"compiler='(\w+)'")
+_STACK = re.compile(r"^___stack\d+")
 _GLOBAL = re.compile(r"\bG\['(\w+)'\]")
 
 
@@ -151,7 +153,9 @@ def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterat
 
 def _since(row: SessionRecompile) -> str:
     """The guard that failed, in words where its parts are known."""
-    source = _GLOBAL.sub(r"the global \1", row.source)
+    source = _GLOBAL.sub(
+        r"the global \1", _STACK.sub("what the line of the break gave", row.source)
+    )
     if row.kind == "backend":
         return _backends(row.expected, row.actual)
     if row.kind == "aliasing" and row.expected:
@@ -209,11 +213,8 @@ def _backends(before: str, now: str) -> str:
 
 def _of_breaks(tables: Mapping[str, Any], compiles: list[Compile]) -> Iterator[Advice]:
     given_up = {row.compile_id for row in tables["fallbacks"] if row.how == "always"}
-    compiled = {row.function for row in compiles if row.outcome == "graph"}
-    rows: list[SessionBreak] = list(tables["breaks"])
-    for row in rows:
-        if is_no_matter(row, compiled) or is_seen_twice(row, rows):
-            continue
+    compiled = with_graph(tables)
+    for row in own_breaks(tables):
         own = [one.step for one in compiles if one.id in row.compile_ids]
         spent = f", {number_text(row.cost_s, 'seconds')} of compiling" if row.cost_s else ""
         at = f" at `{row.text}`" if row.text else ""  # of code without a file
@@ -224,8 +225,8 @@ def _of_breaks(tables: Mapping[str, Any], compiles: list[Compile]) -> Iterator[A
         text = f"{row.function} is {cut}{at}{spent}: {kind}"
         steps = tuple(dict.fromkeys(own))
         yield Advice(
-            "break", row.function, row.file, row.line, row.cost_s, steps, text, cure(row),
-            is_expected=parted.startswith("harmless"),
+            "break", row.function, row.file, row.line, row.cost_s, steps, text, cure(row, compiled),
+            is_expected=parted.startswith("harmless") or step_of(row) in compiled,
         )  # fmt: skip
 
 

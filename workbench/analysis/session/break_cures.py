@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from workbench.number_text import plural
+from workbench.report.session.own_breaks import OWN_CALL, step_of
 from workbench.report.session.session_rows import SessionBreak
 
 _NO_ADVICE = re.compile(
@@ -15,36 +16,11 @@ _NO_ADVICE = re.compile(
     re.IGNORECASE,
 )
 _AVOID = re.compile(r"^Avoid calling (?:the function |builtin )?`(?P<name>[\w.]+)`")
-_STEP = re.compile(r"`(?P<name>\w+\.step)`")
+_CHECK = "keep the condition a tensor, as in `assert ~torch.isnan(x).any()`"
+_BOTH = (
+    "choose between both sides with torch.where, or with torch.cond where only one may be computed"
+)
 _MESSAGES = ("print(", "logging.", "logger.", "log.", "warnings.warn(")
-_OWN_CALL = "Call to `torch._dynamo.graph_break()`"
-_OF_TORCH = ("site-packages/torch/", "python/")
-
-
-def is_no_matter(row: SessionBreak, compiled: Collection[str]) -> bool:
-    """Whether a break is none of the program's: in code of torch or Python, and parts no graph.
-
-    So are the one that torch.optim makes on purpose, and a step that is called from what a
-    scheduler put around it and compiled on its own; `compiled` are the functions that have a graph.
-    """
-    place = (row.within or row.file).replace("\\", "/")
-    if not any(part in place for part in _OF_TORCH):
-        return False
-    is_empty = not row.ops_before and not row.ops_after
-    step = next((match["name"] for hint in row.hints if (match := _STEP.search(hint))), "")
-    return row.kind == _OWN_CALL or step in compiled or (is_empty and row.ops_before is not None)
-
-
-def is_seen_twice(row: SessionBreak, rows: Iterable[SessionBreak]) -> bool:
-    """Whether a break of torch's own call is met again in the line of the user's that led to it."""
-    if row.kind != _OWN_CALL or "graph_break" in row.text:
-        return False
-    place = (row.file, row.line, row.kind)
-    return any(
-        place == (other.file, other.line, other.kind) and is_no_matter(other, ())
-        for other in rows
-        if other.within
-    )
 
 
 def harm(row: SessionBreak) -> str:
@@ -58,12 +34,17 @@ def harm(row: SessionBreak) -> str:
     return f"{before} before it and {after} after it are not fused with each other"
 
 
-def cure(row: SessionBreak) -> str:
-    """What takes a break away, as far as that is known."""
-    if row.kind == _OWN_CALL:
+def cure(row: SessionBreak, compiled: Collection[str] = ()) -> str:
+    """What takes a break away, as far as that is known; `compiled` are functions with a graph."""
+    step = step_of(row)
+    if step in compiled:
+        return f"nothing to change: {step} is compiled on its own"
+    if row.kind == OWN_CALL:
         return "leave the call out"
     if row.text.startswith(_MESSAGES) or "print" in row.kind:
         return "write it under `if not torch.compiler.is_compiling():`, or after the call"
+    if row.kind.startswith("Data-dependent branching"):
+        return _CHECK if row.text.startswith("assert") else _BOTH
     hints = [hint.rstrip(".") for hint in row.hints if not _NO_ADVICE.search(hint)]
     if plain := [hint for hint in hints if not hint.startswith("If ")]:
         return plain[0]

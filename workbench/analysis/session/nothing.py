@@ -63,5 +63,8 @@ def _why(session: Session) -> str:
         )
     if rows:
         names = ", ".join(dict.fromkeys(row.function for row in rows))
-        return f"what was compiled holds no operator on tensors ({names}): compile what does"
+        return (
+            f"what was compiled holds no operator on tensors in its first call ({names}), and "
+            "torch leaves it alone since: call it first with what computes, or compile what does"
+        )
     return _NEVER

@@ -15,6 +15,10 @@ _DTYPES = {
     "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128",
 }  # fmt: skip
 """Names of dtypes in torch's guards."""
+_WIDTHS = (
+    *("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32"),
+    *("float64", "complex64", "complex128"),
+)
 _SIZE = re.compile(r"^(?P<tensor>.+)\.size\(\)\[(?P<dim>\d+)\]$")
 _IS_SIZE_1 = re.compile(r"^2 <= \S+$")
 _AT_LEAST = re.compile(r"^(?:[3-9]|\d\d+) <= \S+$")
@@ -237,11 +241,11 @@ def _of_value(reason: Reason, fixed_by: str) -> Cure:
         )
     if match := _GLOBAL.match(source):
         name = match["name"] + match["rest"]
-        return Cure(f"keep it as a tensor: `{name} = torch.tensor({_now(reason)})`")
+        return Cure(f"keep it as a tensor wherever it is set: `{name} = torch.tensor(…)`")
     if fixed_by == "dynamic=False":
         return Cure("compile it without dynamic=False")
     if re.fullmatch(r"[\w.]+\.\w+", source):
-        return _of_attribute(source, _now(reason))
+        return _of_attribute(source)
     if fixed_by:
         return Cure(
             "the code needs the number itself, as a loop over it does, so each is a program of its "
@@ -254,13 +258,13 @@ def _of_value(reason: Reason, fixed_by: str) -> Cure:
     )
 
 
-def _of_attribute(source: str, now: str) -> Cure:
+def _of_attribute(source: str) -> Cure:
     """A number that an object holds, which torch takes as a constant of the code."""
     holder, _, name = source.rpartition(".")
     return Cure(
         "where the code only computes with it, keep it as a tensor, "
-        f"`{source} = torch.tensor({now})`, in a module as a buffer, "
-        f"`{holder}.register_buffer({name!r}, torch.tensor({now}))` in the place of the number; "
+        f"`{source} = torch.tensor(…)`, in a module as a buffer, "
+        f"`{holder}.register_buffer({name!r}, torch.tensor(…))`, where it is given its number; "
         "where a loop or a size needs it, each number is a program of its own"
     )
 
@@ -315,7 +319,7 @@ def _of_type(own: Sequence[Reason]) -> Cure:
             True,
         )
     if source.endswith(".dtype"):
-        name, wanted = source.removesuffix(".dtype"), _DTYPES.get(expected, expected)
+        name, wanted = source.removesuffix(".dtype"), _widest(own)
         if any("." in each.source.removesuffix(".dtype") for each in own):
             return Cure(
                 "expected once, where a model is cast: cast it before its first call", (), True
@@ -348,6 +352,13 @@ def _of_type(own: Sequence[Reason]) -> Cure:
     return Cure("expected: each class is a program of its own, compiled once", (), True)
 
 
+def _widest(own: Sequence[Reason]) -> str:
+    """Of the dtypes that the first input had the one that loses nothing of the others."""
+    of_first = [reason for reason in own if reason.source == own[0].source]
+    names = [_DTYPES.get(dtype, dtype) for r in of_first for dtype in (r.expected, r.actual)]
+    return max(names, key=lambda name: _WIDTHS.index(name) if name in _WIDTHS else -1)
+
+
 def is_of_inference(expected: str, actual: str) -> bool:
     """Whether one of two dispatch key sets is that of a tensor made under inference mode."""
     differing = set(_KEY.findall(expected)) ^ set(_KEY.findall(actual))
@@ -371,14 +382,17 @@ def _of_grad_mode(own: Sequence[Reason]) -> Cure:
             )
         code = tuple(
             f"{name} = {name}.requires_grad_()"
-            if expected == "True"
-            else f"{name} = {name}.detach()"
             for name, expected in inputs.items()
-            if "." not in name
+            if expected == "True" and "." not in name
         )
+        if not code:  # detach() would take away the gradient that this call is made for
+            return Cure(
+                "expected: with gradients and without them are two programs, each compiled once",
+                (),
+                True,
+            )
         return Cure(
-            "call it with inputs that all need gradients or none, where that is meant: "
-            + _shown(code),
+            f"call it with inputs that need gradients in every call: {_shown(code)}",
             code,
         )
     both = "one grad mode"

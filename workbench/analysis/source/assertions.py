@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from workbench.analysis.source.branches import as_tensor, negated
 from workbench.analysis.source.broken_statement import BrokenStatement, Change, change_of
+from workbench.analysis.source.caught_errors import is_caught
 
 _KEPT = (
     "The condition stays a tensor, and the graph checks it; on a GPU what it finds comes later "
@@ -16,17 +17,20 @@ _ASSERTED = "Assert a tensor"
 _ASYNC = "Check with torch._assert_async"
 _CHECK = "torch._assert_async({}, {})"
 _RAISES = "It raises RuntimeError in place of {}."
+_COMPILED = "Only compiled code does."
 
 
 def check_changes(broken: BrokenStatement) -> Iterator[Change]:
     """`assert ~t.any()` and `torch._assert_async` for an assertion, or for an `if` that raises."""
+    if is_caught(broken.tree, broken.statement):  # by its class, which is another one in the graph
+        return
     match broken.statement:
         case ast.Assert(test, message) as statement:
             condition, said = as_tensor(test), _constant(message)
             changed = ast.unparse(ast.Assert(condition, said))
-            if changed != ast.unparse(statement):
-                yield change_of(_ASSERTED, _KEPT, statement, changed)
             why = f"{_KEPT} {_RAISES.format('AssertionError')}"
+            if changed != ast.unparse(statement):
+                yield change_of(_ASSERTED, f"{why} {_COMPILED}", statement, changed)
             yield change_of(_ASYNC, why, statement, _checked(condition, said))
         case ast.If(test, [ast.Raise(ast.expr() as raised)], []) as statement:
             name, message = _raised(raised)

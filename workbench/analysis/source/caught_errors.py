@@ -68,17 +68,28 @@ def caught_errors(report: Report) -> tuple[str, ...]:
         within = caught.get((node.file or "", node.line), within)
         if within is not None:
             place = (node.file or "", node.line, name)
-            found.setdefault(place, _sentence(place, within))
+            is_written = any(name in line for line in _lines_at(report, *place[:2]))
+            found.setdefault(place, _sentence(place, within, is_written=is_written))
     return tuple(found.values())
 
 
-def _sentence(place: tuple[str, int, str], within: _Try) -> str:
+def _lines_at(report: Report, file: str, line: int) -> Iterator[str]:
+    """The text of a line, in each source that has it."""
+    for source in report.sources:
+        lines = (report.texts.get(source.text or "") or "").split("\n")
+        if source.file == file and 0 <= line - source.first_line < len(lines):
+            yield lines[line - source.first_line]
+
+
+def _sentence(place: tuple[str, int, str], within: _Try, *, is_written: bool) -> str:
+    """What may be raised there; only an operator that the line itself calls can be another one."""
     file, line, name = place
-    cure = "check its inputs before it" if name not in _WITH_INFO else _EX.format(name)
+    has_info = is_written and name in _WITH_INFO
+    cure = _EX.format(name) if has_info else "check its inputs before it"
     return (
         f"{name} at {file}:{line} may raise in the {within.word} of line {within.line}: eager code "
-        f"catches that, compiled code does not and raises it. Cure: {cure}, or put the `try` "
-        "around the compiled call"
+        f"catches that, compiled code does not and raises it. Cure: {cure}, or put the "
+        f"{within.word} around the compiled call"
     )
 
 
@@ -111,6 +122,17 @@ def _caught_lines(report: Report) -> dict[tuple[str, int], _Try]:
                 place = (source.file, line + source.first_line - 1)
                 found[place] = _Try(caught.word, caught.line + source.first_line - 1)
     return found
+
+
+def is_caught(tree: ast.Module, statement: ast.stmt) -> bool:
+    """Whether something in its function catches what a statement raises, of whatever class."""
+    return any(
+        statement in set(ast.walk(inner))
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Try) and node.handlers)
+        or (isinstance(node, ast.With) and "suppress" in ast.unparse(node.items[0]))
+        for inner in node.body
+    )
 
 
 def _catching(tree: ast.Module) -> Iterator[tuple[list[ast.stmt], _Try]]:

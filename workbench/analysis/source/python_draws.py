@@ -35,6 +35,7 @@ _REAL = {
     *("rand", "randn", "normal", "standard_normal", "random_sample", "exponential", "beta"),
 }
 _OWNERS = ("random", "np.random", "numpy.random")
+_PICKING = ("np.random.choice", "numpy.random.choice")
 _INT64 = ", dtype=torch.int64"
 _CONDITIONAL = ast.Lambda | ast.IfExp | ast.BoolOp | ast.comprehension | ast.NamedExpr
 
@@ -53,7 +54,14 @@ class _Draw:
 
     @property
     def text(self) -> str:
-        return ast.unparse(self.call)
+        """The call, as a number of Python where numpy picks one: its own are of float64."""
+        text = ast.unparse(self.call)
+        is_picked = dotted(self.call.func) in _PICKING
+        return f"float({text})" if is_picked and not self.is_whole else text
+
+    @property
+    def name(self) -> str:
+        return re.sub(r"[^0-9A-Za-z]+", "_", ast.unparse(self.call)).strip("_")
 
     @property
     def dtype(self) -> str:
@@ -71,7 +79,7 @@ def random_changes(broken: BrokenStatement) -> Iterator[Change]:
         yield together
         return
     draw = draws[0]
-    name = f"{_named(draw.text)}_drawn"
+    name = f"{draw.name}_drawn"
     shape = "()" if draw.shape is None else f"({draw.shape},)"
     above = operator_lines(name, f"torch.tensor({draw.text}{draw.dtype})", f"{shape}{draw.dtype}")
     new = expression_of(f"{name}()")
@@ -109,7 +117,7 @@ def _together(statement: ast.stmt, draws: Sequence[_Draw]) -> Change | None:
     used = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
     if used & {*names}:
         return None
-    name = f"{_named(draws[0].text)}_drawn_{len(draws)}"
+    name = f"{draws[0].name}_drawn_{len(draws)}"
     dtype = draws[0].dtype
     values = ", ".join(draw.text for draw in draws)
     above = operator_lines(name, f"torch.tensor([{values}]{dtype})", f"({len(draws)},){dtype}")
@@ -129,10 +137,6 @@ def operator_lines(name: str, value: str, fake: str) -> tuple[str, ...]:
         f"    return {value}",
         f"{name}.register_fake(lambda: torch.empty({fake}))",
     )
-
-
-def _named(text: str) -> str:
-    return re.sub(r"[^0-9A-Za-z]+", "_", text).strip("_")
 
 
 def _drawn(call: ast.Call) -> tuple[bool, int | None] | None:

@@ -33,6 +33,8 @@ _SIZE = re.compile(r"(?P<source>[^\s(]+\.size\(\)\[\d+\])")
 _STRIDE = re.compile(r"^(?P<source>\S+)\.stride\(\)\[\d+\] == (?P<expected>.+)$")
 _CONTAINS = re.compile(r"^(?:not )?(?:set\.__contains__|___dict_contains)\((?P<source>.+?)[,)]")
 _EQUAL = re.compile(r"^(?P<source>.+?) (?P<is>==|is) (?P<expected>.+)$")
+# torch 2.13 tells of a dict what is the case, where it tells of all else what was wanted
+_NOT_AS_LONG = re.compile(r"^(len\(.+\)) != (\d+)$")
 _LENGTH = re.compile(
     r"^(?:not )?(?P<source>len\(.+\)|\w+) (?:==|!=|>=|<=|<|>) |^not (?P<empty>\w+)$"
 )
@@ -72,6 +74,7 @@ def reason_of(text: str) -> Reason:
     found = _AGAINST.match(text.strip())
     against, rest = (found["against"], found["rest"]) if found else ("", text.strip())
     guard = _ON_PARAMETER.sub(PARAMETER, _COMMENT.sub("", rest.split("\n")[0]).strip())
+    guard = _NOT_AS_LONG.sub(r"\1 == \2", guard)
     return _of_tensor(against, guard) or _of_object(against, guard) or _of_value(against, guard)
 
 

@@ -10,6 +10,10 @@ _ARGUMENT = (
     "make it before the compiled call and pass it in as an argument, a number as a tensor: a new "
     "number or text is compiled for again"
 )
+_TEXT = (
+    "make it before the compiled call or after it, and do not pass it in: each new text is "
+    "compiled for again"
+)
 _AFTER = "return what it takes from the compiled function, and do it after the call"
 _ADVICE: tuple[tuple[str, str], ...] = (
     (
@@ -31,7 +35,9 @@ _ADVICE: tuple[tuple[str, str], ...] = (
         f"write it outside of compiled code: {_AFTER}",
     ),
     (r"\bopen\(|\.read\w*\(", f"read it before the call: {_ARGUMENT}"),
-    (r"uuid|datetime|strftime|isoformat|time\.\w+\(", _ARGUMENT),
+    (r"uuid|strftime|isoformat|ctime\(", _TEXT),
+    (r"\btime\.(?!sleep)\w+\(", "read the clock around the compiled call, which is what it times"),
+    (r"datetime|time\.\w+\(", _ARGUMENT),
     (
         r"manual_seed\(|random\.seed\(|default_rng\(|Generator\(|\.shuffle\(|random\.\w+\(|rng\.",
         f"seed and draw outside of compiled code: {_ARGUMENT}",
@@ -60,6 +66,10 @@ _TENSOR = (
     "keep the value a tensor as far as it is computed with, and take the number out of it after "
     "the compiled call"
 )
+_LOOP = (
+    "compute with the whole tensor in place of a loop over its values, or compile what stands "
+    "before the loop and after it as functions of their own"
+)
 _OUTSIDE = (
     "move the line out of the compiled function: before the call, with what it gives as an "
     "argument, or after it, with what it takes as an output"
@@ -69,6 +79,8 @@ _OUTSIDE = (
 def advice_for(item: Break) -> str:
     """What takes a break away where no cure is known that does, as a part of a sentence."""
     text = item.text.strip()
+    if text.startswith("for ") and item.kind.startswith(_DECIDED):
+        return _LOOP
     for pattern, advice in _ADVICE:
         if re.search(pattern, text):
             return advice

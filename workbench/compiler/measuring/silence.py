@@ -33,6 +33,7 @@ class _OfOthers(io.TextIOBase):
         if tp.DYNAMO_CONFIG.module in sys.modules:  # a break is to stand on the user's line
             outside: Any = torch.compiler.disable
             self.write = outside(self.write)  # type: ignore[method-assign]
+            self.flush = outside(self.flush)  # type: ignore[method-assign]
 
     def write(self, text: str) -> int:
         """Keep the text, or pass on that of another thread."""

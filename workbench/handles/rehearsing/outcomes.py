@@ -10,8 +10,8 @@ import re
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
 from typing import Any
@@ -25,12 +25,15 @@ from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.internals.patches import without_torch_warnings
 from workbench.compiler.measuring.call_leaves import copies, leaves_of, read_tensors, restored
 from workbench.compiler.measuring.output_comparison import compare
+from workbench.compiler.measuring.reachable import Snapshot, reached_by
 from workbench.compiler.measuring.silence import silent
 
 _NUMBERS = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
 _PRINTED = "what is printed"
 _SHARED = "what shares memory"
+_STATE = "the value of "
+_AS_BEFORE = "what it was before"
 Leaves = list[tuple[str, Any]]
 
 
@@ -58,7 +61,7 @@ def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None)
     back. `call` is what runs for the target, and is then not asked what it prints.
     """
     args, kwargs = copies(inputs.args, inputs.kwargs)
-    with unchanged(target):
+    with unchanged(target) as state:
         with silent() as printed:
             result = (target if call is None else call)(*args, **kwargs)
         found: Leaves = list(leaves_of(result))
@@ -68,6 +71,7 @@ def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None)
         found += [(name.replace("out", "input", 1), _held(leaf)) for name, leaf in given]
         found += _buffers(target)
         found += _gradients(target, result, (args, kwargs))
+        found += _left(state)
     found.append((_SHARED, shared))
     if call is not None:
         return found
@@ -97,7 +101,7 @@ def difference(
     what is printed, numbers are left out then. `rounded` is what the original gives when it is
     compiled: what differs there as much is no matter of the change.
     """
-    rows = [side for side in (expected, again, actual)]
+    rows = _completed([expected, again, actual], 2)
     notes = ""
     texts = [dict(side).get(_PRINTED) for side in rows]
     if None not in texts and texts[0] != texts[1]:
@@ -136,13 +140,17 @@ def _words(name: str, leaf: Any) -> Any:
 
 def _errors(expected: Leaves, rounded: Leaves) -> dict[str, float]:
     """By leaf that is a number or a tensor of them: how much it differs when it is compiled."""
+    expected, rounded = _completed([expected, rounded], 1)
     rows = compare("out", expected, rounded, None, None)
     return {row.leaf: row.max_abs_error for row in rows if row.max_abs_error < inf}
 
 
 @contextlib.contextmanager
-def unchanged(target: Any) -> Iterator[None]:
-    """Put back random states, buffers, gradients, and the tensors that a callable reads."""
+def unchanged(target: Any) -> Iterator[Snapshot]:
+    """Put back random states, buffers, gradients, tensors that are read, values that are written.
+
+    Gives what Python's own values were: of lists, dicts, attributes, globals and closures.
+    """
     module = resolve(target).module
     read = () if module is not None else tuple(read_tensors(target))
     grads = [(tensor, tensor.grad) for tensor in read if tensor.is_leaf]
@@ -150,15 +158,40 @@ def unchanged(target: Any) -> Iterator[None]:
         tensor.grad = None if grad is None else grad.clone()
     state, numpy = random.getstate(), sys.modules.get("numpy")
     drawn = None if numpy is None else numpy.random.get_state()
+    reached = replace(reached_by([("", target)]), tensors={}, generators={})
+    values = Snapshot.of(reached)
     try:
         with restored(module, held=read):
-            yield
+            yield values
     finally:
+        values.restore()
         random.setstate(state)
         if numpy is not None:
             numpy.random.set_state(drawn)
         for tensor, grad in grads:
             tensor.grad = grad
+
+
+def _left(before: Snapshot) -> Leaves:
+    """The values beside the inputs that a call wrote, by where they stand."""
+    found: Leaves = []
+    for name, change in before.changes().items():
+        place = f"{_STATE}{name}"
+        found += [(leaf.replace("out", place, 1), part) for leaf, part in leaves_of(change.value)]
+    return found
+
+
+def _completed(sides: Sequence[Leaves], own: int) -> list[Leaves]:
+    """The runs with what the first `own` wrote, in one order; where another did not, it says so.
+
+    What only compiled code writes is torch's: it notes on a module that it is compiled.
+    """
+    names = sorted({name for side in sides[:own] for name, _ in side if name.startswith(_STATE)})
+    return [
+        [*(row for row in side if not row[0].startswith(_STATE))]
+        + [(name, dict(side).get(name, _AS_BEFORE)) for name in names]
+        for side in sides
+    ]
 
 
 def _held(leaf: Any) -> Any:

@@ -11,6 +11,7 @@ from workbench.errors import ExpectationError, UsageError
 from workbench.number_text import plural
 from workbench.report.presenting import Presented, presenter
 from workbench.report.record import Report
+from workbench.report.session.own_breaks import own_breaks
 from workbench.report.session.session_header import SessionHeader
 from workbench.report.session.session_rows import SESSION_TABLES, Compile
 from workbench.report.table import Table
@@ -116,14 +117,15 @@ class Session(Presented):
     ) -> None:
         """Raise `ExpectationError` with the sentences where there were more than so many.
 
-        `recompiles` counts compiles of what had been compiled, `breaks` places, `fallbacks` frames.
+        `recompiles` counts compiles of what had been compiled, `breaks` places (not those that
+        torch makes for itself, as around a compiled step of an optimizer), `fallbacks` frames.
         Nothing passes where no graph was compiled and none was called, or where the compile of a
         function failed and the program went on without.
         """
         found = {
             "recompile": (recompiles, count_recompiles(self.tables)),
             "fallback": (fallbacks, len(self.tables["fallbacks"])),
-            "break": (breaks, len(self.tables["breaks"])),
+            "break": (breaks, len(own_breaks(self.tables))),
         }
         for noun, (limit, _) in found.items():
             if limit is not None and (not isinstance(limit, int) or limit < 0):

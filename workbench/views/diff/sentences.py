@@ -131,7 +131,7 @@ def _sources(diff: Diff) -> Iterator[Sentence]:
         for word, count in reasons.most_common(_SHOWN)
     ]
     lines = sum(match.lines or 0 for match in changed)
-    why += [f"{plural(lines, 'line')} of source differ"] if lines else []
+    why += [f"{plural(lines, 'line')} of source differ{'s' * (lines == 1)}"] if lines else []
     are = "is" if len(changed) == 1 else "are"
     yield Sentence(
         f"{len(changed)} of {plural(pairs, 'matched kernel')} {are} not the same: {names}"
@@ -212,7 +212,11 @@ def _call(text: object) -> str:
 
 def _operator(row: Change, looks: object) -> str:
     """An operator that came or went; of a conversion the type that it makes."""
-    name = row.note.rpartition(".")[2] if not row.note.startswith(("input", "output")) else row.item
+    parts = row.note.split(".")
+    is_overload = len(parts) == 3 and parts[0] != "torch"  # such as aten.sin.default
+    name = parts[-2] if is_overload else parts[-1]
+    if row.note.startswith(("input", "output")):
+        name = row.item
     dtype = str(looks).partition(" ")[0]
     is_conversion = (
         name in _CONVERSIONS or "convert_element_type" in row.note or ("_to_copy" in row.note)
@@ -322,8 +326,8 @@ def _caches(diff: Diff) -> str:
 
 
 def _answers(report: Report) -> dict[str, str]:
-    """What each cache answered, in the order of the questions."""
+    """What each cache answered, in the order of the questions; once what it said of many graphs."""
     found: dict[str, list[str]] = {}
     for row in report.cache:
         found.setdefault(row.cache, []).append(row.outcome)
-    return {name: joined(outcomes) for name, outcomes in found.items()}
+    return {name: joined([*dict.fromkeys(outcomes)]) for name, outcomes in found.items()}
