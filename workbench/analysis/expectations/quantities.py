@@ -10,7 +10,7 @@ from workbench.analysis.memory.memory import memory
 from workbench.analysis.session.nothing import nothing_compiled
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.report.session.own_breaks import own_breaks
+from workbench.report.session.own_breaks import find_own_breaks
 from workbench.report.session.session_record import Session
 
 Record = Report | Session
@@ -124,7 +124,7 @@ def _report_seconds(report: Report) -> Quantity:
 
 
 def _session_breaks(session: Session) -> Quantity:
-    rows = own_breaks(session.tables)
+    rows = find_own_breaks(session.tables)
     texts = (f"{b.function} (line {b.line}): {b.text} ({b.reason})" for b in rows)
     return _counted("breaks", texts, _unseen(session, "breaks"))
 

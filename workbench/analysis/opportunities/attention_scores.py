@@ -41,11 +41,11 @@ class Scores:
         return f"{_LIBRARY}(q, k, v{mask}{drop}, scale=scale)"
 
 
-def scores_of(nodes: Sequence[NodeFacts], known: Mapping[str, NodeFacts]) -> Scores:
+def find_scores(nodes: Sequence[NodeFacts], known: Mapping[str, NodeFacts]) -> Scores:
     """The scores of the kernel that these nodes are; `known` are the nodes of all graphs."""
     reduced = [node for node in nodes if base(node.target) in _REDUCED and node.shape]
     is_last = all(node.shape is not None and node.shape[-1] == 1 for node in reduced)
-    full = max((node.shape or () for node in nodes), key=_size, default=())
+    full = max((node.shape or () for node in nodes), key=_measure, default=())
     whole = [node for node in nodes if node.shape == full]
     if not is_last or any(base(node.target) in _OTHER for node in whole):
         return Scores(is_library=False)
@@ -53,7 +53,7 @@ def scores_of(nodes: Sequence[NodeFacts], known: Mapping[str, NodeFacts]) -> Sco
         other
         for node in whole
         if base(node.target) in ("mul", "div") and not _is_of_softmax(node, known)
-        for other in _of_two(node, known)
+        for other in _find_factor(node, known)
     ]
     return Scores(
         is_library=all(not f.shape or f.shape[-1] == 1 for f in factors),
@@ -63,7 +63,7 @@ def scores_of(nodes: Sequence[NodeFacts], known: Mapping[str, NodeFacts]) -> Sco
     )
 
 
-def _size(shape: Sequence[int | str]) -> tuple[int, int]:
+def _measure(shape: Sequence[int | str]) -> tuple[int, int]:
     sizes = [size for size in shape if isinstance(size, int)]
     whole = 1
     for size in sizes:
@@ -71,7 +71,7 @@ def _size(shape: Sequence[int | str]) -> tuple[int, int]:
     return len(shape), whole
 
 
-def _given(node: NodeFacts, known: Mapping[str, NodeFacts]) -> list[NodeFacts]:
+def _list_inputs(node: NodeFacts, known: Mapping[str, NodeFacts]) -> list[NodeFacts]:
     return [known[id] for id in node.inputs if id in known]
 
 
@@ -79,18 +79,18 @@ def _is_of_softmax(node: NodeFacts, known: Mapping[str, NodeFacts]) -> bool:
     return any(
         base(each.target) in _OF_SOFTMAX
         and (each.shape == node.shape or base(each.target) in _REDUCED)
-        for each in _given(node, known)
+        for each in _list_inputs(node, known)
     )
 
 
-def _of_two(node: NodeFacts, known: Mapping[str, NodeFacts]) -> list[NodeFacts]:
+def _find_factor(node: NodeFacts, known: Mapping[str, NodeFacts]) -> list[NodeFacts]:
     """What scores are multiplied with: the smaller of two tensors."""
-    given = _given(node, known)
-    return [] if len(given) != 2 else [min(given, key=lambda each: _size(each.shape or ()))]
+    given = _list_inputs(node, known)
+    return [] if len(given) != 2 else [min(given, key=lambda each: _measure(each.shape or ()))]
 
 
 def _masks(node: NodeFacts, known: Mapping[str, NodeFacts]) -> bool:
-    given = _given(node, known)
+    given = _list_inputs(node, known)
     kinds = {base(each.target) for each in given}
     return (base(node.target) == "add" and len(given) == 2) or (
         base(node.target) == "where" and "sub" not in kinds

@@ -8,7 +8,7 @@ from typing import Any
 from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes
 from workbench.analysis.memory.forward_outputs import forward_outputs
 from workbench.analysis.opportunities.attention_lines import with_library_attention
-from workbench.analysis.opportunities.attention_scores import scores_of
+from workbench.analysis.opportunities.attention_scores import find_scores
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base, is_generated
 from workbench.analysis.opportunities.topk_line import with_max
@@ -136,7 +136,7 @@ def attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
             continue
         if facts.gpu is None and max(buffer.bytes or 0 for buffer in scores) < _CACHED:
             continue
-        found = scores_of(facts.nodes_of(kernel), facts.nodes)
+        found = find_scores(facts.nodes_of(kernel), facts.nodes)
         if not found.is_library:
             continue
         saved = sum(2 * (buffer.bytes or 0) for buffer in scores)

@@ -12,7 +12,7 @@ from workbench.analysis.session.line_names import place, told_apart
 from workbench.analysis.session.nothing import cure_of_failure, nothing_compiled
 from workbench.analysis.session.recompile_cures import cure_of, is_of_inference
 from workbench.number_text import number_text, plural
-from workbench.report.session.own_breaks import own_breaks, step_of, with_graph
+from workbench.report.session.own_breaks import find_own_breaks, find_step, list_compiled
 from workbench.report.session.session_record import Session, failed_compiles
 from workbench.report.session.session_rows import (
     Compile,
@@ -213,8 +213,8 @@ def _backends(before: str, now: str) -> str:
 
 def _of_breaks(tables: Mapping[str, Any], compiles: list[Compile]) -> Iterator[Advice]:
     given_up = {row.compile_id for row in tables["fallbacks"] if row.how == "always"}
-    compiled = with_graph(tables)
-    for row in own_breaks(tables):
+    compiled = list_compiled(tables)
+    for row in find_own_breaks(tables):
         own = [one.step for one in compiles if one.id in row.compile_ids]
         spent = f", {number_text(row.cost_s, 'seconds')} of compiling" if row.cost_s else ""
         at = f" at `{row.text}`" if row.text else ""  # of code without a file
@@ -226,7 +226,7 @@ def _of_breaks(tables: Mapping[str, Any], compiles: list[Compile]) -> Iterator[A
         steps = tuple(dict.fromkeys(own))
         yield Advice(
             "break", row.function, row.file, row.line, row.cost_s, steps, text, cure(row, compiled),
-            is_expected=parted.startswith("harmless") or step_of(row) in compiled,
+            is_expected=parted.startswith("harmless") or find_step(row) in compiled,
         )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 
 from workbench.number_text import plural
-from workbench.report.session.own_breaks import OWN_CALL, step_of
+from workbench.report.session.own_breaks import OWN_CALL, find_step
 from workbench.report.session.session_rows import SessionBreak
 
 _NO_ADVICE = re.compile(
@@ -36,7 +36,7 @@ def harm(row: SessionBreak) -> str:
 
 def cure(row: SessionBreak, compiled: Collection[str] = ()) -> str:
     """What takes a break away, as far as that is known; `compiled` are functions with a graph."""
-    step = step_of(row)
+    step = find_step(row)
     if step in compiled:
         return f"nothing to change: {step} is compiled on its own"
     if row.kind == OWN_CALL:

@@ -319,7 +319,7 @@ def _of_type(own: Sequence[Reason]) -> Cure:
             True,
         )
     if source.endswith(".dtype"):
-        name, wanted = source.removesuffix(".dtype"), _widest(own)
+        name, wanted = source.removesuffix(".dtype"), _find_widest(own)
         if any("." in each.source.removesuffix(".dtype") for each in own):
             return Cure(
                 "expected once, where a model is cast: cast it before its first call", (), True
@@ -352,7 +352,7 @@ def _of_type(own: Sequence[Reason]) -> Cure:
     return Cure("expected: each class is a program of its own, compiled once", (), True)
 
 
-def _widest(own: Sequence[Reason]) -> str:
+def _find_widest(own: Sequence[Reason]) -> str:
     """Of the dtypes that the first input had the one that loses nothing of the others."""
     of_first = [reason for reason in own if reason.source == own[0].source]
     names = [_DTYPES.get(dtype, dtype) for r in of_first for dtype in (r.expected, r.actual)]

@@ -68,12 +68,12 @@ def caught_errors(report: Report) -> tuple[str, ...]:
         within = caught.get((node.file or "", node.line), within)
         if within is not None:
             place = (node.file or "", node.line, name)
-            is_written = any(name in line for line in _lines_at(report, *place[:2]))
+            is_written = any(name in line for line in _find_lines(report, *place[:2]))
             found.setdefault(place, _sentence(place, within, is_written=is_written))
     return tuple(found.values())
 
 
-def _lines_at(report: Report, file: str, line: int) -> Iterator[str]:
+def _find_lines(report: Report, file: str, line: int) -> Iterator[str]:
     """The text of a line, in each source that has it."""
     for source in report.sources:
         lines = (report.texts.get(source.text or "") or "").split("\n")

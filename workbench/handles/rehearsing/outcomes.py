@@ -71,7 +71,7 @@ def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None)
         found += [(name.replace("out", "input", 1), _held(leaf)) for name, leaf in given]
         found += _buffers(target)
         found += _gradients(target, result, (args, kwargs))
-        found += _left(state)
+        found += _collect_written(state)
     found.append((_SHARED, shared))
     if call is not None:
         return found
@@ -101,7 +101,7 @@ def difference(
     what is printed, numbers are left out then. `rounded` is what the original gives when it is
     compiled: what differs there as much is no matter of the change.
     """
-    rows = _completed([expected, again, actual], 2)
+    rows = _complete([expected, again, actual], 2)
     notes = ""
     texts = [dict(side).get(_PRINTED) for side in rows]
     if None not in texts and texts[0] != texts[1]:
@@ -140,7 +140,7 @@ def _words(name: str, leaf: Any) -> Any:
 
 def _errors(expected: Leaves, rounded: Leaves) -> dict[str, float]:
     """By leaf that is a number or a tensor of them: how much it differs when it is compiled."""
-    expected, rounded = _completed([expected, rounded], 1)
+    expected, rounded = _complete([expected, rounded], 1)
     rows = compare("out", expected, rounded, None, None)
     return {row.leaf: row.max_abs_error for row in rows if row.max_abs_error < inf}
 
@@ -172,7 +172,7 @@ def unchanged(target: Any) -> Iterator[Snapshot]:
             tensor.grad = grad
 
 
-def _left(before: Snapshot) -> Leaves:
+def _collect_written(before: Snapshot) -> Leaves:
     """The values beside the inputs that a call wrote, by where they stand."""
     found: Leaves = []
     for name, change in before.changes().items():
@@ -181,7 +181,7 @@ def _left(before: Snapshot) -> Leaves:
     return found
 
 
-def _completed(sides: Sequence[Leaves], own: int) -> list[Leaves]:
+def _complete(sides: Sequence[Leaves], own: int) -> list[Leaves]:
     """The runs with what the first `own` wrote, in one order; where another did not, it says so.
 
     What only compiled code writes is torch's: it notes on a module that it is compiled.

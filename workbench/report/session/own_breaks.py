@@ -13,21 +13,21 @@ _STEP = re.compile(r"`(?P<name>\w+\.step)`")
 _OF_TORCH = ("site-packages/torch/", "python/")
 
 
-def own_breaks(tables: Mapping[str, Any]) -> list[SessionBreak]:
+def find_own_breaks(tables: Mapping[str, Any]) -> list[SessionBreak]:
     """The breaks that something can be done about: not those that torch makes on purpose."""
     rows: list[SessionBreak] = list(tables["breaks"])
-    compiled = with_graph(tables)
+    compiled = list_compiled(tables)
     return [
         row for row in rows if not _is_no_matter(row, compiled) and not _is_seen_twice(row, rows)
     ]
 
 
-def with_graph(tables: Mapping[str, Any]) -> set[str]:
+def list_compiled(tables: Mapping[str, Any]) -> set[str]:
     """The functions that have a graph."""
     return {row.function for row in tables["compiles"] if row.outcome == "graph"}
 
 
-def step_of(row: SessionBreak) -> str:
+def find_step(row: SessionBreak) -> str:
     """The step of an optimizer that a break is at, such as `Adam.step`; else nothing."""
     return next((match["name"] for hint in row.hints if (match := _STEP.search(hint))), "")
 
@@ -42,7 +42,7 @@ def _is_no_matter(row: SessionBreak, compiled: Collection[str]) -> bool:
     if not any(part in place for part in _OF_TORCH):
         return False
     is_empty = not row.ops_before and not row.ops_after
-    is_step = step_of(row) in compiled
+    is_step = find_step(row) in compiled
     return row.kind == OWN_CALL or is_step or (is_empty and row.ops_before is not None)
 
 

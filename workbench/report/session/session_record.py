@@ -11,7 +11,7 @@ from workbench.errors import ExpectationError, UsageError
 from workbench.number_text import plural
 from workbench.report.presenting import Presented, presenter
 from workbench.report.record import Report
-from workbench.report.session.own_breaks import own_breaks
+from workbench.report.session.own_breaks import find_own_breaks
 from workbench.report.session.session_header import SessionHeader
 from workbench.report.session.session_rows import SESSION_TABLES, Compile
 from workbench.report.table import Table
@@ -125,7 +125,7 @@ class Session(Presented):
         found = {
             "recompile": (recompiles, count_recompiles(self.tables)),
             "fallback": (fallbacks, len(self.tables["fallbacks"])),
-            "break": (breaks, len(own_breaks(self.tables))),
+            "break": (breaks, len(find_own_breaks(self.tables))),
         }
         for noun, (limit, _) in found.items():
             if limit is not None and (not isinstance(limit, int) or limit < 0):
