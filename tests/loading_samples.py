@@ -69,10 +69,10 @@ def keep_serialisable(entries: Any) -> list[bool]:
 
 def compiled(fn: Any, args: tuple[Any, ...], backend: str = "inductor", **options: Any) -> Any:
     """What torch makes of it ahead of time."""
-    from workbench.compiler.cold_start.compile_cache import fast_start
+    from workbench.compiler.cold_start.compile_cache import start_fast
 
     chosen = {"guard_filter_fn": keep_serialisable, **options}
-    with fast_start():
+    with start_fast():
         result = torch.compile(fn, backend=backend, fullgraph=True, options=chosen)
         target = result.forward if isinstance(fn, torch.nn.Module) else result
         return target.aot_compile((args, {}))

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 import workbench as wb
 from workbench.analysis.opportunities.opportunity import Opportunity
-from workbench.analysis.opportunities.tried import Cost, cost_of
+from workbench.analysis.opportunities.tried import Cost, read_cost
 from workbench.handles.opportunities import Opportunities
 
 Inputs = tuple[Any, ...]
@@ -78,7 +78,7 @@ def run(case: Case) -> Outcome:
     if compiled.target == "host":
         torch.testing.assert_close(other(*inputs), compiled(*inputs))
         agrees = True
-    costs = cost_of(compiled.report), cost_of(other.report)
+    costs = read_cost(compiled.report), read_cost(other.report)
     return Outcome(case, found.opportunity, *costs, agrees)
 
 

@@ -32,7 +32,7 @@ from tests.opportunity_cases import (
 )
 from workbench.handles.opportunities import Suggestion
 from workbench.report import Kernel, Report, Table
-from workbench.report.profile_record import Profile, measured_call, with_measured_call
+from workbench.report.profile_record import Profile, add_measured_call, read_measured_call
 
 _WARM = 5
 _PROFILES = 3  # of which each kernel's least time predicts: others were disturbed
@@ -59,11 +59,11 @@ def saved_time(case: Case, calls: int) -> Saved:
 def _undisturbed(profiles: list[Profile]) -> Report:
     """A report whose kernels have the least of all times, as calls are compared by theirs."""
     report = profiles[0].report
-    calls = [call for made in profiles if (call := measured_call(made.report)) is not None]
+    calls = [call for made in profiles if (call := read_measured_call(made.report)) is not None]
     least = {id: min(call.least_us[id] for call in calls) for id in calls[0].least_us}
     kernels = [replace(kernel, time_us=least.get(kernel.id)) for kernel in report.kernels]
     report = replace(report, tables={**report.tables, "kernels": Table.of(Kernel, kernels)})
-    return with_measured_call(report, replace(calls[0], least_us=least))
+    return add_measured_call(report, replace(calls[0], least_us=least))
 
 
 def _done(case: Case, found: Suggestion, inputs: Inputs) -> tuple[Any, Inputs]:

@@ -10,11 +10,16 @@ import pytest
 from sample_report import make
 
 import workbench as wb
-from workbench.file_path import file_path
+from workbench.file_path import check_file_path
 
 
 def test_text_and_paths_are_paths() -> None:
-    assert file_path("a.aot") == file_path(Path("a.aot")) == file_path(b"a.aot") == "a.aot"
+    assert (
+        check_file_path("a.aot")
+        == check_file_path(Path("a.aot"))
+        == check_file_path(b"a.aot")
+        == "a.aot"
+    )
 
 
 @pytest.mark.parametrize(

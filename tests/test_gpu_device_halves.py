@@ -23,7 +23,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.measuring.allocations import allocated
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
+from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +60,7 @@ def test_code_of_a_device_that_torch_believes_in_is_that_of_the_virtual_one(
     """As on a device: in this process, recorded by the same hooks; only nothing is launched."""
     (program,) = named(name)
     fn, args = program.made()
-    with virtual_gpu(H100, first):
+    with enter_virtual_gpu(H100, first):
         mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
         with mode:
             there = tuple(torch.empty(a.shape, dtype=a.dtype, device="cuda") for a in args)

@@ -10,7 +10,7 @@ import torch
 import workbench as wb
 from workbench.pytest_plugin import Compiles
 from workbench.report.session.session_header import SessionHeader
-from workbench.report.session.session_record import Session, empty_tables
+from workbench.report.session.session_record import Session, make_empty_tables
 
 pytest_plugins = ["pytester"]
 
@@ -256,7 +256,7 @@ def test_named(first, name): ...
 
 
 def test_the_file_of_a_session_is_a_record(tmp_path: Path) -> None:
-    Session(SessionHeader(), empty_tables(), {}).save(tmp_path / "run.wbs")
+    Session(SessionHeader(), make_empty_tables(), {}).save(tmp_path / "run.wbs")
     compiles = Compiles()
     compiles(tmp_path / "run.wbs")
     assert isinstance(compiles.records[0], Session)

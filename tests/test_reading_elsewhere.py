@@ -15,7 +15,7 @@ import pytest
 
 import workbench as wb
 from tests.reading_elsewhere import LACKS, RECORDS
-from workbench.api.host import needs_torch
+from workbench.api.host import require_torch
 from workbench.errors import WorkbenchError
 
 ROOT = Path(__file__).parents[1]
@@ -71,7 +71,7 @@ def test_what_needs_linux_says_so(answers: dict[str, Any]) -> None:
 
 
 def test_what_needs_torch_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    @needs_torch
+    @require_torch
     def compiling() -> None:
         raise AssertionError("it must not be reached")
 

@@ -12,16 +12,16 @@ import pytest
 
 import workbench as wb
 from workbench import temporary
-from workbench.report.atomic import atomic_file, saved_folder
+from workbench.report.atomic import write_atomically, write_saved_folder
 
 MAKE = """
 import sys, time
 from pathlib import Path
-from workbench.report.atomic import atomic_file
+from workbench.report.atomic import write_atomically
 from workbench.temporary import make_folder
 kept = [make_folder(prefix) for prefix in ("aot-workbench-", "workbench-", "workbench-trial-")]
 (kept[0] / "big").write_bytes(b"x")
-with atomic_file(sys.argv[1]) as file:
+with write_atomically(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()
     print("ready", flush=True)
@@ -51,7 +51,7 @@ def start(place: Path, target: Path) -> subprocess.Popen[str]:
 def test_a_killed_process_leaves_nothing_after_the_next_start(place: Path, tmp_path: Path) -> None:
     target = tmp_path / "model.aot"
     with start(place, target) as process:
-        with temporary.temporary_folder() as own, atomic_file(target) as file:
+        with temporary.make_temporary_folder() as own, write_atomically(target) as file:
             file.write(b"whole")
             assert len([*place.iterdir()]) == 4  # what lives is left alone
             assert len([*tmp_path.glob(".model.aot.*.part")]) == 2
@@ -59,9 +59,9 @@ def test_a_killed_process_leaves_nothing_after_the_next_start(place: Path, tmp_p
         process.send_signal(signal.SIGKILL)
     assert len([*place.iterdir()]) == 3
     temporary._collect_folders.cache_clear()
-    with temporary.temporary_folder() as own:
+    with temporary.make_temporary_folder() as own:
         assert [*place.iterdir()] == [own]
-    with atomic_file(target) as file:
+    with write_atomically(target) as file:
         file.write(b"whole")
     assert [*tmp_path.glob(".*")] == []
     assert [*place.iterdir()] == []
@@ -76,7 +76,7 @@ def test_files_of_others_are_left_alone(place: Path, tmp_path: Path) -> None:
     (place / "workbench-link-held").symlink_to(tmp_path)
     other = tmp_path / ".notes.0123abcd.part"
     other.write_text("of a program that locks nothing")
-    with temporary.temporary_folder(), atomic_file(tmp_path / "model.aot") as file:
+    with temporary.make_temporary_folder(), write_atomically(tmp_path / "model.aot") as file:
         file.write(b"x")
     assert {entry.name for entry in place.iterdir()} == {*names, "workbench-link-held"}
     assert other.exists()
@@ -85,9 +85,9 @@ def test_files_of_others_are_left_alone(place: Path, tmp_path: Path) -> None:
 def test_an_interrupt_leaves_no_descriptor_and_no_file(tmp_path: Path, place: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(20):
-        with pytest.raises(KeyboardInterrupt), atomic_file(tmp_path / "a"):
+        with pytest.raises(KeyboardInterrupt), write_atomically(tmp_path / "a"):
             raise KeyboardInterrupt
-        with pytest.raises(KeyboardInterrupt), temporary.temporary_folder():
+        with pytest.raises(KeyboardInterrupt), temporary.make_temporary_folder():
             raise KeyboardInterrupt
     assert [*tmp_path.iterdir()] == [place]
     assert [*place.iterdir()] == []
@@ -110,7 +110,7 @@ def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path, is_new: bool) -
         (target / "mine.txt").write_text("mine")
 
     def fill() -> None:
-        with saved_folder(target) as made:
+        with write_saved_folder(target) as made:
             (made / "a.txt").write_text("a")
             raise OSError(28, "No space left on device")
 
@@ -118,7 +118,7 @@ def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path, is_new: bool) -
         fill()
     assert target.exists() is not is_new
     assert [*target.rglob("*")] == ([] if is_new else [target / "mine.txt"])
-    with saved_folder(target) as made:
+    with write_saved_folder(target) as made:
         (made / "b").mkdir()
         (made / "b" / "c.txt").write_text("c")
     assert (target / "b" / "c.txt").read_text() == "c"

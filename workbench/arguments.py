@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
 from workbench.errors import UsageError
-from workbench.file_path import file_path, why_no_path
+from workbench.file_path import check_file_path, explain_no_path
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -92,7 +92,7 @@ def _check(name: str, value: Any, kinds: Sequence[_Kind]) -> None:
         return
     told = [reason for reason in reasons if reason]
     if _NAMED["PathLike"] in kinds and not told:
-        file_path(value)  # raises, in the words of every place that takes a path
+        check_file_path(value)  # raises, in the words of every place that takes a path
     words = list(dict.fromkeys(kind.words for kind in kinds))
     expected = f"expected {', '.join(words[:-1])} or {words[-1]}" if words[1:] else words[0]
     expected = expected if words[1:] else f"expected {words[0]}"
@@ -252,7 +252,7 @@ _NAMED: Mapping[str, _Kind] = {
     "int": _Kind("a whole number", _no_integer, "whole numbers"),
     "float": _Kind("a number", _no_number, "numbers"),
     "bool": _Kind("True or False", _no_boolean),
-    "PathLike": _Kind("a str or a pathlib.Path", why_no_path),
+    "PathLike": _Kind("a str or a pathlib.Path", explain_no_path),
     "BinaryIO": _Kind("a binary file", lambda v: None if hasattr(v, "read") else ""),
     "bytes": _Kind("bytes", lambda v: None if isinstance(v, bytes | bytearray) else ""),
     "Callable": _Kind("a function", lambda v: None if callable(v) else ""),

@@ -56,7 +56,7 @@ class Phases:
         return "\n".join(f"{seconds:6.1f} s  {name}" for name, seconds in rows.items())
 
 
-def small_gpt2() -> Any:
+def build_small_gpt2() -> Any:
     """A GPT-2 with random weights: 2 layers, 64 wide, 1,000 words."""
     import transformers
 
@@ -140,7 +140,7 @@ def main() -> None:
 
 def compile_and_save(folder: Path, phases: Phases) -> None:
     """The first process."""
-    model = small_gpt2()
+    model = build_small_gpt2()
     phases.ended("import transformers, build the model")
     tokens = torch.randint(0, 1000, (2, 64))
     print("Compiling a GPT-2 of 2 layers ...", flush=True)

@@ -88,15 +88,15 @@ class TorchNameMissing(WorkbenchError):
     """A private name of torch that a feature needs does not exist in this release."""
 
 
-def failed_call(name: str, error: BaseException) -> RunError:
+def wrap_failed_call(name: str, error: BaseException) -> RunError:
     """What to raise, from `error`, where the compiled code of `name` raised it."""
-    reason = first_line(error).rstrip(".")
+    reason = read_first_line(error).rstrip(".")
     return RunError(
         f"The compiled {name} failed while it ran: {reason}. The original on the same inputs says "
         "at which of its lines."
     )
 
 
-def first_line(error: BaseException) -> str:
+def read_first_line(error: BaseException) -> str:
     """The first line of what an error says, or its class where it says nothing."""
     return str(error).strip().split("\n")[0] or type(error).__name__

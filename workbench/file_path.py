@@ -10,9 +10,9 @@ _LONGEST = 255  # bytes of a name, on every usual file system
 _SHOWN = 80
 
 
-def file_path(given: object) -> str:
+def check_file_path(given: object) -> str:
     """The path as text; raises `UsageError` for what is none."""
-    why = why_no_path(given)
+    why = explain_no_path(given)
     if why is None and isinstance(given, str | bytes | os.PathLike):
         return os.fsdecode(given)
     if why:
@@ -24,7 +24,7 @@ def file_path(given: object) -> str:
     )
 
 
-def why_no_path(given: object) -> str | None:
+def explain_no_path(given: object) -> str | None:
     """Why something cannot be the path of a file, "" for what is no path at all; else None."""
     if not isinstance(given, str | bytes | os.PathLike):
         return ""

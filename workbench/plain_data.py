@@ -10,7 +10,7 @@ import stat
 import sys
 from typing import Any
 
-from workbench.file_path import file_path, open_flags
+from workbench.file_path import check_file_path, open_flags
 
 BY_HAND = 1 << 18
 """Bytes of a file that a person writes or that describes one machine; they take a few KiB."""
@@ -27,7 +27,7 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
     Raises `OSError` where there is none, `ValueError` in words for a pipe or device, which might
     never end, and for more bytes.
     """
-    name = file_path(path)
+    name = check_file_path(path)
     handle = os.open(name, os.O_RDONLY | open_flags("O_CLOEXEC", "O_NONBLOCK", "O_BINARY"))
     try:
         found = os.fstat(handle)

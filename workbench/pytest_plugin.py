@@ -102,7 +102,7 @@ def _is_unittest(item: pytest.Function) -> bool:
 
 
 @pytest.fixture
-def compiles() -> Compiles:
+def attach_compilation() -> Compiles:
     """Call it with what was compiled: it is checked against the marker and the baseline."""
     return Compiles()
 
@@ -178,11 +178,11 @@ class _Contract:
             pytest.fail("\n".join(wrong), pytrace=False)
 
     def _check_one(self, record: Record, number: int) -> None:
-        from workbench.analysis.expectations.baseline import check_baseline, saved_as
+        from workbench.analysis.expectations.baseline import check_baseline, get_suffix
         from workbench.analysis.expectations.expectation import Expectation
 
         Expectation(record).compiled_something().all(self.limits)
-        path = self.path(number, saved_as(record))
+        path = self.path(number, get_suffix(record))
         if self.is_updating and self._baseline is not False:
             path.parent.mkdir(parents=True, exist_ok=True)
             record.save(path)

@@ -70,7 +70,9 @@ def _locked(prefix: str, place: str) -> Path:
 
 
 @contextmanager
-def temporary_folder(prefix: str = "aot-workbench-", where: Path | None = None) -> Iterator[Path]:
+def make_temporary_folder(
+    prefix: str = "aot-workbench-", where: Path | None = None
+) -> Iterator[Path]:
     """A folder as `make_folder` makes it, removed in every case."""
     folder = make_folder(prefix, where)
     try:

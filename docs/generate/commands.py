@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from docs.generate.pages import Page
 from workbench.command_line.documents import SCHEMA
-from workbench.command_line.main import command_parser
+from workbench.command_line.main import build_command_parser
 
 _HEAD = """# Command line
 
@@ -19,7 +19,7 @@ function that it is given. With `--json` every number has a unit and a source.
 
 def pages() -> list[Page]:
     """One page: a section for each command, then the schema."""
-    parser = command_parser()
+    parser = build_command_parser()
     sections = "\n\n".join("\n".join(_section(*one)) for one in commands(parser).items())
     schema = json.dumps(SCHEMA, indent=2)
     text = f"{_HEAD}\n{parser.epilog}\n\n{sections}\n\n## JSON\n\n```json\n{schema}\n```\n"

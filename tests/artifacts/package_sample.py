@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.machine.machine_description import Machine, current_machine
+from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
 from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
@@ -87,7 +87,7 @@ def manifest(
     *models: PackagedModel, here: Machine | None = None, **changes: Any
 ) -> PackageManifest:
     """A manifest that fits this machine."""
-    here = here or current_machine()
+    here = here or describe_current_machine()
     versions = Versions(here.python, here.magic, here.torch, here.triton, "0.1.0")
     needs = SystemNeeds(here.system, here.machine, {"GLIBC": "2.14"}, ("libc.so.6",))
     made = PackageManifest("m", models or (model(),), versions, needs)

@@ -15,7 +15,7 @@ import pytest
 from tests.report.session.sample import session
 from workbench.command_line.documents import SCHEMA
 from workbench.command_line.main import main
-from workbench.report.session.session_record import Session, empty_tables
+from workbench.report.session.session_record import Session, make_empty_tables
 
 RECORDS = Path(__file__).parents[1] / "records"
 STATIC, DYNAMIC = RECORDS / "mlp" / "static.wbr", RECORDS / "mlp" / "dynamic.wbr"
@@ -98,7 +98,7 @@ def test_a_session_is_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["inspect", path]) == 2
     assert "is a record, not an artifact: open it with wb.Session" in capsys.readouterr().err
     other = str(tmp_path / "empty.wbs")
-    Session(session().header, empty_tables(), {}).save(other)
+    Session(session().header, make_empty_tables(), {}).save(other)
     found = in_json(capsys, "diff", path, other)
     assert found["sentences"][:2] == ["compiles: 4 → 0", "recompiles: 2 → 0"]
     assert "gone: break of Net.forward (train.py:14): print(y)" in found["sentences"]
@@ -197,7 +197,7 @@ def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_and_the_plugin_import_neither_torch_nor_the_record() -> None:
     code = (
         "import sys, workbench.command_line.main, workbench.pytest_plugin\n"
-        "workbench.command_line.main.command_parser().format_help()\n"
+        "workbench.command_line.main.build_command_parser().format_help()\n"
         "print([m for m in ('torch', 'pandas', 'workbench.report') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -19,9 +19,9 @@ from workbench.artifacts.manifest.package_manifest import (
     PackagedOutput,
     PackageManifest,
 )
-from workbench.artifacts.preflight.preflight import system_needs
+from workbench.artifacts.preflight.preflight import read_system_needs
 from workbench.artifacts.trust.trust import TrustStore
-from workbench.compiler.aot_files.saving import current_versions, save_artifact
+from workbench.compiler.aot_files.saving import read_current_versions, save_artifact
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
 
 FOLDER = "data/aotinductor/model"
@@ -90,7 +90,7 @@ def write_like_package(path: Path, library: bytes, store: TrustStore) -> None:
         "extra/workbench/model.wbr.b64": encode_report(sample_report.make().to_bytes()),
     }
     manifest = PackageManifest(
-        "model", (model,), versions=current_versions(), needs=system_needs([library])
+        "model", (model,), versions=read_current_versions(), needs=read_system_needs([library])
     )
     write_archive(path, store.sign(with_members(manifest, members)), members)
 

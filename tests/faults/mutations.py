@@ -16,7 +16,7 @@ from tests.faults.manifests import other_manifest, relist
 from tests.faults.reports import other_report
 from tests.faults.zips import Archive, tricked
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX
-from workbench.artifacts.archive.zip_frame import data_start, read_frame
+from workbench.artifacts.archive.zip_frame import find_data_start, read_frame
 from workbench.errors import WorkbenchError
 
 PICKLES = ("torch artifact",)
@@ -115,7 +115,7 @@ def _with_report(rng: random.Random, archive: Archive) -> tuple[str, bytes]:
 def _raw(content: bytes) -> dict[str, bytes]:
     """Every member as it is, also where its checksum says otherwise."""
     file = io.BytesIO(content)
-    starts = [(entry, data_start(file, entry)) for entry in read_frame(file).entries]  # type: ignore[arg-type]
+    starts = [(entry, find_data_start(file, entry)) for entry in read_frame(file).entries]  # type: ignore[arg-type]
     return {entry.filename: content[at : at + entry.file_size] for entry, at in starts}
 
 

@@ -48,10 +48,10 @@ def letter_of(kind: str, path: Path) -> str:
             big, small = aot_container.PAYLOAD, aot_container.SKELETON
             manifest = opened.manifest
         else:
-            from workbench.artifacts.archive.package_container import package_in
+            from workbench.artifacts.archive.package_container import read_package_container
             from workbench.artifacts.archive.zip_frame import read_frame
 
-            opened = package_in(read_frame(file))
+            opened = read_package_container(read_frame(file))
             big, small = "data/a", "data/b"
             manifest = opened.manifest
         assert all(opened.is_whole(name) for name in manifest.members)

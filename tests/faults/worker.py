@@ -19,7 +19,7 @@ from typing import Any, get_type_hints
 
 from tests.faults.mutations import Mutation, Mutator
 from tests.faults.watching import Watch
-from workbench.artifacts.machine.machine_description import current_machine
+from workbench.artifacts.machine.machine_description import describe_current_machine
 from workbench.artifacts.manifest import manifest, package_manifest
 from workbench.artifacts.manifest.manifest_json import _readers
 
@@ -163,7 +163,7 @@ def _warm(looking: Looking, samples: dict[str, str]) -> dict[str, str]:
 
 def _remember_machine() -> None:
     """Describe this machine once: it does not change, and files are what matters here."""
-    machine = current_machine()
+    machine = describe_current_machine()
     for name, module in list(sys.modules.items()):
         if name.startswith("workbench.") and hasattr(module, "current_machine"):
             module.current_machine = lambda **_: machine  # type: ignore[attr-defined]

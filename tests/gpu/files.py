@@ -21,8 +21,8 @@ from tests.gpu.models import MODELS, Model
 from tests.gpu.parts import ROOT
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.handles.cross_compiled import cross_compile
-from workbench.handles.local_gpu import local_gpu_device
+from workbench.handles.cross_compiled import compile_for_gpu
+from workbench.handles.local_gpu import describe_local_gpu
 from workbench.specs import Gpu
 
 _LONGEST_S = 120
@@ -35,7 +35,7 @@ def for_virtual(gpu: Gpu, worker: CrossCompiler) -> Compile:
     def compile_(model: Model) -> Any:
         module, x = model.made()
         options = CompileOptions(target=gpu.name, grad=model.trains)
-        return cross_compile(module, (x,), {}, options, gpu, worker=worker)
+        return compile_for_gpu(module, (x,), {}, options, gpu, worker=worker)
 
     return compile_
 
@@ -88,7 +88,7 @@ def tell(rows: Sequence[Loaded], wanted: int) -> None:
 
 def check_files(device: str, names: Sequence[str] = tuple(MODELS)) -> None:
     """Make the files in a process without the device, load them in another that has it."""
-    gpu = local_gpu_device()[0].spec
+    gpu = describe_local_gpu()[0].spec
     worker = CrossCompiler(start_s=60, job_s=60)
     with TemporaryDirectory() as folder:
         try:
@@ -101,7 +101,7 @@ def check_files(device: str, names: Sequence[str] = tuple(MODELS)) -> None:
 def main(device: str = "cuda") -> int:
     """Files, then packages."""
     torch.backends.cudnn.allow_tf32 = False
-    target = local_gpu_device()[0].spec.name
+    target = describe_local_gpu()[0].spec.name
     with TemporaryDirectory() as folder:
         return run_steps(
             {

@@ -15,7 +15,7 @@ from tests.gpu.figures import print_figure, print_rows, print_unchecked, run_ste
 from tests.gpu.launching import waiting
 from tests.gpu.ranks import ALIKE, FEWEST, alike
 from tests.gpu.tracing import Kernels, kernels_of
-from workbench.analysis.cost.costs import best_cost
+from workbench.analysis.cost.costs import choose_cost
 from workbench.report import Report
 
 EVENT_US = 5.0
@@ -91,7 +91,7 @@ def profiled(device: str, size: int = 2048) -> Profiled:
     generated = {k.name for k in compiled.report.kernels if k.language != "extern"}
     events = [(row.name, row.time_us) for row in made.kernels if row.name in generated]
     traced = kernels_of(lambda: compiled(x, w), waiting(device))
-    cost = best_cost(made.report)
+    cost = choose_cost(made.report)
     return Profiled(
         by_events=per_call(events),
         by_trace=per_call([row for row in traced if row[0] in generated]),

@@ -27,8 +27,8 @@ from workbench.compiler.interpreter.buffer_checks import Tolerance
 from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.interpreter.verifying import Question, verify_program
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.handles.cross_compiled import CrossCompiled, cross_compile
-from workbench.handles.local_gpu import local_gpu_device
+from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
+from workbench.handles.local_gpu import describe_local_gpu
 from workbench.specs import Gpu
 
 SECONDS = 200
@@ -80,7 +80,7 @@ class Comparing:
     def _virtual(self, program: Program) -> CrossCompiled:
         fn, args = program.made()
         asked: dict[str, Any] = {"options": dict(program.inductor), **program.settings}
-        return cross_compile(fn, args, {}, CompileOptions(**asked), self.gpu, worker=self.worker)
+        return compile_for_gpu(fn, args, {}, CompileOptions(**asked), self.gpu, worker=self.worker)
 
     def _on_device(self, program: Program) -> Any:
         fn, args = moved(*program.made(), self.device)
@@ -181,7 +181,7 @@ def compare_all(comparing: Comparing, wanted: Sequence[Program], seconds: float)
 def main(device: str = "cuda") -> int:
     """Compare all on the current device."""
     torch.backends.cudnn.allow_tf32 = False  # its rounding is not the interpreter's
-    gpu = local_gpu_device()[0].spec
+    gpu = describe_local_gpu()[0].spec
     worker, interpreter = CrossCompiler(start_s=60, job_s=60), Interpreter(job_s=60)
     try:
         comparing = Comparing(device, gpu, worker, interpreter)

@@ -10,7 +10,7 @@ import torch
 import workbench as wb
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.handles.cross_compiled import cross_compile
+from workbench.handles.cross_compiled import compile_for_gpu
 from workbench.specs import Catalogue, Gpu
 
 NAME = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
@@ -36,7 +36,7 @@ def gpu() -> Gpu:
 def test_a_module_with_its_weights(worker: CrossCompiler, gpu: Gpu, tmp_path: Path) -> None:
     model, x = Block(), torch.randn(64, 256)  # on the CPU: only the worker believes in the GPU
     asked = CompileOptions(target=gpu.name, grad=False)
-    compiled = cross_compile(model, (x,), {}, asked, gpu, worker=worker)
+    compiled = compile_for_gpu(model, (x,), {}, asked, gpu, worker=worker)
     compiled.save(tmp_path / "block.aot", weights="inside", machine=wb.machine())
     assert wb.check(tmp_path / "block.aot").ok
     loaded = wb.load(tmp_path / "block.aot")
@@ -46,7 +46,7 @@ def test_a_module_with_its_weights(worker: CrossCompiler, gpu: Gpu, tmp_path: Pa
 
 def test_training(worker: CrossCompiler, gpu: Gpu, tmp_path: Path) -> None:
     model, x = Block(), torch.randn(64, 256)
-    compiled = cross_compile(model, (x,), {}, CompileOptions(target=gpu.name), gpu, worker=worker)
+    compiled = compile_for_gpu(model, (x,), {}, CompileOptions(target=gpu.name), gpu, worker=worker)
     compiled.save(tmp_path / "block.aot", machine=wb.machine())
     model.cuda()
     loaded = wb.load(tmp_path / "block.aot", module=model)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.handles.local_gpu import local_gpu_device
+from workbench.handles.local_gpu import describe_local_gpu
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -33,7 +33,7 @@ def test_machine_code_resources_and_rooflines_are_recorded(x: torch.Tensor, targ
     assert {row.kernel for row in report.resources} == {kernel.id for kernel in kernels}
     assert {"ttir", "ttgir", "llir"} <= {row.stage for row in report.assembly}
     assert report.why_missing("assembly") is None
-    device, _ = local_gpu_device()
+    device, _ = describe_local_gpu()
     assert {row.target for row in report.roofline} == {device.target}
 
 

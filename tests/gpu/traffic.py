@@ -21,7 +21,7 @@ from torch import Tensor
 import workbench as wb
 from tests.gpu.figures import print_figure, print_unchecked
 from tests.gpu.parts import ROOT
-from workbench.analysis.fusion.eager import eager_operators
+from workbench.analysis.fusion.eager import list_eager_operators
 from workbench.analysis.fusion.traffic import total
 from workbench.report import Report
 
@@ -48,7 +48,7 @@ class Counted:
 
 def predicted(report: Report) -> float | None:
     """Bytes of the eager operators over those of the kernels, by the record; None if unknown."""
-    operators = eager_operators(report)
+    operators = list_eager_operators(report)
     kernels = total([_sum(kernel.bytes_read, kernel.bytes_written) for kernel in report.kernels])
     if operators is None or not kernels:
         return None

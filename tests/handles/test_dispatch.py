@@ -14,9 +14,9 @@ import workbench as wb
 from tests.compiler.virtual_gpu.model_cases import CASES
 from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.compiler.contract.compile_request import CompileOptions
-from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler, keep_warm_worker
 from workbench.errors import UsageError
-from workbench.handles.cross_compiled import CrossCompiled, cross_compile
+from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
 from workbench.handles.dispatch import matrix as matrix_of
 from workbench.report import Report
 from workbench.specs import Catalogue
@@ -38,7 +38,7 @@ def compiled() -> Any:
     )
     assert seen
     yield found
-    warm_worker().close()
+    keep_warm_worker().close()
 
 
 def test_the_report_is_full_and_can_be_kept(compiled: Any, tmp_path: Any) -> None:
@@ -110,7 +110,7 @@ def normalised(x: Tensor, w: Tensor) -> Tensor:
 def elsewhere(
     fn: Any, args: tuple[Any, ...], worker: CrossCompiler, **options: Any
 ) -> CrossCompiled:
-    return cross_compile(fn, args, {}, CompileOptions(**options), H100, worker=worker)
+    return compile_for_gpu(fn, args, {}, CompileOptions(**options), H100, worker=worker)
 
 
 @pytest.fixture(scope="module")

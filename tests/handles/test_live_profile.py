@@ -14,7 +14,7 @@ from workbench.errors import UsageError
 from workbench.handles.compiled import Compiled
 from workbench.handles.profile import start_profile
 from workbench.processes.background_task import Cancelled
-from workbench.report.profile_record import measured_call
+from workbench.report.profile_record import read_measured_call
 from workbench.views.widgets.display import show
 
 
@@ -62,7 +62,7 @@ def test_inputs_that_are_gone_are_replaced_and_that_is_said() -> None:
     made = wb.aot_compile(steps, (torch.rand(32, 64), torch.rand(64, 16)))
     assert isinstance(made, Compiled)
     found = start_profile(made).result(60)
-    call = measured_call(found.report)
+    call = read_measured_call(found.report)
     assert call is not None
     assert call.notes[0].startswith("zeros in place of inputs that are gone: ")
 

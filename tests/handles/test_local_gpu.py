@@ -17,7 +17,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.machine_code.compiled_configs import CompiledConfig, ConfigRecorder
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
+from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.errors import CaptureError
 from workbench.handles.dispatch import compile_for_target
 from workbench.report import Report
@@ -33,7 +33,7 @@ def breaks(x: torch.Tensor) -> torch.Tensor:
 
 
 def compile_on(gpu: Device, fn: Any = softmax, **options: Any) -> Report:
-    with virtual_gpu(gpu, first):
+    with enter_virtual_gpu(gpu, first):
         mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
         with mode:
             x = torch.empty(64, 128, device="cuda")

@@ -10,10 +10,10 @@ import torch
 from opportunity_cases import Copying, Pictures, best, copied, scaled
 
 import workbench as wb
-from workbench.analysis.opportunities.topk_line import with_max
+from workbench.analysis.opportunities.topk_line import rewrite_topk
 from workbench.compiler.measuring.output_comparison import compare
 from workbench.handles.opportunities import Opportunities
-from workbench.handles.rewriting import rewritten
+from workbench.handles.rewriting import rewrite_callable
 from workbench.handles.trying import _verdict
 
 
@@ -41,7 +41,7 @@ def test_a_rewrite_is_compiled_in_a_copy_and_compared(product: Any) -> None:
 def test_a_module_shares_its_weights_with_the_copy_and_stays_as_it_was() -> None:
     module = Copying().eval()
     found = wb.opportunities(wb.aot_compile(module, (torch.randn(4, 96),), grad=False))
-    copy = rewritten(module, found[0].opportunity)
+    copy = rewrite_callable(module, found[0].opportunity)
     assert type(module).forward is Copying.forward
     assert copy.weight is module.weight
     x = torch.randn(4, 96)
@@ -76,7 +76,7 @@ def test_a_line_of_a_helper_is_changed_for_the_caller_only() -> None:
     inputs = torch.randn(8, 6), torch.randn(8, 4)
     found = wb.opportunities(wb.aot_compile(calling, inputs, grad=False))
     assert found[0].line == helper.__code__.co_firstlineno + 1
-    changed = rewritten(calling, found[0].opportunity)
+    changed = rewrite_callable(calling, found[0].opportunity)
     assert changed.__globals__["helper"] is not helper
     assert changed.__globals__["helper"](inputs[0]).stride() == (1, 6)
     assert helper(inputs[0]).is_contiguous()
@@ -122,7 +122,7 @@ def test_topk_of_one_is_a_maximum_in_the_same_line() -> None:
     ],
 )
 def test_only_the_largest_one_is_a_maximum(line: str, after: str | None) -> None:
-    assert with_max(line) == after
+    assert rewrite_topk(line) == after
 
 
 def test_numbers_that_are_meant_to_change_are_shown_and_not_judged() -> None:

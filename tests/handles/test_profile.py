@@ -10,10 +10,10 @@ from workbench.compiler.measuring.timing import (
     DeviceClock,
     GeneratedProgram,
     Timings,
-    clock_of,
-    clock_overhead_ns,
-    programs_of,
+    choose_clock,
+    measure_clock_overhead,
     proxies,
+    run_for_programs,
 )
 from workbench.errors import WorkbenchError
 from workbench.handles.profile import _Matcher, measure_machine, profile
@@ -91,7 +91,7 @@ def test_the_frame_and_the_summary(measured):
 
 def test_the_program_is_left_as_it_was():
     call, args = compiled()
-    programs = programs_of(lambda: call(*args))
+    programs = run_for_programs(lambda: call(*args))
     before = [dict(program.scope) for program in programs]
 
     def interrupted():
@@ -139,7 +139,7 @@ def test_helpers_are_no_kernels():
 def test_the_machine_is_measured():
     machine = measure_machine()
     assert machine.bytes_per_s > 1e8
-    assert 0 < clock_overhead_ns(100) < 1e6
+    assert 0 < measure_clock_overhead(100) < 1e6
 
 
 class Steps(Clock):
@@ -162,7 +162,7 @@ def test_triton_kernels_are_timed_by_the_clock_of_their_device():
     program = GeneratedProgram(
         {"triton_0": tuner, "other": 1}, is_backward=False, names={"triton_0"}
     )
-    assert isinstance(clock_of([program]), DeviceClock)
+    assert isinstance(choose_clock([program]), DeviceClock)
     timings = Timings(Steps())
     with proxies([program], timings):
         program.scope["triton_0"].run(1, stream=0)
@@ -176,7 +176,7 @@ def test_triton_kernels_are_timed_by_the_clock_of_their_device():
 
 
 def test_a_program_without_triton_kernels_is_timed_on_the_host():
-    assert clock_of([GeneratedProgram({"x": 1}, is_backward=False, names={"x"})]) is HOST_CLOCK
+    assert choose_clock([GeneratedProgram({"x": 1}, is_backward=False, names={"x"})]) is HOST_CLOCK
 
 
 def test_one_tensor_that_is_given_twice_is_one_tensor_in_the_copies():

@@ -10,8 +10,8 @@ from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
-from workbench.handles.cross_compiled import CrossCompiled, cross_compile
-from workbench.handles.ranked import gpu_of, rank_configs
+from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
+from workbench.handles.ranked import get_gpu, rank_configs
 from workbench.specs import Catalogue
 
 H100 = Catalogue.built_in()["h100"]
@@ -29,7 +29,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 @pytest.fixture(scope="module")
 def compiled(worker: CrossCompiler) -> CrossCompiled:
     x = torch.randn(4096, 256)
-    return cross_compile(column_sum, (x,), {}, CompileOptions(), H100, worker=worker)
+    return compile_for_gpu(column_sum, (x,), {}, CompileOptions(), H100, worker=worker)
 
 
 def ranked(compiled: CrossCompiled, worker: CrossCompiler) -> RankedConfigs:
@@ -67,7 +67,7 @@ def test_what_does_not_exist_is_refused_with_what_does(compiled: CrossCompiled) 
         compiled.rank_configs("k9")
     with pytest.raises(UsageError, match=r"no block size 'BLOCK_M'. It has XBLOCK, R0_BLOCK"):
         compiled.rank_configs("k0", blocks={"BLOCK_M": (64,)})
-    assert gpu_of(compiled.report) == H100
+    assert get_gpu(compiled.report) == H100
 
 
 @pytest.mark.slow
@@ -75,7 +75,7 @@ def test_a_template_that_needs_too_much_shared_memory_cannot_be_launched(
     worker: CrossCompiler,
 ) -> None:
     a = torch.randn(1024, 1024, dtype=torch.bfloat16)
-    there = cross_compile(
+    there = compile_for_gpu(
         product, (a, a), {}, CompileOptions(options=TEMPLATES), H100, worker=worker
     )
     blocks = {"BLOCK_M": (64, 256), "BLOCK_N": (64, 256), "BLOCK_K": (128,)}

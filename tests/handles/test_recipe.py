@@ -14,7 +14,7 @@ import workbench as wb
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Recipe
-from workbench.handles.dispatch import recipe_of
+from workbench.handles.dispatch import build_recipe
 from workbench.handles.recompilable import Retarget
 from workbench.report import Report, Request
 
@@ -24,7 +24,7 @@ def double(x: torch.Tensor, *, scale: int = 2) -> torch.Tensor:
 
 
 def recipe(*args: Any, **kwargs: Any) -> Recipe:
-    return recipe_of(double, args, kwargs, CompileOptions())
+    return build_recipe(double, args, kwargs, CompileOptions())
 
 
 def test_inputs_that_are_alive_are_used_again() -> None:
@@ -134,7 +134,7 @@ def test_gpus_are_compared(retarget: Retarget) -> None:
 
 
 def test_code_for_a_cpu_is_compiled_for_the_first_gpu_before() -> None:
-    here = recipe_of(plain_double, (torch.rand(64),), {}, CompileOptions())
+    here = build_recipe(plain_double, (torch.rand(64),), {}, CompileOptions())
     on_cpu = SimpleNamespace(report=Report(request=Request(name="plain_double", target="host")))
     retarget = Retarget(on_cpu, here)
     matrix = retarget.compare(["t4", "a100"]).result(120)

@@ -12,7 +12,7 @@ import torch
 
 import workbench as wb
 from workbench.compiler.sources.sources import Places
-from workbench.handles.rewriting import rewritten
+from workbench.handles.rewriting import rewrite_callable
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def test_a_line_is_changed_in_a_copy(
     args = () if isinstance(target, functools.partial) else (X,)
     before = target(*args)
     assert capsys.readouterr().out
-    made = rewritten(target, change)
+    made = rewrite_callable(target, change)
     assert made(*args).tolist() == [expected] * 3
     assert capsys.readouterr().out == ""
     assert torch.equal(target(*args), before)
@@ -122,7 +122,7 @@ def test_a_line_is_changed_in_a_copy(
 
 def test_a_copied_module_shares_its_parameters() -> None:
     module = Scored()
-    made = rewritten(module.score, METHOD)
+    made = rewrite_callable(module.score, METHOD)
     assert made.__self__.scale is module.scale
     assert type(made.__self__) is not Scored
     assert isinstance(made.__self__, Scored)
@@ -130,9 +130,9 @@ def test_a_copied_module_shares_its_parameters() -> None:
 
 def test_an_object_whose_class_cannot_be_replaced_is_refused() -> None:
     with pytest.raises(wb.UsageError, match="A Slotted cannot be copied with another method"):
-        rewritten(Slotted(), SLOTS)
+        rewrite_callable(Slotted(), SLOTS)
 
 
 def test_a_line_of_another_function_is_refused() -> None:
     with pytest.raises(wb.UsageError, match="not in a function that outermost runs"):
-        rewritten(outermost, METHOD)
+        rewrite_callable(outermost, METHOD)

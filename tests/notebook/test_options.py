@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from torch.export import Dim
 
 from workbench.errors import UsageError
-from workbench.notebook.options import dynamic, dynamic_shapes, fits_options
+from workbench.notebook.options import dynamic, dynamic_shapes, parse_fits_options
 
 Run = Callable[[str], ExecutionResult]
 
@@ -106,9 +106,9 @@ def test_every_size_or_none_is_dynamic_in_one_word() -> None:
 
 def test_what_a_model_has_to_fit_into() -> None:
     none = dict.fromkeys(("target", "moments", "optimizer", "layers", "total"), "")
-    assert fits_options(Namespace(**none, no_grad=False)) == {"grad": True}
+    assert parse_fits_options(Namespace(**none, no_grad=False)) == {"grad": True}
     words = none | {"optimizer": "8", "layers": "2,4", "total": "32", "target": "a100"}
-    assert fits_options(Namespace(**words, no_grad=True)) == {
+    assert parse_fits_options(Namespace(**words, no_grad=True)) == {
         "grad": False,
         "target": "a100",
         "optimizer": 8.0,
@@ -116,7 +116,7 @@ def test_what_a_model_has_to_fit_into() -> None:
         "total": 32,
     }
     words = none | {"optimizer": "none", "layers": "all"}
-    assert fits_options(Namespace(**words, no_grad=False))["optimizer"] is None
-    assert fits_options(Namespace(**words, no_grad=False))["layers"] is None
+    assert parse_fits_options(Namespace(**words, no_grad=False))["optimizer"] is None
+    assert parse_fits_options(Namespace(**words, no_grad=False))["layers"] is None
     with pytest.raises(UsageError, match="--total many: expected a number of layers"):
-        fits_options(Namespace(**none | {"total": "many"}, no_grad=False))
+        parse_fits_options(Namespace(**none | {"total": "many"}, no_grad=False))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from workbench.compiler.sources.sources import CELLS, Places
-from workbench.processes.caller_context import CallerContext, lines_of_no_file
+from workbench.processes.caller_context import CallerContext, collect_unfiled_lines
 
 ENTRY = (6, None, ["x = 1\n"], "<cell>")
 
@@ -19,7 +19,7 @@ ENTRY = (6, None, ["x = 1\n"], "<cell>")
 def test_lines_that_are_in_no_file_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     linecache.getlines(__file__)
     monkeypatch.setitem(linecache.cache, "<cell>", ENTRY)
-    found = lines_of_no_file()
+    found = collect_unfiled_lines()
     assert found["<cell>"] == ENTRY
     assert __file__ not in found
 

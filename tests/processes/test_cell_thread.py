@@ -9,7 +9,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from workbench.processes.background_task import BackgroundTask, Cancelled, Steps
-from workbench.processes.cell_thread import after_cells
+from workbench.processes.cell_thread import run_after_cells
 
 
 def where(steps: Steps) -> str:
@@ -18,7 +18,7 @@ def where(steps: Steps) -> str:
 
 
 def task() -> BackgroundTask[str]:
-    return BackgroundTask("where", where, lambda thread: None, after_cells)
+    return BackgroundTask("where", where, lambda thread: None, run_after_cells)
 
 
 def test_without_a_kernel_it_runs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +43,7 @@ def test_an_interrupt_of_the_kernel_ends_it(monkeypatch: pytest.MonkeyPatch) -> 
         raise KeyboardInterrupt
 
     monkeypatch.setattr(InteractiveShell, "_instance", None)
-    made = BackgroundTask("long", interrupted, lambda thread: None, after_cells)
+    made = BackgroundTask("long", interrupted, lambda thread: None, run_after_cells)
     assert (made.done(), made.status) == (True, "cancelled")
     with pytest.raises(Cancelled):
         made.result(0)

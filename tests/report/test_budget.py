@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.errors import UsageError
-from workbench.report.roundtrip import seconds_of
+from workbench.report.roundtrip import parse_seconds
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ from workbench.report.roundtrip import seconds_of
     ],
 )
 def test_durations_are_read_as_people_write_them(written: str | float, seconds: float) -> None:
-    assert seconds_of("load", written) == pytest.approx(seconds)
+    assert parse_seconds("load", written) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("written", ["100", "fast", "1 hour", "-1s", "", -1.0, True, None])
 def test_what_is_no_duration_is_named(written: object) -> None:
     with pytest.raises(UsageError, match=r"The budget load=.* is no duration: write \"85us\""):
-        seconds_of("load", written)  # type: ignore[arg-type]
+        parse_seconds("load", written)  # type: ignore[arg-type]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.report import Kernel, Link, Report
-from workbench.report.column_filter import linked_pairs
+from workbench.report.column_filter import list_linked_pairs
 from workbench.report.machine_rows import RankedConfig
 from workbench.report.table import Table
 
@@ -48,4 +48,4 @@ def test_links_of_one_relation_whether_they_stand_together_or_not(relations: str
     links = [Link(f"a{n}", f"b{n}", relation) for n, relation in enumerate(relations)]
     report = Report(tables={"links": Table.of(Link, links)})
     wanted = [(link.a, link.b) for link in links if link.relation == "x"]
-    assert list(linked_pairs(report, "x")) == wanted
+    assert list(list_linked_pairs(report, "x")) == wanted

@@ -6,7 +6,7 @@ import pytest
 
 from workbench.errors import UsageError
 from workbench.specs import Catalogue
-from workbench.specs.spec_files import gpu_from
+from workbench.specs.spec_files import build_gpu
 
 H100 = Catalogue.built_in()["h100"]
 
@@ -31,18 +31,18 @@ H100 = Catalogue.built_in()["h100"]
 )
 def test_a_wrong_table_is_refused_in_words(table: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=f"mine in lab.toml: .*{words}"):
-        gpu_from("mine", table, origin="lab.toml", base=H100)
+        build_gpu("mine", table, origin="lab.toml", base=H100)
 
 
 def test_without_a_base_everything_must_be_given() -> None:
     with pytest.raises(UsageError, match=r"clock_mhz missing.*base = "):
-        gpu_from("mine", {"title": "My GPU", "sms": 4}, origin="lab.toml")
+        build_gpu("mine", {"title": "My GPU", "sms": 4}, origin="lab.toml")
 
 
 @pytest.mark.parametrize("name", ["My GPU", "-x", "H100", ""])
 def test_a_name_must_be_typable(name: str) -> None:
     with pytest.raises(UsageError, match="cannot name a target"):
-        gpu_from(name, {}, origin="lab.toml", base=H100)
+        build_gpu(name, {}, origin="lab.toml", base=H100)
 
 
 def test_a_complete_table_needs_no_base() -> None:
@@ -51,6 +51,6 @@ def test_a_complete_table_needs_no_base() -> None:
     for key in [key for key in table if "." in key]:
         part, dtype = key.split(".")
         rates[part][dtype] = table.pop(key)
-    made = gpu_from("h100", {**table, **rates}, origin="given")
+    made = build_gpu("h100", {**table, **rates}, origin="given")
     assert made == H100
     assert set(made.sources.values()) == {"given"}

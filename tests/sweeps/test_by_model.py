@@ -12,7 +12,7 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.trials import Trial
 from workbench.specs import Catalogue
-from workbench.sweeps.by_model import by_bounds, by_configs, changes_of
+from workbench.sweeps.by_model import estimate_by_bounds, estimate_by_configs, parse_changes
 
 RECORD = Path(__file__).parents[1] / "records" / "norm_h100.wbr"
 
@@ -24,13 +24,13 @@ def norm() -> Report:
 
 
 def test_the_bounds_are_added_up(norm: Report) -> None:
-    row = by_bounds(Trial("key", ()), norm)
+    row = estimate_by_bounds(Trial("key", ()), norm)
     assert row.call_us == pytest.approx(sum(r.bound_us or 0.0 for r in norm.roofline))
     assert row.is_model
 
 
 def test_what_is_wanted_of_one_kernel_wins(norm: Report) -> None:
-    assert changes_of(norm, {"k1.XBLOCK": 8, "XBLOCK": 2, "num_warps": 4}) == {
+    assert parse_changes(norm, {"k1.XBLOCK": 8, "XBLOCK": 2, "num_warps": 4}) == {
         "k1": {"XBLOCK": 8, "num_warps": 4}
     }
 
@@ -44,7 +44,7 @@ def test_what_is_wanted_of_one_kernel_wins(norm: Report) -> None:
 )
 def test_what_no_kernel_has_is_refused(norm: Report, wanted: dict[str, int], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        changes_of(norm, wanted)
+        parse_changes(norm, wanted)
 
 
 @pytest.mark.slow
@@ -63,5 +63,5 @@ def test_a_sweep_of_block_sizes_is_ranked_by_the_model(tmp_path: Path) -> None:
     assert rows["choice"].str.contains("XBLOCK=8").any()
     report = found.report(0)
     h100 = Catalogue.of_user(tmp_path)["h100"]
-    again, _ = by_configs(Trial("key", ()), report, h100, {"XBLOCK": 1})
+    again, _ = estimate_by_configs(Trial("key", ()), report, h100, {"XBLOCK": 1})
     assert again.call_us is not None

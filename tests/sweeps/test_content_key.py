@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from workbench.sweeps.content_key import content_key
+from workbench.sweeps.content_key import hash_case
 
 X = torch.zeros(4, 8)
 SOURCE = '''
@@ -49,7 +49,7 @@ def names_of(source: str, blanks: int = 0, file: str = "cell 1") -> dict[str, An
 
 
 def key_of(source: str, take: Callable[[dict[str, Any]], Any], **more: Any) -> str:
-    found = content_key(take(names_of(source, **more)), (X,), {}, {})
+    found = hash_case(take(names_of(source, **more)), (X,), {}, {})
     assert found.unknown == ()
     return found.digest
 
@@ -103,12 +103,12 @@ def test_annotations_of_a_class_do_not_count() -> None:
     annotated = SOURCE.replace("    def forward", "    width: int\n\n    def forward")
     scope = names_of(annotated)
     scope["Block"].__annotations__  # noqa: B018  # Python 3.14 keeps what was read in the class
-    assert content_key(scope["Block"](), (X,), {}, {}).digest == key_of(SOURCE, module)
+    assert hash_case(scope["Block"](), (X,), {}, {}).digest == key_of(SOURCE, module)
 
 
 def test_values_of_weights_do_not_count_but_shapes_do() -> None:
     scope = names_of(SOURCE)
-    keys = {content_key(scope["Block"](w), (X,), {}, {}).digest for w in (8, 8, 16)}
+    keys = {hash_case(scope["Block"](w), (X,), {}, {}).digest for w in (8, 8, 16)}
     assert len(keys) == 2
 
 
@@ -119,19 +119,19 @@ def test_attributes_mode_and_hooks_of_a_module_count() -> None:
     evaluated.eval()
     hooked.register_forward_hook(lambda module, args, output: output + 1)
     modules = (scope["Block"](), changed, evaluated, hooked)
-    assert len({content_key(m, (X,), {}, {}).digest for m in modules}) == 4
+    assert len({hash_case(m, (X,), {}, {}).digest for m in modules}) == 4
 
 
 def test_inputs_and_settings_count() -> None:
     f = names_of(SOURCE)["f"]
     keys = [
-        content_key(f, (X,), {}, {}),
-        content_key(f, (X + 1,), {}, {}),
-        content_key(f, (X[:2],), {}, {}),
-        content_key(f, (X.double(),), {}, {}),
-        content_key(f, (X.t().contiguous().t(),), {}, {}),
-        content_key(f, (X,), {"flag": False}, {}),
-        content_key(f, (X,), {}, {"mode": "max-autotune"}),
+        hash_case(f, (X,), {}, {}),
+        hash_case(f, (X + 1,), {}, {}),
+        hash_case(f, (X[:2],), {}, {}),
+        hash_case(f, (X.double(),), {}, {}),
+        hash_case(f, (X.t().contiguous().t(),), {}, {}),
+        hash_case(f, (X,), {"flag": False}, {}),
+        hash_case(f, (X,), {}, {"mode": "max-autotune"}),
     ]
     digests = [key.digest for key in keys]
     assert digests[0] == digests[1]
@@ -142,7 +142,7 @@ def test_closures_and_partials_count() -> None:
     def scaled(by: float) -> Any:
         return lambda x: x * by
 
-    keys = {content_key(scaled(by), (X,), {}, {}).digest for by in (2.0, 2.0, 3.0)}
+    keys = {hash_case(scaled(by), (X,), {}, {}).digest for by in (2.0, 2.0, 3.0)}
     assert len(keys) == 2
 
 
@@ -152,22 +152,22 @@ def test_what_cannot_be_looked_into_is_named() -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
         return x + next(iterator)
 
-    assert content_key(f, (X,), {}, {}).unknown == (
+    assert hash_case(f, (X,), {}, {}).unknown == (
         "the closure variable 'iterator' of f() is a list_iterator",
     )
 
 
 def test_packages_are_named_with_their_versions() -> None:
-    found = content_key(names_of(SOURCE)["f"], (X,), {}, {})
+    found = hash_case(names_of(SOURCE)["f"], (X,), {}, {})
     assert f"torch {metadata.version('torch')}" in found.packages
 
 
 def test_a_new_process_with_another_hash_seed_gives_the_same_key(tmp_path: Path) -> None:
     script = (
         "import sys, torch; sys.path.insert(0, sys.argv[1])\n"
-        "from workbench.sweeps.content_key import content_key\n"
+        "from workbench.sweeps.content_key import hash_case\n"
         f"scope = {{'__name__': '__main__'}}; exec({SOURCE!r}, scope)\n"
-        "print(content_key(scope['Block'](), (torch.zeros(4, 8),), {}, {}).digest)\n"
+        "print(hash_case(scope['Block'](), (torch.zeros(4, 8),), {}, {}).digest)\n"
     )
     found = {
         subprocess.run(

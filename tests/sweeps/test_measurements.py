@@ -17,7 +17,7 @@ import torch
 
 from workbench.compiler.measuring import process_memory
 from workbench.sweeps import measurements
-from workbench.sweeps.machine_lock import choices_timed_alone, compiling, measuring
+from workbench.sweeps.machine_lock import compiling, hold_machine, time_choices_alone
 from workbench.sweeps.measurements import Patience, Times, measure
 
 MIB = 1 << 20
@@ -62,7 +62,7 @@ def test_a_machine_that_is_never_calm_is_said() -> None:
 
 def hold(folder: Path, alone: bool, asks: Any, started: Any, seconds: float) -> None:
     asks.set()
-    with measuring(folder) if alone else compiling(folder):
+    with hold_machine(folder) if alone else compiling(folder):
         started.set()
         time.sleep(seconds)
 
@@ -105,7 +105,7 @@ def test_what_the_autotuner_times_it_times_alone(tmp_path: Path) -> None:
     from torch._inductor.runtime.benchmarking import Benchmarker
 
     before = vars(Benchmarker)["benchmark_cpu"]
-    with compiling(tmp_path) as machine, choices_timed_alone(machine):
+    with compiling(tmp_path) as machine, time_choices_alone(machine):
         assert not is_held_alone(tmp_path)
         seen: list[bool] = []
         Benchmarker().benchmark_cpu(lambda: seen.append(is_held_alone(tmp_path)), warmup=1, rep=1)
@@ -138,14 +138,14 @@ def test_it_is_what_the_call_takes_at_once_and_not_in_sum() -> None:
         for _ in range(3):
             torch.ones(64 * MIB, dtype=torch.uint8)  # every page is written
 
-    peak = measurements.peak_of(run)
+    peak = measurements.measure_peak(run)
     assert peak is not None
     assert 60 * MIB < peak < 100 * MIB
 
 
 def test_what_was_there_before_is_not_counted() -> None:
     kept = torch.ones(64 * MIB, dtype=torch.uint8)
-    peak = measurements.peak_of(lambda: kept[0].item())
+    peak = measurements.measure_peak(lambda: kept[0].item())
     assert peak is not None
     assert peak < 8 * MIB
 
@@ -157,7 +157,7 @@ def test_what_only_the_first_call_takes_is_not_counted() -> None:
         if not kept:
             kept.append(torch.ones(64 * MIB, dtype=torch.uint8))
 
-    peak = measurements.peak_of(run)
+    peak = measurements.measure_peak(run)
     assert peak is not None
     assert peak < 8 * MIB
 
@@ -167,7 +167,7 @@ def test_a_system_that_does_not_say_gives_none(
     room: ModuleType, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(room, name, tmp_path / "not" / "there")
-    assert measurements.peak_of(lambda: None) is None
+    assert measurements.measure_peak(lambda: None) is None
 
 
 def test_a_status_without_the_figure_gives_none(
@@ -175,4 +175,4 @@ def test_a_status_without_the_figure_gives_none(
 ) -> None:
     (tmp_path / "status").write_text("Name:\tpython\n")
     monkeypatch.setattr(process_memory, "_STATUS", tmp_path / "status")
-    assert measurements.peak_of(lambda: None) is None
+    assert measurements.measure_peak(lambda: None) is None

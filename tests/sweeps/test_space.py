@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from workbench.errors import UsageError
-from workbench.sweeps.case import case_of
+from workbench.sweeps.case import build_case
 from workbench.sweeps.space import Space
 
 
@@ -91,7 +91,7 @@ def test_the_autotuner_is_switched_on_for_what_only_it_does() -> None:
         ("max_autotune_gemm", True),
     )
     (setting,) = Space.of({"template": ["CppMicroGemm"], "max_autotune": [True]}).grid()
-    assert case_of(len, ((),), {}, setting).options.options == {
+    assert build_case(len, ((),), {}, setting).options.options == {
         "max_autotune": True,
         "test_configs.autotune_choice_name_regex": "CppMicroGemm",
     }

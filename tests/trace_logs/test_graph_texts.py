@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from workbench.report import Report
-from workbench.trace_logs.graph_texts import TextNode, parse_graph, tensor_type
+from workbench.trace_logs.graph_texts import TextNode, parse_graph, parse_tensor_type
 
 RECORDS = Path(__file__).parents[1] / "records"
 
@@ -92,12 +92,12 @@ def test_statements_of_every_form() -> None:
 def test_what_is_no_graph_has_no_nodes() -> None:
     assert parse_graph("") == []
     assert parse_graph("class M:\n  def forward(self, x):\n  nonsense ( = 3") == [
-        TextNode("x", "placeholder", "x", (), tensor_type(None), None)
+        TextNode("x", "placeholder", "x", (), parse_tensor_type(None), None)
     ]
 
 
 def test_types_with_and_without_strides_and_devices() -> None:
-    assert tensor_type("f32[8, 16][16, 1]cpu").bytes == 512
-    assert tensor_type("i64[]").shape == ()
-    assert tensor_type("DTensor(f32[4][1]cuda:1, S(0))").device == "cuda:1"
-    assert tensor_type("Sym(s0 + 1)").shape is None
+    assert parse_tensor_type("f32[8, 16][16, 1]cpu").bytes == 512
+    assert parse_tensor_type("i64[]").shape == ()
+    assert parse_tensor_type("DTensor(f32[4][1]cuda:1, S(0))").device == "cuda:1"
+    assert parse_tensor_type("Sym(s0 + 1)").shape is None

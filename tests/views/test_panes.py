@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.fusion.fusion import rejected, savings
+from workbench.analysis.fusion.fusion import list_savings, rejected
 from workbench.analysis.memory import memory_cost
 from workbench.analysis.memory.memory import memory
 from workbench.report import Capability, FusionPair, Kernel, Outcome, Report, Table
-from workbench.report.profile_record import MeasuredCall, with_measured_call
-from workbench.views.charts.flame_chart import by_thread
+from workbench.report.profile_record import MeasuredCall, add_measured_call
+from workbench.views.charts.flame_chart import group_by_thread
 from workbench.views.document import document
 from workbench.views.lookups.source_marks import annotated
 from workbench.views.panes.overview_pane import figures
 from workbench.views.wire import report_messages as wire
-from workbench.views.words.units import bytes_text
+from workbench.views.words.units import format_bytes
 
 RECORDS = Path(__file__).parents[1] / "records"
 BLOCK, NORM = (Report.load(RECORDS / f"{name}.wbr") for name in ("block", "norm_h100"))
@@ -45,8 +45,8 @@ def test_the_peak_of_memory_is_a_figure_where_it_is_counted_at_once(
 ) -> None:
     peak = memory(BLOCK)
     shown = {f["label"]: (f["value"], f["note"], f["pane"]) for f in figures(BLOCK)}
-    above = f"{bytes_text(peak.peak - peak.base)} above inputs"
-    assert shown["Peak memory"] == (bytes_text(peak.peak), above, "memory")
+    above = f"{format_bytes(peak.peak - peak.base)} above inputs"
+    assert shown["Peak memory"] == (format_bytes(peak.peak), above, "memory")
     unknown = {f["label"]: f["note"] for f in figures(replace(sample_report, tables={}))}
     assert unknown["Peak memory"] == "not recorded"
     monkeypatch.setattr(memory_cost, "QUICK", 10)
@@ -65,12 +65,12 @@ def test_the_first_figure_is_the_measured_call_else_the_bound_of_the_target() ->
     assert first["note"] == "model, all kernels"
     rows = [replace(kernel, time_us=30.0) for kernel in NORM.kernels]
     timed = replace(NORM, tables={**NORM.tables, "kernels": Table.of(Kernel, rows)})
-    measured = with_measured_call(timed, MeasuredCall(80.0, 1.0, None, repeats=50))
+    measured = add_measured_call(timed, MeasuredCall(80.0, 1.0, None, repeats=50))
     first = figures(measured)[0]
     assert (first["label"], first["value"]) == ("Run time", "80.0 µs")
     assert first["note"] == "measured, 75 % in kernels"
     noise = ("noisy: the kernels' medians add up to more than the whole call",)
-    noisy = with_measured_call(timed, MeasuredCall(10.0, 1.0, None, 50, noise))
+    noisy = add_measured_call(timed, MeasuredCall(10.0, 1.0, None, 50, noise))
     assert figures(noisy)[0]["note"] == "noisy, measure again"
     assert figures(BLOCK)[0]["note"] == "not measured"
 
@@ -110,7 +110,7 @@ def test_a_cell_is_annotated_whole(sample_report: Report) -> None:
 
 
 def test_savings_compare_a_group_with_its_parts(sample_report: Report) -> None:
-    best = savings(sample_report)[0]
+    best = list_savings(sample_report)[0]
     assert (best.name, best.kernel, best.parts) == ("op0_op1", "k0", 2)
     assert (best.before, best.after) == (4 * 2097152, 2 * 2097152)
 
@@ -126,7 +126,7 @@ def test_the_timeline_leaves_out_phases_that_are_too_short_to_be_seen(
     sample_report: Report,
 ) -> None:
     phases = list(sample_report.phases)
-    (own,) = by_thread(phases, 1.0).values()
+    (own,) = group_by_thread(phases, 1.0).values()
     assert own == [phase for phase in phases if phase.duration_s >= 1.0]
     assert 0 < len(own) < len(phases)
 

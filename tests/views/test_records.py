@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.fusion.fusion import savings
+from workbench.analysis.fusion.fusion import list_savings
 from workbench.report import TABLES, Report
 from workbench.views.pages.report_page import fragment, page
 from workbench.views.widgets.display import show
@@ -30,7 +30,7 @@ def test_every_view_shows_it(record: Report) -> None:
 
 
 def test_every_kernel_is_found_from_its_group(record: Report) -> None:
-    moving = [group for group in savings(record) if group.after]
+    moving = [group for group in list_savings(record) if group.after]
     assert all(group.kernel for group in moving)
 
 

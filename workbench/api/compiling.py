@@ -7,7 +7,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.api.host import needs_torch
+from workbench.api.host import require_torch
 from workbench.arguments import checked
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-@needs_torch
+@require_torch
 @checked
 def aot_compile(
     fn: Callable[..., Any],
@@ -112,7 +112,7 @@ def aot_compile(
     return compile_for_target(fn, args, kwargs, request, progress)
 
 
-@needs_torch
+@require_torch
 @checked
 def compile_async(
     fn: Callable[..., Any],
@@ -154,7 +154,7 @@ def compile_async(
     return compile_in_background(fn, args, kwargs, request)
 
 
-@needs_torch
+@require_torch
 @checked
 def package(
     model: Any,
@@ -228,7 +228,7 @@ def package(
     True
     """
     from workbench.compiler.packaging.package_request import read_requests
-    from workbench.handles.packages.making import made_package
+    from workbench.handles.packages.making import make_package
 
     requests = read_requests(
         model,
@@ -240,10 +240,10 @@ def package(
         weights=weights,
         capture=capture,
     )
-    return made_package(requests, path, variant=variant, target=target, progress=progress)
+    return make_package(requests, path, variant=variant, target=target, progress=progress)
 
 
-@needs_torch
+@require_torch
 @checked
 def explain(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
@@ -263,16 +263,16 @@ def explain(
     from workbench.compiler.contract.compile_request import check_args
     from workbench.compiler.pipeline.explain import explain as run
     from workbench.handles.rehearsing.live_cures import LiveCures
-    from workbench.handles.trying_break import explained_call
+    from workbench.handles.trying_break import explain_call
 
     check_args(args, kwargs)
     found = run(fn, args, dict(kwargs or {}))
-    recipe = explained_call(fn, tuple(args), dict(kwargs or {}))
+    recipe = explain_call(fn, tuple(args), dict(kwargs or {}))
     alive = replace(found, recipe=recipe)
     return replace(alive, live_actions=LiveCures(recipe).actions(alive))
 
 
-@needs_torch
+@require_torch
 @checked
 def rehearse(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
@@ -299,7 +299,7 @@ def rehearse(
     return run(fn, tuple(args), dict(kwargs or {}))
 
 
-@needs_torch
+@require_torch
 @checked
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:
     """Compile again, on this torch, what the file was made from: for the same target.
@@ -314,7 +314,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     return run(path, module)
 
 
-@needs_torch
+@require_torch
 @checked
 def roofline_estimator(gpu: str) -> Any:
     """What has torch part a training step by the roofline of a GPU, under a memory budget.
@@ -335,16 +335,16 @@ def roofline_estimator(gpu: str) -> Any:
     return RooflineEstimator(gpu)
 
 
-@needs_torch
+@require_torch
 @checked
 def warm_up() -> WarmUp:
     """Fill the compiler's cache in the background, so that the first compilation is short."""
-    from workbench.compiler.cold_start.warm_up import warm_in_background
+    from workbench.compiler.cold_start.warm_up import start_warming
 
-    return warm_in_background()
+    return start_warming()
 
 
-@needs_torch
+@require_torch
 def variants(
     fn: Callable[..., Any], calls: Sequence[tuple[Any, ...] | Callable[..., Any]]
 ) -> Variants:

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.api.host import needs_torch
+from workbench.api.host import require_torch
 from workbench.arguments import checked
 from workbench.errors import UsageError
 
@@ -90,7 +90,7 @@ def fits(
     >>> wb.fits(torch.nn.Linear(8, 8), (torch.randn(4, 8),), grad=False).fits
     True
     """
-    from workbench.handles.memory.fits import FitRequest, fitted
+    from workbench.handles.memory.fits import FitRequest, fit_model
 
     request = FitRequest(
         model,
@@ -105,10 +105,10 @@ def fits(
         capacity=capacity,
         progress=progress,
     )
-    return fitted(request)
+    return fit_model(request)
 
 
-@needs_torch
+@require_torch
 @checked
 def verify(
     x: Recompilable | Package,
@@ -178,7 +178,7 @@ def verify(
     return run(x, args, kwargs, reference=reference, rtol=rtol, atol=atol)
 
 
-@needs_torch
+@require_torch
 @checked
 def profile(
     x: Recompilable, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
@@ -209,7 +209,7 @@ def profile(
     return profile_compiled(x, args, dict(kwargs or {}))
 
 
-@needs_torch
+@require_torch
 @checked
 def matrix(
     x: Any,
@@ -255,7 +255,7 @@ def matrix(
     return run(x, args, targets, configs=configs, progress=progress)
 
 
-@needs_torch
+@require_torch
 @checked
 def roundtrip(
     x: Any,
@@ -308,7 +308,7 @@ def roundtrip(
     return run(x, args, kwargs, ways=ways, reference=reference, model=model, progress=progress)
 
 
-@needs_torch
+@require_torch
 @checked
 def sweep(
     fn: Callable[..., Any],

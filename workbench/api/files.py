@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from workbench.api.host import needs_torch
+from workbench.api.host import require_torch
 from workbench.arguments import checked
 from workbench.errors import UsageError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["check", "inspect", "load", "machine", "sign", "trust", "trust_key"]
 
 
-@needs_torch
+@require_torch
 @checked
 def load(
     path: str | PathLike[str] | BinaryIO,
@@ -86,7 +86,7 @@ def load(
     True
     """
     from workbench.artifacts.archive.file_kinds import is_package, open_any
-    from workbench.artifacts.archive.file_objects import with_path
+    from workbench.artifacts.archive.file_objects import call_with_path
 
     def opened(path: str | PathLike[str]) -> Compiled | Package | LoadedVariants:
         if is_package(path):
@@ -123,7 +123,7 @@ def load(
             compiled.disable_guard_check()
         return compiled
 
-    return with_path(path, opened)
+    return call_with_path(path, opened)
 
 
 def _variants(
@@ -174,10 +174,10 @@ def inspect(path: str | PathLike[str] | BinaryIO, *, verify: bool = False) -> Ar
     >>> wb.inspect("f.aot").frame("inputs").name.to_list()
     ['x']
     """
-    from workbench.artifacts.archive.file_objects import with_path
+    from workbench.artifacts.archive.file_objects import call_with_path
     from workbench.artifacts.inspect.inspection import inspect as run
 
-    return with_path(path, lambda path: run(path, verify=verify))
+    return call_with_path(path, lambda path: run(path, verify=verify))
 
 
 @checked
@@ -200,10 +200,10 @@ def check(path: str | PathLike[str] | BinaryIO, machine: Any = None) -> Check:
     >>> wb.check("f.aot", {"torch": "2.12.0"}).ok
     False
     """
-    from workbench.artifacts.archive.file_objects import with_path
+    from workbench.artifacts.archive.file_objects import call_with_path
     from workbench.artifacts.preflight.check import check as run
 
-    return with_path(path, lambda path: run(path, machine))
+    return call_with_path(path, lambda path: run(path, machine))
 
 
 @checked
@@ -218,9 +218,9 @@ def machine() -> Machine:
     >>> wb.check("f.aot", described).ok
     True
     """
-    from workbench.artifacts.machine.machine_description import described_machine
+    from workbench.artifacts.machine.machine_description import describe_machine
 
-    return described_machine()
+    return describe_machine()
 
 
 @checked

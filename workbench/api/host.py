@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 _HERE = "Records, logs, diffs, sweeps and what is inside of a file can be read here."
 
 
-def needs_torch(function: Callable[_P, _T]) -> Callable[_P, _T]:
+def require_torch(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """The same function; where it cannot run it raises `WorkbenchError` in one sentence."""
 
     @functools.wraps(function)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from workbench.api.host import needs_torch
+from workbench.api.host import require_torch
 from workbench.arguments import checked
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["session"]
 
 
-@needs_torch
+@require_torch
 @checked
 def session(
     capture: Literal["light", "full"] = "light", steps: Literal["optimizer"] | None = None

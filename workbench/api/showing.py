@@ -100,7 +100,7 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff | Sess
     1 of 1 matched kernel is not the same: k0 (add_mul_relu): sizes became arguments; ...
     """
     from workbench.analysis.diff.report_comparison import compare
-    from workbench.artifacts.inspect.report_in import names_of, report_of
+    from workbench.artifacts.inspect.report_in import name_compilations, report_of
     from workbench.report.session.session_record import Session
 
     if isinstance(a, Session) and isinstance(b, Session):
@@ -109,7 +109,7 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff | Sess
         return compare_sessions(a, b, names or ("a", "b"))
     if isinstance(a, Session) or isinstance(b, Session):
         raise UsageError("A session is compared with another session: s.report(0) is a report.")
-    return compare(report_of(a), report_of(b), names or names_of(a, b))
+    return compare(report_of(a), report_of(b), names or name_compilations(a, b))
 
 
 @checked
@@ -173,9 +173,9 @@ def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
     b was compiled again because the shape of input 1 differs: (64, 64) / (3, 64).
     """
     from workbench.analysis.diff.key_changes import why_recompiled as run
-    from workbench.artifacts.inspect.report_in import names_of, report_of
+    from workbench.artifacts.inspect.report_in import name_compilations, report_of
 
-    return run(report_of(a), report_of(b), names_of(a, b))
+    return run(report_of(a), report_of(b), name_compilations(a, b))
 
 
 @checked
@@ -348,17 +348,21 @@ def targets(name: str | None = None) -> pandas.DataFrame:
     >>> print(wb.targets().query("name == 'h100'").sms.item())
     132
     """
-    from workbench.compiler.contract.compile_request import known_gpus
-    from workbench.views.tables.data_frames import target_frame, targets_frame
+    from workbench.compiler.contract.compile_request import list_known_gpus
+    from workbench.views.tables.data_frames import build_target_frame, build_targets_frame
 
-    return targets_frame(known_gpus()) if name is None else target_frame(known_gpus()[name])
+    return (
+        build_targets_frame(list_known_gpus())
+        if name is None
+        else build_target_frame(list_known_gpus()[name])
+    )
 
 
 def target_names() -> list[str]:
     """The names of the virtual GPUs, those that the user described included."""
-    from workbench.compiler.contract.compile_request import known_gpus
+    from workbench.compiler.contract.compile_request import list_known_gpus
 
-    return [gpu.name for gpu in known_gpus()]
+    return [gpu.name for gpu in list_known_gpus()]
 
 
 @checked
@@ -375,6 +379,6 @@ def aotinductor_names() -> pandas.DataFrame:
     >>> print(names[names.verdict == "gone"].written.iloc[0])
     from torch._export import capture_pre_autograd_graph
     """
-    from workbench.compiler.pipeline.modes import names_frame
+    from workbench.compiler.pipeline.modes import build_names_frame
 
-    return names_frame()
+    return build_names_frame()

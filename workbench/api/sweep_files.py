@@ -6,7 +6,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from workbench.analysis.sweep.sweep import Sweep
-from workbench.file_path import file_path
+from workbench.file_path import check_file_path
 from workbench.sweeps import load_sweep
 from workbench.views.sweep import sweep_export
 
@@ -18,7 +18,7 @@ _STORE = (".sqlite", ".sqlite3", ".db")
 
 def load(path: str | PathLike[str] | None, which: str | int | None) -> Sweep:
     """See `Sweep.load`."""
-    file = None if path is None else file_path(path)
+    file = None if path is None else check_file_path(path)
     if file is not None and file.lower().endswith(sweep_export.SUFFIXES):
         return sweep_export.read(file)
     return load_sweep.opened(file, which)
@@ -26,11 +26,11 @@ def load(path: str | PathLike[str] | None, which: str | int | None) -> Sweep:
 
 def stored(path: str | PathLike[str] | None) -> pandas.DataFrame:
     """See `Sweep.stored`."""
-    return load_sweep.stored(None if path is None else file_path(path))
+    return load_sweep.stored(None if path is None else check_file_path(path))
 
 
 def export(sweep: Sweep, path: str | PathLike[str]) -> None:
     """See `Sweep.export`."""
-    file = file_path(path)
+    file = check_file_path(path)
     is_store = file.lower().endswith(_STORE)
     load_sweep.export(sweep, file) if is_store else sweep_export.write(sweep, file)

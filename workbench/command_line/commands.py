@@ -12,9 +12,9 @@ from workbench import api
 from workbench.analysis.diff.difference import Diff
 from workbench.analysis.expectations.quantities import Record
 from workbench.artifacts.inspect.report_in import record_of
-from workbench.command_line.documents import SCHEMA, document, kernels_of, numbers_of
+from workbench.command_line.documents import SCHEMA, document, kernels_of, read_numbers
 from workbench.command_line.main import FINDING, FINE
-from workbench.command_line.named_call import called, exits_raised
+from workbench.command_line.named_call import called, raise_exits
 from workbench.errors import UsageError
 from workbench.report.presenting import presenter
 from workbench.report.session.session_record import Session
@@ -33,7 +33,7 @@ def report(chosen: Namespace) -> int:
         sentences = advised or [repr(found)]
         kernels = None if isinstance(found, Session) else kernels_of(found)
         print(
-            document("report", chosen.file, ok=ok, sentences=sentences, numbers=numbers_of(found),
+            document("report", chosen.file, ok=ok, sentences=sentences, numbers=read_numbers(found),
                      kernels=kernels)
         )  # fmt: skip
     else:
@@ -55,7 +55,7 @@ def diff(chosen: Namespace) -> int:
         found.to_html(chosen.html)
     if chosen.json:
         findings = () if is_same else ({"what": "difference", "text": s} for s in sentences)
-        numbers = [*numbers_of(a, chosen.a), *numbers_of(b, chosen.b)]
+        numbers = [*read_numbers(a, chosen.a), *read_numbers(b, chosen.b)]
         name = f"{chosen.a} / {chosen.b}"
         print(
             document("diff", name, ok=is_same, sentences=sentences, numbers=numbers,
@@ -105,7 +105,7 @@ def inspect(chosen: Namespace) -> int:
 def explain(chosen: Namespace) -> int:
     """`workbench explain MODULE:FUNCTION --inputs ARGUMENTS`."""
     to = sys.stderr if chosen.json else sys.stdout
-    with redirect_stdout(to), exits_raised():  # what the program prints, and how it ends
+    with redirect_stdout(to), raise_exits():  # what the program prints, and how it ends
         function, args, kwargs = called(chosen.function, chosen.inputs)
         found = api.explain(function, args, kwargs)
     breaks = list(found.report.breaks)
@@ -121,7 +121,7 @@ def explain(chosen: Namespace) -> int:
         ]
         print(
             document("explain", chosen.function, ok=not breaks, sentences=[repr(found.report)],
-                     numbers=numbers_of(found.report), findings=findings)
+                     numbers=read_numbers(found.report), findings=findings)
         )  # fmt: skip
     else:
         print(presenter().text(found.report))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from workbench.analysis.expectations.quantities import Quantity, Record, quantities
+from workbench.analysis.expectations.quantities import Quantity, Record, read_quantities
 from workbench.report import Kernel, Report
 from workbench.report.measures import measures
 
@@ -100,9 +100,9 @@ def document(
     return json.dumps(content, indent=1, ensure_ascii=False)
 
 
-def numbers_of(record: Record, of: str = "") -> list[dict[str, Any]]:
+def read_numbers(record: Record, of: str = "") -> list[dict[str, Any]]:
     """Every number of a record, `of` which it is where there are several."""
-    return [_number(one, of) for one in quantities(record)]
+    return [_number(one, of) for one in read_quantities(record)]
 
 
 def _number(one: Quantity, of: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if wrong := explain_overwritten():
         print(f"workbench: {wrong}", file=sys.stderr)
         return WRONG_USE
-    chosen = command_parser().parse_args(words)
+    chosen = build_command_parser().parse_args(words)
     from workbench.errors import WorkbenchError
 
     command = getattr(import_module("workbench.command_line.commands"), chosen.command)
@@ -40,7 +40,7 @@ def main(words: Sequence[str] | None = None) -> int:
     return WRONG_USE
 
 
-def command_parser() -> argparse.ArgumentParser:
+def build_command_parser() -> argparse.ArgumentParser:
     """What reads the words of the command."""
     parser = argparse.ArgumentParser(
         "workbench", description="Look into what PyTorch compiled.", epilog=_EXIT

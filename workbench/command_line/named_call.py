@@ -17,7 +17,7 @@ from workbench.errors import UsageError
 
 
 @contextmanager
-def exits_raised() -> Iterator[None]:
+def raise_exits() -> Iterator[None]:
     """Let `os._exit` of a program raise `SystemExit`: the exit code of the command is its own."""
     process, end = os.getpid(), os._exit
 

@@ -18,7 +18,7 @@ from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_base import Recipe
-from workbench.handles.compiled_module import compiled_as, compiled_from
+from workbench.handles.compiled_module import make_compiled, wrap_compiled
 from workbench.handles.cross_compiled import CrossCompiled, job_for
 from workbench.handles.load import load_compiled
 from workbench.handles.save import save_compiled
@@ -113,7 +113,7 @@ def _loaded(path: str, digest: str, callee: Callee, example: Example, recipe: Re
     loaded = load_compiled(path, module=owner, external_data=outside, f_globals=scope, trust=digest)
     callee.share_closure(loaded.aot_fn)
     plan, report = loaded.plan, loaded.report
-    return compiled_as(
+    return wrap_compiled(
         loaded.aot_fn, plan, report, original=callee.entry, example=example, recipe=recipe
     )
 
@@ -132,7 +132,7 @@ def _live_objects(path: str, callee: Callee) -> dict[str, Any]:
     return {name: known[name] for name in names}
 
 
-def cross_compile_in_background(
+def start_cross_compile(
     target: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -170,7 +170,7 @@ def main(parent: Parent) -> None:
             with parcel["state"].reproduced():
                 call = (parcel["function"], parcel["args"], parcel["kwargs"], parcel["options"])
                 parent.send(Ready())
-                compiled = compiled_from(compile_ahead(*call, parent))
+                compiled = make_compiled(compile_ahead(*call, parent))
                 parent("saving", 0.0)
                 digest = save_compiled(compiled, folder / RESULT, weights="later")
                 parent.end("saving", 0.0)

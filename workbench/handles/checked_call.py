@@ -13,12 +13,12 @@ import torch
 from torch.compiler import is_compiling
 
 from workbench.compiler.aot_files.late_attributes import ask_object, say_setter
-from workbench.compiler.contract.call_path import FastCheck, binder, caller
-from workbench.compiler.contract.guard_policy import fast_guard
+from workbench.compiler.contract.call_path import FastCheck, build_binder, caller
+from workbench.compiler.contract.guard_policy import build_fast_guard
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.surroundings import surroundings
-from workbench.errors import ContractError, WorkbenchError, failed_call
+from workbench.errors import ContractError, WorkbenchError, wrap_failed_call
 from workbench.handles.compiled_base import CompiledBase
 
 if TYPE_CHECKING:
@@ -91,14 +91,14 @@ class CheckedCall(CompiledBase):
         if hidden := self._hidden(args, kwargs):
             self._guards_raised = True
             return self._plan.misfit(self.name, hidden)
-        return failed_call(self.name, error)
+        return wrap_failed_call(self.name, error)
 
     def _hidden(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
         """A sentence for each tensor beside the inputs that makes torch's guards raise."""
         artifacts = self._aot_fn._artifacts
         env = artifacts.runtime_env
         with contextlib.suppress(TypeError):  # the call itself does not fit
-            bound = dict(binder(artifacts.signature)(*self._plan.receiver, *args, **kwargs))
+            bound = dict(build_binder(artifacts.signature)(*self._plan.receiver, *args, **kwargs))
             cells = zip(env.bytecode.co_freevars, env.closure or (), strict=False)
             bound |= {name: cell.cell_contents for name, cell in cells}
             rows = self.report.guards
@@ -200,7 +200,7 @@ class CheckedCall(CompiledBase):
         plan, signature = self._plan, self._aot_fn._artifacts.signature
         if not plan.plain or plan.receiver or plan.checks():
             return None
-        return fast_guard(signature, plan.contract)
+        return build_fast_guard(signature, plan.contract)
 
     def _refresher(self) -> Callable[[], None] | None:
         """Brings the globals that the code reads up to date; torch keeps a copy of them."""

@@ -15,7 +15,7 @@ from workbench.compiler.contract.fusion_choice import (
     FusionChoice,
     Operations,
     Pair,
-    operations_of,
+    list_operations,
 )
 from workbench.errors import UsageError
 from workbench.report import Report
@@ -61,7 +61,7 @@ def refuse_for_other_torch(path: str, made_with: str) -> None:
         )
 
 
-def compiled_again(made: Any, choice: FusionChoice) -> Any:
+def compile_again(made: Any, choice: FusionChoice) -> Any:
     """What a file was compiled to, with its choice; raises `UsageError` where it does not hold."""
     named = [[(_names(a), _names(b)) for a, b in pairs] for pairs in (choice.forbid, choice.force)]
     return _with_note(made, choice, *named)
@@ -90,7 +90,7 @@ def _pairs(report: Report, named: Sequence[tuple[str, str]]) -> tuple[Pair, ...]
     for pair in named:
         if isinstance(pair, str) or len(pair) != 2:
             raise UsageError(f'{pair!r} is no pair: give two names, such as ("k0", "k1").')
-        a, b = (operations_of(report, name) for name in pair)
+        a, b = (list_operations(report, name) for name in pair)
         if a & b:
             raise UsageError(
                 f"{pair[0]} and {pair[1]} are one operation before anything is fused: name two of "

@@ -17,13 +17,13 @@ from typing import Any
 
 from workbench.analysis.gpu_model.kernel_roofline import rooflines
 from workbench.analysis.gpu_model.matrix import Matrix
-from workbench.compiler.contract.compile_request import known_gpus
+from workbench.compiler.contract.compile_request import list_known_gpus
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, warm_worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, keep_warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import (
     Chosen,
     chosen,
-    triton_kernels,
+    list_triton_kernels,
 )
 from workbench.compiler.virtual_gpu.worker_messages import Build, Built
 from workbench.errors import UsageError
@@ -49,20 +49,20 @@ def compare(
     `is_ours` says that its sources were generated or vouched for in this process.
     Raises `UsageError` for targets that do not exist and where there is no Triton kernel.
     """
-    gpus = gpus_of(targets)
-    kernels = chosen(report, triton_kernels(report), configs or {})
+    gpus = find_target_gpus(targets)
+    kernels = chosen(report, list_triton_kernels(report), configs or {})
     builds = {b.id: b for one in kernels for b in _builds(one, gpus, is_ours=is_ours)}
-    found = _built(builds, worker or warm_worker(), progress)
+    found = _built(builds, worker or keep_warm_worker(), progress)
     return Matrix(_recorded(report, gpus, builds, found), tuple(gpu.name for gpu in gpus))
 
 
-def gpus_of(targets: Sequence[str]) -> tuple[Gpu, ...]:
+def find_target_gpus(targets: Sequence[str]) -> tuple[Gpu, ...]:
     """The GPUs of these names, each once; raises `UsageError` for what is no list of GPUs."""
     if isinstance(targets, str) or not all(isinstance(name, str) for name in targets):
         raise UsageError(
             f'targets is {targets!r}: expected a list of GPUs, such as ["a100", "h100"].'
         )
-    catalogue = known_gpus()
+    catalogue = list_known_gpus()
     gpus = {catalogue[name].name: catalogue[name] for name in targets}
     if not gpus:
         raise UsageError(

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import checked
-from workbench.file_path import file_path
+from workbench.file_path import check_file_path
 from workbench.handles.checked_call import CheckedCall
 from workbench.handles.recompilable import Recompilable
 
@@ -42,9 +42,9 @@ class Compiled(CheckedCall, Recompilable):
         self, *, eager: bool | None = None, progress: ProgressCallback | None = None
     ) -> Memory:
         """As for every compilation; on the CPU it can be measured, too."""
-        from workbench.handles.memory.measured import measurable
+        from workbench.handles.memory.measured import make_measurable
 
-        return measurable(self, super().memory(eager=eager, progress=progress))
+        return make_measurable(self, super().memory(eager=eager, progress=progress))
 
     @checked
     def save(
@@ -63,10 +63,10 @@ class Compiled(CheckedCall, Recompilable):
         stored. `external_data` names objects that are left out and handed back
         at load. Raises `ArtifactError` when something cannot be saved.
         """
-        from workbench.compiler.aot_files.file_tables import with_saved_file
+        from workbench.compiler.aot_files.file_tables import add_saved_file
         from workbench.handles.save import save_compiled
 
-        path = file_path(path)
+        path = check_file_path(path)
         digest = save_compiled(self, path, weights=weights, isa=isa, external_data=external_data)
-        self.update(with_saved_file(self.report, path, digest))
+        self.update(add_saved_file(self.report, path, digest))
         return digest

@@ -221,9 +221,9 @@ class CompiledBase(CompiledCode, ReportHolder):
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """Its summary, where it is the value of a cell."""
-        from workbench.views.widgets.displayed import summary_bundle
+        from workbench.views.widgets.displayed import make_summary_bundle
 
-        return summary_bundle(self)
+        return make_summary_bundle(self)
 
     @property
     def name(self) -> str:

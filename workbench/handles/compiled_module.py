@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
-from workbench.compiler.contract.callables import compiled_parts
+from workbench.compiler.contract.callables import find_compiled_parts
 from workbench.compiler.contract.plan import CallPlan
-from workbench.compiler.internals.surroundings import traced_by_fx
+from workbench.compiler.internals.surroundings import refuse_fx_trace
 from workbench.errors import UsageError
 from workbench.handles.compiled import Compiled
 
@@ -38,7 +38,7 @@ class CompiledModule(Compiled, torch.nn.Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The same as a call."""
         if isinstance(args, torch.fx.Proxy):  # torch.fx calls a copy that takes no *args
-            raise UsageError(f"{traced_by_fx(self.name)}.")
+            raise UsageError(f"{refuse_fx_trace(self.name)}.")
         return self(*args, **kwargs)
 
     @property
@@ -110,20 +110,22 @@ class CompiledModule(Compiled, torch.nn.Module):
         )
 
 
-def compiled_as(aot_fn: Any, plan: CallPlan, report: Report | LateReport, **rest: Any) -> Compiled:
+def wrap_compiled(
+    aot_fn: Any, plan: CallPlan, report: Report | LateReport, **rest: Any
+) -> Compiled:
     """A `CompiledModule` for a module that is called itself, else a plain `Compiled`."""
     is_module = plan.kind == "module" and bool(plan.receiver)
     chosen = CompiledModule if is_module else Compiled
     return chosen(aot_fn, plan, report, **rest)
 
 
-def compiled_from(code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
+def make_compiled(code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
     """What a compilation left behind, made callable."""
     rest = {"original": code.original, "example": code.example, "recipe": recipe}
-    return compiled_as(code.aot_fn, code.plan, code.report, **rest)
+    return wrap_compiled(code.aot_fn, code.plan, code.report, **rest)
 
 
-def with_originals(target: Any) -> tuple[Any, tuple[str, ...]]:
+def restore_originals(target: Any) -> tuple[Any, tuple[str, ...]]:
     """What is compiled where `target` is, or holds, what was compiled before; with notes of it."""
     if isinstance(target, Compiled):
         if target.original is None:
@@ -132,7 +134,7 @@ def with_originals(target: Any) -> tuple[Any, tuple[str, ...]]:
                 "the function itself."
             )
         return target.original, (f"{target.name} was compiled before: its original is compiled",)
-    names = compiled_parts(target)
+    names = find_compiled_parts(target)
     if not names:
         return target, ()
     return target, (

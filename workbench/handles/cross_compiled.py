@@ -13,12 +13,12 @@ from workbench.compiler.contract.callables import resolve
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.pipeline.modes import merged_options
-from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
+from workbench.compiler.pipeline.modes import merge_options
+from workbench.compiler.virtual_gpu.client import CrossCompiler, keep_warm_worker
 from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack
 from workbench.compiler.virtual_gpu.worker_messages import Job
 from workbench.errors import UsageError
-from workbench.file_path import file_path
+from workbench.file_path import check_file_path
 from workbench.handles.recompilable import Recompilable
 from workbench.processes.caller_context import CallerContext
 from workbench.processes.child_messages import ProgressCallback
@@ -79,14 +79,14 @@ class CrossCompiled(Recompilable):
         the live module arrive on the GPU. Raises `ArtifactError` when something cannot be
         saved, `UsageError` when the machine could never load it.
         """
-        from workbench.compiler.aot_files.file_tables import with_saved_file
+        from workbench.compiler.aot_files.file_tables import add_saved_file
         from workbench.handles.save import save_cross_compiled
 
-        path = file_path(path)
+        path = check_file_path(path)
         digest = save_cross_compiled(
             self, self.program, self.original, path, weights=weights, isa=isa, machine=machine
         )
-        self.update(with_saved_file(self.report, path, digest))
+        self.update(add_saved_file(self.report, path, digest))
         return digest
 
     @property
@@ -105,7 +105,7 @@ class CrossCompiled(Recompilable):
         )
 
 
-def cross_compile(
+def compile_for_gpu(
     target: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
@@ -121,7 +121,7 @@ def cross_compile(
     Raises `UsageError` for what cannot be asked of a virtual GPU, `CaptureError` as any
     compilation does.
     """
-    worker = worker or warm_worker()
+    worker = worker or keep_warm_worker()
     worker.begin()
     done = worker.compiled(job_for(target, args, kwargs, options, gpu), progress)
     return CrossCompiled(done.report, gpu, target, done.program, recipe)
@@ -148,7 +148,7 @@ def _check(options: CompileOptions, gpu: Gpu) -> None:
             f"backend is {options.backend_name!r} and target {gpu.name!r}: only 'inductor' "
             "generates code for a GPU. Leave the backend out, or compile with target='host'."
         )
-    inductor, _ = merged_options(options.backend_name, options.mode, options.options)
+    inductor, _ = merge_options(options.backend_name, options.mode, options.options)
     for name in ("cpp_wrapper", "aot_inductor.package_cpp_only"):
         if inductor.get(name):
             raise UsageError(

@@ -16,19 +16,19 @@ from workbench.artifacts.archive.file_kinds import open_any, open_file
 from workbench.compiler.contract import callables
 from workbench.compiler.contract.compile_request import CompileOptions, check_args
 from workbench.compiler.contract.contract import Contract
-from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of, with_memory
+from workbench.compiler.contract.examples import inputs_of, replace_fakes, write_dynamic_shapes
 from workbench.compiler.contract.fusion_choice import FusionChoice
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.contract.unsupported import check_inputs
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.signatures import signature_of
-from workbench.compiler.packaging.package_request import repackage_command
+from workbench.compiler.packaging.package_request import write_repackage_command
 from workbench.compiler.pipeline.pipeline import bind, compile_ahead
 from workbench.errors import ArtifactError, UsageError
-from workbench.handles.chosen_fusion import compiled_again, refuse_for_other_torch
+from workbench.handles.chosen_fusion import compile_again, refuse_for_other_torch
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_base import CompiledBase, Recipe
-from workbench.handles.compiled_module import compiled_from, with_originals
+from workbench.handles.compiled_module import make_compiled, restore_originals
 from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report
 
@@ -56,10 +56,10 @@ def compile_for_target(
     if options.gpu is None:
         return _compiled_here(target, (tuple(args), dict(kwargs or {})), options, progress)
     _check_call(target, args, kwargs)
-    from workbench.handles.cross_compiled import cross_compile
+    from workbench.handles.cross_compiled import compile_for_gpu
 
-    call, recipe = (target, tuple(args), kwargs or {}), recipe_of(target, args, kwargs, options)
-    return cross_compile(*call, options, options.gpu, progress=progress, recipe=recipe)
+    call, recipe = (target, tuple(args), kwargs or {}), build_recipe(target, args, kwargs, options)
+    return compile_for_gpu(*call, options, options.gpu, progress=progress, recipe=recipe)
 
 
 def _compiled_here(
@@ -71,13 +71,13 @@ def _compiled_here(
     if options.backend == "inductor" and _is_on_gpu(target, *given):
         from workbench.handles.local_gpu import compile_on_gpu
 
-        args, kwargs = with_memory(given)
+        args, kwargs = replace_fakes(given)
         code = compile_on_gpu(target, args, kwargs, options, progress)
     else:
         with tp.UNSET_FAKE.get()():  # a mode of fake tensors around the call is not compiled
-            args, kwargs = with_memory(given)
+            args, kwargs = replace_fakes(given)
             code = compile_ahead(target, args, kwargs, options, progress)
-    return compiled_from(code, recipe_of(target, args, kwargs, options))
+    return make_compiled(code, build_recipe(target, args, kwargs, options))
 
 
 def compile_in_background(
@@ -94,15 +94,15 @@ def compile_in_background(
 
     target, options = _with_originals(target, options)
     _check_call(target, args, kwargs)
-    recipe = recipe_of(target, args, kwargs, options)
+    recipe = build_recipe(target, args, kwargs, options)
     call = target, tuple(args), dict(kwargs or {})
     if options.gpu is not None:
-        return background.cross_compile_in_background(*call, options, recipe)
+        return background.start_cross_compile(*call, options, recipe)
     return background.compile_in_background(*call, options, recipe)
 
 
 def _with_originals(target: Any, options: CompileOptions) -> tuple[Any, CompileOptions]:
-    target, notes = with_originals(target)
+    target, notes = restore_originals(target)
     known = (*options.notes, *(note for note in notes if note not in options.notes))
     return target, replace(options, notes=known)
 
@@ -115,7 +115,7 @@ def _check_call(target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | 
     check_inputs(dict([*bound.items()][1:]) if callee.receiver else bound)
 
 
-def recipe_of(
+def build_recipe(
     target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, options: CompileOptions
 ) -> Recipe:
     """The call, ready to be compiled for another target."""
@@ -140,7 +140,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     """
     with open_any(path) as opened:
         if opened.package is not None:
-            raise UsageError(repackage_command(fspath(path), opened.package))
+            raise UsageError(write_repackage_command(fspath(path), opened.package))
     with open_file(path) as file:
         manifest = read_artifact(file).manifest
     stored = manifest.contract
@@ -159,11 +159,13 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     choice = None if rows is None else FusionChoice.of_rows(rows)
     if choice is not None:
         refuse_for_other_torch(fspath(path), manifest.versions.torch)
-    options = CompileOptions(**request, dynamic_shapes=dynamic_shapes_of(contract), fusion=choice)
+    options = CompileOptions(
+        **request, dynamic_shapes=write_dynamic_shapes(contract), fusion=choice
+    )
     inputs = inputs_of(contract, "meta" if options.gpu else None)
     args, kwargs = _as_call(target, inputs)
     made = compile_for_target(target, args, kwargs, options)
-    return made if choice is None else compiled_again(made, choice)
+    return made if choice is None else compile_again(made, choice)
 
 
 def _as_call(target: Any, inputs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -190,9 +192,9 @@ def matrix(
     worker: CrossCompiler | None = None,
 ) -> Matrix:
     """Compile every Triton kernel of `x` for several GPUs; see `workbench.matrix`."""
-    from workbench.handles.compare_targets import compare, gpus_of
+    from workbench.handles.compare_targets import compare, find_target_gpus
 
-    report, is_ours = _recorded(x, args, gpus_of(targets)[0].name, progress)
+    report, is_ours = _recorded(x, args, find_target_gpus(targets)[0].name, progress)
     return compare(
         report, targets, is_ours=is_ours, configs=configs, progress=progress, worker=worker
     )

@@ -17,7 +17,7 @@ from workbench.compiler.contract.specialized_values import SpecializedValues
 from workbench.errors import ArtifactError
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_base import LateReport
-from workbench.handles.compiled_module import compiled_as
+from workbench.handles.compiled_module import wrap_compiled
 
 if TYPE_CHECKING:
     from workbench.report import Report
@@ -59,7 +59,7 @@ def load_compiled(
     plan = replace(plan, specialized=ask(plan.specialized))
     original = receiver if plan.kind == "module" else None
     report = LateReport(contract["name"], lambda: _report(loaded, path, contract["name"]))
-    compiled = compiled_as(loaded.callable, plan, report, original=original)
+    compiled = wrap_compiled(loaded.callable, plan, report, original=original)
     problems = plan.specialized.mismatches({}, arguments=False, guarded=False)
     if problems:
         raise ArtifactError(
@@ -87,8 +87,8 @@ def _report(
     loaded: LoadedArtifact, path: str | PathLike[str], name: str, kind: str = "function"
 ) -> Report:
     """The record in the file, or one that says no more than what was loaded, with the file."""
-    from workbench.compiler.aot_files.file_tables import with_file_later
+    from workbench.compiler.aot_files.file_tables import add_file_later
     from workbench.report import Report, Request
 
     report = loaded.report or Report(request=Request(name=name, kind=kind))
-    return with_file_later(report, path, loaded.digest)
+    return add_file_later(report, path, loaded.digest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.handles.package_parts import package_parts
+from workbench.handles.package_parts import open_package_parts
 
 if TYPE_CHECKING:
     from workbench.artifacts.trust.trust import Trust
@@ -22,8 +22,8 @@ def load_package(
     variant: str | None = None,
     is_elsewhere: bool = False,
 ) -> Package:
-    """Open a `.pt2` file as something that is called; see `package_parts` and `workbench.load`."""
-    with package_parts(path, trust, num_runners, check, variant, is_elsewhere) as parts:
+    """Open a `.pt2` file as something that is called; see `workbench.load`."""
+    with open_package_parts(path, trust, num_runners, check, variant, is_elsewhere) as parts:
         from workbench.handles.package import Package  # while the library is copied
 
         package = Package(parts)

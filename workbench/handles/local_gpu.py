@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
-from workbench.compiler.contract.compile_request import CompileOptions, known_gpus
+from workbench.analysis.gpu_model.kernel_roofline import add_rooflines
+from workbench.compiler.contract.compile_request import CompileOptions, list_known_gpus
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
@@ -27,7 +27,7 @@ def compile_on_gpu(
     progress: ProgressCallback | None = None,
 ) -> CompiledCode:
     """Compile for the GPU of the inputs, and record its machine code."""
-    device, note = local_gpu_device()
+    device, note = describe_local_gpu()
     with MachineCodeRecorder(device, is_timed=True) as recorder:
         try:
             made = compile_ahead(target, args, kwargs, options, progress)
@@ -39,17 +39,17 @@ def compile_on_gpu(
         return replace(made, report=_whole(made.report, recorder, device, note))
 
 
-def local_gpu_device() -> tuple[Device, str | None]:
+def describe_local_gpu() -> tuple[Device, str | None]:
     """The current GPU as the catalogue has it, or made from what it says of itself, with a note."""
     reported = _reported(torch.cuda.get_device_properties(torch.cuda.current_device()))
-    gpu, note = found(known_gpus(), reported)
+    gpu, note = found(list_known_gpus(), reported)
     return Device(gpu), note
 
 
 def _whole(
     report: Report, recorder: MachineCodeRecorder, device: Device, note: str | None
 ) -> Report:
-    made = with_rooflines(recorder.added(report), device.spec)
+    made = add_rooflines(recorder.added(report), device.spec)
     if note is None:
         return made
     return replace(made, request=replace(made.request, notes=(*made.request.notes, note)))

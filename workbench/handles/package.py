@@ -52,9 +52,9 @@ class Package(OpenPackage):
         `model` names one of several. `.measure(*args)` of the result compares with what a call
         allocates, on the CPU. Raises `ArtifactError` where the file has no report.
         """
-        from workbench.handles.memory.measured import memory_of_package
+        from workbench.handles.memory.measured import read_package_memory
 
-        return memory_of_package(self, model)
+        return read_package_memory(self, model)
 
     def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise `UsageError`: kernels inside of a library cannot be timed one by one."""
@@ -119,7 +119,7 @@ class Package(OpenPackage):
         """
         from workbench.compiler.packaging.bucketed_package import Buckets, write_bucketed
         from workbench.compiler.packaging.package_request import ModelRequest
-        from workbench.handles.package_parts import package_parts
+        from workbench.handles.package_parts import open_package_parts
 
         request = ModelRequest(
             model,
@@ -132,7 +132,7 @@ class Package(OpenPackage):
             capture=capture,
         )
         manifest = write_bucketed(request, path, Buckets(sizes, pad, split, harmless), progress)
-        with package_parts(path, manifest.digest) as parts:
+        with open_package_parts(path, manifest.digest) as parts:
             made = cls(parts)
         made.originals.update(dict.fromkeys(made.names, model))
         return made

@@ -17,7 +17,7 @@ from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.running.model_files import NO_CONTRACT, Unpacking, manifest_of
 from workbench.errors import ArtifactError, TrustError, UsageError
-from workbench.file_path import file_path
+from workbench.file_path import check_file_path
 
 if TYPE_CHECKING:
     from workbench.artifacts.preflight.package_variants import VariantFit
@@ -39,7 +39,7 @@ class PackageParts:
 
 
 @contextmanager
-def package_parts(
+def open_package_parts(
     path: str | PathLike[str],
     trust: Trust,
     num_runners: int = 1,
@@ -55,7 +55,7 @@ def package_parts(
     """
     if not isinstance(num_runners, int) or num_runners < 1:
         raise UsageError(f"num_runners is {num_runners!r}: it takes at least one.")
-    name = file_path(path)
+    name = check_file_path(path)
     load_steps.begin(load_steps.READ)
     with open_any(path) as file:
         found = _package_in(name, file)
@@ -78,9 +78,9 @@ def package_parts(
         only = manifest.models[0].name if len(manifest.models) == 1 else None
         refusal = _refusal(name, opened, fits) if is_elsewhere else None
         if manifest.are_variants and refusal is None:
-            from workbench.artifacts.preflight.package_variants import chosen_variant
+            from workbench.artifacts.preflight.package_variants import choose_variant
 
-            only = chosen_variant(name, fits, variant)
+            only = choose_variant(name, fits, variant)
         if only is not None and refusal is None:
             unpacking = Unpacking(opened, manifest.model(only))
         if opened.manifest is not None and not manifest.are_variants and refusal is None:
@@ -110,10 +110,10 @@ def _refusal(path: str, opened: OpenedPackage, fits: tuple[VariantFit, ...]) -> 
 def _fits(path: str, manifest: PackageManifest, variant: str | None) -> tuple[VariantFit, ...]:
     """The variants of a package on this machine; raises `UsageError` where it has none."""
     if manifest.are_variants:
-        from workbench.artifacts.machine.machine_description import current_machine
-        from workbench.artifacts.preflight.package_preflight import fitting_variants
+        from workbench.artifacts.machine.machine_description import describe_current_machine
+        from workbench.artifacts.preflight.package_preflight import sort_fitting_variants
 
-        return fitting_variants(manifest, current_machine(symbols=False))
+        return sort_fitting_variants(manifest, describe_current_machine(symbols=False))
     if variant is not None:
         raise UsageError(f"{path} holds no variants: leave variant={variant!r} out.")
     return ()
@@ -121,10 +121,10 @@ def _fits(path: str, manifest: PackageManifest, variant: str | None) -> tuple[Va
 
 def _check_fits(path: str, package: OpenedPackage) -> None:
     """Raise `ArtifactError` where a package does not fit this machine."""
-    from workbench.artifacts.machine.machine_description import current_machine
+    from workbench.artifacts.machine.machine_description import describe_current_machine
     from workbench.artifacts.preflight.package_preflight import check_package_fits
 
-    check_package_fits(path, package, current_machine(symbols=False))
+    check_package_fits(path, package, describe_current_machine(symbols=False))
 
 
 def _package_in(name: str, opened: OpenedFile) -> OpenedPackage:

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.analysis.gpu_model.kernel_roofline import with_measured
-from workbench.compiler.measuring.call_leaves import copies, held_inputs, restored
+from workbench.analysis.gpu_model.kernel_roofline import add_measured
+from workbench.compiler.measuring.call_leaves import (
+    copy_all_inputs,
+    find_held_inputs,
+    restore_state,
+)
 from workbench.compiler.measuring.call_timer import (
     LONGEST_S,
     RepeatableCall,
-    operator_times,
-    timed_runs,
+    time_operators,
+    time_runs,
 )
 from workbench.compiler.measuring.timing import (
     HOST_CLOCK,
@@ -23,8 +27,8 @@ from workbench.compiler.measuring.timing import (
     GeneratedProgram,
     Log,
     Timings,
-    clock_of,
-    clock_overhead_ns,
+    choose_clock,
+    measure_clock_overhead,
     proxies,
 )
 from workbench.errors import UsageError, WorkbenchError
@@ -38,7 +42,7 @@ from workbench.report.profile_record import (
     MeasuredCall,
     OperatorTime,
     Profile,
-    with_measured_call,
+    add_measured_call,
 )
 
 if TYPE_CHECKING:
@@ -71,8 +75,8 @@ def profile_compiled(
     eager = compiled.original
     if eager is not None and compiled.enters_no_grad:
         eager = torch.no_grad()(eager)
-    held = held_inputs(compiled.original, args, kwargs)
-    with restored(None, held=held):
+    held = find_held_inputs(compiled.original, args, kwargs)
+    with restore_state(None, held=held):
         found = profile(
             compiled,
             args,
@@ -143,7 +147,7 @@ def profile(
     """
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices=devices):
-        copied = copies(args, kwargs, held)
+        copied = copy_all_inputs(args, kwargs, held)
         longest = LONGEST_S if seconds is None else seconds
         subject = RepeatableCall(call, *copied, tuple(parameters), longest_s=longest)
         with step(progress, "finding the generated programs"):
@@ -154,7 +158,7 @@ def profile(
                 "ran no program of Inductor's. Compile with backend='inductor' (and without "
                 "cpp_wrapper) to profile kernels."
             )
-        clock = clock_of(programs)
+        clock = choose_clock(programs)
         subject = replace(subject, clock=clock)
         if machine is None:
             with step(progress, "measuring the memory bandwidth of this machine"):
@@ -167,7 +171,7 @@ def profile(
             with step(progress, "timing the eager original"):
                 eager_us = _median_us(original.seconds(repeats))
                 if seconds is None:
-                    operators = tuple(operator_times(original, repeats))
+                    operators = tuple(time_operators(original, repeats))
     call_us, spread_us = _median_us(calls), _spread(calls) * 1e6
     rows = tuple(_rows(runs, programs, report, machine, call_us))
     said = (*notes, *_noise(call_us, spread_us, rows))
@@ -181,7 +185,7 @@ def profile(
         call_spread_us=spread_us,
         eager_us=eager_us,
         repeats=len(runs),
-        report=with_measured_call(_filled(report, rows), whole),
+        report=add_measured_call(_filled(report, rows), whole),
         notes=(_clock_note(rows, machine), *said),
     )
 
@@ -198,7 +202,7 @@ def _measure(
     with step(progress, "timing whole calls"):
         calls = subject.seconds(repeats)
     with step(progress, "timing each kernel"), proxies(programs, timings):
-        for _ in timed_runs(subject.run, repeats, subject.longest_s):
+        for _ in time_runs(subject.run, repeats, subject.longest_s):
             runs.append(timings.taken())
     with step(progress, "timing whole calls again"):
         calls += subject.seconds(repeats)  # before and after: drift shows as spread
@@ -259,7 +263,7 @@ def _filled(report: Report, rows: tuple[KernelTime, ...]) -> Report:
     times = _by_kernel(rows, "time_us")
     kernels = [replace(k, time_us=times.get(k.id)) for k in report.kernels]
     table = Table.of(Kernel, kernels, omitted=report.kernels.omitted)
-    return with_measured(replace(report, tables={**report.tables, "kernels": table}))
+    return add_measured(replace(report, tables={**report.tables, "kernels": table}))
 
 
 def _by_kernel(rows: tuple[KernelTime, ...], field: str) -> dict[str, float]:
@@ -281,9 +285,9 @@ def measure_machine(clock: Clock = HOST_CLOCK, longest_s: float = LONGEST_S) -> 
         clock.wait()
 
     with torch.no_grad():
-        seconds = min(timed_runs(triad, 10, longest_s))
+        seconds = min(time_runs(triad, 10, longest_s))
     moved = 3 * a.numel() * a.element_size()
-    overhead = clock_overhead_ns() if clock is HOST_CLOCK else 0.0  # events lie on the device
+    overhead = measure_clock_overhead() if clock is HOST_CLOCK else 0.0  # events lie on the device
     return Machine(moved / seconds, torch.get_num_threads(), overhead)
 
 

@@ -13,22 +13,28 @@ from dataclasses import dataclass, replace
 import torch
 
 from workbench.analysis.gpu_model.config_model import Estimate, Work, estimate
-from workbench.analysis.gpu_model.config_space import Config, changed, launch_of, space, tunable
+from workbench.analysis.gpu_model.config_space import (
+    Config,
+    changed,
+    find_tunable,
+    launch_of,
+    space,
+)
 from workbench.analysis.gpu_model.kernel_roofline import rooflines
-from workbench.analysis.gpu_model.ranked_configs import RankedConfigs, with_ranks
-from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, with_fixed
-from workbench.compiler.contract.compile_request import known_gpus
+from workbench.analysis.gpu_model.ranked_configs import RankedConfigs, rank_rows
+from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, replace_fixed
+from workbench.compiler.contract.compile_request import list_known_gpus
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.machine_code.ranking import Product, Tile, template_ms
-from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, warm_worker
+from workbench.compiler.machine_code.ranking import Product, Tile, estimate_template_ms
+from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, keep_warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import (
-    kernel_named,
-    triton_kernels,
+    find_kernel,
+    list_triton_kernels,
     values_of,
 )
 from workbench.compiler.virtual_gpu.worker_messages import Build, Built
 from workbench.errors import UsageError
-from workbench.handles.local_gpu import local_gpu_device
+from workbench.handles.local_gpu import describe_local_gpu
 from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline, RankedConfig
@@ -83,10 +89,10 @@ def rank_changed(
     return _ranked(report, sweep, list(found))
 
 
-def changeable(report: Report, kernel: str) -> tuple[str, ...]:
+def list_changeable(report: Report, kernel: str) -> tuple[str, ...]:
     """The block sizes of a kernel that a sweep may change."""
-    text = report.texts.get(kernel_named(report, kernel).text or "")
-    return () if text is None else tunable(read_source(text))
+    text = report.texts.get(find_kernel(report, kernel).text or "")
+    return () if text is None else find_tunable(read_source(text))
 
 
 def _ranked(
@@ -100,10 +106,10 @@ def _ranked(
     builds = {f"{sweep.kernel.id}:r{n}": config for n, config in enumerate(configs)}
     found = build_all(
         [_build(sweep, id, config) for id, config in builds.items()],
-        worker or warm_worker(),
+        worker or keep_warm_worker(),
         progress,
     )
-    rows = with_ranks(_row(sweep, config, found[id]) for id, config in builds.items())
+    rows = rank_rows(_row(sweep, config, found[id]) for id, config in builds.items())
     others = [
         r for r in report.ranked_configs if (r.kernel, r.target) != (sweep.kernel.id, gpu.name)
     ]
@@ -112,7 +118,7 @@ def _ranked(
     return RankedConfigs(made, sweep.kernel.id, gpu.name)
 
 
-def gpu_of(report: Report) -> Gpu:
+def get_gpu(report: Report) -> Gpu:
     """The GPU that a compilation of this machine was made for.
 
     Raises
@@ -120,8 +126,8 @@ def gpu_of(report: Report) -> Gpu:
     UsageError
         It has no Triton kernels, or there is no GPU in this machine.
     """
-    triton_kernels(report)
-    catalogue = known_gpus()
+    list_triton_kernels(report)
+    catalogue = list_known_gpus()
     if report.request.target in catalogue:
         return catalogue[report.request.target]
     if not torch.cuda.is_available():
@@ -129,16 +135,16 @@ def gpu_of(report: Report) -> Gpu:
             "This was compiled for the GPU of another machine. Compile it for that GPU by name, "
             'such as target="h100", to rank its configurations here.'
         )
-    return local_gpu_device()[0].spec
+    return describe_local_gpu()[0].spec
 
 
 def _sweep(report: Report, gpu: Gpu, name: str) -> _Sweep:
-    kernel = kernel_named(report, name)
+    kernel = find_kernel(report, name)
     text = report.texts.get(kernel.text or "")
     if text is None:
         raise UsageError(f"The source of {kernel.id} is not in the report: compile it again.")
     source = read_source(text)
-    names = tunable(source)
+    names = find_tunable(source)
     if not names:
         fixed = ", ".join(source.signature) or "none"
         raise UsageError(f"{kernel.id} has no block sizes to change: its arguments are {fixed}.")
@@ -159,7 +165,7 @@ def _build(sweep: _Sweep, id: str, config: Config) -> Build:
         id=id,
         kernel=sweep.kernel.id,
         gpu=Device(sweep.gpu),
-        source=with_fixed(sweep.text, fixed) if fixed else sweep.text,
+        source=replace_fixed(sweep.text, fixed) if fixed else sweep.text,
         values={name: size for name, size in sizes.items() if name not in fixed},
         choice=config.choice,
         warps=config.warps,
@@ -234,7 +240,7 @@ def _template_us(sweep: _Sweep, config: Config) -> float | None:
     widths = [_width(kind) for kind in sweep.source.pointers] or [4]
     product = Product(batch, m, n, k, widths[0], widths[-1])
     tile = Tile(sizes["BLOCK_M"], sizes["BLOCK_N"], sizes["BLOCK_K"], config.warps, config.stages)
-    return template_ms(sweep.gpu, product, tile, roof.rate_tflops) * 1e3
+    return estimate_template_ms(sweep.gpu, product, tile, roof.rate_tflops) * 1e3
 
 
 def _width(kind: str) -> int:

@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import checked
-from workbench.compiler.contract.compile_request import TARGETS, known_gpus
+from workbench.compiler.contract.compile_request import TARGETS, list_known_gpus
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import CompiledBase
 from workbench.live_only import LivePart
@@ -55,7 +55,7 @@ class Retarget(LivePart):
     @property
     def names(self) -> tuple[str, ...]:
         """The device of this machine, then every GPU."""
-        return ("host", *(gpu.name for gpu in known_gpus()))
+        return ("host", *(gpu.name for gpu in list_known_gpus()))
 
     def on(self, target: str) -> Any:
         """The same call compiled for another target; raises what a compilation raises."""
@@ -82,14 +82,14 @@ class Retarget(LivePart):
         Code for a CPU, which has no kernel that a GPU could run, is compiled for the first before.
         Raises `UsageError` for what is no GPU.
         """
-        from workbench.compiler.virtual_gpu.client import warm_worker
-        from workbench.handles.compare_targets import compare, gpus_of
+        from workbench.compiler.virtual_gpu.client import keep_warm_worker
+        from workbench.handles.compare_targets import compare, find_target_gpus
         from workbench.processes.background_task import BackgroundTask
 
         own = [name for name in targets if name in TARGETS]
         if own:
             raise UsageError(f"Kernels are compared on GPUs, and {own[0]!r} is none: leave it out.")
-        gpus_of(targets)
+        find_target_gpus(targets)
         kernels = self._x.report.kernels
         has_triton = any(kernel.language == "triton" for kernel in kernels)
 
@@ -105,7 +105,7 @@ class Retarget(LivePart):
             return compare(made.report, targets, is_ours=True, progress=built)
 
         name = f"kernels of {self._x.report.request.name}"
-        return BackgroundTask(name, work, warm_worker().kill_for)
+        return BackgroundTask(name, work, keep_warm_worker().kill_for)
 
     @property
     def _known(self) -> Recipe:
@@ -213,11 +213,11 @@ class Recompilable(CompiledBase, ABC):
         program.
         """
         from workbench.analysis.memory.memory import memory
-        from workbench.analysis.memory.timeline import why_unknown
+        from workbench.analysis.memory.timeline import explain_unknown_memory
         from workbench.handles.memory.measured import count_eager
 
         is_wanted = self.target not in TARGETS if eager is None else eager
-        if is_wanted and why_unknown(self.report) is None:
+        if is_wanted and explain_unknown_memory(self.report) is None:
             count_eager(self, progress)
         return memory(self.report)
 
@@ -259,11 +259,11 @@ class Recompilable(CompiledBase, ABC):
         `{"XBLOCK": (64, 128)}`; what is not given derives from the kernel. Raises `UsageError` for
         a kernel or parameter that does not exist; the message lists those that do.
         """
-        from workbench.handles.ranked import gpu_of, rank_configs
+        from workbench.handles.ranked import get_gpu, rank_configs
 
         return rank_configs(
             self.report,
-            gpu_of(self.report),
+            get_gpu(self.report),
             kernel,
             blocks=blocks,
             warps=warps,

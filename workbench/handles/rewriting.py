@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import torch
 
-from workbench.compiler.contract.callables import closure_of, uncompiled
+from workbench.compiler.contract.callables import read_closure, uncompiled
 from workbench.compiler.sources.sources import Places
 from workbench.errors import UsageError
 
@@ -46,7 +46,7 @@ Way = tuple[types.FunctionType, ...]
 """Functions from one that a callable starts with to another that it calls by its name."""
 
 
-def rewritten(target: Any, *changes: LineChange, above: Sequence[str] = ()) -> Any:
+def rewrite_callable(target: Any, *changes: LineChange, above: Sequence[str] = ()) -> Any:
     """The callable with the lines of one or more rewrites in place, as a copy.
 
     `above` are assignments that stand before the functions, and see the same globals. Raises
@@ -54,7 +54,7 @@ def rewritten(target: Any, *changes: LineChange, above: Sequence[str] = ()) -> A
     starts with, or of a function of the same package that is called from there by its name.
     """
     if isinstance(target, functools.partial):
-        inner = rewritten(target.func, *changes, above=above)
+        inner = rewrite_callable(target.func, *changes, above=above)
         return functools.partial(inner, *target.args, **target.keywords)
     target = uncompiled(target) or target
     left = list(changes)
@@ -67,7 +67,7 @@ def rewritten(target: Any, *changes: LineChange, above: Sequence[str] = ()) -> A
 
 
 def holder(target: Any, change: LineChange) -> types.FunctionType:
-    """The function that holds the lines of a change; raises `UsageError` as `rewritten` does."""
+    """The function that holds the lines of a change; raises `UsageError` where none does."""
     while isinstance(target, functools.partial):
         target = target.func
     return _found(uncompiled(target) or target, change)[-1]
@@ -160,7 +160,7 @@ def _changed(
 ) -> types.FunctionType:
     """The function of the changed source, with the same globals, defaults and closure."""
     file = function.__code__.co_filename
-    text = "\n".join(changed_lines(linecache.getlines(file), changes)) + "\n"
+    text = "\n".join(apply_line_changes(linecache.getlines(file), changes)) + "\n"
     name = str(Path(file).with_name(f"{Path(file).stem}_rewritten{Path(file).suffix}"))
     first = function.__code__.co_firstlineno
     made = next(
@@ -192,7 +192,7 @@ def _changed(
     return new
 
 
-def changed_lines(lines: Sequence[str], changes: Sequence[LineChange]) -> list[str]:
+def apply_line_changes(lines: Sequence[str], changes: Sequence[LineChange]) -> list[str]:
     """The lines of a file, without their ends, after every change."""
     made = [line.rstrip("\n") for line in lines]
     for change in sorted(changes, key=lambda each: each.line or 1, reverse=True):
@@ -203,7 +203,7 @@ def changed_lines(lines: Sequence[str], changes: Sequence[LineChange]) -> list[s
 
 def _code(made: ast.FunctionDef, function: types.FunctionType, file: str) -> types.CodeType:
     """The code of a definition that reads the variables of an enclosing function."""
-    names = ", ".join(closure_of(function)) if function.__closure__ else ""
+    names = ", ".join(read_closure(function)) if function.__closure__ else ""
     outer = ast.parse(f"def _enclosing({names}):\n    pass")
     enclosing = outer.body[0]
     assert isinstance(enclosing, ast.FunctionDef)

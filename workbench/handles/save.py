@@ -12,28 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.artifacts.archive.file_kinds import pickle_start
-from workbench.artifacts.machine.gpu_needs import runs_on
+from workbench.artifacts.archive.file_kinds import find_pickle_start
+from workbench.artifacts.machine.gpu_needs import match_gpu_code
 from workbench.artifacts.machine.machine_description import Machine
 from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
 from workbench.compiler.aot_files import saving, serializability
-from workbench.compiler.aot_files.file_tables import without_file
-from workbench.compiler.aot_files.late_globals import with_setters
+from workbench.compiler.aot_files.file_tables import drop_file
+from workbench.compiler.aot_files.late_globals import add_setters
 from workbench.compiler.aot_files.payload import Serialized
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.aot_files.saving import (
     INSIDE,
-    current_versions,
-    weights_word,
+    parse_weights_word,
+    read_current_versions,
     write_serialized,
 )
 from workbench.compiler.aot_files.stored_weights import NotStorable
-from workbench.compiler.contract.callables import compiled_parts, resolve
+from workbench.compiler.contract.callables import find_compiled_parts, resolve
 from workbench.compiler.contract.guard_words import shown
 from workbench.compiler.contract.specialized_values import is_found_again
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, UsageError
-from workbench.file_path import file_path
+from workbench.file_path import check_file_path
 
 if TYPE_CHECKING:
     from workbench.handles.checked_call import CheckedCall
@@ -49,9 +49,9 @@ def save_compiled(
     external_data: Mapping[str, Any] | None = None,
 ) -> str:
     """Write one artifact and return its digest; see `Compiled.save`."""
-    path = file_path(path)
-    place, module = weights_word(weights), compiled.module
-    if parts := compiled_parts(module):
+    path = check_file_path(path)
+    place, module = parse_weights_word(weights), compiled.module
+    if parts := find_compiled_parts(module):
         raise UsageError(
             f"{compiled.name} was compiled while it held compiled parts ({', '.join(parts)}), and "
             "its checks ask for them, which no file holds. Put the original of each back "
@@ -61,7 +61,7 @@ def save_compiled(
         raise UsageError(_needs_module(INSIDE, compiled))
     plan = compiled.plan
     aot_fn, emptied = serializability.saveable(compiled.aot_fn, plan.guarded)
-    modules, functions = serializability.kept_outside(aot_fn)
+    modules, functions = serializability.find_kept_outside(aot_fn)
     outside = {
         **modules,
         **{name: function for name, (function, _) in functions.items()},
@@ -77,9 +77,9 @@ def save_compiled(
                 **plan.to_json(compiled.report.request),
                 "imports": {name: place for name, (_, place) in functions.items()},
             },
-            specialized_json=with_setters(plan.specialized_to_json(emptied), plan.inlined),
+            specialized_json=add_setters(plan.specialized_to_json(emptied), plan.inlined),
             guards_json={"policy": compiled.report.request.guards, "dropped": list(plan.dropped)},
-            report=without_file(compiled.report),
+            report=drop_file(compiled.report),
             module=module,
             weights=place,
             isa=isa,
@@ -148,13 +148,13 @@ def save_cross_compiled(
     machine: Any,
 ) -> str:
     """Write one artifact and return its digest; see `CrossCompiled.save`."""
-    path = file_path(path)
-    place = weights_word(weights)
+    path = check_file_path(path)
+    place = parse_weights_word(weights)
     program = _whole(compiled.name, program)
     module = _stored(compiled, original, place)
     serialized, built_for = program.serialized, program.built_for
     if machine is None:
-        release = current_versions().torch.partition("+")[0]
+        release = read_current_versions().torch.partition("+")[0]
         built_for = dataclasses.replace(built_for, torch=release)
     else:
         there = Machine.of(machine)
@@ -172,7 +172,7 @@ def save_cross_compiled(
         path,
         serialized,
         manifest,
-        report=without_file(compiled.report),
+        report=drop_file(compiled.report),
         module=module,
         isa=isa,
         device=serialized.device,  # every tensor of the call was taken to be there
@@ -225,7 +225,7 @@ def _named(built_for: BuiltFor, there: Machine, name: str) -> BuiltFor:
 
     Raises `UsageError` where the machine can never load what this process compiles.
     """
-    made = current_versions()
+    made = read_current_versions()
     release = made.torch.partition("+")[0]
     torch_there, triton_there = there.torch or release, there.triton or built_for.triton
     differences = [
@@ -237,7 +237,7 @@ def _named(built_for: BuiltFor, there: Machine, name: str) -> BuiltFor:
         )
         if ours != theirs
     ]
-    if there.gpus and not any(runs_on(built_for.arch, gpu.arch) for gpu in there.gpus):
+    if there.gpus and not any(match_gpu_code(built_for.arch, gpu.arch) for gpu in there.gpus):
         gpu = there.gpus[0]
         differences.append(f"{gpu.name} ({gpu.arch}), the code {built_for.arch}")
     vendor = "ROCm" if built_for.is_amd else "CUDA"
@@ -261,7 +261,7 @@ def _retargeted(serialized: Serialized, built_for: BuiltFor, there: Machine) -> 
 
     Our manifest decides what may be loaded; torch's own loader compares its record.
     """
-    start = pickle_start(serialized.payload)
+    start = find_pickle_start(serialized.payload)
     outside = {name: object() for name in serialized.external_data}
     state = tp.AOT_UNPICKLER.get()(outside, io.BytesIO(serialized.payload[start:])).load()
     told = _system_info(built_for, there)
@@ -273,7 +273,7 @@ def _retargeted(serialized: Serialized, built_for: BuiltFor, there: Machine) -> 
 
 def _system_info(built_for: BuiltFor, there: Machine) -> Mapping[str, Any]:
     """What torch's record of a system says on the machine: SystemInfo of torch._dynamo.package."""
-    names = [gpu.name for gpu in there.gpus if runs_on(built_for.arch, gpu.arch)]
+    names = [gpu.name for gpu in there.gpus if match_gpu_code(built_for.arch, gpu.arch)]
     found: dict[str, Any] = {
         "torch_version": built_for.torch,
         "toolkit_version": there.cuda,  # torch compares that of CUDA, also on a build for ROCm

@@ -14,18 +14,23 @@ import torch
 
 from workbench.analysis.diff.report_comparison import compare as diff
 from workbench.analysis.opportunities.opportunity import Opportunity
-from workbench.analysis.opportunities.tried import Tried, cost_of
+from workbench.analysis.opportunities.tried import Tried, read_cost
 from workbench.compiler.contract.compile_request import TARGETS
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.call_leaves import copies, held_inputs, leaves_of, restored
+from workbench.compiler.measuring.call_leaves import (
+    copy_all_inputs,
+    find_held_inputs,
+    leaves_of,
+    restore_state,
+)
 from workbench.compiler.measuring.call_timer import RepeatableCall
 from workbench.compiler.measuring.chance import compare_runs
 from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.compiled_base import Call, Recipe
-from workbench.handles.memory.gradients import learning_tensors
-from workbench.handles.rewriting import rewritten
+from workbench.handles.memory.gradients import find_learning_tensors
+from workbench.handles.rewriting import rewrite_callable
 from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.child_messages import ProgressCallback
 
@@ -58,7 +63,7 @@ def _runs_here(x: Any) -> bool:
     return x.target in TARGETS
 
 
-def recipe_for(change: Opportunity, compiled: Any) -> Recipe:
+def build_changed_recipe(change: Opportunity, compiled: Any) -> Recipe:
     """The call to compile again; raises `UsageError` where the change cannot be tried."""
     why, recipe = why_not(change, compiled), getattr(compiled, "recipe", None)
     if why is not None or recipe is None:
@@ -79,7 +84,7 @@ def try_opportunity(
     `interpret` runs a program for a virtual GPU on the CPU, which takes tens of seconds.
     Raises `UsageError` where the change cannot be made in a copy, and what a compilation raises.
     """
-    recipe = recipe_for(change, compiled)
+    recipe = build_changed_recipe(change, compiled)
     made, call, inputs = recipe.compile_changed(lambda call: changed(call, change), progress)
     if progress is not None:
         progress("comparing", 0.0)
@@ -94,8 +99,8 @@ def try_opportunity(
     times = _times(compiled, made, inputs, call)
     return Tried(
         opportunity=change,
-        before=cost_of(compiled.report, times[0]),
-        after=cost_of(made.report, times[1]),
+        before=read_cost(compiled.report, times[0]),
+        after=read_cost(made.report, times[1]),
         agrees=agrees,
         checked=checked,
         compiled=made,
@@ -105,13 +110,13 @@ def try_opportunity(
 
 def try_in_background(compiled: CompiledBase, change: Opportunity) -> BackgroundTask[Tried]:
     """Start it in a thread; raises `UsageError` where it cannot be tried."""
-    recipe_for(change, compiled)
+    build_changed_recipe(change, compiled)
 
     def stop(thread: threading.Thread) -> None:  # the compiler's next word ends it here
         if not _runs_here(compiled):
-            from workbench.compiler.virtual_gpu.client import warm_worker
+            from workbench.compiler.virtual_gpu.client import keep_warm_worker
 
-            warm_worker().kill_for(thread)
+            keep_warm_worker().kill_for(thread)
 
     def work(steps: Steps) -> Tried:
         return try_opportunity(compiled, change, steps)
@@ -122,7 +127,7 @@ def try_in_background(compiled: CompiledBase, change: Opportunity) -> Background
 def changed(call: Call, change: Opportunity) -> Call:
     """The call with the change made in copies; a precision is set in this thread."""
     if change.before:
-        return replace(call, target=rewritten(call.target, change))
+        return replace(call, target=rewrite_callable(call.target, change))
     options = call.options
     for name, value in change.settings:
         match name:
@@ -177,11 +182,11 @@ def compared(old: Any, new: Any, inputs: Any, call: Call, changes: bool) -> tupl
 
     def run(x: Any, given: Any) -> Callable[[int | None], Any]:
         def outcome(seed: int | None) -> Any:
-            held = held_inputs(x.original, *given)
-            with restored(x.module, held=held):
+            held = find_held_inputs(x.original, *given)
+            with restore_state(x.module, held=held):
                 if seed is not None:
                     torch.manual_seed(seed)
-                args, kwargs = copies(given[0], given[1], held)
+                args, kwargs = copy_all_inputs(given[0], given[1], held)
                 result = x(*args, **kwargs)
                 return [*leaves_of(result), *_gradients(x, result, (args, kwargs))]
 
@@ -213,7 +218,7 @@ def _gradients(x: Any, result: Any, given: tuple[Any, Any]) -> list[tuple[str, t
     """The gradients of the sum of the outputs, by what they are of; none where nothing has one."""
     outputs = [leaf for _, leaf in leaves(result, Path("out")) if isinstance(leaf, torch.Tensor)]
     outputs = [leaf for leaf in outputs if leaf.requires_grad]
-    wanted = learning_tensors(x.original, x.module, given)
+    wanted = find_learning_tensors(x.original, x.module, given)
     if not outputs or not wanted:
         return []
     ones = [torch.ones_like(leaf) for leaf in outputs]
@@ -246,7 +251,7 @@ def _times(old: Any, new: Any, inputs: Any, call: Call) -> tuple[float, float] |
         return None, None
     pair = [_repeatable(old, inputs), _repeatable(new, (call.args, call.kwargs))]
     taken: tuple[list[float], list[float]] = ([], [])
-    with restored(old.module, held=held_inputs(old.original, *inputs)):
+    with restore_state(old.module, held=find_held_inputs(old.original, *inputs)):
         end = time.perf_counter() + _MEASURE_S
         for number in range(_WARM + _PAIRS):
             counts = number >= _WARM or time.perf_counter() > end  # slow calls are warm by then
@@ -261,10 +266,10 @@ def _times(old: Any, new: Any, inputs: Any, call: Call) -> tuple[float, float] |
 
 
 def _repeatable(x: Any, inputs: Any) -> RepeatableCall:
-    from workbench.compiler.measuring.timing import clock_of
+    from workbench.compiler.measuring.timing import choose_clock
 
-    args, kwargs = copies(inputs[0], inputs[1], held_inputs(x.original, *inputs))
+    args, kwargs = copy_all_inputs(inputs[0], inputs[1], find_held_inputs(x.original, *inputs))
     parameters = () if x.module is None else tuple(x.module.parameters())
     made = RepeatableCall(x, args, kwargs, parameters)
     programs = made.programs()
-    return replace(made, clock=clock_of(programs)) if programs else made
+    return replace(made, clock=choose_clock(programs)) if programs else made

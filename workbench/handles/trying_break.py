@@ -10,12 +10,12 @@ import torch
 
 from workbench.analysis.diff.report_comparison import compare as diff
 from workbench.analysis.opportunities.opportunity import Opportunity
-from workbench.analysis.opportunities.tried import Tried, cost_of
+from workbench.analysis.opportunities.tried import Tried, read_cost
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.pipeline.explain import Explanation, explain
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Recipe
-from workbench.handles.trying import changed, compared, recipe_for
+from workbench.handles.trying import build_changed_recipe, changed, compared
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class _Eager:
         return self.original(*args, **kwargs)
 
 
-def explained_call(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Recipe:
+def explain_call(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Recipe:
     """The call of an explanation, ready to be explained with a change."""
 
     def again(target: Any, args: Any, kwargs: Any, options: Any, progress: Any) -> Any:
@@ -49,7 +49,7 @@ def try_break(explanation: Explanation, change: Opportunity) -> Tried:
 
     Raises `UsageError` where the lines cannot be changed in a copy, and what the function raises.
     """
-    recipe = recipe_for(change, explanation)
+    recipe = build_changed_recipe(change, explanation)
     targets: list[Any] = []
 
     def rewrite(call: Any) -> Any:
@@ -62,8 +62,8 @@ def try_break(explanation: Explanation, change: Opportunity) -> Tried:
     agrees, checked = compared(old, new, inputs, call, change.changes_numbers)
     return Tried(
         opportunity=change,
-        before=cost_of(explanation.report),
-        after=cost_of(made.report),
+        before=read_cost(explanation.report),
+        after=read_cost(made.report),
         agrees=agrees,
         checked=checked,
         compiled=made,

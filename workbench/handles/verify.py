@@ -16,14 +16,14 @@ from workbench.compiler.measuring.double_precision import (
     DoublePrecision,
     InDouble,
     Several,
-    settled,
+    settle_difference,
 )
 from workbench.compiler.measuring.effects import Effects, RowMaker, Subject, pairs, subject_of
 from workbench.compiler.measuring.output_comparison import (
     Comparison,
-    absolute_tolerance,
     compare_objects,
     compare_tensors,
+    get_absolute_tolerance,
 )
 from workbench.compiler.measuring.output_comparison import Verification as Verification
 from workbench.compiler.measuring.reachable import Root
@@ -56,7 +56,7 @@ def verify(
     original, name = _reference(compiled, reference)
     no_grad = torch.no_grad if compiled.enters_no_grad else nullcontext
     own = subject_of(
-        compiled.original, args, kwargs, list(roots_of(compiled)), gradients=not
+        compiled.original, args, kwargs, list(list_roots(compiled)), gradients=not
         compiled.enters_no_grad,
     )  # fmt: skip
     other = subject_of(
@@ -67,8 +67,8 @@ def verify(
     comparing = _Comparing(compiled, original, own, other, RowMaker(
         lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
         compare_objects,
-        DRAWN if draws_otherwise(compiled) else "",
-        absolute_tolerance if atol is None else None,
+        DRAWN if compare_draws(compiled) else "",
+        get_absolute_tolerance if atol is None else None,
     ))  # fmt: skip
     rows, notes = comparing.rows(), comparing.notes
     cause = _cause(compiled, rows, comparing, reference)
@@ -95,15 +95,15 @@ def _cause(compiled: CheckedCall, rows: list[Comparison], comparing: _Comparing,
             "The original itself differs from the reference: no stage of the compilation is at "
             "fault for that. Verify without reference= to judge the compiled code."
         )
-    from workbench.compiler.interpreter.stage_checks import wrong_stage
+    from workbench.compiler.interpreter.stage_checks import name_wrong_stage
 
     options = recipe.options(compiled.target)
     return recipe.called(
-        lambda args, kwargs: wrong_stage(recipe.target, args, kwargs, options, differs)
+        lambda args, kwargs: name_wrong_stage(recipe.target, args, kwargs, options, differs)
     )
 
 
-def roots_of(compiled: CheckedCall) -> Iterator[Root]:
+def list_roots(compiled: CheckedCall) -> Iterator[Root]:
     """What the compiled code can write to: its module, what the original reads, its own cells."""
     if compiled.module is not None:
         yield "", compiled.module
@@ -124,7 +124,7 @@ def _is_filled(cell: Any) -> bool:
     return True
 
 
-def draws_otherwise(compiled: CheckedCall) -> bool:
+def compare_draws(compiled: CheckedCall) -> bool:
     """Whether the generated code draws other random numbers than torch from the same state."""
     request = compiled.report.request
     options = {name.replace("-", "_"): value for name, value in request.options}
@@ -182,7 +182,7 @@ class _Comparing:
         wide = in_double(self._original, self._other, actual)
         several = Several(lambda s: in_double(self._original, self._other, actual, s).exact)
         return [
-            settled(
+            settle_difference(
                 row,
                 (row.leaf, wide.rounded.get(row.leaf), pair.actual),
                 wide.exact.get(row.leaf),
@@ -246,7 +246,7 @@ def verify_package(
         lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
         compare_objects,
         DRAWN,
-        absolute_tolerance if atol is None else None,
+        get_absolute_tolerance if atol is None else None,
     )
     comparing = _Comparing(package, original, own, replace(other, held=()), maker)
     return Verification(tuple(comparing.rows()), name, notes=comparing.notes)

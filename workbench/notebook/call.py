@@ -214,6 +214,6 @@ def _side(shell: InteractiveShell, word: str) -> tuple[str, Any]:
         ) from error
 
 
-def last_output(shell: InteractiveShell) -> str:
+def find_last_output(shell: InteractiveShell) -> str:
     """The name that IPython gives the result of the running cell; `_` is soon another's."""
     return f"_{shell.execution_count}"

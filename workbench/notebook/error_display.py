@@ -26,7 +26,7 @@ def _shorten(shell: InteractiveShell, error: BaseException, lines: list[str]) ->
 
 
 @contextmanager
-def plain_errors(shell: InteractiveShell, magic: str) -> Iterator[None]:
+def show_plain_errors(shell: InteractiveShell, magic: str) -> Iterator[None]:
     """Usage errors become one line, our other errors their message without a traceback."""
     try:
         yield

@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from workbench.notebook.progress import is_interactive
-from workbench.views.widgets.display import publish_live, running_cell
+from workbench.views.widgets.display import find_running_cell, publish_live
 
 if TYPE_CHECKING:
     from workbench.handles.programs.session import LiveSession
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def in_subshell(shell: InteractiveShell, call: Callable[[], T]) -> T:
+def call_in_subshell(shell: InteractiveShell, call: Callable[[], T]) -> T:
     """Call something whose widget messages have no parent, so that answers arrive at once.
 
     JupyterLab sends what a widget asks to a subshell of ipykernel 7, which reads it while a cell
@@ -64,8 +64,8 @@ def recorded(
 def _published(shell: InteractiveShell, session: LiveSession, variable: str) -> SessionView:
     from workbench.views.session.session_view import SessionView
 
-    view = in_subshell(shell, lambda: SessionView(session.so_far(), "running", variable))
-    view.cell = running_cell(shell)
+    view = call_in_subshell(shell, lambda: SessionView(session.so_far(), "running", variable))
+    view.cell = find_running_cell(shell)
     session.view = view
     publish_live(shell, view)
     return view
@@ -74,4 +74,4 @@ def _published(shell: InteractiveShell, session: LiveSession, variable: str) -> 
 def _following(shell: InteractiveShell, session: LiveSession, view: SessionView) -> Following:
     from workbench.views.session.session_view import Following
 
-    return Following(session, view, partial(in_subshell, shell))
+    return Following(session, view, partial(call_in_subshell, shell))

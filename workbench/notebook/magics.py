@@ -24,7 +24,7 @@ from workbench.notebook import options
 from workbench.notebook.call import (
     WrittenCall,
     evaluate,
-    last_output,
+    find_last_output,
     pair,
     read_cell,
     read_line,
@@ -32,11 +32,11 @@ from workbench.notebook.call import (
     split,
 )
 from workbench.notebook.completion import matcher
-from workbench.notebook.error_display import plain_errors
+from workbench.notebook.error_display import show_plain_errors
 from workbench.notebook.following import recorded
-from workbench.notebook.options import dynamic, fits_options, packaging_options
+from workbench.notebook.options import dynamic, parse_fits_options, parse_packaging_options
 from workbench.notebook.progress import ProgressDisplay, is_interactive, show_job
-from workbench.notebook.sweeping import sweep_line
+from workbench.notebook.sweeping import run_sweep_line
 from workbench.report import Report
 from workbench.report.report_holder import ReportHolder
 from workbench.views.document import ViewContext
@@ -76,7 +76,7 @@ class WorkbenchMagics(Magics):
             %aot_compile -p model.pt2 -d x:0=batch[1..64] model(x)
             %aot_compile --bg -o job model(x)
         """
-        with plain_errors(self.shell, "%aot_compile"):
+        with show_plain_errors(self.shell, "%aot_compile"):
             chosen, rest = self._parse(self.aot_compile, line, options.COMPILE)
             if cell is not None and rest:
                 raise UsageError(
@@ -107,12 +107,14 @@ class WorkbenchMagics(Magics):
     @line_magic
     def aot_explain(self, line: str) -> Any:
         """Show every graph break of a call, with the reason and what to do. This runs the call."""
-        with plain_errors(self.shell, "%aot_explain"):
+        with show_plain_errors(self.shell, "%aot_explain"):
             chosen, rest = self._parse(self.aot_explain, line, options.EXPLAIN)
             call = read_line(self.shell, rest)
             explanation = api.explain(call.function, call.args, call.kwargs)
             if not chosen.no_view:
-                display(show(explanation, ViewContext(chosen.output or last_output(self.shell))))
+                display(
+                    show(explanation, ViewContext(chosen.output or find_last_output(self.shell)))
+                )
             return self._bound(explanation, chosen.output)
 
     @magic_arguments()
@@ -121,7 +123,7 @@ class WorkbenchMagics(Magics):
     @line_magic
     def aot_load(self, line: str) -> Any:
         """Load a saved artifact, ready to be called: %aot_load model.aot -o model."""
-        with plain_errors(self.shell, "%aot_load"):
+        with show_plain_errors(self.shell, "%aot_load"):
             chosen, path = self._parse(self.aot_load, line, options.LOAD)
             module = evaluate(self.shell, chosen.module) if chosen.module else None
             loaded = api.load(_path(path, "%aot_load"), module=module, trust=chosen.trust)
@@ -133,7 +135,7 @@ class WorkbenchMagics(Magics):
     @line_magic
     def aot_inspect(self, line: str) -> Any:
         """Look inside a saved artifact; nothing from it is executed: %aot_inspect model.aot."""
-        with plain_errors(self.shell, "%aot_inspect"):
+        with show_plain_errors(self.shell, "%aot_inspect"):
             chosen, path = self._parse(self.aot_inspect, line, options.INSPECT)
             return self._bound(api.inspect(_path(path, "%aot_inspect")), chosen.output)
 
@@ -149,7 +151,7 @@ class WorkbenchMagics(Magics):
             %aot_diff static dynamic
             %aot_diff before.wbr model.aot --html diff.html -o found
         """
-        with plain_errors(self.shell, "%aot_diff"):
+        with show_plain_errors(self.shell, "%aot_diff"):
             chosen, rest = self._parse(self.aot_diff, line, options.DIFF)
             (a, first), (b, second) = pair(self.shell, rest)
             found = api.diff(first, second, names=(a, b))
@@ -172,9 +174,9 @@ class WorkbenchMagics(Magics):
             %aot_sweep f(x) --over mode=default,max-autotune --over threads=1,2
             %aot_sweep model(torch.randn(batch, 64)) --over batch=1,8,32 --objective throughput
         """
-        with plain_errors(self.shell, "%aot_sweep"):
+        with show_plain_errors(self.shell, "%aot_sweep"):
             chosen, rest = self._parse(self.aot_sweep, line, options.SWEEP)
-            found = sweep_line(self.shell, rest, chosen)
+            found = run_sweep_line(self.shell, rest, chosen)
             bound = self._bound(found, chosen.output)
             return None if chosen.no_view else bound
 
@@ -191,10 +193,10 @@ class WorkbenchMagics(Magics):
             %aot_fits loss_model(tokens)
             %aot_fits -t a100 --optimizer adamw --moments bfloat16 --total 32 loss_model(tokens)
         """
-        with plain_errors(self.shell, "%aot_fits"):
+        with show_plain_errors(self.shell, "%aot_fits"):
             chosen, rest = self._parse(self.aot_fits, line, options.FITS)
             call = read_line(self.shell, rest)
-            asked = fits_options(chosen)
+            asked = parse_fits_options(chosen)
             target = asked.get("target", "h100")
             with ProgressDisplay(self.shell, call.short, target=target, is_viewed=False) as shown:
                 made = call.function, call.args, call.kwargs
@@ -215,13 +217,13 @@ class WorkbenchMagics(Magics):
             for batch in run.steps(loader):
                 train(batch)
         """
-        with plain_errors(self.shell, "%%aot_session"):
+        with show_plain_errors(self.shell, "%%aot_session"):
             chosen, rest = self._parse(self.aot_session, line, options.SESSION)
             if rest:
                 raise UsageError(f"the code stands in the cell, not beside %%aot_session: {rest}")
             session = api.session("full" if chosen.full else "light", chosen.steps)
             self._bound(session, chosen.output)
-            variable = chosen.output or last_output(self.shell)
+            variable = chosen.output or find_last_output(self.shell)
             with recorded(self.shell, session, variable, is_viewed=not chosen.no_view):
                 return run_cell(self.shell, cell)
 
@@ -242,7 +244,11 @@ class WorkbenchMagics(Magics):
         job = api.compile_async(call.function, call.args, call.kwargs, **wanted)
         if not chosen.no_view:
             show_job(
-                self.shell, job, chosen.output or last_output(self.shell), call.short, chosen.target
+                self.shell,
+                job,
+                chosen.output or find_last_output(self.shell),
+                call.short,
+                chosen.target,
             )
         return self._bound(job, chosen.output)
 
@@ -251,7 +257,7 @@ class WorkbenchMagics(Magics):
         return {
             "backend": own if callable(own) else chosen.backend,
             "mode": chosen.mode,
-            "options": dict(options.option_value(text) for text in chosen.option) or None,
+            "options": dict(options.parse_option_value(text) for text in chosen.option) or None,
             **dynamic(chosen.dynamic),
             "grad": False if chosen.no_grad else None,
             "target": chosen.target or "host",
@@ -274,7 +280,7 @@ class WorkbenchMagics(Magics):
         return self._watched(call, chosen, make)
 
     def _package(self, call: WrittenCall, chosen: Namespace) -> Any:
-        wanted = packaging_options(chosen, self._wanted(chosen))
+        wanted = parse_packaging_options(chosen, self._wanted(chosen))
 
         def make(progress: Any, present: Present) -> Any:
             package = api.package(
@@ -294,7 +300,7 @@ class WorkbenchMagics(Magics):
         self, call: WrittenCall, chosen: Namespace, make: Callable[[Any, Present], Any]
     ) -> Any:
         """Compile with progress and show the record, that of a failure or an interrupt too."""
-        name = chosen.output or last_output(self.shell)
+        name = chosen.output or find_last_output(self.shell)
         shown = ProgressDisplay(
             self.shell, call.short, target=chosen.target, is_viewed=not chosen.no_view
         )

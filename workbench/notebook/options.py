@@ -190,7 +190,7 @@ def with_options(options: Sequence[Option]) -> Callable[[F], F]:
     return decorate
 
 
-def option_value(text: str) -> tuple[str, Any]:
+def parse_option_value(text: str) -> tuple[str, Any]:
     """`key=value` with the value read as a Python literal, true and false in any case.
 
     Raises `UsageError` when there is no `=`.
@@ -247,7 +247,7 @@ def dynamic(specs: Sequence[str]) -> dict[str, Any]:
     return {"dynamic": None, "dynamic_shapes": dynamic_shapes(specs)}
 
 
-def packaging_options(chosen: Namespace, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def parse_packaging_options(chosen: Namespace, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """The keyword arguments of `workbench.package`; raises `UsageError` for what it cannot."""
     for name, words in _OTHERS:
         if getattr(chosen, name):
@@ -261,7 +261,7 @@ def packaging_options(chosen: Namespace, wanted: Mapping[str, Any]) -> dict[str,
     return kept if wanted["target"] in _TARGETS else {**kept, "target": wanted["target"]}
 
 
-def fits_options(chosen: Namespace) -> dict[str, Any]:
+def parse_fits_options(chosen: Namespace) -> dict[str, Any]:
     """The keyword arguments of `workbench.fits`; raises `UsageError` for what is no number."""
     found: dict[str, Any] = {"grad": not chosen.no_grad}
     for name in ("target", "moments"):

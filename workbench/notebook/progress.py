@@ -14,10 +14,10 @@ from workbench.errors import UsageError, WorkbenchError
 from workbench.processes.background_task import Steps
 from workbench.views.answers.short import progress
 from workbench.views.document import ViewContext
-from workbench.views.widgets.display import live_output, publish, publish_live, show, take_back
+from workbench.views.widgets.display import make_live_output, publish, publish_live, show, take_back
 from workbench.views.wire.report_messages import Progress
-from workbench.views.words.progress_words import progress_words
-from workbench.views.words.units import seconds_text
+from workbench.views.words.progress_words import describe_progress
+from workbench.views.words.units import format_seconds
 
 if TYPE_CHECKING:
     from workbench.views.widgets.report_view import View
@@ -125,13 +125,13 @@ class ProgressDisplay(Steps):
             "can_cancel": False,
             "error": None if error is None else str(error) or type(error).__name__,
         }
-        return {**made, "words": progress_words(made, self._target)}
+        return {**made, "words": describe_progress(made, self._target)}
 
     def text(self) -> dict[str, str]:
         """What runs, for how long in all, and the last phases with their durations."""
         now, steps = self.elapsed(), self.state()["steps"]
         running = [step for step in steps if step["duration_s"] is None][-1:]
-        title = f"{self.shown()['words']} · {seconds_text(now)}"
+        title = f"{self.shown()['words']} · {format_seconds(now)}"
         rows = []
         for step in steps[-_LINES:]:
             taken = step["duration_s"]
@@ -199,7 +199,7 @@ class JobView:
 def state(job: Any, call: str, target: str | None = None) -> Progress:
     """What a job is doing, under the name of the call."""
     found: Progress = job.progress
-    words = progress_words(found, target)
+    words = describe_progress(found, target)
     return {**found, "title": titled(found["status"], call), "words": words}
 
 
@@ -213,5 +213,5 @@ def show_job(
 
     view = View(cancel=job.cancel)
     view.follow(state(job, call, target))
-    publish(shell, live_output(view))
+    publish(shell, make_live_output(view))
     return JobView(job, view, ViewContext(f"{name}.result()"), call, target)

@@ -15,14 +15,14 @@ from IPython.core.interactiveshell import InteractiveShell
 from workbench import api
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
-from workbench.notebook.call import WrittenCall, evaluate, last_output, parsed, read_line
-from workbench.notebook.following import in_subshell
-from workbench.notebook.options import option_value
+from workbench.notebook.call import WrittenCall, evaluate, find_last_output, parsed, read_line
+from workbench.notebook.following import call_in_subshell
+from workbench.notebook.options import parse_option_value
 from workbench.notebook.progress import is_interactive
 from workbench.number_text import number_text
 from workbench.report.trials import Trial
-from workbench.views.widgets.display import publish_live, running_cell, take_back
-from workbench.views.words.units import seconds_text
+from workbench.views.widgets.display import find_running_cell, publish_live, take_back
+from workbench.views.words.units import format_seconds
 
 if TYPE_CHECKING:
     from workbench.views.sweep.sweep_document import Live
@@ -62,8 +62,8 @@ class Following:
         def made() -> SweepView:
             return SweepView(running.so_far(), self._live(), cancel=running.cancel)
 
-        self.view = in_subshell(self._shell, made)
-        self.view.cell = running_cell(self._shell)
+        self.view = call_in_subshell(self._shell, made)
+        self.view.cell = find_running_cell(self._shell)
         publish_live(self._shell, self.view)
         self._ticker.start()
 
@@ -98,7 +98,7 @@ class Following:
             state = (len(self._running.rows), self._running.tried)
             if state != self._told or now - self._at > _LONGEST_S:
                 self._told, self._at = state, now
-                in_subshell(self._shell, self._tell)
+                call_in_subshell(self._shell, self._tell)
 
     def _tell(self) -> None:
         if self.view is not None:
@@ -121,19 +121,21 @@ def ended(row: Trial) -> str:
     if row.status != "done":
         return f"{row.status}: {row.reason}" if row.reason else row.status
     if row.speedup:
-        time = seconds_text((row.call_us or 0.0) / 1e6)
+        time = format_seconds((row.call_us or 0.0) / 1e6)
         return f"{number_text(row.speedup, 'ratio')} ({time} a call)"
     if row.call_us is not None:
-        return f"{seconds_text(row.call_us / 1e6)} a call by a model"
-    return f"compiled in {seconds_text(row.compile_s)}"
+        return f"{format_seconds(row.call_us / 1e6)} a call by a model"
+    return f"compiled in {format_seconds(row.compile_s)}"
 
 
-def sweep_line(shell: InteractiveShell, text: str, chosen: Any) -> Sweep:
+def run_sweep_line(shell: InteractiveShell, text: str, chosen: Any) -> Sweep:
     """The sweep of a call; an interrupt gives what is done until then."""
-    axes = axes_of(chosen.over)
+    axes = parse_axes(chosen.over)
     call, inputs = _call_of(shell, text, list(axes))
     executor = evaluate(shell, chosen.executor) if chosen.executor else None
-    following = Following(shell, chosen.output or last_output(shell), is_viewed=not chosen.no_view)
+    following = Following(
+        shell, chosen.output or find_last_output(shell), is_viewed=not chosen.no_view
+    )
     try:
         found = api.sweep(
             call.function,
@@ -165,14 +167,14 @@ def _call_of(shell: InteractiveShell, text: str, axes: Sequence[str]) -> tuple[W
     node = parsed(text)
     if not isinstance(node, ast.Call):
         raise UsageError(f"{text.strip()!r} is not a call. Write it as you would call it: f(x).")
-    inputs = sized_inputs(shell, node, axes)
+    inputs = build_sized_inputs(shell, node, axes)
     if inputs is None:
         return read_line(shell, text), None
     call = read_line(shell, ast.unparse(ast.Call(node.func, [], node.keywords)))
     return WrittenCall(call.function, (), call.kwargs, text.strip()), inputs
 
 
-def axes_of(texts: Sequence[str]) -> dict[str, list[Any]]:
+def parse_axes(texts: Sequence[str]) -> dict[str, list[Any]]:
     """The axes of `--over name=a,b,c`; raises `UsageError` when one is written otherwise."""
     found: dict[str, list[Any]] = {}
     for text in texts:
@@ -182,13 +184,13 @@ def axes_of(texts: Sequence[str]) -> dict[str, list[Any]]:
             raise UsageError(
                 f"--over {text}: expected NAME=VALUE,VALUE, such as --over batch=1,8,32."
             )
-        found.setdefault(name, []).extend(option_value(f"{name}={part}")[1] for part in parts)
+        found.setdefault(name, []).extend(parse_option_value(f"{name}={part}")[1] for part in parts)
     if not found:
         raise UsageError("Say what to go through, such as --over mode=default,max-autotune.")
     return found
 
 
-def sized_inputs(shell: InteractiveShell, node: ast.Call, sizes: Sequence[str]) -> Any:
+def build_sized_inputs(shell: InteractiveShell, node: ast.Call, sizes: Sequence[str]) -> Any:
     """The positional arguments as a function of the sizes that stand in them; None without any.
 
     Raises `UsageError` where a keyword argument is made of one.

@@ -16,7 +16,7 @@ from typing import Any
 
 import cloudpickle
 
-from workbench.compiler.internals.signatures import readable_annotations
+from workbench.compiler.internals.signatures import drop_bad_annotations
 
 Reduced = tuple[Any, ...]
 _LOCK, _RLOCK = type(threading.Lock()), type(threading.RLock())
@@ -28,7 +28,7 @@ _COPIED = (
 
 
 class AnewPickler(cloudpickle.Pickler):  # type: ignore[misc]  # has no types
-    """Pickles what cloudpickle does, and what `made_anew` knows."""
+    """Pickles what cloudpickle does, and what `make_anew` knows."""
 
     def __init__(self, buffer: io.BytesIO):
         super().__init__(buffer)
@@ -36,9 +36,9 @@ class AnewPickler(cloudpickle.Pickler):  # type: ignore[misc]  # has no types
 
     def reducer_override(self, value: Any) -> Any:
         """As `pickle.Pickler.reducer_override`."""
-        if (anew := made_anew(value)) is not None:
+        if (anew := make_anew(value)) is not None:
             return anew
-        with readable_annotations(value):
+        with drop_bad_annotations(value):
             return self._reduced(value)
 
     def _reduced(self, value: Any) -> Any:
@@ -69,7 +69,7 @@ def is_users(module: Any) -> bool:
     return not file.startswith(installed) and "site-packages" not in file
 
 
-def made_anew(value: Any) -> Reduced | None:
+def make_anew(value: Any) -> Reduced | None:
     """How a lock, a context variable, a weak reference or a compiled module is pickled, else None.
 
     A compiled module has `sent_as`: the other process gets its original.

@@ -17,7 +17,7 @@ Lines = Mapping[str, tuple[Any, ...]]
 """Entries of `linecache`, by file name."""
 
 
-def lines_of_no_file() -> Lines:
+def collect_unfiled_lines() -> Lines:
     """The lines that exist only in this process, such as those of a notebook's cells."""
     return {
         file: entry
@@ -43,7 +43,7 @@ class CallerContext:
         """That of this process."""
         from workbench.compiler.sources.sources import Places
 
-        return cls(import_path(), os.getcwd(), lines_of_no_file(), Places().cells)
+        return cls(import_path(), os.getcwd(), collect_unfiled_lines(), Places().cells)
 
     @contextmanager
     def entered(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 
 
-def after_cells(work: Callable[[], None]) -> None:
+def run_after_cells(work: Callable[[], None]) -> None:
     """Run in the thread of the cells as soon as none runs; at once where there is no kernel.
 
     Messages of a view are answered in another thread by kernels that have subshells.

@@ -80,7 +80,7 @@ class Done:
 class Failed:
     """The last message of an answer: the class in `workbench.errors`, its words, a record.
 
-    The class of work that was stopped is "KeyboardInterrupt". `cause` is what `cause_of` says.
+    The class of work that was stopped is "KeyboardInterrupt". `cause` is what `pack_causes` says.
     """
 
     kind: str
@@ -94,7 +94,7 @@ class Failed:
         from workbench.report import Report  # not before something failed
 
         report = whole(error.report) if isinstance(error.report, Report) else None
-        return cls(type(error).__name__, str(error), report, cause_of(error))
+        return cls(type(error).__name__, str(error), report, pack_causes(error))
 
     def error(self) -> WorkbenchError:
         """The error, to be raised on the other side."""
@@ -111,7 +111,7 @@ class ChildError(Exception):
     """What a process of ours met, as the text of its traceback: the error itself stayed there."""
 
 
-def cause_of(error: BaseException) -> str | None:
+def pack_causes(error: BaseException) -> str | None:
     """The causes of an error as text for another process, None for one without."""
     cause = error.__cause__
     return None if cause is None else "".join(traceback.format_exception(cause)).strip()

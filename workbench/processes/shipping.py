@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
-from workbench.errors import UsageError, first_line
+from workbench.errors import UsageError, read_first_line
 from workbench.temporary import make_folder
 
 REQUEST, ROWS, TENSORS = "request.pkl", "rows.pkl", "tensors.bin"
@@ -24,7 +24,7 @@ _ALIGNMENT = 64  # bytes
 _DEPTH = 6  # attributes of attributes that are looked through
 
 
-def cannot_be_sent(
+def explain_unsendable(
     error: Exception,
     parcel: Mapping[str, Any],
     what: str,
@@ -34,7 +34,9 @@ def cannot_be_sent(
     """The error in words, naming the innermost part; `what` is the name of the function."""
     place = _culprit(parcel, dump)
     where = f"{what}: {place}" if place else what
-    return UsageError(f"{where} cannot be sent to another process ({first_line(error)}). {cure}")
+    return UsageError(
+        f"{where} cannot be sent to another process ({read_first_line(error)}). {cure}"
+    )
 
 
 def _culprit(parcel: Mapping[str, Any], dump: Callable[[Any], object]) -> str | None:
@@ -130,7 +132,7 @@ def pack(parcel: Mapping[str, Any], what: str) -> Path:
     try:
         content = _dump(dict(parcel), tensors)
     except Exception as error:  # pickling raises whatever the objects raise
-        raise cannot_be_sent(error, parcel, what, lambda part: _dump(part, tensors)) from error
+        raise explain_unsendable(error, parcel, what, lambda part: _dump(part, tensors)) from error
     room = 1.2 * tensors.size + (1 << 24)
     is_roomy = _SHARED.is_dir() and shutil.disk_usage(_SHARED).free > room
     folder = make_folder("workbench-", _SHARED if is_roomy else None)

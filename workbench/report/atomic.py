@@ -14,22 +14,22 @@ from pathlib import Path
 from typing import BinaryIO
 
 from workbench.errors import ArtifactError
-from workbench.file_path import file_path
-from workbench.temporary import collect_parts, hold, temporary_folder
+from workbench.file_path import check_file_path
+from workbench.temporary import collect_parts, hold, make_temporary_folder
 
 
 @contextmanager
-def saved_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
-    """As `atomic_file`, for what a user saves; raises `ArtifactError` when it cannot be written."""
+def write_saved_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    """As `write_atomically`, for a user: raises `ArtifactError` when it cannot be written."""
     try:
-        with atomic_file(path) as file:
+        with write_atomically(path) as file:
             yield file
     except OSError as error:
-        raise cannot_write(path, error) from error
+        raise explain_write_error(path, error) from error
 
 
 @contextmanager
-def saved_folder(target: Path) -> Iterator[Path]:
+def write_saved_folder(target: Path) -> Iterator[Path]:
     """A folder to be filled, whose files appear in `target` when the block ends without an error.
 
     Files of other names there stay. Raises `ArtifactError` when something cannot be written; then
@@ -38,7 +38,7 @@ def saved_folder(target: Path) -> Iterator[Path]:
     is_new = not target.exists()
     try:
         target.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(".workbench-", target) as made:
+        with make_temporary_folder(".workbench-", target) as made:
             yield made
             for file in [found for found in sorted(made.rglob("*")) if not found.is_dir()]:
                 place = target / file.relative_to(made)
@@ -48,11 +48,11 @@ def saved_folder(target: Path) -> Iterator[Path]:
         if is_new:
             shutil.rmtree(target, ignore_errors=True)
         if isinstance(error, OSError):
-            raise cannot_write(target, error) from error
+            raise explain_write_error(target, error) from error
         raise
 
 
-def cannot_write(path: str | PathLike[str], error: OSError) -> ArtifactError:
+def explain_write_error(path: str | PathLike[str], error: OSError) -> ArtifactError:
     """The error in a sentence."""
     return ArtifactError(
         f"Cannot write {os.fspath(path)}: {error.strerror}. Choose a folder that exists and is "
@@ -61,14 +61,14 @@ def cannot_write(path: str | PathLike[str], error: OSError) -> ArtifactError:
 
 
 @contextmanager
-def atomic_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+def write_atomically(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """Write a new file beside `path` that replaces it when the block ends without an error.
 
     The mode is the one that the user's umask gives to any new file. A process that is killed leaves
     the old file as it was, and a hidden `.part` file, which the next who writes there removes.
     Raises OSError.
     """
-    target = Path(file_path(path))
+    target = Path(check_file_path(path))
     if not target.name or target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
     collect_parts(target)

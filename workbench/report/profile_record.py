@@ -75,7 +75,7 @@ class MeasuredCall:
     least_us: Mapping[str, float] = field(default_factory=dict)
 
 
-def measured_call(report: Report) -> MeasuredCall | None:
+def read_measured_call(report: Report) -> MeasuredCall | None:
     """The call that the times of a report's kernels are from; None where nothing was measured."""
     kept = report.extra.get(MEASURED)
     if not isinstance(kept, Mapping):
@@ -84,8 +84,8 @@ def measured_call(report: Report) -> MeasuredCall | None:
     return MeasuredCall(**{**known, "notes": tuple(known.get("notes", ()))})
 
 
-def with_measured_call(report: Report, call: MeasuredCall) -> Report:
-    """The report with what `measured_call` then gives."""
+def add_measured_call(report: Report, call: MeasuredCall) -> Report:
+    """The report with what `read_measured_call` then gives."""
     return replace(report, extra={**report.extra, MEASURED: asdict(call)})
 
 

@@ -13,7 +13,7 @@ from workbench.arguments import checked
 from workbench.errors import ArtifactError
 from workbench.number_text import plural
 from workbench.plain_data import read_file
-from workbench.report.atomic import saved_file
+from workbench.report.atomic import write_saved_file
 from workbench.report.presenting import presenter
 from workbench.report.report_header import SCHEMA, Environment, Outcome, Request
 from workbench.report.table import Table
@@ -140,7 +140,7 @@ class Report(ReportBase):
     @checked
     def save(self, path: str | PathLike[str]) -> None:
         """Write a `.wbr` file, atomically."""
-        with saved_file(path) as file:  # a reader sees the old file or the new one
+        with write_saved_file(path) as file:  # a reader sees the old file or the new one
             file.write(self.to_bytes())
 
     @classmethod

@@ -50,7 +50,7 @@ def is_model(choice: AutotuneChoice) -> bool:
     return (choice.note or "").startswith("estimated")
 
 
-def rivals_of(choices: Iterable[AutotuneChoice], texts: Mapping[str, str]) -> tuple[Rivals, ...]:
+def list_rivals(choices: Iterable[AutotuneChoice], texts: Mapping[str, str]) -> tuple[Rivals, ...]:
     """Winner and runner-up of every operation for which the autotuner had a choice."""
     groups: dict[str, list[AutotuneChoice]] = {}
     for row in choices:

@@ -41,7 +41,7 @@ class MissedBudget(Presented):
     limit: float
 
 
-def seconds_of(name: str, value: str | float) -> float:
+def parse_seconds(name: str, value: str | float) -> float:
     """The seconds that `"100ms"`, `"85 us"` or `1.5` (seconds) stand for.
 
     Raises `UsageError` naming the budget when it is no duration.
@@ -129,7 +129,7 @@ class RoundTrip(Presented):
         The names are those that `seconds` takes. Raises `BudgetError` naming each budget that was
         missed and by how much, also when the way did not run or its outputs differ from eager's.
         """
-        limits = {name: seconds_of(name, value) for name, value in budgets.items()}
+        limits = {name: parse_seconds(name, value) for name, value in budgets.items()}
         found = {name: self.seconds(name, way) for name in limits}
         row = self.way(way)
         missed: list[str] = []

@@ -55,8 +55,8 @@ def compare(before: str, after: str, *, loose: bool = False) -> list[Block]:
     renumbered is the same.
     """
     a, b = _lines(before, loose), _lines(after, loose)
-    head = common_start(a, b)
-    tail = common_start(a[head:][::-1], b[head:][::-1])
+    head = count_common_start(a, b)
+    tail = count_common_start(a[head:][::-1], b[head:][::-1])
     middle_a, middle_b = a[head : len(a) - tail], b[head : len(b) - tail]
     is_long = max(len(middle_a), len(middle_b)) > LONGEST
     matcher = SequenceMatcher(None, middle_a, middle_b, autojunk=is_long)
@@ -79,7 +79,7 @@ def _lines(text: str, loose: bool) -> list[str]:
     return [line.strip() for line in lines]
 
 
-def common_start(a: Sequence[object], b: Sequence[object]) -> int:
+def count_common_start(a: Sequence[object], b: Sequence[object]) -> int:
     """How many items both begin with."""
     count = 0
     for left, right in zip(a, b, strict=False):
@@ -162,12 +162,12 @@ class Difference:
             f"--- {self.kernel} {self.stage} {self.a}",
             f"+++ {self.kernel} {self.stage} {self.b}",
         ]
-        for near in hunks([row.kind for row in self.rows], context):
+        for near in split_hunks([row.kind for row in self.rows], context):
             run = self.rows[near.start : near.stop]
             before = [row.before_line for row in run if row.before_line is not None]
             after = [row.after_line for row in run if row.after_line is not None]
             lines.append(f"@@ -{_span(before)} +{_span(after)} @@")
-            lines += signed((row.kind, row.before, row.after) for row in run)
+            lines += sign_lines((row.kind, row.before, row.after) for row in run)
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -190,7 +190,7 @@ class Difference:
         return "\n".join(lines)
 
 
-def hunks(kinds: Sequence[Kind], context: int) -> Iterator[range]:
+def split_hunks(kinds: Sequence[Kind], context: int) -> Iterator[range]:
     """Runs of rows that are not the same, with this many equal ones around each."""
     changed = [at for at, kind in enumerate(kinds) if kind != "same"]
     near = {n for at in changed for n in range(at - context, at + context + 1)}
@@ -200,7 +200,7 @@ def hunks(kinds: Sequence[Kind], context: int) -> Iterator[range]:
         yield range(numbers[0], numbers[-1] + 1)
 
 
-def signed(rows: Iterable[tuple[Kind, str | None, str | None]]) -> Iterator[str]:
+def sign_lines(rows: Iterable[tuple[Kind, str | None, str | None]]) -> Iterator[str]:
     """Rows as lines with a sign: of those that differ first what went, then what came."""
     added: list[str] = []
     for kind, before, after in rows:

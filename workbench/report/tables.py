@@ -15,7 +15,7 @@ import workbench.report.memory_rows as memory_rows
 import workbench.report.rows as rows
 from workbench.report.lowering import Lowering
 from workbench.report.report_header import Environment, Outcome, Request
-from workbench.report.rivals import Rivals, rivals_of
+from workbench.report.rivals import Rivals, list_rivals
 from workbench.report.table import KeptRows, Table
 from workbench.report.texts import Texts
 
@@ -210,7 +210,7 @@ class ReportBase(Tables, ABC):
 
     def rivals(self) -> tuple[Rivals, ...]:
         """Winner and runner-up, with their code, of every operation that the autotuner tuned."""
-        return rivals_of(self.autotune, self.texts)
+        return list_rivals(self.autotune, self.texts)
 
     @abstractmethod
     def plot(self, name: str) -> matplotlib.figure.Figure:

@@ -22,7 +22,7 @@ from workbench.compiler.running.signature import CallSignature
 from workbench.compiler.running.trees import nested, read_tree
 from workbench.errors import UsageError, WorkbenchError
 from workbench.processes.shipping import unpack
-from workbench.roundtrips.run_loader import REPEATS, plain_leaves
+from workbench.roundtrips.run_loader import REPEATS, flatten_plain
 
 _PROGRAM = "latency"
 _RESULTS = "results.pt"
@@ -54,7 +54,7 @@ def run_client(order: Mapping[str, Any], outputs: Path) -> dict[str, Any]:
     for before, now in zip(inputs, after, strict=True):
         if not torch.equal(before, now):  # it writes into this one
             before.copy_(now)
-    made = plain_leaves(_as_python(model, returned), (parcel["args"], parcel["kwargs"]))
+    made = flatten_plain(_as_python(model, returned), (parcel["args"], parcel["kwargs"]))
     torch.save(made, outputs)
     return found
 

@@ -12,17 +12,17 @@ from typing import Any
 import torch
 
 from workbench.artifacts.archive.aot_container import PAYLOAD
-from workbench.artifacts.archive.file_kinds import open_any, pickle_start
+from workbench.artifacts.archive.file_kinds import find_pickle_start, open_any
 from workbench.artifacts.inspect.opcodes import read_pickle
 from workbench.compiler.aot_files import serializability
 from workbench.compiler.aot_files.file_tables import with_file
-from workbench.errors import ArtifactError, UsageError, WorkbenchError, first_line
+from workbench.errors import ArtifactError, UsageError, WorkbenchError, read_first_line
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_base import CompiledBase
 from workbench.handles.package import Package
 from workbench.handles.packages.frame_variants import LoadedVariants, Variants
 from workbench.handles.save import save_compiled
-from workbench.handles.verify import draws_otherwise
+from workbench.handles.verify import compare_draws
 from workbench.report import Report, Request
 from workbench.report.file_rows import CPP
 from workbench.roundtrips.of_variants import plan_of_variants
@@ -30,9 +30,9 @@ from workbench.roundtrips.subject import (
     NEED_ORIGINAL,
     Shipment,
     TripPlan,
-    expected_of,
-    original_of,
+    choose_original,
     require_same,
+    run_expected,
     takes_grad,
 )
 
@@ -89,9 +89,9 @@ def _of_compiled(
         manifest, digest = opened.artifact.manifest, opened.digest
         classes = _classes_of_main(opened.artifact.raw(PAYLOAD))
     plan = compiled.plan
-    original = original_of(reference, compiled.original, compiled.reference_name)
+    original = choose_original(reference, compiled.original, compiled.reference_name)
     shipment.reasons[CPP] = _NO_CLIENT
-    modules, functions = serializability.kept_outside(compiled.aot_fn)
+    modules, functions = serializability.find_kept_outside(compiled.aot_fn)
     scope = compiled.aot_fn.fn.__globals__
     bundled = manifest.weights is not None
     inputs = shipment.inputs(
@@ -130,12 +130,12 @@ def _of_compiled(
         digest=digest,
         order=order,
         report=report,
-        expected=expected_of(original, args, kwargs, compiled.module, compiled.enters_no_grad),
+        expected=run_expected(original, args, kwargs, compiled.module, compiled.enters_no_grad),
         reasons=shipment.reasons,
         folders=shipment.folders,
         saved_s=saved_s,
         notes=notes,
-        draws_otherwise=draws_otherwise(compiled),
+        draws_otherwise=compare_draws(compiled),
     )
 
 
@@ -148,7 +148,9 @@ def _save(compiled: Compiled, file: Path) -> tuple[float, tuple[str, ...]]:
             save_compiled(compiled, file, weights="inside")
             return time.perf_counter() - start, notes
         except ArtifactError as error:
-            notes = (f"saved without its weights, the module was handed over: {first_line(error)}",)
+            notes = (
+                f"saved without its weights, the module was handed over: {read_first_line(error)}",
+            )
     start = time.perf_counter()
     save_compiled(compiled, file, weights="later")
     return time.perf_counter() - start, notes
@@ -157,7 +159,7 @@ def _save(compiled: Compiled, file: Path) -> tuple[float, tuple[str, ...]]:
 def _classes_of_main(payload: bytes) -> dict[str, type]:
     """The classes of a script or notebook that the file refers to: no other process has them."""
     main = vars(sys.modules["__main__"])
-    named = read_pickle(payload[pickle_start(payload) :]).all_globals()
+    named = read_pickle(payload[find_pickle_start(payload) :]).all_globals()
     found = (name.partition(":")[2] for name in named if name.startswith("__main__:"))
     return {name: main[name] for name in found if isinstance(main.get(name), type)}
 
@@ -168,13 +170,13 @@ def _torch_file(
     """The same function as torch itself saves it."""
     if "torch" not in ways:
         return None
-    modules, functions = serializability.kept_outside(compiled.aot_fn)
+    modules, functions = serializability.find_kept_outside(compiled.aot_fn)
     outside = {**modules, **{name: function for name, (function, _) in functions.items()}}
     aot_fn, _ = serializability.saveable(compiled.aot_fn, compiled.plan.guarded)
     try:
         aot_fn.save_compiled_function(str(file), external_data=outside)
     except Exception as error:  # pickle raises whatever an object's own code raises
-        reasons["torch"] = f"torch cannot save it: {type(error).__name__}: {first_line(error)}"
+        reasons["torch"] = f"torch cannot save it: {type(error).__name__}: {read_first_line(error)}"
         return None
     return str(file)
 
@@ -211,7 +213,7 @@ def _of_package(
     with open_any(file) as opened:
         digest = opened.digest
         require_same(file, opened.signed is None or digest == package.digest)
-    original = original_of(reference, package.originals.get(packed.name), packed.reference)
+    original = choose_original(reference, package.originals.get(packed.name), packed.reference)
     has_weights = packed.weights != _LATER
     order = {
         "kind": "package",
@@ -236,7 +238,7 @@ def _of_package(
         digest=digest,
         order=order,
         report=report,
-        expected=expected_of(original, args, kwargs, owner, no_grad=True),
+        expected=run_expected(original, args, kwargs, owner, no_grad=True),
         reasons=shipment.reasons,
         folders=shipment.folders,
     )

@@ -13,7 +13,7 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.compiler.aot_files.recorded_variants import target_of
 from workbench.compiler.aot_files.registries import read_entries
 from workbench.compiler.aot_files.variant_files import REGISTRIES
-from workbench.compiler.contract.specialized_values import importable_name
+from workbench.compiler.contract.specialized_values import find_importable_name
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError
 from workbench.handles.packages.frame_variants import LoadedVariants, Variants
@@ -23,8 +23,8 @@ from workbench.roundtrips.subject import (
     NEED_ORIGINAL,
     Shipment,
     TripPlan,
-    expected_of,
     require_same,
+    run_expected,
     takes_grad,
 )
 
@@ -78,7 +78,7 @@ def plan_of_variants(
         digest=digest,
         order=order,
         report=Report(request=Request(name=variants.name, kind="code with breaks")),
-        expected=expected_of(original, args, kwargs, owner, no_grad=False),
+        expected=run_expected(original, args, kwargs, owner, no_grad=False),
         reasons=shipment.reasons,
         folders=shipment.folders,
         operators=_operators(variants),
@@ -101,7 +101,7 @@ def _can_be_imported(fn: Callable[..., Any]) -> bool:
     target = target_of(fn)
     owner = getattr(target, "__self__", None)
     parts = (getattr(target, "__func__", target), *(() if owner is None else (type(owner),)))
-    names = [importable_name(part) for part in parts]
+    names = [find_importable_name(part) for part in parts]
     return all(name is not None and not name.startswith("__main__:") for name in names)
 
 

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from workbench.compiler.aot_files.load_steps import Stopwatch
-from workbench.compiler.measuring.process_memory import peak_rss_bytes
-from workbench.compiler.measuring.random_states import moved, random_now
-from workbench.compiler.measuring.reachable import Change, Marks, Reached, Root, reached_by
+from workbench.compiler.measuring.process_memory import read_peak_rss
+from workbench.compiler.measuring.random_states import moved, read_random_states
+from workbench.compiler.measuring.reachable import Change, Marks, Reached, Root, walk_reachable
 
 SEED = 0
 REPEATS = 1000  # the ten slowest are beyond the 99th percentile
@@ -45,26 +45,26 @@ def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dic
     with _as_in_parent(parcel["state"], order):
         call = _WAYS[order["way"]](order, parcel, watch)
         watch.begin("inputs")  # not a part of loading
-        before = Marks.of(reached_by(_roots(call, order, parcel)))
+        before = Marks.of(walk_reachable(_roots(call, order, parcel)))
         seed()
-        at_first = random_now()
+        at_first = read_random_states()
         watch.begin("first_call")
         found = call(*parcel["args"], **parcel["kwargs"])
         wait()
         stretches = watch.intervals()
-        drawn = moved(at_first, random_now())
+        drawn = moved(at_first, read_random_states())
         inputs = parcel["args"], parcel["kwargs"]
-        leaves = plain_leaves(found, inputs) | state_leaves(before.changes(), before.names)
+        leaves = flatten_plain(found, inputs) | state_leaves(before.changes(), before.names)
         if order["kind"] != "package":  # whose outputs are never those of Python
-            leaves |= form_leaves(found, inputs, before.reached)
+            leaves |= flatten_form(found, inputs, before.reached)
         leaves["random"] = [*drawn.items()]
-        peak = peak_rss_bytes()
+        peak = read_peak_rss()
         if order.get("grad"):
-            leaves |= gradient_leaves(found, inputs, before.reached)
+            leaves |= flatten_gradients(found, inputs, before.reached)
         torch.save(leaves, outputs)
         del found, leaves
         calls_s = _calls_s(call, order)
-    peak = peak if order.get("grad") else peak_rss_bytes()  # without what the gradients took
+    peak = peak if order.get("grad") else read_peak_rss()  # without what the gradients took
     return {"stretches": stretches, "calls_s": calls_s, "peak_rss_bytes": peak}
 
 
@@ -74,9 +74,9 @@ def _roots(call: Loaded, order: Mapping[str, Any], parcel: Mapping[str, Any]) ->
     if order["kind"] == "package":
         return [("", call)] if way == "eager" else []
     if way == "ours" and order["kind"] == "function":
-        from workbench.handles.verify import roots_of
+        from workbench.handles.verify import list_roots
 
-        return [*roots_of(call), *parcel["outside"].items()]  # type: ignore[arg-type]
+        return [*list_roots(call), *parcel["outside"].items()]  # type: ignore[arg-type]
     if way == "torch":
         return [*parcel["receiver"], *parcel["outside"].items()]
     original = getattr(call, "_torchdynamo_orig_callable", call)
@@ -98,7 +98,7 @@ def wait() -> None:
         torch.cuda.synchronize()
 
 
-def plain_leaves(outputs: Any, inputs: Any) -> dict[str, list[tuple[str, Any]]]:
+def flatten_plain(outputs: Any, inputs: Any) -> dict[str, list[tuple[str, Any]]]:
     """Outputs, and inputs as they are afterwards, as named leaves that any process can read."""
     from workbench.compiler.measuring.call_leaves import leaves_of
 
@@ -122,19 +122,21 @@ def state_leaves(changes: Mapping[str, Change], names: Collection[str]) -> dict[
     return {"state": plain, "reached": [(name, True) for name in names]}
 
 
-def form_leaves(output: Any, inputs: Any, reached: Reached) -> dict[str, list[tuple[str, Any]]]:
+def flatten_form(output: Any, inputs: Any, reached: Reached) -> dict[str, list[tuple[str, Any]]]:
     """What the outputs are besides their numbers."""
     from workbench.compiler.measuring.forms import Forms
 
     return {"forms": [("output", Forms.of(output, inputs, reached.tensors))]}
 
 
-def gradient_leaves(output: Any, inputs: Any, reached: Reached) -> dict[str, list[tuple[str, Any]]]:
+def flatten_gradients(
+    output: Any, inputs: Any, reached: Reached
+) -> dict[str, list[tuple[str, Any]]]:
     """The gradients of inputs and of what is reached; zeros where there is none."""
     from workbench.compiler.contract.paths import Path as Place
     from workbench.compiler.contract.paths import leaves
     from workbench.compiler.measuring.call_leaves import leaves_of
-    from workbench.compiler.measuring.effects import gradients_of
+    from workbench.compiler.measuring.effects import compute_gradients
 
     learned = {
         str(path): leaf
@@ -142,7 +144,7 @@ def gradient_leaves(output: Any, inputs: Any, reached: Reached) -> dict[str, lis
         if isinstance(leaf, torch.Tensor) and leaf.requires_grad and leaf.is_leaf
     } | reached.learned
     try:
-        found = gradients_of(output, learned)
+        found = compute_gradients(output, learned)
     except RuntimeError as error:  # what autograd raises, for a value that was overwritten
         return {"gradients": [], "backward": [(str(error).partition("\n")[0], True)]}
     made = {n: torch.zeros_like(learned[n]) if g is None else g for n, g in found.items()}
@@ -181,7 +183,7 @@ def _as_in_parent(state: Any, order: Mapping[str, Any]) -> Iterator[None]:
 
 def _calls_s(call: Loaded, order: Mapping[str, Any]) -> list[float]:
     """Seconds of repeated calls on inputs of their own."""
-    from workbench.compiler.measuring.call_timer import timed_runs
+    from workbench.compiler.measuring.call_timer import time_runs
 
     parcel = _parcel(order["inputs"])
 
@@ -189,7 +191,7 @@ def _calls_s(call: Loaded, order: Mapping[str, Any]) -> list[float]:
         call(*parcel["args"], **parcel["kwargs"])
         wait()
 
-    return list(timed_runs(run, REPEATS))
+    return list(time_runs(run, REPEATS))
 
 
 def _import(way: str, kind: str, watch: Stopwatch) -> None:

@@ -15,19 +15,19 @@ import torch
 
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals.torch_state import TorchState
-from workbench.compiler.measuring.call_leaves import copies
+from workbench.compiler.measuring.call_leaves import copy_all_inputs
 from workbench.compiler.measuring.double_precision import DoublePrecision, InDouble
 from workbench.compiler.measuring.effects import subject_of
-from workbench.compiler.measuring.random_states import moved, random_now, random_state
+from workbench.compiler.measuring.random_states import keep_random_state, moved, read_random_states
 from workbench.compiler.measuring.reachable import Marks, Reached, Snapshot
 from workbench.errors import ArtifactError, UsageError
-from workbench.processes.caller_context import lines_of_no_file
+from workbench.processes.caller_context import collect_unfiled_lines
 from workbench.processes.shipping import pack
 from workbench.report import Report
 from workbench.roundtrips.run_loader import (
-    form_leaves,
-    gradient_leaves,
-    plain_leaves,
+    flatten_form,
+    flatten_gradients,
+    flatten_plain,
     seed,
     state_leaves,
 )
@@ -89,7 +89,7 @@ class Shipment:
             "args": args,
             "kwargs": dict(kwargs),
             "state": TorchState.current(),
-            "lines": lines_of_no_file(),
+            "lines": collect_unfiled_lines(),
             **more,
         }
         return self._packed(parcel)
@@ -119,7 +119,7 @@ def require_same(file: Path, is_same: bool) -> None:
         raise ArtifactError(f"{file.name} is another file than the one that was loaded: load it.")
 
 
-def original_of(
+def choose_original(
     given: Callable[..., Any] | None, alive: Callable[..., Any] | None, place: str | None
 ) -> Callable[..., Any] | None:
     """The original: the one that was given, the live one, or the one with this importable name.
@@ -135,7 +135,7 @@ def original_of(
     return found
 
 
-def expected_of(
+def run_expected(
     original: Callable[..., Any] | None,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
@@ -149,10 +149,10 @@ def expected_of(
     subject = subject_of(original, args, kwargs, roots)
 
     def found_in(mode: AbstractContextManager[Any]) -> Leaves:
-        given = copies(args, kwargs, subject.held)
+        given = copy_all_inputs(args, kwargs, subject.held)
         before = Snapshot.of(subject.reached)
         is_on = torch.is_grad_enabled() and not no_grad
-        with random_state(), torch.set_grad_enabled(is_on):
+        with keep_random_state(), torch.set_grad_enabled(is_on):
             try:
                 seed()
                 with mode:
@@ -169,7 +169,7 @@ def expected_of(
         named = {name: leaf for where in COMPARED for name, leaf in shown(where, wide)}
         return mode.values(named)
 
-    plain = copies((found_in(nullcontext()),), {})[0][0]
+    plain = copy_all_inputs((found_in(nullcontext()),), {})[0][0]
     return Expected(plain, in_double)
 
 
@@ -180,13 +180,13 @@ def _ran(
     before: Snapshot,
     with_gradients: bool,
 ) -> Leaves:
-    at_first = random_now()
+    at_first = read_random_states()
     found = original(*given[0], **given[1])
-    drawn = moved(at_first, random_now())
+    drawn = moved(at_first, read_random_states())
     names = [*reached.tensors, *Marks(reached, {}, before.entries).names]
-    leaves = plain_leaves(found, given) | state_leaves(before.changes(), names)
-    leaves |= form_leaves(found, given, reached)
-    leaves |= gradient_leaves(found, given, reached) if with_gradients else {}
+    leaves = flatten_plain(found, given) | state_leaves(before.changes(), names)
+    leaves |= flatten_form(found, given, reached)
+    leaves |= flatten_gradients(found, given, reached) if with_gradients else {}
     leaves["random"] = [*drawn.items()]
     return leaves
 

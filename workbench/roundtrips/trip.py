@@ -20,17 +20,17 @@ from workbench.compiler.measuring.double_precision import (
     ROUNDINGS,
     InDouble,
     Several,
-    settled,
+    settle_difference,
     sharpened,
 )
-from workbench.compiler.measuring.effects import LeafPair, gradient_scale
+from workbench.compiler.measuring.effects import LeafPair, compute_gradient_scale
 from workbench.compiler.measuring.forms import Forms
 from workbench.compiler.measuring.output_comparison import (
     Comparison,
-    absolute_tolerance,
     compare,
     compare_objects,
     compare_tensors,
+    get_absolute_tolerance,
 )
 from workbench.compiler.measuring.random_states import TORCH_RANDOM, difference
 from workbench.errors import UsageError, WorkbenchError
@@ -276,7 +276,7 @@ def _named_rows(
 ) -> list[Comparison]:
     """State or gradients; these with a tolerance by the largest of them."""
     found = [LeafPair(n, one, other) for (n, one), (_, other) in zip(left, right, strict=True)]
-    scale = ROUNDINGS * gradient_scale(found) if is_gradient else 1.0
+    scale = ROUNDINGS * compute_gradient_scale(found) if is_gradient else 1.0
     return [
         compare_tensors(p.name, p.expected, p.actual, None, None, scale)
         if isinstance(p.expected, torch.Tensor) and isinstance(p.actual, torch.Tensor)
@@ -297,7 +297,7 @@ class _SecondOpinion:
         """The row, held to the size of the value, with the opinion of double precision."""
         if not (isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor)):
             return row
-        unit = absolute_tolerance(left.dtype)
+        unit = get_absolute_tolerance(left.dtype)
         held = sharpened(row, left, right, unit, is_gradient=is_gradient)
         if held.verdict != "failed" or held.reason:
             return held
@@ -307,7 +307,7 @@ class _SecondOpinion:
         several = self._several.of(held.leaf) if self._again else tuple
         sides = held.leaf, left if rounded is None else rounded, right
         is_foreign = held.leaf in self._wide.foreign
-        return settled(held, sides, exact, several, is_foreign=is_foreign)
+        return settle_difference(held, sides, exact, several, is_foreign=is_foreign)
 
 
 Side = tuple[Leaves, list[tuple[str, Any]]]

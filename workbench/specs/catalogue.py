@@ -13,7 +13,7 @@ from typing import Any
 from workbench.errors import UsageError
 from workbench.plain_data import BY_HAND, parse_json, parse_toml, read_file
 from workbench.specs.gpu import Gpu
-from workbench.specs.spec_files import gpu_from
+from workbench.specs.spec_files import build_gpu
 
 _FILES = (
     "nvidia_datacenter.toml",
@@ -75,7 +75,7 @@ class Catalogue:
     ) -> Catalogue:
         """These and one more, described by a table; `base` in it names a GPU to start from."""
         base = self[str(table["base"])] if "base" in table else None
-        gpu = gpu_from(name, table, origin=origin, base=base, documents=documents)
+        gpu = build_gpu(name, table, origin=origin, base=base, documents=documents)
         others = tuple(other for other in self.gpus if other.name != name)
         return Catalogue((*others, gpu))
 

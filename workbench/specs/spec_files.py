@@ -29,7 +29,7 @@ _REQUIRED = [
 _MAY_BE_ZERO = ("minor", "shared_reserved")
 
 
-def gpu_from(
+def build_gpu(
     name: str,
     table: Mapping[str, Any],
     *,

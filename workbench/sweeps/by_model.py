@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from workbench.analysis.gpu_model.config_model import START_US
-from workbench.analysis.sweep.kernel_axes import COUNTS, parameter_of
+from workbench.analysis.sweep.kernel_axes import COUNTS, split_parameter
 from workbench.compiler.machine_code.ranking import LIBRARY
-from workbench.compiler.virtual_gpu.kernel_choice import kernel_named, triton_kernels
+from workbench.compiler.virtual_gpu.kernel_choice import find_kernel, list_triton_kernels
 from workbench.errors import UsageError
-from workbench.handles.ranked import changeable, rank_changed
+from workbench.handles.ranked import list_changeable, rank_changed
 from workbench.number_text import plural
 from workbench.report import Kernel, Report
 from workbench.report.trials import Trial
 from workbench.specs import Gpu
 
 
-def by_bounds(trial: Trial, report: Report) -> Trial:
+def estimate_by_bounds(trial: Trial, report: Report) -> Trial:
     """The least time that the GPU's limits allow, summed over the kernels."""
     bounds = _bounds(report)
     calls = {kernel.id: _calls(kernel) for kernel in report.kernels}
@@ -27,7 +27,7 @@ def by_bounds(trial: Trial, report: Report) -> Trial:
     return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning)
 
 
-def by_configs(
+def estimate_by_configs(
     trial: Trial, report: Report, gpu: Gpu, wanted: Mapping[str, int]
 ) -> tuple[Trial, Report]:
     """The model's time of the kernels with these parameters, and the report with what was tried.
@@ -36,7 +36,7 @@ def by_configs(
     by the model counts. A call of a library takes 90 % of the roofline. Raises `UsageError` for a
     parameter that no kernel has; the message lists those that there are.
     """
-    changes = changes_of(report, wanted)
+    changes = parse_changes(report, wanted)
     times: list[float | None] = []
     for kernel in report.kernels:
         if kernel.id not in changes:
@@ -59,14 +59,14 @@ def by_configs(
     return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning), report
 
 
-def changes_of(report: Report, wanted: Mapping[str, int]) -> dict[str, dict[str, int]]:
+def parse_changes(report: Report, wanted: Mapping[str, int]) -> dict[str, dict[str, int]]:
     """What is wanted of each Triton kernel, by its id; "k0.XBLOCK" is wanted of one alone."""
-    kernels = triton_kernels(report)
-    sizes = {kernel.id: changeable(report, kernel.id) for kernel in kernels}
+    kernels = list_triton_kernels(report)
+    sizes = {kernel.id: list_changeable(report, kernel.id) for kernel in kernels}
     found: dict[str, dict[str, int]] = {kernel.id: {} for kernel in kernels}
     for axis, value in sorted(wanted.items(), key=lambda pair: "." in pair[0]):  # the one wins
-        name, parameter = parameter_of(axis)
-        asked = [kernel_named(report, name).id] if name else list(found)
+        name, parameter = split_parameter(axis)
+        asked = [find_kernel(report, name).id] if name else list(found)
         having = [id for id in asked if parameter in (*sizes[id], *COUNTS)]
         if not having:
             known = "; ".join(

@@ -13,7 +13,7 @@ import torch
 from workbench.analysis.sweep.kernel_axes import CHOICE_NAMES, TEMPLATE
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.contract.compile_request import CompileOptions
-from workbench.compiler.contract.shapes import every_size
+from workbench.compiler.contract.shapes import mark_every_size
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.signatures import signature_of
 from workbench.compiler.pipeline.pipeline import bind
@@ -34,7 +34,7 @@ class Case:
     options: CompileOptions
 
 
-def size_names(args: Any, over: Collection[str]) -> tuple[str, ...]:
+def list_size_names(args: Any, over: Collection[str]) -> tuple[str, ...]:
     """The sizes that a function of the inputs must be given, or has defaults for and goes `over`.
 
     There are none when the inputs are given.
@@ -66,7 +66,9 @@ def inputs(args: Any, sizes: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(made)
 
 
-def case_of(fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any], setting: Setting) -> Case:
+def build_case(
+    fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any], setting: Setting
+) -> Case:
     """The calls of one setting; the original is left as it is, what is cast is a copy."""
     original_call = inputs(args, dict(setting.sizes)), dict(kwargs)
     dtype = setting.get("dtype")
@@ -101,4 +103,4 @@ def _all_dynamic(function: Callable[..., Any], call: CallArguments) -> dict[str,
     callee = resolve(function)
     bound = bind(callee, *call)
     receiver = next(iter(bound)) if callee.receiver else None
-    return every_size({name: value for name, value in bound.items() if name != receiver})
+    return mark_every_size({name: value for name, value in bound.items() if name != receiver})

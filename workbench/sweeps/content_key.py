@@ -249,7 +249,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def content_key(function: Any, args: Any, kwargs: Any, settings: Mapping[str, Any]) -> ContentKey:
+def hash_case(function: Any, args: Any, kwargs: Any, settings: Mapping[str, Any]) -> ContentKey:
     """The key of a function with inputs and settings; values of tensors do not count."""
     walk = _Walk()
     parts = [

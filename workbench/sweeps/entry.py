@@ -20,7 +20,7 @@ from workbench.analysis.sweep.sweep import Sweep
 from workbench.compiler.contract.compile_request import check_mapping
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
-from workbench.sweeps.case import size_names
+from workbench.sweeps.case import list_size_names
 from workbench.sweeps.load_sweep import note, reader, store_path
 from workbench.sweeps.scheduler import OnTrial, Runner, SweptFunction
 from workbench.sweeps.space import Space, value_text
@@ -118,7 +118,7 @@ def run_sweep(
     check_mapping("kwargs", kwargs, "{'x': x}")
     if wanted.jobs is not None and (not isinstance(wanted.jobs, int) or wanted.jobs < 1):
         raise UsageError(f"jobs is {wanted.jobs!r}: it takes at least one.")
-    space = Space.of(wanted.over, size_names(args, wanted.over))
+    space = Space.of(wanted.over, list_size_names(args, wanted.over))
     subject = SweptFunction(fn, args, dict(kwargs or {}))
     started = getattr(wanted.on_trial, "started", None)
     kept = wanted.store

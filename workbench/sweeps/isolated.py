@@ -21,7 +21,7 @@ from workbench.processes.shipping import REQUEST
 from workbench.report.trials import Trial
 from workbench.sweeps.space import Setting
 from workbench.sweeps.trial_run import Plan
-from workbench.temporary import temporary_folder
+from workbench.temporary import make_temporary_folder
 
 CANCELLED = "cancelled"
 _TAIL = 1500  # characters of what a worker wrote
@@ -85,7 +85,7 @@ def _run(task: Task) -> Ended:
 
     setting: Setting = cloudpickle.loads(task.setting)
     pickled = cloudpickle.dumps((setting, task.plan, task.trial))
-    with temporary_folder("workbench-trial-") as folder:
+    with make_temporary_folder("workbench-trial-") as folder:
         context = task.parcel.context
         child = Child(
             "workbench.sweeps.trial_run",

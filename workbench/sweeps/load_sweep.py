@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.sweep.sweep import Read, Sweep
 from workbench.errors import UsageError
-from workbench.file_path import file_path
+from workbench.file_path import check_file_path
 from workbench.report.trials import Trial
 from workbench.settings import Settings
 from workbench.sweeps.store import Store
@@ -149,7 +149,7 @@ def export(sweep: Sweep, path: str | PathLike[str]) -> None:
     """Add the rows and their records to a store, which is made when there is none: all or none."""
     content = [sweep.name, list(sweep.axes), [trial.key for trial in sweep.trials]]
     id = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
-    is_new = not Path(file_path(path)).exists()
+    is_new = not Path(check_file_path(path)).exists()
     try:
         with Store(path) as store, store.at_once():
             for trial in sweep.trials:
@@ -157,5 +157,5 @@ def export(sweep: Sweep, path: str | PathLike[str]) -> None:
             note(store, id, sweep)
     except BaseException:
         for ending in ("", "-wal", "-shm") if is_new else ():
-            Path(f"{file_path(path)}{ending}").unlink(missing_ok=True)
+            Path(f"{check_file_path(path)}{ending}").unlink(missing_ok=True)
         raise

@@ -54,7 +54,7 @@ def compiling(folder: Path | None = None) -> Iterator[Shared]:
 
 
 @contextmanager
-def measuring(folder: Path | None = None) -> Iterator[None]:
+def hold_machine(folder: Path | None = None) -> Iterator[None]:
     """Hold the machine alone: no other sweep of this user measures or compiles meanwhile."""
     with _held(folder, fcntl.LOCK_EX):
         yield
@@ -79,7 +79,7 @@ def _held(folder: Path | None, kind: int) -> Iterator[int]:
 
 
 @contextmanager
-def choices_timed_alone(machine: Shared) -> Iterator[None]:
+def time_choices_alone(machine: Shared) -> Iterator[None]:
     """Whatever the autotuner times in this thread, it times with the machine to itself.
 
     Trials compile beside each other: without this, the choice of a kernel would depend on what the

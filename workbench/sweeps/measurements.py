@@ -15,8 +15,8 @@ from pathlib import Path
 
 import torch
 
-from workbench.analysis.sweep.medians import Interval, median_interval
-from workbench.compiler.measuring.process_memory import status_bytes
+from workbench.analysis.sweep.medians import Interval, compute_median_interval
+from workbench.compiler.measuring.process_memory import read_status_bytes
 from workbench.number_text import number_text
 
 Run = Callable[[], object]
@@ -56,13 +56,13 @@ class Times:
     @property
     def call(self) -> Interval:
         """One call of the compiled function, in µs."""
-        return median_interval(self.ours_us)
+        return compute_median_interval(self.ours_us)
 
     @property
     def speedup(self) -> Interval:
         """The baseline's time over ours, round by round."""
         pairs = zip(self.baseline_us, self.ours_us, strict=True)
-        return median_interval([theirs / ours for theirs, ours in pairs])
+        return compute_median_interval([theirs / ours for theirs, ours in pairs])
 
     @property
     def warning(self) -> str | None:
@@ -138,7 +138,7 @@ def _time(run: Run, count: int) -> tuple[int, bool]:
     return taken, resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw == before
 
 
-def peak_of(run: Callable[[], object]) -> int | None:
+def measure_peak(run: Callable[[], object]) -> int | None:
     """Bytes that one call has taken at most; None where the system does not say.
 
     On a GPU it is the allocator's own peak. On the CPU it is the process's resident memory, in
@@ -158,8 +158,8 @@ def peak_of(run: Callable[[], object]) -> int | None:
         if trim is not None:
             trim(0)
         _CLEAR.write_text(_RESET_PEAK)
-        before = status_bytes("VmRSS")
+        before = read_status_bytes("VmRSS")
         run()
-        return max(0, status_bytes("VmHWM") - before)
+        return max(0, read_status_bytes("VmHWM") - before)
     except (OSError, LookupError):
         return None

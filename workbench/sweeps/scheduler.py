@@ -16,14 +16,14 @@ from typing import Any
 
 import torch
 
-from workbench.artifacts.machine.machine_description import current_machine
+from workbench.artifacts.machine.machine_description import describe_current_machine
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.recording.environment import environment
 from workbench.processes.caller_context import CallerContext
 from workbench.processes.shipping import pack
 from workbench.report.trials import Trial
-from workbench.sweeps.content_key import ContentKey, content_key
+from workbench.sweeps.content_key import ContentKey, hash_case
 from workbench.sweeps.isolated import CANCELLED, Ended, Parcel, Task, run_isolated
 from workbench.sweeps.space import Setting
 from workbench.sweeps.store import Store
@@ -48,10 +48,10 @@ class SweptFunction:
         return resolve(self.function).name
 
 
-def machine_text() -> str:
+def describe_machine_line() -> str:
     """What of this machine figures depend on, as one line."""
     here = environment()
-    gpus = ", ".join(gpu.name for gpu in current_machine().gpus) or "no GPU"
+    gpus = ", ".join(gpu.name for gpu in describe_current_machine().gpus) or "no GPU"
     return f"{here.cpu}, {here.isa}, {here.cores} cores, {gpus}, torch {here.torch}"
 
 
@@ -118,14 +118,14 @@ class Runner:
     @cached_property
     def content(self) -> ContentKey:
         """What the code and the inputs are."""
-        return content_key(self.subject.function, self.subject.args, self.subject.kwargs, {})
+        return hash_case(self.subject.function, self.subject.args, self.subject.kwargs, {})
 
     @cached_property
     def machine(self) -> str:
         """The machine that measures; all workers of an executor are taken to be alike."""
         if self.is_local:
-            return machine_text()
-        return self.executor.submit(machine_text).result()
+            return describe_machine_line()
+        return self.executor.submit(describe_machine_line).result()
 
     def cancel(self) -> None:
         """End the running trials of this machine and start no other."""

@@ -17,10 +17,10 @@ from workbench.analysis.sweep.kernel_axes import (
     PARAMETERS,
     TEMPLATE,
     TUNED_BY,
-    backends_of,
     check_parameter,
     check_template,
     is_kernel_axis,
+    join_backends,
 )
 from workbench.compiler.contract.compile_request import MODES, CompileOptions
 from workbench.compiler.internals import torch_private as tp
@@ -172,7 +172,7 @@ def _values(name: str, values: Any) -> tuple[Any, ...]:
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise UsageError(f"over[{name!r}] is {values!r}: expected a list of values.")
     if name in BACKEND_OPTIONS:
-        values = [backends_of(name, value) for value in values]
+        values = [join_backends(name, value) for value in values]
     texts = [value_text(value) for value in values]
     twice = [text for text in texts if texts.count(text) > 1]
     if not texts or twice:

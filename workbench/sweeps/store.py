@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import ArtifactError, UsageError
-from workbench.file_path import file_path
+from workbench.file_path import check_file_path
 from workbench.plain_data import parse_json
-from workbench.report.atomic import cannot_write
+from workbench.report.atomic import explain_write_error
 from workbench.report.trials import Trial
 
 SCHEMA = 1
@@ -45,7 +45,7 @@ class Store:
     """
 
     def __init__(self, path: str | PathLike[str], *, read_only: bool = False):
-        self.path = Path(file_path(path))
+        self.path = Path(check_file_path(path))
         self.read_only = read_only
         self._lock = threading.RLock()
         self._is_at_once = False
@@ -64,7 +64,7 @@ class Store:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise cannot_write(self.path, error) from error
+                raise explain_write_error(self.path, error) from error
             where = f"{self.path.resolve().as_uri()}?mode=rwc"
         connection = None
         try:

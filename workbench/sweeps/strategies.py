@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.analysis.sweep.goals import OBJECTIVES, STRATEGIES
-from workbench.compiler.contract.compile_request import one_of
+from workbench.compiler.contract.compile_request import require_one_of
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.measurements import Patience
@@ -50,8 +50,8 @@ class Search:
     together: int = 1
 
     def __post_init__(self) -> None:
-        one_of("strategy", self.strategy, STRATEGIES)
-        one_of("objective", self.objective, OBJECTIVES)
+        require_one_of("strategy", self.strategy, STRATEGIES)
+        require_one_of("objective", self.objective, OBJECTIVES)
         if self.strategy in ("random", "tpe") and self.budget == Budget():
             raise UsageError(f"strategy={self.strategy!r} needs a budget: trials=… or seconds=….")
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.analysis.fusion.traffic import fusion_traffic
-from workbench.compiler.measuring.call_leaves import copies, leaves_of, restored
+from workbench.analysis.fusion.traffic import measure_fusion_traffic
+from workbench.compiler.measuring.call_leaves import copy_all_inputs, leaves_of, restore_state
 from workbench.compiler.measuring.chance import compare_runs
-from workbench.compiler.measuring.output_comparison import compare, largest_error
-from workbench.errors import WorkbenchError, first_line
+from workbench.compiler.measuring.output_comparison import compare, find_largest_error
+from workbench.errors import WorkbenchError, read_first_line
 from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_for_target
 from workbench.number_text import number_text
@@ -25,12 +25,12 @@ from workbench.processes.parent import Parent
 from workbench.processes.shipping import unpack
 from workbench.report import Report
 from workbench.report.trials import Trial
-from workbench.sweeps.by_model import by_bounds, by_configs
-from workbench.sweeps.case import CallArguments, Case, case_of
-from workbench.sweeps.machine_lock import choices_timed_alone, compiling, measuring
-from workbench.sweeps.measurements import Patience, Times, measure, peak_of
+from workbench.sweeps.by_model import estimate_by_bounds, estimate_by_configs
+from workbench.sweeps.case import CallArguments, Case, build_case
+from workbench.sweeps.machine_lock import compiling, hold_machine, time_choices_alone
+from workbench.sweeps.measurements import Patience, Times, measure, measure_peak
 from workbench.sweeps.space import Setting
-from workbench.temporary import temporary_folder
+from workbench.temporary import make_temporary_folder
 
 if TYPE_CHECKING:
     from workbench.processes.caller_context import CallerContext
@@ -63,14 +63,14 @@ def run_trial(
     """Fill in the row of one setting; an error becomes its reason."""
     try:
         with compiling() as machine:
-            case = case_of(fn, args, kwargs, setting)
-            with choices_timed_alone(machine), _threads(setting.get("threads")):
+            case = build_case(fn, args, kwargs, setting)
+            with time_choices_alone(machine), _threads(setting.get("threads")):
                 start = time.perf_counter()
                 compiled = compile_for_target(case.function, *case.call, case.options)
                 taken = time.perf_counter() - start - machine.waited_s
                 trial = replace(trial, compile_s=taken)
         report = compiled.report
-        traffic = fusion_traffic(report)
+        traffic = measure_fusion_traffic(report)
         trial = replace(
             trial,
             kernels=len(report.kernels),
@@ -86,7 +86,7 @@ def run_trial(
         return trial, compiled.report  # with the file that was saved
     except Exception as error:
         if _is_full(error):
-            return replace(trial, status="out of memory", reason=first_line(error)), None
+            return replace(trial, status="out of memory", reason=read_first_line(error)), None
         if isinstance(error, WorkbenchError):
             kept = error.report if isinstance(error.report, Report) else None
             return replace(trial, status="failed", reason=str(error)), kept
@@ -107,25 +107,25 @@ def _by_model(
 ) -> tuple[Trial, Report | None]:
     gpu = case.options.gpu
     if gpu is None or not setting.kernels:
-        return by_bounds(trial, report), report
+        return estimate_by_bounds(trial, report), report
     with compiling():
-        return by_configs(trial, report, gpu, dict(setting.kernels))
+        return estimate_by_configs(trial, report, gpu, dict(setting.kernels))
 
 
 def _saved(trial: Trial, compiled: Compiled) -> Trial:
     """The size of the artifact, or a warning that says why there is none."""
-    with temporary_folder("workbench-trial-") as folder:
+    with make_temporary_folder("workbench-trial-") as folder:
         path = folder / "trial.aot"
         try:
             compiled.save(path, weights="later")
         except WorkbenchError as error:
-            return replace(trial, warning=f"it cannot be saved: {first_line(error)}")
+            return replace(trial, warning=f"it cannot be saved: {read_first_line(error)}")
         return replace(trial, artifact_bytes=path.stat().st_size)
 
 
 def _measured(trial: Trial, compiled: Compiled, case: Case, setting: Setting, plan: Plan) -> Trial:
     threads = setting.get("threads")
-    with measuring(), torch.no_grad():
+    with hold_machine(), torch.no_grad():
         module = compiled.module
         with _threads(threads):
             seconds, actual = _outputs(compiled, case.call, module)
@@ -135,7 +135,7 @@ def _measured(trial: Trial, compiled: Compiled, case: Case, setting: Setting, pl
                 lambda one, other: list(compare("output", one, other, plan.rtol, plan.atol)),
             )
         checked = [row for row in rows if row.verdict != "not checked"]
-        trial = replace(trial, first_call_s=seconds, difference=largest_error(checked))
+        trial = replace(trial, first_call_s=seconds, difference=find_largest_error(checked))
         wrong = [row for row in checked if not row.ok]
         if wrong:
             return replace(trial, status="wrong", reason=_difference(wrong[0]))
@@ -143,7 +143,7 @@ def _measured(trial: Trial, compiled: Compiled, case: Case, setting: Setting, pl
             names = ", ".join(row.leaf for row in unchecked)
             trial = _warned(trial, f"{names} not checked: {unchecked[0].reason}")
         with _threads(threads):
-            peak = peak_of(_call(compiled, case.call))
+            peak = measure_peak(_call(compiled, case.call))
         before = torch.get_num_threads()
         ours = _with_threads(_call(compiled, case.call), threads, before)
         baseline = _with_threads(_call(case.original, case.original_call), before, before)
@@ -158,8 +158,8 @@ def _outputs(
     seed: int | None = None,
 ) -> tuple[float, Any]:
     """The seconds of one call on copies of the inputs, and what it gave."""
-    args, kwargs = copies(*call)
-    with restored(module):
+    args, kwargs = copy_all_inputs(*call)
+    with restore_state(module):
         if seed is not None:
             torch.manual_seed(seed)
         start = time.perf_counter()
@@ -182,7 +182,7 @@ def _difference(row: Any) -> str:
 
 def _call(function: Callable[..., Any], call: CallArguments) -> Callable[[], object]:
     """One call on inputs of its own, so that a function that writes to them changes no others."""
-    args, kwargs = copies(*call)
+    args, kwargs = copy_all_inputs(*call)
     return lambda: function(*args, **kwargs)
 
 

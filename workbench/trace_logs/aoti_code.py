@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from workbench.trace_logs.kernel_code import CodeKernel, LoggedProgram, defined_kernels, read_calls
+from workbench.trace_logs.kernel_code import (
+    CodeKernel,
+    LoggedProgram,
+    find_defined_kernels,
+    read_calls,
+)
 
 _KERNEL = re.compile(r'^extern "C"\s+void\s+(\w+)\(', re.MULTILINE)
 _NEXT = re.compile(r"^#include ", re.MULTILINE)
@@ -25,7 +30,7 @@ _LONG = re.compile(r"\b(\d+)L+\b")
 
 def parse_aoti(wrapper: str, kernels: str) -> LoggedProgram:
     """Read the two files of one program as if it were in Python; `kernels` may be empty."""
-    defined = {**dict(defined_kernels(wrapper)), **dict(_defined(kernels))}
+    defined = {**dict(find_defined_kernels(wrapper)), **dict(_defined(kernels))}
     start = _BODY.search(wrapper)
     lines = wrapper[start.start() if start else len(wrapper) :].split("\n")
     return read_calls(defined, _as_python(lines, defined), is_backward=False)

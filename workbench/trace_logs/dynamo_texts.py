@@ -13,13 +13,13 @@ from workbench.compiler.sources.break_messages import (
     IN_LOOP,
     LOOP_HINT,
     BreakMessage,
-    break_message,
-    data_break,
+    parse_break_message,
+    parse_data_break,
 )
-from workbench.compiler.sources.size_symbols import SizeSymbols, undecided
+from workbench.compiler.sources.size_symbols import SizeSymbols, find_undecided
 from workbench.report import Break, Guard
 from workbench.trace_logs.content import LogContent
-from workbench.trace_logs.source_places import LogPlaces, frames_of, named
+from workbench.trace_logs.source_places import LogPlaces, named, parse_frames
 
 _REASON = "Graph Break Reason: "
 _USER_CODE = re.compile(r"\n(?:User code traceback|from user code):\n")
@@ -62,7 +62,7 @@ class BreakReader:
 
     def read(self, content: LogContent, places: LogPlaces) -> None:
         """Take the breaks of one log."""
-        sizes = sizes_of(content, places)
+        sizes = read_sizes(content, places)
         for piece in content.breaks:
             text = piece.text()
             head, _, message = text.partition(_REASON)
@@ -85,7 +85,7 @@ class BreakReader:
 
     def _take(self, message: str, place: Place, places: LogPlaces, namer: Namer) -> None:
         cause, _, rest = message.partition(ANOTHER)
-        parts = break_message(_USER_CODE.split(cause)[0])
+        parts = parse_break_message(_USER_CODE.split(cause)[0])
         parts = replace(
             parts, reason=namer(parts.reason or parts.kind), explanation=namer(parts.explanation)
         )
@@ -127,7 +127,7 @@ def _namer(sizes: SizeSymbols, compile_id: str | None) -> Namer:
     return lambda text: sizes.named(text, compile_id)
 
 
-def sizes_of(content: LogContent, places: LogPlaces) -> SizeSymbols:
+def read_sizes(content: LogContent, places: LogPlaces) -> SizeSymbols:
     """What the symbols of a log's compilations stand for."""
 
     def line_of(stack: Sequence[Mapping[str, Any]]) -> str | None:
@@ -160,7 +160,7 @@ def export_stops(content: LogContent, places: LogPlaces) -> Iterator[ExportStop]
     A capture that traces functions logs no error, only the graph until then; one that begins with
     Dynamo logs why it failed without the compilation.
     """
-    sizes = sizes_of(content, places)
+    sizes = read_sizes(content, places)
     for piece in content.partial:
         if piece.compile_id is None:  # within a compilation its error is told, or was caught
             yield _stop_of(piece.text(), sizes, places)
@@ -171,14 +171,14 @@ def export_stops(content: LogContent, places: LogPlaces) -> Iterator[ExportStop]
 
 def _failed_export(row: Mapping[str, Any], sizes: SizeSymbols, places: LogPlaces) -> ExportStop:
     message = str(row.get("fail_reason", ""))
-    frames = [(frame, text) for frame, text in frames_of(message) if places.is_user(frame.file)]
+    frames = [(frame, text) for frame, text in parse_frames(message) if places.is_user(frame.file)]
     place = _NOWHERE
     if frames:
         frame, text = frames[-1]
         places.note(frame.file, frame.line, frame.function, text)
         place = Place(places.shown(frame.file), frame.line, frame.function, text)
     where = f' at {place.file}:{place.line}: "{place.text}"' if frames else ""
-    parts = data_break(*condition) if (condition := undecided(message)) else None
+    parts = parse_data_break(*condition) if (condition := find_undecided(message)) else None
     said = _in_sizes(parts, sizes) if parts is not None else None
     shown = said.reason if said is not None else sizes.named(_USER_CODE.split(message)[0].strip())
     return ExportStop(f"{row['fail_type']}{where}: {places.shared(shown)}", place, said)
@@ -198,7 +198,7 @@ def _stop_of(graph: str, sizes: SizeSymbols, places: LogPlaces) -> ExportStop:
         return ExportStop(f"the capture raised after {ending}", place, None)
     if at:
         places.note(at[1], place.line, place.function, place.text)
-    parts = _in_sizes(data_break(found[1], _UNBACKED.fullmatch(found[1]) is not None), sizes)
+    parts = _in_sizes(parse_data_break(found[1], _UNBACKED.fullmatch(found[1]) is not None), sizes)
     return ExportStop(f'{head}"{place.text}": {parts.reason}', place, parts)
 
 
@@ -209,7 +209,7 @@ def _in_sizes(parts: BreakMessage, sizes: SizeSymbols) -> BreakMessage:
 def _place(text: str, places: LogPlaces, at: re.Match[str] | None) -> Place:
     """File, line, function and text of the innermost user line."""
     stack = _USER_CODE.split(text, maxsplit=1)[1:]
-    frames = frames_of(_INTERNAL.split(stack[0])[0]) if stack else []
+    frames = parse_frames(_INTERNAL.split(stack[0])[0]) if stack else []
     mine = [found for found in frames if places.is_user(found[0].file)] or frames
     if mine:
         frame, code = mine[-1]

@@ -57,7 +57,7 @@ _UNKNOWN = TensorType()
 
 
 @lru_cache(maxsize=16384)  # stages repeat the types of each other
-def tensor_type(text: str | None) -> TensorType:
+def parse_tensor_type(text: str | None) -> TensorType:
     """The type that a text names; of a number or a tuple nothing is known."""
     found = None if text is None else _TENSOR.match(text)
     if found is None or found[1] not in _DTYPES:
@@ -68,7 +68,7 @@ def tensor_type(text: str | None) -> TensorType:
     return TensorType(shape, stride, dtype, found[4], bytes_of(shape, itemsize))
 
 
-def bytes_of_dtype(dtype: str) -> int | None:
+def get_dtype_bytes(dtype: str) -> int | None:
     """Bytes of one element, by the dtype's name without `torch.`."""
     return next((size for name, size in _DTYPES.values() if name == dtype), None)
 
@@ -176,7 +176,7 @@ class _Reader:
         for argument, type_ in self._arguments.items():
             target = argument.lstrip("*")
             name = self._names.get(target, target)
-            self._add(TextNode(name, "placeholder", argument, (), tensor_type(type_), None))
+            self._add(TextNode(name, "placeholder", argument, (), parse_tensor_type(type_), None))
         self._arguments = {}
 
     def _add(self, node: TextNode) -> None:
@@ -203,7 +203,7 @@ class _Reader:
     def _node(
         self, name: str, op: str, target: str, inputs: tuple[str, ...], type_: str | None
     ) -> None:
-        self._add(TextNode(name, op, target, inputs, tensor_type(type_), self._place))
+        self._add(TextNode(name, op, target, inputs, parse_tensor_type(type_), self._place))
 
     def _inputs(self, text: str) -> tuple[str, ...]:
         if "'" in text or '"' in text:
@@ -214,7 +214,7 @@ class _Reader:
     def _output(self, line: str, lines: Iterable[str]) -> None:
         text = line.removeprefix("return").strip()
         inputs = self._inputs(_enclosed(lines) if text == "(" else text)
-        self._add(TextNode("output", "output", "output", inputs, tensor_type(None), None))
+        self._add(TextNode("output", "output", "output", inputs, parse_tensor_type(None), None))
 
     def finish(self) -> list[TextNode]:
         """The nodes in their order."""

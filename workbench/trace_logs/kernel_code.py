@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from workbench.trace_logs.graph_texts import Dims, bytes_of_dtype, dims, parts_of
+from workbench.trace_logs.graph_texts import Dims, dims, get_dtype_bytes, parts_of
 
 _INPUT = re.compile(r"assert_size_stride\((\w+), \((.*?)\), \(.*?\), 'input'")
 _INPUTS = re.compile(r"assert_size_stride_grouped\((.*), 'input'\)")  # since torch 2.14
@@ -52,7 +52,7 @@ class CodeBuffer:
 
     def bytes(self) -> int | None:
         """The size, or None while a size is symbolic or the dtype is not known."""
-        size = None if self.dtype is None else bytes_of_dtype(self.dtype)
+        size = None if self.dtype is None else get_dtype_bytes(self.dtype)
         if self.shape is None:
             return None
         for dim in self.shape:
@@ -166,7 +166,7 @@ class LoggedProgram:
 
 def parse_program(text: str) -> LoggedProgram:
     """Read a generated Python program; of one in C++ nothing is found."""
-    defined = dict(defined_kernels(text))
+    defined = dict(find_defined_kernels(text))
     start = text.find("async_compile.wait(globals())")
     end = _END.search(text, max(start, 0))
     body = text[max(start, 0) : end.start() if end else len(text)]
@@ -186,7 +186,7 @@ def read_calls(
     return LoggedProgram((*reader.found, *uncalled), reader.buffers.rows(), is_backward)
 
 
-def defined_kernels(text: str) -> Iterator[tuple[str, CodeKernel]]:
+def find_defined_kernels(text: str) -> Iterator[tuple[str, CodeKernel]]:
     """Every kernel that a program hands to a compiler in its own source, by name."""
     last = 0
     for found in _DEFINITION.finditer(text):

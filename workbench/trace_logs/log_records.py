@@ -82,7 +82,7 @@ class Damage:
             yield "the log ends inside of a record: the process was stopped, or still writes"
 
 
-def segments(
+def split_segments(
     file: BufferedIOBase, damage: Damage, bounds: Bounds | None = None
 ) -> Iterator[Segment]:
     """The records of a log in their order; reads in blocks, so that its size does not matter."""
@@ -216,7 +216,7 @@ class LogReader:
         """Every record whose metadata can be read; raises nothing because of a log's content."""
         last: LogRecord | None = None
         is_read = True
-        for segment in segments(self._file, self.damage, self._bounds):
+        for segment in split_segments(self._file, self.damage, self._bounds):
             record = self._record(segment)
             is_read = record is not None
             if record is None:

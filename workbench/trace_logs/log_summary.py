@@ -9,11 +9,11 @@ from typing import Any
 
 import orjson
 
-from workbench.compiler.sources.break_messages import data_break
-from workbench.compiler.sources.size_symbols import SizeSymbols, in_words, undecided
+from workbench.compiler.sources.break_messages import parse_data_break
+from workbench.compiler.sources.size_symbols import SizeSymbols, find_undecided, in_words
 from workbench.report import Capability, Environment, Outcome, Request
 from workbench.trace_logs.content import LogContent
-from workbench.trace_logs.dynamo_texts import export_stops, functions, sizes_of, threads
+from workbench.trace_logs.dynamo_texts import export_stops, functions, read_sizes, threads
 from workbench.trace_logs.source_places import LogPlaces, named
 
 _NEVER = "a trace log holds no {}: compile with wb.aot_compile, which asks the compiler itself"
@@ -38,7 +38,7 @@ _ARGUMENT = re.compile(r"L\['(\w+)'\]")
 _DEVICE = re.compile(r"type='(\w+)'(?:, index=(\d+))?")
 
 
-def capabilities(
+def list_capabilities(
     contents: Sequence[LogContent], is_unexplained: bool, is_foreign: bool, is_quoted: bool
 ) -> Iterator[Capability]:
     """What a log can hold, and why some of it is not in this one.
@@ -207,8 +207,8 @@ def _options(contents: Sequence[LogContent]) -> tuple[tuple[str, str], ...]:
 
 def _without_switches(sizes: SizeSymbols, reason: str, compile_id: str | None) -> str:
     """The reason in terms of the inputs' sizes; of what depends on data the condition alone."""
-    found = undecided(reason)
-    return sizes.named(data_break(*found).reason if found else reason, compile_id)
+    found = find_undecided(reason)
+    return sizes.named(parse_data_break(*found).reason if found else reason, compile_id)
 
 
 def outcome(contents: Sequence[LogContent]) -> Outcome:
@@ -224,7 +224,7 @@ def outcome(contents: Sequence[LogContent]) -> Outcome:
             where = f"{content.label} {compile_id}".strip()
             steps.append(f"{where} ({function})" if function else where)
             reason = str(row.get("fail_reason") or piece.text().rstrip().rpartition("\n")[2])
-            reason = _without_switches(sizes_of(content, places), reason, piece.compile_id)
+            reason = _without_switches(read_sizes(content, places), reason, piece.compile_id)
             lines.append(f"{steps[-1]}: {row.get('fail_type', 'error')}: {places.shared(reason)}")
         for stop in export_stops(content, places):
             steps.append(f"{content.label} export".strip())

@@ -8,13 +8,13 @@ from functools import cached_property, partial
 from typing import Any
 
 from workbench.compiler.sources.break_messages import recompile_reasons
-from workbench.compiler.sources.spans import Span, phase_rows
+from workbench.compiler.sources.spans import Span, list_phase_rows
 from workbench.report import TABLES, Guard, Link, Phase, Recompile, Table, TextWriter
 from workbench.report.wbr_file import Lazy
 from workbench.trace_logs.content import LogContent, Mark
 from workbench.trace_logs.dynamo_texts import BreakReader, Resolve, functions, guards
 from workbench.trace_logs.log_rows import GraphRows, KernelRows
-from workbench.trace_logs.log_summary import capabilities
+from workbench.trace_logs.log_summary import list_capabilities
 from workbench.trace_logs.source_places import LogPlaces, LogSources, named
 
 
@@ -29,7 +29,7 @@ def phases(contents: Iterable[LogContent]) -> list[Phase]:
     started = min((s.start for _, spans in found for s in spans), default=0.0)
     for _, spans in found:
         _place(spans)
-    return phase_rows(
+    return list_phase_rows(
         ((span, _thread(label, span.lane)) for label, spans in found for span in spans), started
     )
 
@@ -130,7 +130,9 @@ class Building:
         tables = {name: _table(name, part) for name, part in rows.items()}
         tables["nodes"] = graphs.table()
         lost = kernels.unexplained > 0, kernels.foreign > 0, sources.is_quoted
-        tables["capabilities"] = _table("capabilities", list(capabilities(self.contents, *lost)))
+        tables["capabilities"] = _table(
+            "capabilities", list(list_capabilities(self.contents, *lost))
+        )
         return tables, texts.finish().to_json()
 
     def _guards(self) -> list[Guard]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import UsageError
-from workbench.file_path import file_path
+from workbench.file_path import check_file_path
 from workbench.report import Report
 from workbench.report.session.session_record import Session
 from workbench.report.wbr_file import Lazy, LazyTexts
@@ -24,7 +24,7 @@ from workbench.trace_logs import log_summary
 from workbench.trace_logs.content import LogContent, read_content
 from workbench.trace_logs.log_records import Bounds
 from workbench.trace_logs.log_tables import Building
-from workbench.trace_logs.session_tables import session_of
+from workbench.trace_logs.session_tables import build_session
 
 _NAMES = ("*.log", "*.log.gz")
 _MOST_PACKED = 200  # times; logs of torch are packed to a tenth or a thirtieth
@@ -40,7 +40,7 @@ def log_files(path: str | PathLike[str]) -> list[Path]:
     UsageError
         There is no such file or folder, or the folder holds no log.
     """
-    where = Path(file_path(path)).expanduser()
+    where = Path(check_file_path(path)).expanduser()
     if where.is_dir():
         found = [file for name in _NAMES for file in where.glob(name)]
         if not found:
@@ -163,7 +163,7 @@ def _trace(contents: Sequence[LogContent], logs: Mapping[str, Report]) -> Trace:
         texts=LazyTexts(building.texts),
         extra=_extra(contents),
         logs=logs,
-        as_session=partial(session_of, contents=contents, places=building.places),
+        as_session=partial(build_session, contents=contents, places=building.places),
     )
 
 

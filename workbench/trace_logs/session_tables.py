@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from workbench.analysis.source.recompile_reasons import reason_of
+from workbench.analysis.source.recompile_reasons import read_reason
 from workbench.compiler.sources.break_messages import RESUMED, recompile_reasons
 from workbench.report import Report
 from workbench.report.session.session_header import SessionHeader
-from workbench.report.session.session_record import Session, empty_tables
+from workbench.report.session.session_record import Session, make_empty_tables
 from workbench.report.session.session_rows import (
     SESSION_TABLES,
     Compile,
@@ -30,7 +30,7 @@ _MISSING = (
 _GIVEN_UP = {"skipped": "always", "limit": "new variants"}
 
 
-def session_of(
+def build_session(
     report: Report, contents: Sequence[LogContent], places: Sequence[LogPlaces]
 ) -> Session:
     """What the programs of the logs compiled; ids and threads bear the names of several logs."""
@@ -54,7 +54,7 @@ def session_of(
         threads=tuple(dict.fromkeys(row.thread for row in compiles)),
         missing=_MISSING,
     )
-    return Session(header, {**empty_tables(), **tables}, {})
+    return Session(header, {**make_empty_tables(), **tables}, {})
 
 
 def _at(row: Mapping[str, Any]) -> float:
@@ -82,7 +82,7 @@ def _compiles(content: LogContent, places: LogPlaces, began_at: float) -> Iterat
         piece = again.get(id)
         why = str(row.get("fail_reason") or "").strip().split("\n")[0]
         if piece is not None and not is_backward:
-            why = why or next((reason_of(t).guard for t in recompile_reasons(piece.text())), "")
+            why = why or next((read_reason(t).guard for t in recompile_reasons(piece.text())), "")
         yield Compile(
             id=_prefix(content) + str(id),
             function=named(resumed[1] if resumed else function),
@@ -129,7 +129,7 @@ def _recompiles(
     for piece in content.recompiles:
         id = _prefix(content) + str(piece.compile_id)
         own = [row for row in compiles if row.id == id]
-        found = [reason_of(places.shared(text)) for text in recompile_reasons(piece.text())]
+        found = [read_reason(places.shared(text)) for text in recompile_reasons(piece.text())]
         for rank, reason in enumerate(found):
             yield SessionRecompile(
                 compile_id=id,

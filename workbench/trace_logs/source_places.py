@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from workbench.compiler.sources.break_messages import RESUMED
-from workbench.compiler.sources.sources import Frame, SourceLineIndex, span_around
+from workbench.compiler.sources.sources import Frame, SourceLineIndex, find_span
 from workbench.plain_data import read_file
 from workbench.report import Source, TextWriter
 
@@ -101,7 +101,7 @@ def named(function: str) -> str:
     return match[1] if match else function
 
 
-def frames_of(trace: str) -> list[tuple[Frame, str]]:
+def parse_frames(trace: str) -> list[tuple[Frame, str]]:
     """The frames of a stack trace, outermost first, each with the text of its line."""
     return [
         (Frame(file, int(line), named(name.strip())), (text or "").strip())
@@ -139,7 +139,7 @@ class LogSources:
     ) -> None:
         if any(self._ids.is_within(shown, line) for line in lines) and local is not None:
             return
-        span = None if local is None else span_around(local, function, min(lines))
+        span = None if local is None else find_span(local, function, min(lines))
         if local is None or span is None:
             self.is_quoted = True
             first, text = min(lines), _quoted(lines)

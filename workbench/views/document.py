@@ -11,7 +11,7 @@ from workbench.views.panes.pane import ViewContext as ViewContext
 from workbench.views.panes.registry import PANES
 from workbench.views.tables.columns import COLUMNS, specs
 from workbench.views.wire import report_messages as wire
-from workbench.views.wire.codec import row_of
+from workbench.views.wire.codec import convert_row
 from workbench.views.wire.no_collection import no_collection
 from workbench.views.words.units import plural
 
@@ -35,10 +35,10 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
         "inputs": list(report.request.inputs),
         "variable": here.record,
         "panes": [
-            row_of(wire.PaneHead, content, id=pane.id, title=pane.title)
+            convert_row(wire.PaneHead, content, id=pane.id, title=pane.title)
             for pane, content in contents
         ],
-        "targets": here.targets or target_choices.asleep(report),
+        "targets": here.targets or target_choices.find_asleep(report),
         "actions": here.why_not | {id: why for _, c in contents for id, why in c.why_not.items()},
         "omitted": {name: count for name, count in omitted.items() if count},
     }

@@ -200,7 +200,7 @@ ACTIONS: Mapping[str, ShownAction] = {
 """By id, as the front end asks for it; `LiveAction`s of the same ids start them."""
 
 
-def why_not_started(actions: Sequence[LiveAction]) -> dict[str, str | None]:
+def explain_not_started(actions: Sequence[LiveAction]) -> dict[str, str | None]:
     """Of every action why it cannot be started from a view, None where it can."""
     offered = {action.id: action.why_not for action in actions}
     return {id: offered.get(id, shown.asleep) for id, shown in ACTIONS.items()}

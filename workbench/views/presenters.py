@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 def text(record: Any) -> str:
     """The stable summary that `repr` gives."""
-    return views_of(record).text(record)
+    return choose_views(record).text(record)
 
 
 def sentences(record: Any) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def rows_frame(rows: Iterable[Any], row_type: Any) -> pandas.DataFrame:
 
 def frame(record: Any, *choice: Any) -> pandas.DataFrame:
     """One of its tables; raises `UsageError` for one that it does not have."""
-    return views_of(record).frame(record, *choice)
+    return choose_views(record).frame(record, *choice)
 
 
 def script(record: Report, kernel: str) -> str:
@@ -83,17 +83,17 @@ def script(record: Report, kernel: str) -> str:
 
 def plot(record: Any, *choice: Any, **more: Any) -> Figure:
     """One of its charts; raises `UsageError` for one that it does not have."""
-    return views_of(record).plot(record, *choice, **more)
+    return choose_views(record).plot(record, *choice, **more)
 
 
 def page(record: Any, path: str | PathLike[str] | None, **more: Any) -> str:
     """A self-contained page, written to `path` unless it is None."""
-    return pages_of(record).page(record, path, **more)
+    return choose_pages(record).page(record, path, **more)
 
 
 def fragment(record: Any) -> str | None:
     """HTML that a notebook keeps; None for a record that is shown as text."""
-    return pages_of(record).fragment(record)
+    return choose_pages(record).fragment(record)
 
 
 def view(record: Diff | Session | Sweep) -> anywidget.AnyWidget:
@@ -141,9 +141,9 @@ def _as_text(record: Any) -> str:
 
 
 def _as_page(record: Any, path: str | PathLike[str] | None) -> str:
-    from workbench.views.answers.short import plain_page
+    from workbench.views.answers.short import write_plain_page
 
-    return plain_page(record, path)
+    return write_plain_page(record, path)
 
 
 def _refuse(record: Any, *_: Any) -> Any:
@@ -159,7 +159,7 @@ class Views:
     plot: Callable[..., Figure] = _refuse
 
 
-def views_of(record: Any) -> Views:
+def choose_views(record: Any) -> Views:
     """What describes a record, by its kind."""
     match record:
         case Report():
@@ -193,7 +193,7 @@ def views_of(record: Any) -> Views:
             return Views(
                 opportunities_text.text
                 if isinstance(record, Opportunity)
-                else opportunities_text.tried_text
+                else opportunities_text.format_trial
             )
         case Rivals():
             from workbench.views.answers import rivals_answer
@@ -253,7 +253,7 @@ class Pages:
     fragment: Callable[[Any], str | None] = lambda record: None
 
 
-def pages_of(record: Any) -> Pages:
+def choose_pages(record: Any) -> Pages:
     """What makes HTML of a record, by its kind."""
     match record:
         case Report():

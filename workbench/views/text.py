@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from workbench.analysis.cost.costs import Cost, CostKind, best_cost
-from workbench.analysis.cost.identical_kernels import IdenticalKernels, identical_kernels
-from workbench.analysis.fusion.fusion import before_fusion, rejected
-from workbench.analysis.fusion.traffic import fusion_traffic
+from workbench.analysis.cost.costs import Cost, CostKind, choose_cost
+from workbench.analysis.cost.identical_kernels import IdenticalKernels, list_identical_kernels
+from workbench.analysis.fusion.fusion import list_before_fusion, rejected
+from workbench.analysis.fusion.traffic import measure_fusion_traffic
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Kernel, Report
-from workbench.views.answers.opportunities_text import shortest_saving
+from workbench.views.answers.opportunities_text import format_shortest_saving
 from workbench.views.panes.overview_pane import captured
 from workbench.views.words.cost_words import cost_text
 from workbench.views.words.cuda_graph_words import headline, reasons
-from workbench.views.words.place_words import absent_parts, line_numbers, ops_of, short, title_of
-from workbench.views.words.units import bytes_text, percent_text, plural, seconds_text
+from workbench.views.words.place_words import (
+    describe_absent_parts,
+    format_line_numbers,
+    list_kernel_ops,
+    short,
+    title_of,
+)
+from workbench.views.words.units import format_bytes, format_percent, format_seconds, plural
 
 _WIDTH = 80
 _HEIGHT = 25
@@ -75,7 +81,7 @@ def _breaks(report: Report) -> Iterator[str]:
 def _kernels(report: Report) -> Iterator[str]:
     """The most expensive first, by the best cost that is known; identical ones once."""
     kernels = {kernel.id: kernel for kernel in report.kernels}
-    best, groups = best_cost(report), identical_kernels(report)
+    best, groups = choose_cost(report), list_identical_kernels(report)
     by = "" if best is None else f", {_BY[best.kind]}"
     is_each = len(groups) == len(kernels)
     yield f"kernels       {len(kernels)}{'' if is_each else f', {len(groups)} different'}{by}"
@@ -86,34 +92,34 @@ def _kernels(report: Report) -> Iterator[str]:
 
 
 def _row(report: Report, kernel: Kernel, group: IdenticalKernels, best: Cost | None) -> str:
-    lines = line_numbers(report, kernel)
+    lines = format_line_numbers(report, kernel)
     where = short(f"  {lines if ':' in lines else f'line {lines}'}" if lines else "", _PLACE)
     times = f" × {group.launches}" if group.launches > 1 else ""
-    what = short(ops_of(kernel), _WORDS - len(where) - len(times)) + times + where
+    what = short(list_kernel_ops(kernel), _WORDS - len(where) - len(times)) + times + where
     amount = share = ""
     if best is not None and group.cost is not None:
         amount = cost_text({best.kind: group.cost}, best.kind)
-        share = percent_text(group.cost, best.total)
+        share = format_percent(group.cost, best.total)
     return f"  {kernel.id:<4} {kernel.language:<7} {what:<{_WORDS}} {amount:>9} {share:>5}".rstrip()
 
 
 def _opportunities(report: Report) -> Iterator[str]:
     found = opportunities(report)
     for each in found[:_FEW]:
-        yield f"do            {short(each.text, _ADVICE)}  {shortest_saving(each)}"
+        yield f"do            {short(each.text, _ADVICE)}  {format_shortest_saving(each)}"
     yield from _more(len(found) - _FEW, "opportunities", "changes ")
 
 
 def _fusion(report: Report) -> Iterator[str]:
-    traffic = fusion_traffic(report)
+    traffic = measure_fusion_traffic(report)
     if traffic is not None:
         yield (
             f"fusion        {traffic.groups_before} → {plural(traffic.groups_after, 'group')}, "
-            f"{bytes_text(traffic.after)} (estimate)"
+            f"{format_bytes(traffic.after)} (estimate)"
         )
-        for before in before_fusion(report):
-            change = percent_text(traffic.after - before.bytes, before.bytes)
-            yield f"  {change} against {before.words}, {bytes_text(before.bytes)}"
+        for before in list_before_fusion(report):
+            change = format_percent(traffic.after - before.bytes, before.bytes)
+            yield f"  {change} against {before.words}, {format_bytes(before.bytes)}"
     reasons = Counter(pair.reason for pair in rejected(report))
     for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:_FEW]:
         yield f"  not fused, {plural(count, 'pair')}: {reason}"
@@ -133,7 +139,7 @@ def _guards(report: Report) -> Iterator[str]:
 
 
 def _absent(report: Report) -> Iterator[str]:
-    absent = list(absent_parts(report))
+    absent = list(describe_absent_parts(report))
     yield from (f"not captured  {name}: {why}" for name, why in absent[:_FEW])
     if len(absent) > _FEW:
         yield f"  {len(absent) - _FEW} more in report.capabilities"
@@ -151,7 +157,7 @@ def _times(report: Report) -> Iterator[str]:
     if phases:
         yield "slowest phases"
     for phase in phases[:_MOST]:
-        yield f"  {seconds_text(phase.self_s):>8}  {phase.name}"
+        yield f"  {format_seconds(phase.self_s):>8}  {phase.name}"
 
 
 def _more(count: int, frame: str, what: str = "") -> Iterator[str]:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.cost.costs import best_cost, costs
+from workbench.analysis.cost.costs import choose_cost, list_costs
 from workbench.analysis.cost.line_shares import LineShares
 from workbench.report import Kernel, Report, Table
-from workbench.report.profile_record import MeasuredCall, with_measured_call
+from workbench.report.profile_record import MeasuredCall, add_measured_call
 
 NORM = Report.load(Path(__file__).parents[2] / "records" / "norm_h100.wbr")
 BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")
@@ -21,8 +21,8 @@ def timed(report: Report, **times: float) -> Report:
 
 
 def test_without_a_measurement_the_model_of_the_target_ranks_the_kernels() -> None:
-    assert [cost.kind for cost in costs(NORM)] == ["bound", "bytes"]
-    cost = best_cost(NORM)
+    assert [cost.kind for cost in list_costs(NORM)] == ["bound", "bytes"]
+    cost = choose_cost(NORM)
     assert cost is not None
     assert cost.unit == "µs"
     assert cost.source.startswith("model: bytes and operations over the peak rates of the H100")
@@ -30,17 +30,17 @@ def test_without_a_measurement_the_model_of_the_target_ranks_the_kernels() -> No
 
 
 def test_without_a_target_that_has_a_model_there_are_only_bytes() -> None:
-    (cost,) = costs(BLOCK)
+    (cost,) = list_costs(BLOCK)
     assert (cost.kind, cost.unit) == ("bytes", "B")
     assert cost.source.startswith("Inductor's traffic estimate")
 
 
 def test_measured_times_come_before_any_model_and_say_how_they_were_measured() -> None:
     measured = timed(NORM, k0=12.0)
-    measured = with_measured_call(
+    measured = add_measured_call(
         measured, MeasuredCall(20.0, 1.0, None, 50, ("zeros in place of x",))
     )
-    cost = best_cost(measured)
+    cost = choose_cost(measured)
     assert cost is not None
     assert (cost.kind, cost.source) == ("time", "measured, median of 50 calls; zeros in place of x")
     assert cost.share("k0") == 1.0
@@ -51,7 +51,7 @@ def test_a_cost_is_that_of_all_calls_of_a_kernel() -> None:
         Kernel(id, id, "extern", "g0", bytes_read=100, bytes_written=20, calls=calls)
         for id, calls in (("k0", 1), ("k1", 3))
     )
-    (cost,) = costs(Report(tables={"kernels": Table.of(Kernel, [once, thrice])}))
+    (cost,) = list_costs(Report(tables={"kernels": Table.of(Kernel, [once, thrice])}))
     assert dict(cost.by_kernel) == {"k0": 120, "k1": 360}
     assert cost.share("k1") == 0.75
 
@@ -76,12 +76,12 @@ def test_a_kernel_that_the_measured_call_did_not_run_says_so(sample_report: Repo
 def test_a_record_that_knows_nothing_of_its_kernels_says_that_too() -> None:
     report = Report(tables={"kernels": Table.of(Kernel, [Kernel("k0", "mm", "extern", "g0")])})
     (source,) = report.frame("costs").source
-    assert (costs(report), source) == ((), "nothing is known of what it costs")
+    assert (list_costs(report), source) == ((), "nothing is known of what it costs")
 
 
 def test_the_shares_of_the_lines_add_up_to_the_kernels(sample_report: Report) -> None:
     shares = LineShares.of(sample_report)
-    for cost in costs(sample_report):
+    for cost in list_costs(sample_report):
         lines = shares.spread(cost.by_kernel)
         assert sum(lines.values()) == pytest.approx(cost.total)
     assert shares.kernels["L:s0:16"] == ("k1",)

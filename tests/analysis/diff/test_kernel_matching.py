@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.diffs import diff, recorded, rows
-from workbench.analysis.diff.kernel_matching import label_of
+from workbench.analysis.diff.kernel_matching import get_label
 from workbench.analysis.diff.report_comparison import compare
 from workbench.report import Kernel, Report, Table
 
@@ -126,4 +126,4 @@ def test_a_source_on_one_side_only_is_a_difference() -> None:
     ],
 )
 def test_labels_have_no_numbers(name: str, label: str) -> None:
-    assert label_of(Kernel("k0", name, "cpp", "i0")) == label
+    assert get_label(Kernel("k0", name, "cpp", "i0")) == label

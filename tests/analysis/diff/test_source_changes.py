@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.diffs import diff
-from workbench.analysis.diff.source_changes import canonical, source_blocks
+from workbench.analysis.diff.source_changes import canonical, compare_source_blocks
 from workbench.errors import UsageError
 from workbench.report import Table
 from workbench.report.machine_rows import Assembly
@@ -20,7 +20,7 @@ FUSED = """def triton_poi_fused_add_0(in_ptr0, out_ptr0):
 def test_numbers_of_names_do_not_count() -> None:
     other = FUSED.replace("_0(", "_7(").replace("tmp1", "tmp5").replace("tmp0", "tmp3")
     assert canonical(FUSED) == canonical(other)
-    assert [block.kind for block in source_blocks(FUSED, other)] == ["same"]
+    assert [block.kind for block in compare_source_blocks(FUSED, other)] == ["same"]
 
 
 def test_one_line_more_leaves_the_lines_behind_it_the_same() -> None:
@@ -29,7 +29,9 @@ def test_one_line_more_leaves_the_lines_behind_it_the_same() -> None:
     tmp1 = tl.abs(tmp0)
     tmp2 = tmp1 + tmp1
     tl.store(out_ptr0, tmp2)"""
-    kinds = [(block.kind, block.before, block.after) for block in source_blocks(FUSED, other)]
+    kinds = [
+        (block.kind, block.before, block.after) for block in compare_source_blocks(FUSED, other)
+    ]
     assert kinds == [
         ("same", range(0, 2), range(0, 2)),
         ("added", range(2, 2), range(2, 3)),
@@ -40,20 +42,25 @@ def test_one_line_more_leaves_the_lines_behind_it_the_same() -> None:
 def test_the_same_lines_tied_in_another_way_differ() -> None:
     a = "tmp0 = x\ntmp1 = y\ntmp2 = tmp0 - tmp1"
     b = "tmp0 = x\ntmp1 = y\ntmp2 = tmp1 - tmp0"
-    assert [block.kind for block in source_blocks(a, b)] == ["same", "changed"]
+    assert [block.kind for block in compare_source_blocks(a, b)] == ["same", "changed"]
 
 
 def test_the_condition_of_a_loop_is_no_comment() -> None:
     a = "for(int64_t x0=0; x0<256L; x0+=1)"
-    assert source_blocks(a, a.replace("256L", "ks0"))[0].kind == "changed"
+    assert compare_source_blocks(a, a.replace("256L", "ks0"))[0].kind == "changed"
 
 
 def test_the_number_of_a_size_counts_where_more_than_numbers_differs() -> None:
     a = "f(ks0, ks1)\ntmp0 = x % ks0\ntmp1 = y % ks1\ntmp2 = tmp0"
     b = "f(ks0, ks1)\ntmp0 = x % ks1\ntmp1 = y % ks1\ntmp3 = abs(tmp0)"
-    assert [block.kind for block in source_blocks(a, b)] == ["same", "changed", "same", "changed"]
+    assert [block.kind for block in compare_source_blocks(a, b)] == [
+        "same",
+        "changed",
+        "same",
+        "changed",
+    ]
     renumbered = a.replace("ks1", "ks2")
-    assert [block.kind for block in source_blocks(a, renumbered)] == ["same"]
+    assert [block.kind for block in compare_source_blocks(a, renumbered)] == ["same"]
 
 
 def test_a_size_that_became_dynamic_is_seen_in_the_source() -> None:

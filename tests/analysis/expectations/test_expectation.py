@@ -10,12 +10,12 @@ import torch
 import workbench as wb
 from tests.handles.memory.programs import MLP
 from workbench.analysis.expectations.limits import Limit, limit
-from workbench.analysis.expectations.quantities import QUANTITIES, quantities
+from workbench.analysis.expectations.quantities import QUANTITIES, read_quantities
 from workbench.analysis.memory import memory as memory_module
 from workbench.report import Capability, Table
 from workbench.report.report_header import Outcome
 from workbench.report.session.session_header import SessionHeader
-from workbench.report.session.session_record import empty_tables
+from workbench.report.session.session_record import make_empty_tables
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_parts_that_a_record_misses_are_not_known(report: wb.Report) -> None:
         wb.expect(blind, kernels=99)
     header = replace(SessionHeader(), missing=(("breaks", "this torch has no such hook"),))
     with pytest.raises(wb.ExpectationError, match="breaks is not known: this torch has no such"):
-        wb.expect(wb.Session(header, empty_tables(), {}), breaks=0)
+        wb.expect(wb.Session(header, make_empty_tables(), {}), breaks=0)
 
 
 def test_a_peak_that_may_be_higher_than_counted_is_not_known(report: wb.Report) -> None:
@@ -129,8 +129,8 @@ def test_a_session_tells_all() -> None:
     torch.compiler.reset()
     with wb.session("full") as session:
         torch.compile(loop)(torch.randn(3))
-    assert [q.name for q in quantities(session)] == list(QUANTITIES)
-    assert all(q.value is not None for q in quantities(session))
+    assert [q.name for q in read_quantities(session)] == list(QUANTITIES)
+    assert all(q.value is not None for q in read_quantities(session))
     wb.expect(session, graphs="== 2", breaks=1, recompiles=0, fallbacks=0, kernels="== 2")
     with pytest.raises(wb.ExpectationError, match=r"breaks: 1 \(counted\), at most 0 expected"):
         wb.expect(session).breaks(0)

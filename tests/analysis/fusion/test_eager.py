@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 
 import workbench as wb
-from workbench.analysis.fusion.eager import eager_operators
-from workbench.analysis.fusion.fusion import before_fusion
+from workbench.analysis.fusion.eager import list_eager_operators
+from workbench.analysis.fusion.fusion import list_before_fusion
 from workbench.report import Report
 from workbench.views.text import text
 
@@ -30,7 +30,7 @@ def chained() -> Report:
 
 
 def test_an_operator_counts_once_however_it_is_taken_apart(chained: Report) -> None:
-    operators = eager_operators(chained)
+    operators = list_eager_operators(chained)
     assert operators is not None
     moved = {each.name: each.bytes for each in operators}
     assert moved == {"gelu": 2 * N, "layer_norm": 2 * N + 2 * WEIGHT, "softmax": 2 * N}
@@ -47,17 +47,17 @@ def test_what_shows_the_traffic_compares_with_eager(chained: Report) -> None:
 def test_the_parts_of_a_step_that_autograd_called_are_one_operator_each() -> None:
     x = torch.randn(8, 64, requires_grad=True)
     report = wb.aot_compile(lambda x: F.gelu(x).sum(), (x,), grad=True).report
-    moved = {each.name: each.bytes for each in eager_operators(report) or ()}
+    moved = {each.name: each.bytes for each in list_eager_operators(report) or ()}
     n = 8 * 64 * 4
     assert moved == {"gelu": 2 * n, "sum": n + 4, "gelu_backward": 2 * n + 4}
 
 
 def test_what_kernels_share_adds_up_to_the_whole() -> None:
-    first, other = before_fusion(BLOCK)
+    first, other = list_before_fusion(BLOCK)
     frame = BLOCK.frame("traffic")
     assert first.words == "eager"
     assert frame.bytes_eager.sum() == first.bytes < other.bytes == frame.bytes_alone.sum()
-    assert frame.operators.sum() == len(eager_operators(BLOCK) or ())
+    assert frame.operators.sum() == len(list_eager_operators(BLOCK) or ())
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ def test_views_and_what_does_nothing_are_free() -> None:
         return y[at]
 
     x, at = torch.randn(64, 64), torch.arange(4)
-    operators = eager_operators(wb.aot_compile(free, (x, at), grad=False).report)
+    operators = list_eager_operators(wb.aot_compile(free, (x, at), grad=False).report)
     assert [(each.name, each.bytes) for each in operators or ()] == [
         ("contiguous", 2 * x.nbytes),
         ("reshape", 2 * 64 * 8 * 4),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.fusion.lineage import ancestors, changes, kernels_of_nodes
+from workbench.analysis.fusion.lineage import changes, find_ancestors, find_kernels_of_nodes
 from workbench.errors import UsageError
 from workbench.report import Graph, Kernel, Link, Node, Report, Table
 
@@ -56,7 +56,7 @@ def test_constant_folding_adds_and_removes(block: Report) -> None:
 
 
 def test_stages_far_apart_are_joined_through_those_between(block: Report) -> None:
-    origins = ancestors(block, "g0", "g7")
+    origins = find_ancestors(block, "g0", "g7")
     assert origins["g7:exp"] == ["g0:softmax"]
     replaced = dict(changes(block, "g0", "g7").replaced)
     assert "g7:bmm" in replaced["g0:einsum",]
@@ -104,7 +104,7 @@ def test_an_unknown_graph_is_named(block: Report) -> None:
 
 
 def test_a_node_of_an_early_stage_knows_its_kernel(block: Report) -> None:
-    owners = kernels_of_nodes(block)
+    owners = find_kernels_of_nodes(block)
     assert owners["g7:exp"] == owners["g0:softmax"] == "k6"
     assert owners["g0:linear"] == "k1"
 
@@ -122,4 +122,4 @@ def test_a_node_that_two_kernels_compute_belongs_to_the_first() -> None:
             )
         }
     )
-    assert kernels_of_nodes(report) == {"g0:topk": "k0", "g0:mul": "k1", "g0:add": "k2"}
+    assert find_kernels_of_nodes(report) == {"g0:topk": "k0", "g0:mul": "k1", "g0:add": "k2"}

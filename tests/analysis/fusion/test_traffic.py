@@ -7,14 +7,14 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.analysis.fusion.traffic import fusion_traffic, operation_bytes
+from workbench.analysis.fusion.traffic import count_operation_bytes, measure_fusion_traffic
 from workbench.report import Report
 
 BIG = 2097152
 
 
 def test_fusion_traffic_adds_up_groups(sample_report: Report) -> None:
-    traffic = fusion_traffic(sample_report)
+    traffic = measure_fusion_traffic(sample_report)
     assert traffic is not None
     assert (traffic.groups_before, traffic.groups_after) == (3, 2)
     assert traffic.before == 5 * BIG + 16384
@@ -22,14 +22,14 @@ def test_fusion_traffic_adds_up_groups(sample_report: Report) -> None:
 
 
 def test_without_bytes_there_is_no_figure() -> None:
-    assert fusion_traffic(Report()) is None
+    assert measure_fusion_traffic(Report()) is None
 
 
 N = 64 * 64 * 4  # bytes of one of the inputs below
 
 
 def alone(function: Callable[..., Any], *args: Any, **options: Any) -> int | None:
-    return operation_bytes(wb.aot_compile(function, args, **options).report)
+    return count_operation_bytes(wb.aot_compile(function, args, **options).report)
 
 
 def square() -> torch.Tensor:
@@ -53,9 +53,11 @@ def test_an_input_that_is_used_twice_is_read_once_by_an_operation() -> None:
 
 def test_library_calls_count_like_every_operation() -> None:
     report = wb.aot_compile(lambda x, w: (x @ w).relu(), (square(), square())).report
-    groups = fusion_traffic(report)
+    groups = measure_fusion_traffic(report)
     assert groups is not None
-    assert operation_bytes(report) == groups.after == 5 * N  # 3 by the first group, 2 by the second
+    assert (
+        count_operation_bytes(report) == groups.after == 5 * N
+    )  # 3 by the first group, 2 by the second
 
 
 def test_forward_and_backward_are_added_up() -> None:
@@ -69,7 +71,7 @@ def test_symbolic_sizes_are_unknown() -> None:
 
 
 def test_without_a_lowered_graph_there_is_no_figure() -> None:
-    assert operation_bytes(Report()) is None
+    assert count_operation_bytes(Report()) is None
 
 
 @pytest.mark.parametrize("size", [1, 7])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.analysis.gpu_model.config_model import Launch
-from workbench.analysis.gpu_model.config_space import Config, launch_of, space, tunable
+from workbench.analysis.gpu_model.config_space import Config, find_tunable, launch_of, space
 from workbench.analysis.gpu_model.triton_source import TritonSource
 from workbench.errors import UsageError
 
@@ -27,9 +27,9 @@ OWN = Config((("XBLOCK", 128),), 4, 1)
 
 
 def test_the_parameters_are_those_of_the_kernel() -> None:
-    assert tunable(LOOP) == ("XBLOCK",)
-    assert tunable(ROWS) == ("XBLOCK", "R0_BLOCK")
-    assert tunable(PRODUCT) == ("BLOCK_M", "BLOCK_N", "BLOCK_K")
+    assert find_tunable(LOOP) == ("XBLOCK",)
+    assert find_tunable(ROWS) == ("XBLOCK", "R0_BLOCK")
+    assert find_tunable(PRODUCT) == ("BLOCK_M", "BLOCK_N", "BLOCK_K")
 
 
 def test_the_space_starts_with_what_was_compiled_and_fits_the_sizes() -> None:

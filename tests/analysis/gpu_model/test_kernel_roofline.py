@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workbench.analysis.gpu_model.kernel_roofline import rooflines, with_measured, with_rooflines
+from workbench.analysis.gpu_model.kernel_roofline import add_measured, add_rooflines, rooflines
 from workbench.report import Kernel, Node, Report, Request, Table, TextWriter
 from workbench.report.machine_rows import KernelRoofline
 from workbench.specs import Catalogue
@@ -107,18 +107,18 @@ def test_numbers_are_those_of_one_call() -> None:
 
 
 def test_the_table_replaces_one_of_another_gpu(sample_report: Report) -> None:
-    first = with_rooflines(sample_report, GPUS["h100"])
-    second = with_rooflines(replace(first), GPUS["t4"])
+    first = add_rooflines(sample_report, GPUS["h100"])
+    second = add_rooflines(replace(first), GPUS["t4"])
     assert {found.target for found in second.roofline} == {"t4"}
     assert len(second.roofline) == len(sample_report.kernels)
 
 
 def test_measured_times_stand_beside_the_bounds(sample_report: Report) -> None:
-    placed = with_rooflines(sample_report, GPUS["h100"])
+    placed = add_rooflines(sample_report, GPUS["h100"])
     timed = [replace(kernel, time_us=12.0, calls=2) for kernel in placed.kernels]
-    found = with_measured(
+    found = add_measured(
         replace(placed, tables={**placed.tables, "kernels": Table.of(Kernel, timed)})
     )
     assert {row.measured_us for row in found.roofline} == {6.0}
     assert [row.bound_us for row in found.roofline] == [row.bound_us for row in placed.roofline]
-    assert with_measured(sample_report) is sample_report or len(sample_report.roofline)
+    assert add_measured(sample_report) is sample_report or len(sample_report.roofline)

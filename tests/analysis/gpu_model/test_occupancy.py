@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.gpu_model.occupancy import Occupancy, combined_registers, occupancy
+from workbench.analysis.gpu_model.occupancy import Occupancy, combine_registers, compute_occupancy
 from workbench.errors import UsageError
 from workbench.specs import Catalogue, Gpu
 
@@ -24,7 +24,7 @@ BITS = {1: "warps", 2: "registers", 4: "shared memory", 8: "blocks"}
     "row", GOLDEN, ids=lambda r: f"{r['gpu']}-{r['registers']}-{r['shared']}-{r['threads']}"
 )
 def test_golden_table(row: dict[str, str]) -> None:
-    found = occupancy(
+    found = compute_occupancy(
         GPUS[row["gpu"]],
         threads=int(row["threads"]),
         registers=int(row["registers"]),
@@ -58,7 +58,7 @@ def test_nvidias_own_calculator_agrees_everywhere(tmp_path: Path) -> None:
     ).stdout.splitlines()
     for (gpu, registers, shared, threads), answer in zip(asked, answers, strict=True):
         blocks, bits = map(int, answer.split())
-        found = occupancy(gpu, threads=threads, registers=registers, shared=shared)
+        found = compute_occupancy(gpu, threads=threads, registers=registers, shared=shared)
         where = (gpu.name, registers, shared, threads)
         assert found.blocks == blocks, where
         if blocks:
@@ -85,7 +85,7 @@ def kernel(chance: random.Random) -> tuple[Gpu, int, int, int]:
 
 
 def h100(threads: int, registers: int = 0, shared: int = 0) -> Occupancy:
-    return occupancy(GPUS["h100"], threads=threads, registers=registers, shared=shared)
+    return compute_occupancy(GPUS["h100"], threads=threads, registers=registers, shared=shared)
 
 
 def test_an_example_in_words() -> None:
@@ -121,8 +121,8 @@ def test_what_cannot_be_launched_says_why(
 
 
 def test_accumulation_registers_share_the_file() -> None:
-    assert combined_registers(255, 128) == 384  # as LLVM's .vgpr_count for such a kernel
-    assert combined_registers(255, 0) == 255
+    assert combine_registers(255, 128) == 384  # as LLVM's .vgpr_count for such a kernel
+    assert combine_registers(255, 0) == 255
 
 
 def test_a_kernel_without_threads_is_refused() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.analysis.gpu_model.ranked_configs import with_ranks
+from workbench.analysis.gpu_model.ranked_configs import rank_rows
 from workbench.report.machine_rows import RankedConfig
 
 
@@ -18,7 +18,7 @@ def test_faster_ones_come_first_then_those_with_fewer_spills() -> None:
         row("best"),
         row("half", occupancy=0.5),
     ]
-    found = with_ranks(rows)
+    found = rank_rows(rows)
     assert [(r.choice, r.rank) for r in found] == [
         ("best", 1),
         ("half", 2),
@@ -36,7 +36,7 @@ def test_losers_have_the_reason() -> None:
         row("slow", model_us=9.0),
         row("refused", model_us=None, rejection="cannot be launched: too much shared memory"),
     ]
-    found = {r.choice: r for r in with_ranks(rows)}
+    found = {r.choice: r for r in rank_rows(rows)}
     assert found["best"].rejection is None
     assert found["spilling"].rejection == "spills: 4 stores and loads"
     assert found["empty"].rejection == "occupancy 25 %, the best has 100 % (limited by registers)"
@@ -46,4 +46,4 @@ def test_losers_have_the_reason() -> None:
 
 def test_without_a_model_occupancy_decides() -> None:
     rows = [row("low", model_us=None, occupancy=0.5), row("full", model_us=None)]
-    assert [r.choice for r in with_ranks(rows)] == ["full", "low"]
+    assert [r.choice for r in rank_rows(rows)] == ["full", "low"]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.analysis.gpu_model.roofline import canonical, peak_rate, roofline
+from workbench.analysis.gpu_model.roofline import canonical, compute_roofline, find_peak_rate
 from workbench.errors import UsageError
 from workbench.specs import DTYPES, Catalogue, Gpu
 
@@ -11,7 +11,7 @@ GPUS = Catalogue.built_in()
 
 def test_a_pointwise_kernel_waits_for_memory() -> None:
     count = 1 << 26  # relu(x + 1) on 256 MiB: read once, written once
-    found = roofline(GPUS["a100"], moved_bytes=8 * count, flops=2 * count)
+    found = compute_roofline(GPUS["a100"], moved_bytes=8 * count, flops=2 * count)
     assert found.bound == "memory"
     assert found.time_us == pytest.approx(8 * count / 2039e9 * 1e6)
     assert found.intensity == 0.25
@@ -22,7 +22,7 @@ def test_a_pointwise_kernel_waits_for_memory() -> None:
 
 def test_a_large_product_of_matrices_waits_for_tensor_cores() -> None:
     n = 8192
-    found = roofline(
+    found = compute_roofline(
         GPUS["h100"], moved_bytes=3 * n * n * 2, flops=2 * n**3, dtype="bf16", matrix=True
     )
     assert (found.bound, found.rate) == ("compute", "matrix.bf16")
@@ -34,7 +34,7 @@ def test_the_bound_changes_at_the_ridge_point() -> None:
     gpu = GPUS["mi300x"]
     ridge = 1307.4e12 / 5300e9
     below, above = (
-        roofline(gpu, moved_bytes=1e9, flops=1e9 * ridge * part, dtype="fp16", matrix=True)
+        compute_roofline(gpu, moved_bytes=1e9, flops=1e9 * ridge * part, dtype="fp16", matrix=True)
         for part in (0.99, 1.01)
     )
     assert (below.bound, above.bound) == ("memory", "compute")
@@ -45,7 +45,7 @@ def test_the_bound_changes_at_the_ridge_point() -> None:
 @pytest.mark.parametrize("matrix", [False, True])
 def test_every_dtype_has_a_rate_on_every_gpu(gpu: Gpu, matrix: bool) -> None:
     for dtype in DTYPES:
-        rate, tflops = peak_rate(gpu, dtype, matrix=matrix)
+        rate, tflops = find_peak_rate(gpu, dtype, matrix=matrix)
         assert rate is not None
         assert tflops is not None
         assert tflops > 0
@@ -68,7 +68,7 @@ def test_every_dtype_has_a_rate_on_every_gpu(gpu: Gpu, matrix: bool) -> None:
     ],
 )
 def test_which_units_count(gpu: str, dtype: str, matrix: bool, rate: str) -> None:
-    assert peak_rate(GPUS[gpu], dtype, matrix=matrix)[0] == rate
+    assert find_peak_rate(GPUS[gpu], dtype, matrix=matrix)[0] == rate
 
 
 def test_torchs_names_are_understood() -> None:
@@ -79,14 +79,14 @@ def test_torchs_names_are_understood() -> None:
 
 
 def test_nothing_to_do_has_no_bound() -> None:
-    found = roofline(GPUS["t4"], moved_bytes=0, flops=0)
+    found = compute_roofline(GPUS["t4"], moved_bytes=0, flops=0)
     assert (found.bound, found.time_us, found.intensity) == (None, 0.0, None)
 
 
 def test_without_a_rate_only_the_memory_time_is_known() -> None:
     known = GPUS["h100"]
     unknown = Catalogue((known,)).adding("mine", {**limits(known), "bandwidth_gbs": 1000})["mine"]
-    found = roofline(unknown, moved_bytes=1e9, flops=1e12)
+    found = compute_roofline(unknown, moved_bytes=1e9, flops=1e12)
     assert (found.bound, found.time_us, found.compute_us) == (None, 1000.0, None)
 
 
@@ -101,4 +101,4 @@ def limits(gpu: Gpu) -> dict[str, object]:
 
 def test_negative_numbers_are_refused() -> None:
     with pytest.raises(UsageError, match="negative"):
-        roofline(GPUS["h100"], moved_bytes=-1, flops=0)
+        compute_roofline(GPUS["h100"], moved_bytes=-1, flops=0)

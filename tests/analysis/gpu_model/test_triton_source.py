@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.analysis.gpu_model.triton_source import read_source, with_fixed, without_heuristics
+from workbench.analysis.gpu_model.triton_source import read_source, remove_heuristics, replace_fixed
 from workbench.errors import UsageError
 
 POINTWISE = """
@@ -65,13 +65,13 @@ def test_reductions_of_columns_read_along_x() -> None:
 
 def test_numbers_in_the_text_can_be_changed() -> None:
     assert read_source(TEMPLATE).fixed == {"BLOCK_M": 64, "M": 512}
-    changed = with_fixed(TEMPLATE, {"BLOCK_M": 128})
+    changed = replace_fixed(TEMPLATE, {"BLOCK_M": 128})
     assert "    BLOCK_M : tl.constexpr = 128\n    M = 512\n" in changed
     assert read_source(changed).fixed["BLOCK_M"] == 128
 
 
 def test_what_inductor_would_run_is_left_out() -> None:
-    module, name = without_heuristics(POINTWISE)
+    module, name = remove_heuristics(POINTWISE)
     assert name == "triton_poi_relu"
     function = module.body[-1]
     assert [d.attr for d in function.decorator_list] == ["jit"]  # type: ignore[attr-defined]

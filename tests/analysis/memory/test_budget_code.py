@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from workbench.analysis.memory.budget_code import snippets
-from workbench.analysis.memory.budgets import BudgetPoint, Budgets, recorded_budgets
+from workbench.analysis.memory.budgets import BudgetPoint, Budgets, read_recorded_budgets
 from workbench.report import Report
 
 RECORDS = Path(__file__).parents[2] / "records"
@@ -19,7 +19,7 @@ LAYERS = Report.load(RECORDS / "layers.wbr")
 
 
 def budgets() -> Budgets:
-    found = recorded_budgets(LAYERS, None)
+    found = read_recorded_budgets(LAYERS, None)
     assert found is not None
     return found
 
@@ -33,7 +33,7 @@ def test_a_record_has_its_budgets_with_the_peaks_that_were_compiled() -> None:
     assert own.preview_bytes == own.peak_bytes
     assert all(point.preview_bytes for point in found.points)
     assert found.best.budget in known
-    assert recorded_budgets(replace(LAYERS, tables={}), None) is None
+    assert read_recorded_budgets(replace(LAYERS, tables={}), None) is None
 
 
 def test_a_policy_keeps_the_products_that_are_not_computed_again() -> None:
@@ -119,7 +119,7 @@ def test_a_budget_that_draws_random_numbers_again_has_no_code() -> None:
         buffers = LAYERS.buffers
         there = replace(buffers, columns={**buffers.columns, "device": [device] * len(buffers)})
         tables = {**LAYERS.tables, "recomputed": table, "buffers": there}
-        found = recorded_budgets(replace(LAYERS, tables=tables), None)
+        found = read_recorded_budgets(replace(LAYERS, tables=tables), None)
         assert found is not None
         return found
 

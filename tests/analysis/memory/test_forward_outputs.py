@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from workbench.analysis.memory.forward_outputs import forward_outputs
+from workbench.analysis.memory.forward_outputs import read_forward_outputs
 
 TAKEN = ("primals_1", "relu", "tangents_1")
 EXPECTED = [("mul", False), ("relu", False), ("primals_1", True), ("relu", True)]
@@ -25,12 +25,12 @@ def test_torch_says_what_is_kept() -> None:
             relu,  # SavedForBackwardsAOTOutput(idx=1)
         )
     """
-    assert forward_outputs(report(text), TAKEN) == EXPECTED
+    assert read_forward_outputs(report(text), TAKEN) == EXPECTED
 
 
 def test_in_one_line_the_last_are_kept_as_many_as_the_backward_takes() -> None:
     text = "def forward(self, primals_1):\n        return (mul, relu, primals_1, relu)\n        "
-    assert forward_outputs(report(text), TAKEN) == EXPECTED
+    assert read_forward_outputs(report(text), TAKEN) == EXPECTED
 
 
 def test_a_part_of_the_graph_is_printed_after_it() -> None:
@@ -38,12 +38,15 @@ def test_a_part_of_the_graph_is_printed_after_it() -> None:
     text = (
         f"    # y = f(x); return y\n        return (mul, relu, primals_1, relu)\n\n        {part}\n"
     )
-    assert forward_outputs(report(text), TAKEN) == EXPECTED
+    assert read_forward_outputs(report(text), TAKEN) == EXPECTED
 
 
 def test_a_list_in_a_line() -> None:
-    assert forward_outputs(report("return [mul, None]"), ()) == [("mul", False), ("None", False)]
+    assert read_forward_outputs(report("return [mul, None]"), ()) == [
+        ("mul", False),
+        ("None", False),
+    ]
 
 
 def test_a_record_without_the_forward_tells_nothing() -> None:
-    assert forward_outputs(report(""), TAKEN) == []
+    assert read_forward_outputs(report(""), TAKEN) == []

@@ -9,11 +9,11 @@ import pytest
 
 from workbench.analysis.memory.layers import (
     ModuleShare,
-    extended,
+    extend_shares,
+    format_numbers,
     layer_list,
-    layer_signatures,
-    module_shares,
-    numbers_text,
+    read_layer_signatures,
+    sum_module_shares,
     template,
 )
 from workbench.analysis.memory.memory import memory
@@ -26,7 +26,7 @@ STEP = Report.load(RECORDS / "training.wbr")
 
 def test_equal_layers_are_one_share_and_the_one_that_makes_the_peak_is_opened() -> None:
     found = memory(LAYERS)
-    shares = module_shares(found)
+    shares = sum_module_shares(found)
     assert sum(share.bytes for share in shares) == found.peak
     (peak,) = [share for share in shares if share.makes_peak]
     (others,) = [share for share in shares if share.times > 1]
@@ -45,23 +45,23 @@ def test_at_a_step_that_is_in_no_layer_all_four_are_one() -> None:
     steps = [row.step for row in found.steps]
     shares = next(
         each
-        for each in (module_shares(found, step) for step in steps)
+        for each in (sum_module_shares(found, step) for step in steps)
         if any(share.makes_peak and not share.layers for share in each)
         and any(share.times == 4 for share in each)
     )
     assert [share.name for share in shares if share.layers] == ["layers.0–3"]
     assert all(
-        sum(share.bytes for share in module_shares(found, step)) == found.live[step]
+        sum(share.bytes for share in sum_module_shares(found, step)) == found.live[step]
         for step in steps
     )
 
 
 def test_layers_that_differ_are_not_one() -> None:
-    shares = module_shares(memory(STEP))
+    shares = sum_module_shares(memory(STEP))
     assert {share.times for share in shares} == {1}
     assert {"G['MODEL'].0", "G['MODEL'].3"} <= {share.name for share in shares}
     assert (layer_list(LAYERS), layer_list(STEP)) == ("layers", None)
-    signatures = layer_signatures(LAYERS)
+    signatures = read_layer_signatures(LAYERS)
     assert len(signatures) == 4
     assert len(set(signatures.values())) == 1
 
@@ -81,21 +81,21 @@ def test_a_deeper_model_has_more_of_the_layers_that_are_alike() -> None:
         ModuleShare("layers.3", 40, (3,), (40, 40), (), True),
         ModuleShare("head", 5),
     )
-    more = extended(shares, 28)
+    more = extend_shares(shares, 28)
     assert [(s.name, s.times, s.bytes) for s in more] == [
         ("layers.*", 31, 930),
         ("layers.3", 1, 40),
         ("head", 1, 5),
     ]
     assert more[0].parts[0].bytes == 620
-    assert extended(shares, 0) == shares
+    assert extend_shares(shares, 0) == shares
 
 
 @pytest.mark.parametrize(
     ("numbers", "text"), [([0], "0"), ([0, 1, 2, 5], "0–2, 5"), ([1, 3, 4], "1, 3–4")]
 )
 def test_runs_of_numbers_are_short(numbers: list[int], text: str) -> None:
-    assert numbers_text(numbers) == text
+    assert format_numbers(numbers) == text
 
 
 def test_a_path_without_its_layer() -> None:

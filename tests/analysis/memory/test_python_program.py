@@ -19,9 +19,9 @@ from workbench.analysis.memory.events import (
     Program,
     Share,
     Take,
-    strided_bytes,
+    count_strided_bytes,
 )
-from workbench.analysis.memory.line_events import line_events
+from workbench.analysis.memory.line_events import read_line_events
 from workbench.analysis.memory.python_program import read_python_program
 
 
@@ -162,7 +162,7 @@ def test_what_is_no_program_in_python(text: str) -> None:
 
 
 def test_a_type_that_is_not_known_has_no_size() -> None:
-    assert strided_bytes((2,), (1,), "float3") is None
+    assert count_strided_bytes((2,), (1,), "float3") is None
 
 
 CALL_OF_SEVERAL_LINES = """\
@@ -208,12 +208,12 @@ def test_a_statement_of_several_lines_is_read_whole() -> None:
     ],
 )
 def test_a_line_without_one_of_the_forms_is_left_to_the_parser(line: str) -> None:
-    assert line_events(line, ()) is None
+    assert read_line_events(line, ()) is None
 
 
 def test_a_name_of_a_number_is_no_memory() -> None:
-    assert line_events("buf1 = buf0", ()) == (Share("buf1", "buf0"),)
-    assert line_events("buf1 = buf0", ("buf0",)) is None
+    assert read_line_events("buf1 = buf0", ()) == (Share("buf1", "buf0"),)
+    assert read_line_events("buf1 = buf0", ("buf0",)) is None
 
 
 def test_lines_are_read_as_the_parser_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 import workbench as wb
 from workbench.analysis.memory.waste import MemoryRemark, remarks
 from workbench.report import Report
-from workbench.views.lookups.source_marks import line_notes
+from workbench.views.lookups.source_marks import note_lines
 
 STEP = Report.load(Path(__file__).parents[2] / "records" / "training.wbr")
 ROWS, WIDTH = 64, 48
@@ -64,7 +64,7 @@ def test_it_is_a_table_and_a_note_on_the_line(wasteful: Any) -> None:
     frame = wasteful.report.frame("memory_remarks")
     assert frame.bytes.is_monotonic_decreasing
     assert len(frame) == 3
-    notes = {note["title"] for own in line_notes(wasteful.report).values() for note in own}
+    notes = {note["title"] for own in note_lines(wasteful.report).values() for note in own}
     assert notes >= {"Computed again.", "Held longer than needed.", "A weight is copied."}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from workbench.analysis.opportunities.attention_lines import with_library_attention
+from workbench.analysis.opportunities.attention_lines import rewrite_attention
 
 WAYS = {
     "one line": "return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(4), -1) @ v",
@@ -55,7 +55,7 @@ def test_the_line_that_is_written_gives_the_same(way: str, dims: int) -> None:
         lines = [line.replace("transpose(2, 3)", "transpose(-2, -1)") for line in lines]
     ends = ("@ v", "(v)", ", v)")
     last = next(n for n, line in enumerate(lines) if any(end in line for end in ends))
-    found = with_library_attention(lines[: last + 1], dims)
+    found = rewrite_attention(lines[: last + 1], dims)
     assert found is not None
     place, before, after = found
     assert before == (lines[place],)
@@ -81,4 +81,4 @@ def test_the_line_that_is_written_gives_the_same(way: str, dims: int) -> None:
     ],
 )
 def test_what_is_something_else_is_left_alone(text: str) -> None:
-    assert with_library_attention(text.split("\n"), 4) is None
+    assert rewrite_attention(text.split("\n"), 4) is None

@@ -10,8 +10,8 @@ import torch
 from opportunity_cases import found_in, grown
 
 import workbench as wb
-from workbench.analysis.opportunities.cat_lines import with_list
-from workbench.analysis.opportunities.tried import cost_of
+from workbench.analysis.opportunities.cat_lines import rewrite_cat
+from workbench.analysis.opportunities.tried import read_cost
 
 RULE = "tensor-that-grows"
 INPUTS = torch.ones(4, 4, 64), torch.ones(64, 64) / 64
@@ -47,7 +47,7 @@ def test_a_step_that_reads_the_last_one_reads_it_from_the_list() -> None:
     assert (found.before, found.after[1]) == ((), "result = torch.cat(parts, dim)  # after it")
     made = [wb.aot_compile(f, inputs, grad=False) for f in (read_last, read_last_of_list)]
     torch.testing.assert_close(*(each(*inputs) for each in made))
-    costs = [cost_of(each.report) for each in made]
+    costs = [read_cost(each.report) for each in made]
     saved = found.saved_bytes_high
     assert saved is not None
     assert saved <= costs[0].bytes - costs[1].bytes <= 2 * saved
@@ -106,7 +106,7 @@ def run(lines: str) -> torch.Tensor:
 )
 def test_the_lines_that_are_written_give_the_same(lines: str) -> None:
     number = next(n for n, line in enumerate(lines.split("\n")) if "torch.c" in line)
-    found = with_list([f"    {line}" for line in lines.split("\n")], number)
+    found = rewrite_cat([f"    {line}" for line in lines.split("\n")], number)
     assert found is not None
     at, before, after = found
     old = [f"    {line}" for line in lines.split("\n")]
@@ -132,4 +132,4 @@ def test_the_lines_that_are_written_give_the_same(lines: str) -> None:
     ],
 )
 def test_a_loop_that_a_list_would_change_is_not_written_anew(line: str) -> None:
-    assert with_list(["kept = x", "for n in range(3):", line], 2) is None
+    assert rewrite_cat(["kept = x", "for n in range(3):", line], 2) is None

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import workbench as wb
-from workbench.analysis.opportunities.layer_rules import layers_compiled_one_by_one
+from workbench.analysis.opportunities.layer_rules import find_single_layers
 from workbench.analysis.opportunities.rule_facts import Facts
 from workbench.report import Report
 
@@ -52,7 +52,7 @@ def captured(layers: Sequence[nn.Module]) -> Report:
 
 
 def said(report: Report) -> list[str]:
-    return [made.text for made in layers_compiled_one_by_one(Facts(report))]
+    return [made.text for made in find_single_layers(Facts(report))]
 
 
 def test_many_equal_layers_can_be_compiled_once() -> None:
@@ -60,7 +60,7 @@ def test_many_equal_layers_can_be_compiled_once() -> None:
     (text,) = said(report)
     assert "the 9 equal layers layers.0–8 compiled once" in text
     assert "Compiling took" in text
-    (made,) = layers_compiled_one_by_one(Facts(report))
+    (made,) = find_single_layers(Facts(report))
     assert made.after[0] == "@torch.compiler.nested_compile_region"
     assert made.why_not is not None
     assert said(replace(report, request=replace(report.request, backend="eager"))) == []

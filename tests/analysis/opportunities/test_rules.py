@@ -32,9 +32,9 @@ import workbench as wb
 from tests.older_releases import since
 from workbench.analysis.opportunities.opportunity import SURE
 from workbench.analysis.opportunities.rules import opportunities
-from workbench.analysis.opportunities.tried import cost_of
+from workbench.analysis.opportunities.tried import read_cost
 from workbench.report import Kernel, Report, Table
-from workbench.report.profile_record import MeasuredCall, with_measured_call
+from workbench.report.profile_record import MeasuredCall, add_measured_call
 
 OLD = MeasuredCall(1000.0, 0.0, None, 50)
 """As an earlier version kept it: without the least times."""
@@ -270,7 +270,7 @@ def test_sizes_that_matrix_units_take_save_the_copies_that_pad() -> None:
     even = wb.aot_compile(multiplied, narrow((4096, 4096), (4096, 4096)), **GPU).report
     (found,) = opportunities(odd)
     assert (found.rule, found.kind, found.fewer_kernels) == ("padded-matrix", "padding", 2)
-    saved = cost_of(odd).bytes - cost_of(even).bytes
+    saved = read_cost(odd).bytes - read_cost(even).bytes
     assert found.saved_bytes_high == pytest.approx(saved, rel=0.01)
     assert found.why_not is not None
     assert "where the model is built" in found.why_not
@@ -287,14 +287,14 @@ def timed(report: Report, median: float, least: float) -> Report:
     kernels = [replace(kernel, time_us=median) for kernel in report.kernels]
     tables = {**report.tables, "kernels": Table.of(Kernel, kernels)}
     call = MeasuredCall(1000.0, 0.0, None, 50, least_us={kernel.id: least for kernel in kernels})
-    return with_measured_call(replace(report, tables=tables), call)
+    return add_measured_call(replace(report, tables=tables), call)
 
 
 def test_a_measured_copy_saves_half_its_least_time_to_all_of_its_median() -> None:
     report = wb.aot_compile(copied, (torch.randn(64, 32), torch.randn(64, 48)), **HOST).report
     (found,) = opportunities(timed(report, 30.0, 20.0))
     assert (found.saved_us_low, found.saved_us_high) == (10.0, 30.0)
-    (earlier,) = opportunities(with_measured_call(timed(report, 30.0, 20.0), OLD))
+    (earlier,) = opportunities(add_measured_call(timed(report, 30.0, 20.0), OLD))
     assert (earlier.saved_us_low, earlier.saved_us_high) == (15.0, 30.0)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import workbench as wb
 from tests.report.session.sample import session
-from workbench.report.session.session_record import Session, empty_tables
+from workbench.report.session.session_record import Session, make_empty_tables
 from workbench.report.table import Table
 
 
@@ -19,7 +19,7 @@ def mended() -> Session:
     ]
     first = [row for row in before.tables["compiles"] if row.kind == "first"]
     tables = {
-        **empty_tables(),
+        **make_empty_tables(),
         "compiles": Table.of(type(first[0]), first),
         "steps": Table.of(type(steps[0]), steps),
     }
@@ -54,7 +54,7 @@ def test_a_session_is_the_same_as_itself() -> None:
 
 
 def test_steps_that_never_came_are_no_number() -> None:
-    empty = Session(session().header, empty_tables(), {})
+    empty = Session(session().header, make_empty_tables(), {})
     assert wb.diff(empty, session()).frame().set_index("what").a.isna()["the median step"]
 
 

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from workbench.analysis.cost.line_shares import LineShares
-from workbench.analysis.source.lines import State, call_sites, callers, in_call_order, line_states
+from workbench.analysis.source.lines import (
+    State,
+    call_sites,
+    callers,
+    find_line_states,
+    sort_by_calls,
+)
 from workbench.report import Break, Link, Node, Outcome, Report, Source, Table, TextWriter
 
 RECORDS = Path(__file__).parents[2] / "records"
@@ -45,7 +51,7 @@ def report(traced: dict[int, str], breaks: tuple[int, ...] = ()) -> Report:
 
 
 def by_place(report: Report) -> dict[tuple[str, int], State]:
-    return line_states(report, LineShares.of(report).kernels, callers(report))
+    return find_line_states(report, LineShares.of(report).kernels, callers(report))
 
 
 def states(report: Report) -> dict[int, str]:
@@ -82,7 +88,7 @@ def test_a_function_stands_before_those_that_it_calls() -> None:
     made = report({4: "add", 10: "mul", 21: "relu"})
     swapped = Table.of(Source, reversed(list(made.sources)))
     turned = Report(tables={**made.tables, "sources": swapped}, texts=made.texts)
-    assert [source.name for source in in_call_order(turned, callers(turned))] == ["f", "helper"]
+    assert [source.name for source in sort_by_calls(turned, callers(turned))] == ["f", "helper"]
 
 
 def test_links_of_the_record_win_over_names() -> None:

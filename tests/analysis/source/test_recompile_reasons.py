@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.analysis.source.recompile_reasons import Reason, reason_of
+from workbench.analysis.source.recompile_reasons import Reason, read_reason
 
 
 @pytest.mark.parametrize(
@@ -139,4 +139,4 @@ from workbench.analysis.source.recompile_reasons import Reason, reason_of
     ],
 )  # fmt: skip
 def test_torchs_sentence_is_taken_apart(text: str, expected: Reason) -> None:
-    assert reason_of(text) == expected
+    assert read_reason(text) == expected

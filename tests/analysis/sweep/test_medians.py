@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from workbench.analysis.sweep.medians import compare, median_interval
+from workbench.analysis.sweep.medians import compare, compute_median_interval
 
 
 def rounds(seed: int, factor: float = 1.0, noise: float = 0.03, count: int = 40) -> list[float]:
@@ -19,12 +19,12 @@ def rounds(seed: int, factor: float = 1.0, noise: float = 0.03, count: int = 40)
 
 
 def test_the_interval_of_known_samples() -> None:
-    found = median_interval([float(n) for n in range(1, 21)])
+    found = compute_median_interval([float(n) for n in range(1, 21)])
     assert (found.median, found.low, found.high) == (10.5, 6.0, 15.0)  # tables of the sign test
 
 
 def test_few_samples_give_all_they_have() -> None:
-    found = median_interval([3.0, 1.0, 2.0])
+    found = compute_median_interval([3.0, 1.0, 2.0])
     assert (found.median, found.low, found.high) == (2.0, 1.0, 3.0)
 
 
@@ -32,7 +32,7 @@ def test_the_interval_holds_the_median_as_often_as_it_says() -> None:
     luck = random.Random(7)
     held = 0
     for _ in range(400):
-        found = median_interval([luck.expovariate(1.0) for _ in range(25)])
+        found = compute_median_interval([luck.expovariate(1.0) for _ in range(25)])
         held += found.low <= 0.6931 <= found.high
     assert held >= 0.93 * 400
 

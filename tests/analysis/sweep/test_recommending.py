@@ -8,13 +8,13 @@ import pytest
 
 from tests.analysis.sweep.trials import trial
 from workbench.analysis.sweep.choosing import Candidate
-from workbench.analysis.sweep.recommending import Recommendation, code_of, recommend
+from workbench.analysis.sweep.recommending import Recommendation, choose_recommended, code_of
 from workbench.report.trials import Trial
 
 
 def best(*rows: Trial, sizes: tuple[str, ...] = (), **how: Any) -> Recommendation:
     """What a sweep of these rows recommends."""
-    return recommend(rows, sizes, "model", **how)
+    return choose_recommended(rows, sizes, "model", **how)
 
 
 def fast(**more: Any) -> Trial:

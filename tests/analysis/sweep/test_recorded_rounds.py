@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from workbench.analysis.sweep.choosing import choose, relative
-from workbench.analysis.sweep.medians import compare, median_interval
+from workbench.analysis.sweep.medians import compare, compute_median_interval
 from workbench.report.trials import Trial
 
 FILE = Path(__file__).parents[2] / "records" / "rounds.json.gz"
@@ -33,12 +33,12 @@ def runs(slower: float = 1.0) -> list[Trial]:
 
 
 def trial(name: str, ours: list[float], theirs: list[float]) -> Trial:
-    ratio = median_interval([b / a for a, b in zip(ours, theirs, strict=True)])
+    ratio = compute_median_interval([b / a for a, b in zip(ours, theirs, strict=True)])
     return Trial(
         name,
         (("name", name),),
-        call_us=median_interval(ours).median,
-        baseline_us=median_interval(theirs).median,
+        call_us=compute_median_interval(ours).median,
+        baseline_us=compute_median_interval(theirs).median,
         speedup=ratio.median,
         speedup_low=ratio.low,
         speedup_high=ratio.high,
@@ -48,7 +48,7 @@ def trial(name: str, ours: list[float], theirs: list[float]) -> Trial:
 
 RUNS = runs()
 PAIRS = list(zip(RUNS[0::2], RUNS[1::2], strict=True))
-SPREAD = statistics.median(median_interval(relative(run)).spread for run in RUNS)
+SPREAD = statistics.median(compute_median_interval(relative(run)).spread for run in RUNS)
 quiet = pytest.mark.skipif(
     SPREAD > 0.02, reason=f"recorded on a busy machine (±{SPREAD:.0%}): record it on a quiet one"
 )

@@ -19,15 +19,15 @@ import pytest
 
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import open_any
-from workbench.artifacts.machine.machine_description import Machine, current_machine
+from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.manifest_json import Build, Versions
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS, check_fits
 from workbench.artifacts.trust.trust import TrustStore, check_trust
 from workbench.errors import ArtifactError, TrustError
-from workbench.temporary import temporary_folder
+from workbench.temporary import make_temporary_folder
 
-MACHINE = current_machine()
+MACHINE = describe_current_machine()
 
 
 class Bomb:
@@ -43,7 +43,7 @@ class Bomb:
 def sample(marker: Path) -> tuple[Manifest, dict[str, aot_container.Content]]:
     members: dict[str, aot_container.Content] = {
         aot_container.PAYLOAD: pickle.dumps(Bomb(marker), protocol=4),
-        aot_container.kernel_member("avx2-native", "0" * 64): b"\x7fELF nothing to run",
+        aot_container.name_kernel_member("avx2-native", "0" * 64): b"\x7fELF nothing to run",
     }
     manifest = Manifest(
         versions=Versions(MACHINE.python, MACHINE.magic, MACHINE.torch, MACHINE.triton),
@@ -81,7 +81,7 @@ def open_fully(path: Path, store: TrustStore, machine: Machine = MACHINE) -> Non
         manifest = opened.artifact.manifest
         check_fits(str(path), manifest, machine)
         check_trust(str(path), opened.digest, trust=False, store=store, manifest=manifest)
-        with temporary_folder() as folder:
+        with make_temporary_folder() as folder:
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700
             opened.artifact.unpack(folder, manifest.members)
 
@@ -269,7 +269,7 @@ def dying(function):
 import tempfile, zipfile
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.temporary import temporary_folder
+from workbench.temporary import make_temporary_folder
 members = {"payload": b"new" * 50_000, "skeleton": b"new"}
 manifest = aot_container.with_members(Manifest(), members)
 tempfile.mkstemp = dying(tempfile.mkstemp)
@@ -296,7 +296,7 @@ def test_a_kill_at_any_point_of_save_leaves_a_whole_file(tmp_path: Path) -> None
             text=True,
             check=False,
         )
-        with open_any(path) as opened, temporary_folder() as folder:
+        with open_any(path) as opened, make_temporary_folder() as folder:
             assert opened.artifact is not None
             opened.artifact.unpack(folder, opened.artifact.manifest.members)
             seen.add(len(opened.artifact.manifest.members))

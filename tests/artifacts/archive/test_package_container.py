@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.artifacts import package_sample as sample
-from workbench.artifacts.archive.package_container import OpenedPackage, package_in
+from workbench.artifacts.archive.package_container import OpenedPackage, read_package_container
 from workbench.artifacts.archive.zip_frame import read_frame, seal
 from workbench.artifacts.manifest.package_manifest import MANIFEST
 from workbench.errors import ArtifactError
@@ -30,18 +30,18 @@ def path(tmp_path: Path) -> Path:
 
 def opened(path: Path, read: Callable[[OpenedPackage], object] = lambda package: None) -> None:
     with path.open("rb") as file:
-        read(package_in(read_frame(file)))
+        read(read_package_container(read_frame(file)))
 
 
 def unpacked(path: Path, folder: Path) -> None:
     with path.open("rb") as file:
-        package = package_in(read_frame(file))
+        package = read_package_container(read_frame(file))
         package.unpack(folder, package.entries)
 
 
 def test_a_whole_package_is_read_and_unpacked(path: Path, tmp_path: Path) -> None:
     with path.open("rb") as file:
-        package = package_in(read_frame(file))
+        package = read_package_container(read_frame(file))
         assert package.root == "m"
         assert package.manifest is not None
         assert [model.name for model in package.manifest.models] == ["model"]
@@ -245,13 +245,13 @@ def test_an_archive_of_torch_needs_no_manifest_but_whole_members(tmp_path: Path)
     path = tmp_path / "torch.pt2"
     write_as_torch(path, {"archive_format": b"pt2", "data/aotinductor/model/a.so": b"library"})
     with path.open("rb") as file:
-        package = package_in(read_frame(file))
+        package = read_package_container(read_frame(file))
         assert package.manifest is None
         assert package.raw("archive_format") == b"pt2"
         package.unpack(tmp_path / "out", package.entries)
     path.write_bytes(path.read_bytes().replace(b"library", b"Library"))
     with path.open("rb") as file, pytest.raises(ArtifactError, match="does not have the hash"):
-        package_in(read_frame(file)).unpack(tmp_path / "again", package.entries)
+        read_package_container(read_frame(file)).unpack(tmp_path / "again", package.entries)
 
 
 def test_what_follows_the_data_of_a_member_must_be_right(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tests.artifacts.archive.test_package_container import write_as_torch
 from tests.artifacts.package_sample import model, parts, write_package
 from tests.diffs import RECORDS, recorded
 from workbench.artifacts.archive.aot_container import REPORT, Content, with_members, write_artifact
-from workbench.artifacts.inspect.report_in import names_of, report_in, report_of
+from workbench.artifacts.inspect.report_in import name_compilations, report_in, report_of
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.package_manifest import FOLDER
 from workbench.errors import ArtifactError, UsageError
@@ -76,8 +76,8 @@ def test_an_object_has_its_report_at_hand_or_on_request() -> None:
 
 
 def test_names_tell_the_two_apart() -> None:
-    assert names_of("out/a.wbr", RECORDS / "static.wbr") == ("a.wbr", "static.wbr")
-    assert names_of(recorded("static"), recorded("dynamic")) == ("a", "b")
+    assert name_compilations("out/a.wbr", RECORDS / "static.wbr") == ("a.wbr", "static.wbr")
+    assert name_compilations(recorded("static"), recorded("dynamic")) == ("a", "b")
 
 
 def test_a_file_without_a_report_is_not_read_to_its_end(tmp_path: Path) -> None:

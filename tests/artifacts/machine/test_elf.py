@@ -11,7 +11,7 @@ import pytest
 
 from tests.artifacts.package_sample import SHARED_LIBRARY
 from workbench.artifacts.machine.elf import InMemory, read_elf, read_library
-from workbench.artifacts.machine.elf_lookup import undefined
+from workbench.artifacts.machine.elf_lookup import find_undefined
 
 CONTENT = SHARED_LIBRARY.read_bytes()
 
@@ -88,6 +88,6 @@ def test_versions_in_a_circle_end() -> None:
 def test_functions_that_libraries_lack_are_found() -> None:
     names = ("PyInit__ctypes", "no_such_function", "PyInit__ctype")
     missing = ("PyInit__ctype", "no_such_function")
-    assert undefined(["x"], [Path("/nowhere"), SHARED_LIBRARY]) == ("x",)
+    assert find_undefined(["x"], [Path("/nowhere"), SHARED_LIBRARY]) == ("x",)
     if ".gnu.hash" in {section.name for section in read_elf(InMemory(CONTENT)).sections}:
-        assert undefined(names, [SHARED_LIBRARY]) == missing
+        assert find_undefined(names, [SHARED_LIBRARY]) == missing

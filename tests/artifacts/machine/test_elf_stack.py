@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.artifacts.package_sample import SHARED_LIBRARY, library_with_weights
-from workbench.artifacts.machine.elf_stack import without_code_on_stack
+from workbench.artifacts.machine.elf_stack import clear_executable_stack
 
 
 def test_a_library_with_weights_no_longer_asks_for_one(tmp_path: Path) -> None:
     library = library_with_weights(tmp_path)
     before = library.read_bytes()
-    assert without_code_on_stack(library)
+    assert clear_executable_stack(library)
     after = library.read_bytes()
     (changed,) = (i for i, pair in enumerate(zip(before, after, strict=True)) if len({*pair}) > 1)
     assert (before[changed], after[changed]) == (7, 6)  # RWE, RW
-    assert not without_code_on_stack(library)
+    assert not clear_executable_stack(library)
 
 
 def test_other_and_damaged_files_stay(tmp_path: Path) -> None:
@@ -23,5 +23,5 @@ def test_other_and_damaged_files_stay(tmp_path: Path) -> None:
     for content in (b"", b"#" * 100, cut, SHARED_LIBRARY.read_bytes()):
         file = tmp_path / "file"
         file.write_bytes(content)
-        assert not without_code_on_stack(file)
+        assert not clear_executable_stack(file)
         assert file.read_bytes() == content

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.artifacts.machine.devices import GpuFacts, amd_gpus
-from workbench.artifacts.machine.machine_description import Machine, current_machine
+from workbench.artifacts.machine.devices import GpuFacts, find_amd_gpus
+from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
 
 H100 = GpuFacts("NVIDIA H100 80GB HBM3", "sm_90", 80 << 30)
 
 
 def test_this_machine_can_be_written_as_json_and_read_back() -> None:
-    machine = current_machine()
+    machine = describe_current_machine()
     assert machine.is_whole
     assert Machine.of(json.loads(str(machine))) == machine
     assert repr(machine).startswith(f"Machine(python {machine.python}, torch {machine.torch}")
@@ -70,4 +70,4 @@ def test_amd_gpus_are_read_from_the_kernel(tmp_path: Path) -> None:
         (tmp_path / str(node)).mkdir()
         text = f"cpu_cores_count 0\ngfx_target_version {version}\n"
         (tmp_path / str(node) / "properties").write_text(text)
-    assert [gpu.arch for gpu in amd_gpus(tmp_path)] == ["gfx942", "gfx90a"]
+    assert [gpu.arch for gpu in find_amd_gpus(tmp_path)] == ["gfx942", "gfx90a"]

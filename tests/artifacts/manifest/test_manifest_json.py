@@ -9,7 +9,7 @@ import pytest
 
 from tests.artifacts import package_sample as sample
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_json import Signature, with_signatures
+from workbench.artifacts.manifest.manifest_json import Signature, replace_signatures
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.errors import ArtifactError
 
@@ -66,7 +66,7 @@ def test_a_field_of_a_later_release_changes_neither_bytes_nor_digest() -> None:
     assert later.models == MANIFEST.models
     assert later.to_bytes() == content
     assert later.digest != MANIFEST.digest
-    signed = with_signatures(later, [Signature("kind", "key", "value")])
+    signed = replace_signatures(later, [Signature("kind", "key", "value")])
     assert signed.digest == later.digest
     assert "unknown here" in signed.to_bytes().decode()
     assert PackageManifest.from_bytes(signed.to_bytes()) == signed
@@ -83,4 +83,4 @@ def test_a_field_that_an_earlier_release_did_not_write_keeps_its_default() -> No
 
 def test_the_digest_covers_everything_but_the_signatures() -> None:
     assert replace(MANIFEST, root="other").digest != MANIFEST.digest
-    assert with_signatures(MANIFEST, [Signature("a", "b", "c")]).digest == MANIFEST.digest
+    assert replace_signatures(MANIFEST, [Signature("a", "b", "c")]).digest == MANIFEST.digest

@@ -10,13 +10,13 @@ import pytest
 import workbench as wb
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.machine.devices import GpuFacts
-from workbench.artifacts.machine.gpu_needs import runs_on
-from workbench.artifacts.machine.machine_description import Machine, current_machine
+from workbench.artifacts.machine.gpu_needs import match_gpu_code
+from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
 from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel, Manifest
 from workbench.artifacts.manifest.manifest_json import Versions
-from workbench.artifacts.preflight.preflight import check_fits, requirements
+from workbench.artifacts.preflight.preflight import check_fits, check_requirements
 
-HERE = replace(current_machine(), gpus=(), gpu=False, cuda=None, hip=None)
+HERE = replace(describe_current_machine(), gpus=(), gpu=False, cuda=None, hip=None)
 H100 = GpuFacts("NVIDIA H100 80GB HBM3", "sm_90")
 THERE = replace(HERE, torch="2.13.0+cu130", triton="3.7.1", cuda="13.0", gpus=(H100,), gpu=True)
 BUILT_FOR = BuiltFor(
@@ -39,7 +39,7 @@ MANIFEST = Manifest(
 
 def verdicts(machine: Machine, **changes: object) -> dict[str, str]:
     manifest = replace(MANIFEST, built_for=replace(BUILT_FOR, **changes))  # type: ignore[arg-type]
-    return {row.name: row.verdict for row in requirements(manifest, machine)}
+    return {row.name: row.verdict for row in check_requirements(manifest, machine)}
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_each_difference_has_its_verdict(
     ],
 )
 def test_machine_code_runs_where_its_vendor_says(code: str, arch: str, fits: bool) -> None:
-    assert runs_on(code, arch) == fits
+    assert match_gpu_code(code, arch) == fits
 
 
 def test_the_wrong_gpu_is_one_sentence() -> None:

@@ -9,10 +9,10 @@ import pytest
 
 import workbench as wb
 from workbench.artifacts.archive import aot_container
-from workbench.artifacts.machine.machine_description import Machine, current_machine
+from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
 from workbench.artifacts.manifest.manifest import Manifest
 
-HERE = current_machine()
+HERE = describe_current_machine()
 ELSEWHERE = replace(HERE, is_here=False, modules=frozenset({"json"}))
 
 

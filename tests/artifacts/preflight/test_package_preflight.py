@@ -12,17 +12,17 @@ import pytest
 
 from tests.artifacts import package_sample as sample
 from tests.artifacts.archive.test_package_container import write_as_torch
-from workbench.artifacts.archive.package_container import package_in
+from workbench.artifacts.archive.package_container import read_package_container
 from workbench.artifacts.archive.zip_frame import read_frame
 from workbench.artifacts.machine.devices import GpuFacts
-from workbench.artifacts.machine.gpu_needs import GpuCode, code_rows, ptx_runs_on
-from workbench.artifacts.machine.machine_description import Machine, current_machine
+from workbench.artifacts.machine.gpu_needs import GpuCode, list_code_rows, match_ptx
+from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
 from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
 from workbench.artifacts.preflight.check import check
 from workbench.artifacts.preflight.package_preflight import check_package_fits, torch_row
 from workbench.errors import ArtifactError
 
-HERE = current_machine()
+HERE = describe_current_machine()
 GPU = replace(
     HERE,
     torch="2.13.0+cu130",
@@ -52,7 +52,7 @@ def test_each_difference_is_named(tmp_path: Path) -> None:
     failed = {name for name, verdict in verdicts(path).items() if verdict == "fail"}
     assert failed == {"system", "processor", "GLIBC", "instructions"}
     with path.open("rb") as file, pytest.raises(ArtifactError, match=r"GLIBC: needs 99\.0"):
-        check_package_fits("m.pt2", package_in(read_frame(file)), HERE)
+        check_package_fits("m.pt2", read_package_container(read_frame(file)), HERE)
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_releases_of_torch_for_a_gpu(made: str, there: str, verdict: str) -> Non
     ],
 )
 def test_ptx_runs_on_its_own_and_later_gpus(code: str, arch: str, runs: bool) -> None:
-    assert ptx_runs_on(code, arch) == runs
+    assert match_ptx(code, arch) == runs
 
 
 def test_machine_code_toolkit_and_driver_of_a_gpu() -> None:
     def found(code: GpuCode, machine: Machine = GPU) -> dict[str, str]:
-        return {row.name: row.verdict for row in code_rows([code], (13, 0), machine)}
+        return {row.name: row.verdict for row in list_code_rows([code], (13, 0), machine)}
 
     whole = {"gpu": "pass", "toolkit": "pass", "driver": "pass"}
     assert found(GpuCode("machine code", "sm_90")) == whole
@@ -155,7 +155,7 @@ def test_a_package_of_torch_is_checked_by_its_metadata(tmp_path: Path) -> None:
     lesser = replace(there, cpu_flags=intel - {"avx512_vnni"})
     assert verdicts(path, lesser)["instructions"] == "fail"
     with path.open("rb") as file, pytest.raises(ArtifactError, match="without avx512_vnni"):
-        check_package_fits("m.pt2", package_in(read_frame(file)), lesser)
+        check_package_fits("m.pt2", read_package_container(read_frame(file)), lesser)
 
 
 def test_a_machine_describes_itself_for_others(tmp_path: Path) -> None:

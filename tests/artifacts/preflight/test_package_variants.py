@@ -10,15 +10,15 @@ import pytest
 from tests.artifacts import package_sample as sample
 from workbench.artifacts.inspect.inspection import inspect
 from workbench.artifacts.machine.devices import GpuFacts
-from workbench.artifacts.machine.machine_description import Machine, current_machine
+from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
 from workbench.artifacts.manifest.manifest_json import Build
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.artifacts.preflight.check import check
-from workbench.artifacts.preflight.package_preflight import fitting_variants
-from workbench.artifacts.preflight.package_variants import chosen_variant
+from workbench.artifacts.preflight.package_preflight import sort_fitting_variants
+from workbench.artifacts.preflight.package_variants import choose_variant
 from workbench.errors import ArtifactError
 
-HERE = replace(current_machine(), torch="2.13.0+cpu", gpu=False, gpus=(), cuda=None)
+HERE = replace(describe_current_machine(), torch="2.13.0+cpu", gpu=False, gpus=(), cuda=None)
 H100 = replace(
     HERE,
     torch="2.13.0+cu130",
@@ -41,7 +41,7 @@ def manifest(*models: PackagedModel) -> PackageManifest:
 
 
 def names(machine: Machine, *models: PackagedModel) -> list[str]:
-    fits = fitting_variants(manifest(*models), machine)
+    fits = sort_fitting_variants(manifest(*models), machine)
     return [fit.name if fit.fits else f"not {fit.name}" for fit in fits]
 
 
@@ -55,7 +55,7 @@ def test_those_that_fit_come_first_and_a_gpu_before_the_widest_vectors() -> None
 
 def test_code_for_another_gpu_does_not_fit() -> None:
     a100 = replace(H100, gpus=(GpuFacts("NVIDIA A100-SXM4-80GB", "sm_80"),))
-    (fit,) = fitting_variants(manifest(GPU), a100)
+    (fit,) = sort_fitting_variants(manifest(GPU), a100)
     assert not fit.fits
     assert fit.made_for == "cuda, h100 (sm_90a)"
     assert "it needs gpu machine code sm_90a, found NVIDIA A100-SXM4-80GB (sm_80)" in fit.why
@@ -88,22 +88,22 @@ def test_the_x_ray_has_a_row_for_each_variant(tmp_path: Path) -> None:
 
 
 def test_a_variant_that_cannot_be_meant_is_refused_in_a_sentence() -> None:
-    fits = fitting_variants(manifest(ANY, GPU), HERE)
-    assert chosen_variant("m.pt2", fits, None) == "any"
-    assert chosen_variant("m.pt2", fits, "any") == "any"
+    fits = sort_fitting_variants(manifest(ANY, GPU), HERE)
+    assert choose_variant("m.pt2", fits, None) == "any"
+    assert choose_variant("m.pt2", fits, "any") == "any"
     with pytest.raises(ArtifactError, match="has no variant 'tpu': name one of any, gpu"):
-        chosen_variant("m.pt2", fits, "tpu")
+        choose_variant("m.pt2", fits, "tpu")
     with pytest.raises(ArtifactError) as error:
-        chosen_variant("m.pt2", fits, "gpu")
+        choose_variant("m.pt2", fits, "gpu")
     assert str(error.value).startswith(
         "m.pt2 cannot run its variant 'gpu' (cuda, h100 (sm_90a)): it needs torch 2.13.0+cu130"
     )
     assert str(error.value).endswith("Load another: wb.load('m.pt2', variant='any').")
     older = replace(WIDE, isa=Build("avx9", "avx9", ("avx9",)))
     with pytest.raises(ArtifactError, match="no variant that this machine can run:\n  variant"):
-        chosen_variant("m.pt2", fitting_variants(manifest(GPU, older), HERE), None)
+        choose_variant("m.pt2", sort_fitting_variants(manifest(GPU, older), HERE), None)
 
 
 def test_of_several_that_fit_the_inputs_decide() -> None:
-    fits = fitting_variants(manifest(ANY, replace(ANY, name="other")), HERE)
-    assert chosen_variant("m.pt2", fits, None) is None
+    fits = sort_fitting_variants(manifest(ANY, replace(ANY, name="other")), HERE)
+    assert choose_variant("m.pt2", fits, None) is None

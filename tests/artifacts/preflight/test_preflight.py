@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from workbench.artifacts.machine.elf import read_library
-from workbench.artifacts.machine.machine_description import Machine, current_machine
+from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
-from workbench.artifacts.preflight.preflight import best_build, requirements, system_needs
+from workbench.artifacts.preflight.preflight import (
+    check_requirements,
+    choose_build,
+    read_system_needs,
+)
 
 MACHINE = Machine(
     python="3.11",
@@ -31,7 +35,7 @@ MANIFEST = Manifest(
 
 
 def verdicts(manifest: Manifest, machine: Machine) -> dict[str, str]:
-    return {row.name: row.verdict for row in requirements(manifest, machine)}
+    return {row.name: row.verdict for row in check_requirements(manifest, machine)}
 
 
 def test_each_requirement_has_a_verdict() -> None:
@@ -50,7 +54,7 @@ def test_each_requirement_has_a_verdict() -> None:
     ],
 )
 def test_the_widest_build_that_runs_is_chosen(flags: set[str], chosen: str | None) -> None:
-    build = best_build(MANIFEST.builds, frozenset(flags))
+    build = choose_build(MANIFEST.builds, frozenset(flags))
     assert (build.name if build else None) == chosen
 
 
@@ -66,7 +70,7 @@ def test_a_gpu_artifact_needs_the_very_build_of_torch_and_a_gpu() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads ELF files")
 def test_this_machine_is_read_from_its_libraries() -> None:
-    machine = current_machine()
+    machine = describe_current_machine()
     assert machine.torch
     assert machine.symbols["GLIBC"].startswith("2.")
     assert machine.symbols["GLIBCXX"].startswith("3.4.")
@@ -78,7 +82,7 @@ def test_needs_are_the_newest_symbols() -> None:
     library = next(path for path in libraries if "libstdc++" in path or "libm.so" in path)
     content = Path(library).read_bytes()
     assert "libc.so.6" in read_library(content).needed
-    needs = system_needs([content])
+    needs = read_system_needs([content])
     assert needs.symbols["GLIBC"].startswith("2.")
     assert needs.system == "Linux"
 

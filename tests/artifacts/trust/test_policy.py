@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import workbench as wb
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.trust.signing import signed_by_key
+from workbench.artifacts.trust.signing import sign_by_key
 from workbench.artifacts.trust.trust import TrustStore, check_trust, trust_key
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
@@ -42,10 +42,10 @@ def check(store: TrustStore, manifest: Manifest, trust: Any = False) -> None:
 
 def test_only_a_signature_by_a_named_key_opens_a_file(store: TrustStore) -> None:
     write(store, f'signed_by = ["{word(KEY)}"]')
-    check(store, signed_by_key(MANIFEST, KEY))  # the policy names it: trust_key is not needed
+    check(store, sign_by_key(MANIFEST, KEY))  # the policy names it: trust_key is not needed
     store.vouch(MANIFEST.digest)
     trust_key(OTHER.public_key())
-    others = signed_by_key(store.sign(MANIFEST), OTHER)
+    others = sign_by_key(store.sign(MANIFEST), OTHER)
     for manifest in (MANIFEST, others):
         for trust in (False, True, MANIFEST.digest):
             with pytest.raises(wb.TrustError, match="not signed by a key that the policy"):
@@ -57,7 +57,7 @@ def test_a_revoked_key_does_not_satisfy_the_policy(store: TrustStore) -> None:
     trust_key(KEY.public_key(), name="release")
     trust_key("release", revoke=True)
     with pytest.raises(wb.TrustError, match=r"names \(release \(revoked\)\)"):
-        check(store, signed_by_key(MANIFEST, KEY))
+        check(store, sign_by_key(MANIFEST, KEY))
 
 
 def test_the_refusal_names_keys_as_the_user_does(store: TrustStore) -> None:
@@ -75,7 +75,7 @@ def test_a_policy_may_name_the_user_and_a_file_beside_it(store: TrustStore) -> N
     )
     write(store, 'signed_by = ["user", "team.pem"]')
     check(store, store.sign(MANIFEST))
-    check(store, signed_by_key(MANIFEST, KEY))
+    check(store, sign_by_key(MANIFEST, KEY))
     with pytest.raises(wb.TrustError, match=r"names \(your own, team\)"):
         check(store, MANIFEST)
 
@@ -175,6 +175,6 @@ def test_a_policy_elsewhere_is_named_by_a_variable(
         check(store, store.sign(MANIFEST))
     (tmp_path / "team").mkdir()
     (tmp_path / "team" / "policy.toml").write_text(f'signed_by = ["{word(KEY)}"]')
-    check(store, signed_by_key(MANIFEST, KEY))
+    check(store, sign_by_key(MANIFEST, KEY))
     with pytest.raises(wb.TrustError, match="team/policy"):
         check(store, store.sign(MANIFEST))

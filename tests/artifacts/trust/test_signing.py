@@ -16,7 +16,7 @@ import workbench as wb
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.aot_container import MANIFEST
 from workbench.artifacts.archive.file_kinds import open_any
-from workbench.artifacts.archive.zip_frame import data_start
+from workbench.artifacts.archive.zip_frame import find_data_start
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.trust.trust import TrustStore, check_trust
@@ -54,7 +54,7 @@ def others(path: Path) -> list[tuple[str, bytes, int, tuple[int, ...]]]:
     with zipfile.ZipFile(path) as archive, open_any(path) as opened:
         found = [info for info in archive.infolist() if not info.filename.endswith(MANIFEST)]
         return [
-            (i.filename, archive.read(i), data_start(opened.file, i) % 64, i.date_time)
+            (i.filename, archive.read(i), find_data_start(opened.file, i) % 64, i.date_time)
             for i in found
         ]
 

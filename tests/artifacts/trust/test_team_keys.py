@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 import workbench as wb
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.package_manifest import PackageManifest
-from workbench.artifacts.trust.signing import signed_by_key
-from workbench.artifacts.trust.team_keys import private_key, public_key
+from workbench.artifacts.trust.signing import sign_by_key
+from workbench.artifacts.trust.team_keys import read_private_key, read_public_key
 from workbench.artifacts.trust.trust import TrustStore, check_trust, trust_key
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
@@ -60,7 +60,7 @@ def check(manifest: Any, store: TrustStore) -> None:
 
 @pytest.mark.parametrize("manifest", MANIFESTS)
 def test_a_trusted_key_opens_what_it_has_signed(manifest: Any, store: TrustStore) -> None:
-    signed = signed_by_key(manifest, KEY)
+    signed = sign_by_key(manifest, KEY)
     assert signed.digest == manifest.digest
     with pytest.raises(wb.TrustError, match="is signed by somebody else"):
         check(signed, store)
@@ -73,17 +73,17 @@ def test_a_trusted_key_opens_what_it_has_signed(manifest: Any, store: TrustStore
 
 def test_another_key_and_a_changed_manifest_are_refused(store: TrustStore) -> None:
     trust_key(KEY.public_key())
-    signed = signed_by_key(MANIFESTS[0], KEY)
+    signed = sign_by_key(MANIFESTS[0], KEY)
     changed = replace(signed, target="h100")
     forged = replace(signed, signatures=(replace(signed.signatures[0], key="0" * 32),))
-    for manifest in (signed_by_key(MANIFESTS[0], OTHER), changed, forged):
+    for manifest in (sign_by_key(MANIFESTS[0], OTHER), changed, forged):
         with pytest.raises(wb.TrustError, match="is signed by somebody else"):
             check(manifest, store)
 
 
 def test_a_signature_that_claims_the_key_but_is_of_another(store: TrustStore) -> None:
     trust_key(KEY.public_key())
-    mine, theirs = (signed_by_key(MANIFESTS[0], key).signatures[0] for key in (KEY, OTHER))
+    mine, theirs = (sign_by_key(MANIFESTS[0], key).signatures[0] for key in (KEY, OTHER))
     check(replace(MANIFESTS[0], signatures=(theirs, mine)), store)
     lie = replace(MANIFESTS[0], signatures=(replace(theirs, key=mine.key),))
     with pytest.raises(wb.TrustError, match="is signed by somebody else"):
@@ -112,7 +112,7 @@ def test_no_forged_signature_opens_a_file_or_breaks_the_check(
 ) -> None:
     store.make_key()
     trust_key(KEY.public_key())
-    signed = signed_by_key(MANIFESTS[0], KEY)
+    signed = sign_by_key(MANIFESTS[0], KEY)
     bad = replace(signed, signatures=(replace(signed.signatures[0], **forged),))
     with pytest.raises(wb.TrustError, match="is signed by somebody else"):
         check(bad, store)
@@ -120,7 +120,7 @@ def test_no_forged_signature_opens_a_file_or_breaks_the_check(
 
 def test_a_long_list_of_signatures_keeps_nobody_busy(store: TrustStore) -> None:
     trust_key(KEY.public_key())
-    right = signed_by_key(MANIFESTS[0], KEY).signatures[0]
+    right = sign_by_key(MANIFESTS[0], KEY).signatures[0]
     wrong = replace(right, value="00" * 64)
     for count, opens in ((63, True), (64, False), (50_000, False)):
         manifest = replace(MANIFESTS[0], signatures=(*[wrong] * count, right))
@@ -128,14 +128,14 @@ def test_a_long_list_of_signatures_keeps_nobody_busy(store: TrustStore) -> None:
 
 
 def test_signing_again_replaces_the_signature_and_keeps_those_of_others(store: TrustStore) -> None:
-    signed = store.sign(signed_by_key(signed_by_key(MANIFESTS[0], OTHER), KEY))
-    again = signed_by_key(signed, KEY)
+    signed = store.sign(sign_by_key(sign_by_key(MANIFESTS[0], OTHER), KEY))
+    again = sign_by_key(signed, KEY)
     assert len(again.signatures) == 3
     assert store.signed_by_user(again)
 
 
 def test_a_revoked_key_opens_nothing_and_is_named(store: TrustStore) -> None:
-    signed = signed_by_key(MANIFESTS[0], KEY)
+    signed = sign_by_key(MANIFESTS[0], KEY)
     trust_key(KEY.public_key(), name="release")
     trust_key("release", revoke=True)
     with pytest.raises(wb.TrustError, match="is signed by revoked team key release"):
@@ -144,7 +144,7 @@ def test_a_revoked_key_opens_nothing_and_is_named(store: TrustStore) -> None:
     check(signed, store)
     trust_key(OTHER.public_key(), revoke=True)  # one that was never trusted
     assert [key.revoked for key in store.team_keys.all()] == [False, True]
-    check(signed_by_key(signed, OTHER), store)  # the other signature still counts
+    check(sign_by_key(signed, OTHER), store)  # the other signature still counts
 
 
 def test_a_public_key_may_be_a_file_its_text_an_object_or_a_word(
@@ -154,7 +154,7 @@ def test_a_public_key_may_be_a_file_its_text_an_object_or_a_word(
     word = trust_key(file)
     assert word == f"ed25519:{KEY.public_key().public_bytes_raw().hex()}"
     forms = (str(file), file.read_text(), file.read_bytes(), KEY.public_key(), word)
-    assert {public_key(form).public for form in forms} == {public_key(file).public}
+    assert {read_public_key(form).public for form in forms} == {read_public_key(file).public}
     assert [key.name for key in store.team_keys.all()] == ["team"]
     assert stat.S_IMODE(store.team_keys.file.stat().st_mode) == 0o600
 
@@ -189,12 +189,12 @@ def test_what_is_no_key_is_named(tmp_path: Path, store: TrustStore) -> None:
         (KEY.public_key(), "signed with an ed25519 private key"),
     ):
         with pytest.raises(wb.UsageError, match=sentence):
-            private_key(wrong)  # type: ignore[arg-type]
-    assert isinstance(private_key(locked, "secret"), Ed25519PrivateKey)
+            read_private_key(wrong)  # type: ignore[arg-type]
+    assert isinstance(read_private_key(locked, "secret"), Ed25519PrivateKey)
 
 
 def test_damaged_keys_of_the_user_are_not_taken_for_none(store: TrustStore) -> None:
-    signed = signed_by_key(MANIFESTS[0], KEY)
+    signed = sign_by_key(MANIFESTS[0], KEY)
     trust_key(KEY.public_key())
     for damage in ("", "[1]", "7", json.dumps([{"public": "x", "name": "", "revoked": False}])):
         store.team_keys.file.write_text(damage)
@@ -206,7 +206,7 @@ def test_without_the_package_one_sentence_says_so(
     store: TrustStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trust_key(KEY.public_key())
-    signed = signed_by_key(MANIFESTS[0], KEY)
+    signed = sign_by_key(MANIFESTS[0], KEY)
     real = builtins.__import__
 
     def without(name: str, *args: Any, **kwargs: Any) -> Any:

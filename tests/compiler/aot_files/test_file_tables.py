@@ -9,7 +9,7 @@ import loading_samples as samples
 import pytest
 
 import workbench as wb
-from workbench.compiler.aot_files.file_tables import with_file, without_file
+from workbench.compiler.aot_files.file_tables import drop_file, with_file
 from workbench.report import Report
 
 
@@ -45,8 +45,8 @@ def test_it_does_not_travel_in_the_file(compiled: Any, tmp_path: Path) -> None:
     compiled.save(tmp_path / "second.aot")
     loaded = wb.load(tmp_path / "second.aot", module=samples.block()).report
     assert facts(loaded)["Path"] == str(tmp_path / "second.aot")
-    assert len(without_file(loaded).artifact) == 0
-    assert without_file(Report()) == Report()
+    assert len(drop_file(loaded).artifact) == 0
+    assert drop_file(Report()) == Report()
 
 
 def test_a_loaded_file_is_read_when_somebody_looks(compiled: Any, tmp_path: Path) -> None:

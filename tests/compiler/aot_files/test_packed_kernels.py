@@ -10,8 +10,8 @@ import pytest
 from workbench.artifacts.manifest.manifest import BuiltFor
 from workbench.compiler.aot_files.generated import (
     PackedKernels,
-    kernels_asked_for,
-    packed_binaries,
+    find_kernels_asked_for,
+    pack_binaries,
 )
 from workbench.compiler.internals import torch_private as tp
 
@@ -34,14 +34,14 @@ def test_each_machine_code_is_listed_once_with_its_assembly() -> None:
     first = {"triton_a.cubin": b"1", "triton_a.ptx": b".target sm_90a", "triton_a.json": b"{}"}
     second = {"triton_a.cubin": b"2"}
     amd = {"triton_b.hsaco": b"3", "triton_b.amdgcn": b".vgpr_count: 8"}
-    found = list(packed_binaries([program(first, second), program(first, amd), SimpleNamespace()]))
+    found = list(pack_binaries([program(first, second), program(first, amd), SimpleNamespace()]))
     assert [(kernel.name, kernel.binary) for kernel in found] == [
         ("triton_a", b"1"),
         ("triton_a", b"2"),
         ("triton_b", b"3"),
     ]
     assert [kernel.assembly for kernel in found] == [".target sm_90a", "", ".vgpr_count: 8"]
-    assert kernels_asked_for([program()]) == {"triton_a", "triton_b"}
+    assert find_kernels_asked_for([program()]) == {"triton_a", "triton_b"}
 
 
 def test_a_kernel_is_found_that_another_build_packed(monkeypatch: pytest.MonkeyPatch) -> None:

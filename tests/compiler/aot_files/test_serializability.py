@@ -16,7 +16,7 @@ import workbench as wb
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.pipeline import compile_ahead
-from workbench.handles.compiled_module import compiled_from
+from workbench.handles.compiled_module import make_compiled
 
 
 def helper(x: torch.Tensor) -> torch.Tensor:
@@ -59,7 +59,7 @@ class Block(torch.nn.Module):
 @pytest.mark.parametrize("grad", [False, True])
 def test_real_tensors_pass_guards_made_from_fakes(grad: bool, tmp_path: Path) -> None:
     with FakeTensorMode(shape_env=ShapeEnv()):
-        fake = compiled_from(
+        fake = make_compiled(
             compile_ahead(Block(), (torch.empty(4, 16),), None, CompileOptions(grad=grad))
         )
     fake.save(tmp_path / "block.aot")
@@ -77,7 +77,7 @@ def test_real_tensors_pass_guards_made_from_fakes(grad: bool, tmp_path: Path) ->
 def test_the_file_holds_no_fake_mode(tmp_path: Path) -> None:
     with FakeTensorMode(shape_env=ShapeEnv()):
         linear, x = torch.nn.Linear(4, 4), torch.empty(2, 4)
-        fake = compiled_from(compile_ahead(linear, (x,), None, CompileOptions(grad=False)))
+        fake = make_compiled(compile_ahead(linear, (x,), None, CompileOptions(grad=False)))
     fake.save(tmp_path / "linear.aot")
     names = wb.inspect(tmp_path / "linear.aot").imports
     assert not [name for name in names if "FakeTensorMode" in name or "ShapeEnvSettings" in name]

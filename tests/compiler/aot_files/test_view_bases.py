@@ -9,7 +9,7 @@ import torch
 
 import workbench as wb
 from tests.variant_samples import scored
-from workbench.compiler.aot_files.view_bases import ViewBases, needless_parts
+from workbench.compiler.aot_files.view_bases import ViewBases, find_needless_parts
 from workbench.errors import ArtifactError
 
 SIZE, BASE = "L['x'].size()[0]", "L['x']._base.size()[0]"
@@ -26,7 +26,7 @@ SIZE, BASE = "L['x'].size()[0]", "L['x']._base.size()[0]"
     ],
 )
 def test_only_what_speaks_of_bases_alone_is_left_out(parts: list[str], needless: set[int]) -> None:
-    assert needless_parts(parts) == needless
+    assert find_needless_parts(parts) == needless
 
 
 def test_code_that_reads_a_base_is_refused() -> None:

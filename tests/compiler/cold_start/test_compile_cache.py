@@ -14,15 +14,15 @@ from tests.older_releases import since
 from workbench.compiler.cold_start import compile_cache
 from workbench.compiler.cold_start.compile_cache import (
     FastStart,
-    exports_vector_math,
-    fast_start,
-    gnu_release,
-    knows_flags,
+    find_trial_marker,
+    has_vector_math,
+    match_flags,
     partial_pch,
-    trial_marker,
-    without_trial,
+    read_gnu_release,
+    skip_trial,
+    start_fast,
 )
-from workbench.compiler.cold_start.private_folder import private_folder
+from workbench.compiler.cold_start.private_folder import make_private_folder
 from workbench.compiler.internals import torch_private as tp
 from workbench.settings import Settings
 
@@ -43,7 +43,7 @@ def test_everything_is_undone_after_an_error(settings, monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
 
     def interrupted():
-        with fast_start(settings):
+        with start_fast(settings):
             assert all(a is not b for a, b in zip(hooks(), before, strict=True))
             raise KeyboardInterrupt
 
@@ -55,34 +55,34 @@ def test_everything_is_undone_after_an_error(settings, monkeypatch):
 
 def test_the_cache_is_ours_unless_the_user_chose_one(settings, monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
-    with fast_start(settings) as start:
+    with start_fast(settings) as start:
         assert os.environ[VARIABLE] == str(start.folder)
         assert start.folder.stat().st_mode & 0o777 == 0o700
     monkeypatch.setenv(VARIABLE, "/somewhere/else")
-    with fast_start(replace(settings, inductor_cache="/somewhere/else")):
+    with start_fast(replace(settings, inductor_cache="/somewhere/else")):
         assert os.environ[VARIABLE] == "/somewhere/else"
 
 
 def test_torchs_own_default_is_not_a_choice(settings, monkeypatch):
     default = os.path.abspath(tp.DEFAULT_CACHE_DIR.get()())
     monkeypatch.setenv(VARIABLE, default)
-    with fast_start(replace(settings, inductor_cache=default)) as start:
+    with start_fast(replace(settings, inductor_cache=default)) as start:
         assert os.environ[VARIABLE] == str(start.folder)
     assert os.environ[VARIABLE] == default
 
 
 def test_a_folder_that_cannot_be_written_costs_the_cache_only(tmp_path):
     (tmp_path / "file").write_text("")
-    with fast_start(Settings(tmp_path / "file" / "cache", tmp_path)) as start:
+    with start_fast(Settings(tmp_path / "file" / "cache", tmp_path)) as start:
         assert start.folder is None
     assert start.notes == ["no lasting cache: Not a directory"]
 
 
 def test_a_machine_where_the_trial_disagreed_keeps_the_trial(settings):
-    with fast_start(settings) as start:
-        trial_marker(start.folder).touch()
+    with start_fast(settings) as start:
+        find_trial_marker(start.folder).touch()
     trial = tp.ISA_TRIAL.get()
-    with fast_start(settings):
+    with start_fast(settings):
         assert tp.ISA_TRIAL.get() is trial
 
 
@@ -138,7 +138,7 @@ def test_no_opening_beside_a_whole_header(settings, monkeypatch):
     with partial_pch(settings):
         pass
     headers = asked[0]
-    private_folder(headers)
+    make_private_folder(headers)
     (headers / "0.ready").touch()
     with partial_pch(settings):
         pass
@@ -156,13 +156,13 @@ def test_a_header_is_kept_in_our_folder_only_while_it_is_built(tmp_path):
 CHILD = """
 import sys, contextlib, hashlib, torch
 from pathlib import Path
-from workbench.compiler.cold_start.compile_cache import partial_pch, fast_start
+from workbench.compiler.cold_start.compile_cache import partial_pch, start_fast
 with contextlib.ExitStack() as stack:
     if sys.argv[1] == "ours":
         pch = stack.enter_context(partial_pch())
         if pch is not None:
             pch.process.wait()  # however busy the machine is, it is used
-        start = stack.enter_context(fast_start(pch=pch))
+        start = stack.enter_context(start_fast(pch=pch))
     f = torch.compile(lambda x: torch.relu(x) * 2 + x.sin().sum(-1, keepdim=True), fullgraph=True)
     f(torch.ones(64, 32))
     if sys.argv[1] == "ours":
@@ -209,9 +209,9 @@ CLANG = "Debian clang version 14.0.6_Selected GCC installation: gcc version 12.2
 
 
 def test_the_release_is_read_from_gnu_compilers_only():
-    assert gnu_release(GNU) == 12
-    assert gnu_release(CLANG) is None
-    assert gnu_release("icx 2025") is None
+    assert read_gnu_release(GNU) == 12
+    assert read_gnu_release(CLANG) is None
+    assert read_gnu_release("icx 2025") is None
 
 
 @pytest.mark.parametrize(
@@ -228,12 +228,12 @@ def test_the_release_is_read_from_gnu_compilers_only():
     ],
 )
 def test_flags_are_known_or_left_to_a_trial(flags, release, known):
-    assert knows_flags(flags, release) is known
+    assert match_flags(flags, release) is known
 
 
 def test_torchs_library_has_the_vector_functions():
-    assert exports_vector_math("-mavx2")
-    assert exports_vector_math("-mavx512f")
+    assert has_vector_math("-mavx2")
+    assert has_vector_math("-mavx512f")
 
 
 class Isa:
@@ -252,7 +252,7 @@ def test_what_is_uncertain_is_tried(monkeypatch):
         return "tried"
 
     monkeypatch.setattr(tp.Name, "get", lambda self: lambda *args: GNU)
-    check_build = without_trial(probe)
+    check_build = skip_trial(probe)
     assert check_build(Isa("-mavx2"), "code") is True
     assert check_build(Isa("-mfuture"), "code") == "tried"
     assert tried == ["-mfuture"]

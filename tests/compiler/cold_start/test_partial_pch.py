@@ -11,9 +11,9 @@ from workbench.compiler.cold_start import partial_pch
 from workbench.compiler.cold_start.partial_pch import (
     PartialPch,
     compile_arguments,
-    expected_arguments,
-    opening,
+    list_expected_arguments,
     precompiling,
+    read_opening,
 )
 from workbench.compiler.internals import torch_private as tp
 
@@ -106,7 +106,7 @@ def test_nothing_is_begun_where_it_cannot_help(tmp_path, avx2, compiler, monkeyp
 
 
 def test_a_machine_without_the_compiler(tmp_path, avx2, monkeypatch):
-    monkeypatch.setattr(partial_pch, "expected_arguments", lambda: ("no-such-compiler",))
+    monkeypatch.setattr(partial_pch, "list_expected_arguments", lambda: ("no-such-compiler",))
     with precompiling(tmp_path) as pch:
         assert pch is None
     assert list(tmp_path.iterdir()) == []
@@ -125,7 +125,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path, avx2, compiler):
 
 @since("2.13", "kernels begin with other headers, so that none is precompiled early")
 def test_the_opening_stops_before_what_takes_long():
-    names = opening()
+    names = read_opening()
     assert names[0] == "<omp.h>"
     assert "<vector>" in names
     assert not any("ATen" in name for name in names)
@@ -143,7 +143,7 @@ def test_the_guess_is_what_torch_passes_and_the_compiler_takes_the_header(tmp_pa
         source.write_text("#include <torch/csrc/inductor/cpp_prefix.h>\n")
         done = subprocess.run(
             [
-                *expected_arguments(),
+                *list_expected_arguments(),
                 "-include",
                 str(pch.header),
                 "-H",
@@ -157,7 +157,7 @@ def test_the_guess_is_what_torch_passes_and_the_compiler_takes_the_header(tmp_pa
         )
     assert f"! {pch.header}.gch" in done.stderr
     assert "invalid-pch" not in done.stderr
-    assert arguments_of_torch() == expected_arguments()
+    assert arguments_of_torch() == list_expected_arguments()
 
 
 def arguments_of_torch():

@@ -3,7 +3,7 @@ import stat
 
 import pytest
 
-from workbench.compiler.cold_start.private_folder import private_folder
+from workbench.compiler.cold_start.private_folder import make_private_folder
 from workbench.errors import WorkbenchError
 
 
@@ -12,23 +12,23 @@ def mode(path):
 
 
 def test_a_new_folder_is_for_its_owner_alone(tmp_path):
-    assert mode(private_folder(tmp_path / "a" / "b")) == 0o700
+    assert mode(make_private_folder(tmp_path / "a" / "b")) == 0o700
 
 
 def test_an_open_folder_is_closed(tmp_path):
     (tmp_path / "open").mkdir(mode=0o755)
-    assert mode(private_folder(tmp_path / "open")) == 0o700
+    assert mode(make_private_folder(tmp_path / "open")) == 0o700
 
 
 def test_a_link_is_refused(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(WorkbenchError, match=r"is a link.*AOT_WORKBENCH_CACHE"):
-        private_folder(tmp_path / "link")
+        make_private_folder(tmp_path / "link")
 
 
 def test_somebody_elses_folder_is_refused(tmp_path, monkeypatch):
     (tmp_path / "theirs").mkdir()
     monkeypatch.setattr(os, "getuid", lambda: 4321)
     with pytest.raises(WorkbenchError, match="belongs to user"):
-        private_folder(tmp_path / "theirs")
+        make_private_folder(tmp_path / "theirs")

@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from workbench.compiler.cold_start.warm_up import WarmUp, _alone, _Done, warm_in_background
+from workbench.compiler.cold_start.warm_up import WarmUp, _alone, _Done, start_warming
 from workbench.processes.child import Child
 from workbench.settings import Settings
 
@@ -43,7 +43,7 @@ def test_stop_ends_it(started):
 
 def test_it_never_raises(tmp_path):
     (tmp_path / "file").write_text("")
-    warm_up = warm_in_background(Settings(tmp_path / "file" / "cache", tmp_path))
+    warm_up = start_warming(Settings(tmp_path / "file" / "cache", tmp_path))
     assert warm_up.state == "failed"
     assert "Not a directory" in warm_up.error
 
@@ -52,7 +52,7 @@ def test_one_at_a_time(tmp_path):
     lock = _alone(tmp_path / "cache")
     assert lock is not None
     assert _alone(tmp_path / "cache") is None
-    second = warm_in_background(Settings(tmp_path / "cache", tmp_path))
+    second = start_warming(Settings(tmp_path / "cache", tmp_path))
     assert second.wait(60) == "busy"
     lock.close()
 
@@ -62,7 +62,7 @@ def test_it_leaves_a_header_behind(tmp_path):
     settings = dataclasses.replace(
         Settings.from_environment(), cache_folder=tmp_path / "cache", inductor_cache=None
     )
-    warm_up = warm_in_background(settings)
+    warm_up = start_warming(settings)
     assert warm_up.wait(300) == "done", warm_up.error
     assert list(settings.cache_folder.glob("*/precompiled_headers/*.ready"))
     assert list(settings.cache_folder.glob("*/precompiled_headers/*.gch"))
@@ -75,7 +75,7 @@ def test_a_machine_that_is_warm_is_left_alone(tmp_path):
     done = _Done.of(settings)
     assert not done.is_so()
     done.write(tmp_path / "cache" / "torch")
-    warm_up = warm_in_background(settings)
+    warm_up = start_warming(settings)
     assert warm_up.wait(60) == "done"
     assert list((tmp_path / "cache" / "torch").iterdir()) == []  # nothing was compiled
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.compiler.contract.call_path import binder, caller
+from workbench.compiler.contract.call_path import build_binder, caller
 
 
 def plain(a: Any, b: Any = 2) -> None: ...
@@ -41,7 +41,7 @@ def test_like_signature_bind(fn: Callable[..., Any], args: Any, kwargs: Any) -> 
     signature = inspect.signature(fn)
     expected = signature.bind(*args, **kwargs)
     expected.apply_defaults()
-    assert binder(signature)(*args, **kwargs) == expected.arguments
+    assert build_binder(signature)(*args, **kwargs) == expected.arguments
 
 
 def test_closure_values_are_those_of_the_moment() -> None:

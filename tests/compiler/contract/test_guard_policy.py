@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 import workbench as wb
-from workbench.compiler.contract.guard_policy import fast_guard
+from workbench.compiler.contract.guard_policy import build_fast_guard
 
 compile_eager = functools.partial(wb.aot_compile, backend="eager")
 X = torch.randn(4, 8)
@@ -54,7 +54,7 @@ def add(a: torch.Tensor, b: torch.Tensor, flag: bool = True, k: int = 2) -> torc
 def accepts(compiled: Any, **given: Any) -> bool:
     """What the expression alone says."""
     signature, contract = compiled.aot_fn._artifacts.signature, compiled.plan.contract
-    found = fast_guard(signature, contract)
+    found = build_fast_guard(signature, contract)
     assert found is not None
     call = {"a": X, "b": Y, "flag": True, "k": 2, **given}
     return bool(eval(found.expression, {**found.scope, **call}))

@@ -15,7 +15,7 @@ import torch
 from sample_packages import many_inputs
 
 from tests.artifacts import package_sample
-from workbench.compiler.cpp_project.project import rendered
+from workbench.compiler.cpp_project.project import render_files
 from workbench.handles.package import Package
 
 
@@ -110,7 +110,7 @@ def echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     need_json()
     folder = tmp_path_factory.mktemp("echo")
     model = package_sample.model()
-    texts = rendered(Path("echo.pt2"), package_sample.manifest(model), model)
+    texts = render_files(Path("echo.pt2"), package_sample.manifest(model), model)
     patience = "idle{10}"
     assert patience in texts["service/http.hpp"]
     texts["service/http.hpp"] = texts["service/http.hpp"].replace(patience, "idle{2}")

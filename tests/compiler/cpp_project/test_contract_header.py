@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import workbench as wb
-from workbench.compiler.cpp_project.contract_header import in_cpp
+from workbench.compiler.cpp_project.contract_header import write_condition
 
 
 @pytest.mark.parametrize(
@@ -18,17 +18,17 @@ from workbench.compiler.cpp_project.contract_header import in_cpp
     ],
 )
 def test_a_condition_in_cpp(source, names, code):
-    found_names, found = in_cpp(source)
+    found_names, found = write_condition(source)
     assert found_names == names
     assert code is None or found == code
 
 
 def test_functions_keep_their_arguments():
-    _, code = in_cpp("max(a, b) > min(a, 3)")
+    _, code = write_condition("max(a, b) > min(a, 3)")
     assert code == "(std::max(v[0], v[1]) > std::min(v[0], std::int64_t{3}))"
 
 
 @pytest.mark.parametrize("source", ["a ** 2 == 4", "a / 2 == 1", "f(a)", "a[0]", "a ==", "1.5 < a"])
 def test_what_has_no_counterpart_is_refused_by_name(source):
     with pytest.raises(wb.UsageError, match="no counterpart in C\\+\\+"):
-        in_cpp(source)
+        write_condition(source)

@@ -20,12 +20,12 @@ from workbench.artifacts.manifest.package_manifest import (
 from workbench.compiler.contract.contract import Contract, describe
 from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.contract.paths import Path as LeafPath
-from workbench.compiler.cpp_project.contract_header import contract_values, input_leaves
+from workbench.compiler.cpp_project.contract_header import build_contract_values, list_input_leaves
 from workbench.compiler.cpp_project.project import (
     Example,
-    example_inputs,
-    namespace,
-    rendered,
+    make_example_inputs,
+    name_namespace,
+    render_files,
     write_project,
 )
 
@@ -60,7 +60,7 @@ X = leaf("x", torch.randn(4, 8), (BATCH, 8))
 
 
 def header(made: PackagedModel) -> str:
-    return rendered(Path("m.pt2"), MANIFEST, made)["contract.hpp"]
+    return render_files(Path("m.pt2"), MANIFEST, made)["contract.hpp"]
 
 
 def test_the_header_is_the_contract_as_data():
@@ -78,7 +78,7 @@ def test_the_header_is_the_contract_as_data():
 
 
 def test_other_sizes_and_layouts():
-    values = contract_values(
+    values = build_contract_values(
         model(
             leaf("y", torch.randn(9), (Dynamic("batch", 2, None, 2, 1),)),
             leaf("any", torch.randn(9), (Dynamic(None),)),
@@ -107,7 +107,7 @@ def test_weights_with_their_places():
 
 def test_what_cpp_cannot_hand_over_is_refused():
     with pytest.raises(wb.UsageError, match="no input contract: torch itself wrote it"):
-        input_leaves(model(X, contract={}))
+        list_input_leaves(model(X, contract={}))
     with pytest.raises(wb.UsageError, match="for dtype bits8"):
         header(model(replace(X, dtype="bits8")))
 
@@ -122,12 +122,12 @@ def test_what_cpp_cannot_hand_over_is_refused():
     ],
 )
 def test_a_namespace_for_any_file(file, name):
-    assert namespace(Path(file)) == name
+    assert name_namespace(Path(file)) == name
 
 
 def test_the_service_knows_its_model_and_the_outputs():
     outputs = (PackagedOutput("float32", ("batch", 4)), PackagedOutput("", (), "NoneType"))
-    texts = rendered(Path("m.pt2"), MANIFEST, model(X, name="encoder 1", outputs=outputs))
+    texts = render_files(Path("m.pt2"), MANIFEST, model(X, name="encoder 1", outputs=outputs))
     assert {"service/CMakeLists.txt", "service/README.md", "service/server.cpp"} < {*texts}
     protocol = texts["service/protocol.cpp"]
     assert "{.dtype = at::kFloat,\n     .shape = {-1, 4}}" in protocol
@@ -137,7 +137,7 @@ def test_the_service_knows_its_model_and_the_outputs():
 
 def test_inputs_made_from_a_contract_fit_it():
     picture = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
-    made = example_inputs(
+    made = make_example_inputs(
         [X, leaf("ids", torch.ones(3, dtype=torch.int64)), leaf("picture", picture)]
     )
     assert made[0].shape == (4, 8)
@@ -159,7 +159,7 @@ def test_a_folder_with_something_in_it_is_kept(tmp_path):
 
 
 def test_the_readme_says_what_the_model_takes(tmp_path):
-    text = rendered(Path("m.pt2"), MANIFEST, model(X))["README.md"]
+    text = render_files(Path("m.pt2"), MANIFEST, model(X))["README.md"]
     assert "| `x` | float32 | [batch in 2..64, 8] |" in text
     assert "torch 2.13.0+cpu" in text
     assert "pip install cmake" in text

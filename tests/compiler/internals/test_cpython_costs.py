@@ -126,10 +126,10 @@ def test_arguments_results_and_errors_pass_through():
 
 OWN_PROCESS = """
 import gc
-from workbench.compiler.internals.cpython_costs import collect_in_pauses, nothing_collected
+from workbench.compiler.internals.cpython_costs import collect_in_pauses, import_uncollected
 started = []
 gc.callbacks.append(lambda phase, info: started.append(info["generation"]))
-with nothing_collected():
+with import_uncollected():
     imported = [[] for _ in range(100_000)]
 print(len(started), gc.isenabled(), gc.get_freeze_count() > 100_000)
 collect_in_pauses()

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from workbench.compiler.internals.held_logs import held_logs
+from workbench.compiler.internals.held_logs import hold_logs
 
 LOG = logging.getLogger("torch._guards")
 
@@ -29,7 +29,7 @@ def heard(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_belongs_to_an_error_is_not_shown(lines: list[str]) -> None:
-    with contextlib.suppress(KeyError), held_logs():
+    with contextlib.suppress(KeyError), hold_logs():
         LOG.error("Error while creating guard")
         raise KeyError
     assert (lines, LOG.filters) == ([], [])
@@ -38,14 +38,14 @@ def test_what_belongs_to_an_error_is_not_shown(lines: list[str]) -> None:
 
 
 def test_what_ends_well_is_shown_after_all(lines: list[str]) -> None:
-    with held_logs():
+    with hold_logs():
         LOG.error("a warning")
         assert lines == []
     assert (lines, LOG.filters) == (["a warning"], [])
 
 
 def test_another_thread_is_heard_meanwhile(lines: list[str]) -> None:
-    with held_logs():
+    with hold_logs():
         other = threading.Thread(target=LOG.error, args=("of another",))
         other.start()
         other.join()

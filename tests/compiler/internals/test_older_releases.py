@@ -10,13 +10,13 @@ import pytest
 from workbench.compiler.internals import older_releases
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import (
-    backward_hook,
+    add_builtins,
     check_can_cache,
-    compiled_for,
-    could_scale_rblock,
-    hint_symbols,
+    compile_for_level,
+    find_backward_hook,
+    get_hint_symbols,
+    match_rblock_rule,
     variants,
-    with_builtins,
 )
 from workbench.errors import TorchNameMissing
 
@@ -53,20 +53,20 @@ def test_reductions_are_scaled_where_the_release_asks_no_question(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tp, "COULD_SCALE_RBLOCK", tp.Name("torch:Tensor", "showing what is there"))
-    assert not could_scale_rblock(SimpleNamespace(_could_rblock_scale=False))
+    assert not match_rblock_rule(SimpleNamespace(_could_rblock_scale=False))
     monkeypatch.setattr(tp, "COULD_SCALE_RBLOCK", tp.Name("torch:not_there", "showing a gap"))
-    assert could_scale_rblock(SimpleNamespace())
+    assert match_rblock_rule(SimpleNamespace())
 
 
 def test_sizes_have_numbers_by_the_old_name_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert list(hint_symbols((2, 3))) == [2, 3]
+    assert list(get_hint_symbols((2, 3))) == [2, 3]
     known = next(row for row in tp.HINT_SYMBOLS if row.find() is not None)
     unknown = tp.Name("torch:not_there", "padding products")
     monkeypatch.setattr(tp, "HINT_SYMBOLS", (unknown, known))
-    assert list(hint_symbols((2, 3))) == [2, 3]
+    assert list(get_hint_symbols((2, 3))) == [2, 3]
     monkeypatch.setattr(tp, "HINT_SYMBOLS", (unknown,))
     with pytest.raises(TorchNameMissing, match="padding products"):
-        hint_symbols((2, 3))
+        get_hint_symbols((2, 3))
 
 
 def test_builtins_that_code_names_are_among_its_globals() -> None:
@@ -74,7 +74,7 @@ def test_builtins_that_code_names_are_among_its_globals() -> None:
         used_globals={"scale": 2}, import_sources={"torch": "torch"},
         external_refs={"scale", "torch", "type", "unknown"},
     )  # fmt: skip
-    found = with_builtins(lambda capture: environment)(None)
+    found = add_builtins(lambda capture: environment)(None)
     assert found.used_globals == {"scale": 2, "type": type}
 
 
@@ -83,9 +83,9 @@ def test_a_backward_is_compiled_behind_another_name_in_an_older_release(
 ) -> None:
     newer, older = (lambda inner: inner), (lambda inner: inner)
     monkeypatch.setattr(tp.Name, "find", lambda name: name.target)
-    assert backward_hook(newer, older) == (tp.LAZY_BACKWARD, newer)
+    assert find_backward_hook(newer, older) == (tp.LAZY_BACKWARD, newer)
     monkeypatch.setattr(tp.Name, "find", lambda name: None)
-    assert backward_hook(newer, older) == (tp.OLDER_LAZY_BACKWARD, older)
+    assert find_backward_hook(newer, older) == (tp.OLDER_LAZY_BACKWARD, older)
 
 
 @pytest.mark.parametrize("is_option", [True, False])
@@ -98,6 +98,6 @@ def test_a_level_of_processors_is_compiled_for_and_forgotten(
         monkeypatch.setattr(target, lambda *_: (["O3", "march=native"], []))
     elif not older_releases.has_march():
         pytest.skip("torch before 2.13: it has no such option")
-    with compiled_for("x86-64-v3"):
+    with compile_for_level("x86-64-v3"):
         assert "march=x86-64-v3" in tp.OPTIMIZATION_FLAGS.get()("g++")[0]
     assert "march=x86-64-v3" not in tp.OPTIMIZATION_FLAGS.get()("g++")[0]

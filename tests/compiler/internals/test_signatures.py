@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.lazy_annotations import LAZY, lazily_annotated
-from workbench.compiler.internals.signatures import readable_annotations, signature_of
+from workbench.compiler.internals.signatures import drop_bad_annotations, signature_of
 
 
 def test_a_signature_is_read_whatever_annotations_name() -> None:
@@ -29,7 +29,7 @@ def test_a_wrapper_is_followed_unless_that_is_not_wanted() -> None:
 
 def test_annotations_are_text_for_a_while() -> None:
     f = lazily_annotated()
-    with readable_annotations(f):
+    with drop_bad_annotations(f):
         assert inspect.signature(f).parameters["x"].annotation == "Missing"
     if LAZY:
         with pytest.raises(NameError, match="Missing"):
@@ -43,7 +43,7 @@ def test_annotations_that_can_be_read_stay() -> None:
         return x
 
     before = f.__annotations__
-    with readable_annotations(f):
+    with drop_bad_annotations(f):
         assert f.__annotations__ is before
-    with readable_annotations("no function"):
+    with drop_bad_annotations("no function"):
         pass

@@ -10,8 +10,8 @@ from torch.testing._internal.two_tensor import TwoTensor
 
 from workbench.compiler.internals.tensor_subclass import (
     Flattened,
-    can_be_flattened,
-    dense_parts,
+    find_dense_parts,
+    is_flattenable,
     mapped,
 )
 from workbench.errors import UsageError
@@ -22,17 +22,17 @@ def nested() -> TwoTensor:
 
 
 def test_the_dense_parts_of_a_nested_subclass() -> None:
-    assert [part.tolist() for part in dense_parts(nested())] == [[0, 0], [1, 1], [2, 2]]
+    assert [part.tolist() for part in find_dense_parts(nested())] == [[0, 0], [1, 1], [2, 2]]
     plain = torch.zeros(2)
-    assert list(dense_parts(plain)) == [plain]
-    assert not can_be_flattened(torch.nn.Parameter(plain))
+    assert list(find_dense_parts(plain)) == [plain]
+    assert not is_flattenable(torch.nn.Parameter(plain))
 
 
 def test_mapping_keeps_the_classes() -> None:
     made: Any = mapped(nested(), lambda part: part + 1)
     assert type(made) is TwoTensor
     assert type(made.a) is TwoTensor
-    assert [part.tolist() for part in dense_parts(made)] == [[1, 1], [2, 2], [3, 3]]
+    assert [part.tolist() for part in find_dense_parts(made)] == [[1, 1], [2, 2], [3, 3]]
 
 
 def test_a_parameter_is_rebuilt_as_one() -> None:

@@ -13,7 +13,7 @@ from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.interpreter.verifying import Question, verify_program
 from workbench.compiler.measuring.output_comparison import Verification
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.handles.cross_compiled import CrossCompiled, cross_compile
+from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
 
 
 def compiled_case(name: str, worker: CrossCompiler) -> tuple[CrossCompiled, tuple[Any, ...]]:
@@ -25,7 +25,7 @@ def compiled_case(name: str, worker: CrossCompiler) -> tuple[CrossCompiled, tupl
             for tensor in fn.parameters():
                 tensor.add_(torch.randn_like(tensor), alpha=0.05)
     settings: dict[str, Any] = {"options": dict(case.inductor), **case.options}
-    return cross_compile(fn, args, {}, CompileOptions(**settings), H100.spec, worker=worker), args
+    return compile_for_gpu(fn, args, {}, CompileOptions(**settings), H100.spec, worker=worker), args
 
 
 def verified(

@@ -13,7 +13,7 @@ from tests.compiler.virtual_gpu.gpus import H100
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.handles.cross_compiled import cross_compile
+from workbench.handles.cross_compiled import compile_for_gpu
 
 pytestmark = pytest.mark.usefixtures("options_of_inductor")
 KINDS: dict[str, tuple[Any, torch.dtype, str]] = {
@@ -45,7 +45,7 @@ def test_quantised_weights_stay_quantised(
 ) -> None:
     module, x = quantised(kind)
     options = CompileOptions(grad=False)
-    compiled = cross_compile(module, (x,), {}, options, H100.spec, worker=worker)
+    compiled = compile_for_gpu(module, (x,), {}, options, H100.spec, worker=worker)
     pointer = KINDS[kind][2]
     assert any(pointer in text for text in compiled.report.texts.values())
     found = verified(compiled, (x,), interpreter)

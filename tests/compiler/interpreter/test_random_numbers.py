@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from workbench.compiler.interpreter.device_operators import philox, random, random_integers
-from workbench.compiler.interpreter.drawing import Drawing, drawing_of
+from workbench.compiler.interpreter.device_operators import draw_integers, draw_philox, random
+from workbench.compiler.interpreter.drawing import Drawing, read_drawing
 
 
 def test_the_published_answer() -> None:
-    words = philox(0, np.zeros(1, dtype=np.int64))
+    words = draw_philox(0, np.zeros(1, dtype=np.int64))
     assert [int(word[0]) for word in words] == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
 
 
@@ -42,15 +42,17 @@ ONE = KERNEL.format(target=NODE, node="rows", name="triton_per_1", drawn="tl.ran
 
 
 def test_how_a_program_draws_is_read_from_its_kernels() -> None:
-    assert drawing_of(FOUR) == Drawing(frozenset({"flat"}), 4)
-    assert drawing_of(ONE) == Drawing(frozenset(), 1)
-    assert drawing_of(ONE + FOUR) == drawing_of(FOUR + ONE) == Drawing(frozenset({"flat"}), None)
-    assert drawing_of("def call(args): ...") == Drawing()
+    assert read_drawing(FOUR) == Drawing(frozenset({"flat"}), 4)
+    assert read_drawing(ONE) == Drawing(frozenset(), 1)
+    assert (
+        read_drawing(ONE + FOUR) == read_drawing(FOUR + ONE) == Drawing(frozenset({"flat"}), None)
+    )
+    assert read_drawing("def call(args): ...") == Drawing()
 
 
 def test_normal_numbers_and_integers() -> None:
     normal = random((20000,), torch.tensor(3), "randn")
     assert abs(float(normal.mean())) < 0.03
     assert abs(float(normal.std()) - 1) < 0.03
-    drawn = random_integers(-2, 3, (1000,), torch.tensor(4))
+    drawn = draw_integers(-2, 3, (1000,), torch.tensor(4))
     assert set(drawn.tolist()) == {-2, -1, 0, 1, 2}

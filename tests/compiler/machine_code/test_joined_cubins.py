@@ -12,7 +12,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from workbench.compiler.machine_code import cubin_tools, listings
-from workbench.compiler.machine_code.joined_cubins import alike, joined, taken_apart
+from workbench.compiler.machine_code.joined_cubins import alike, joined, take_apart
 from workbench.compiler.machine_code.listings import Listing
 
 NO_PTX = Listing([], [])
@@ -56,7 +56,7 @@ def test_each_kernel_has_its_own_code_and_lines(cubins: Mapping[str, bytes]) -> 
         together = [cubins[name] for name in names]
         printed, missing = cubin_tools._printed(joined(together))
         assert printed is not None, missing
-        found = taken_apart(printed)
+        found = take_apart(printed)
         assert list(found) == list(range(len(names)))
         for number, content in enumerate(together):
             alone, _ = cubin_tools._printed(content)

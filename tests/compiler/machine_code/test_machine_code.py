@@ -9,7 +9,7 @@ import torch
 
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.analysis.gpu_model.occupancy import occupancy
+from workbench.analysis.gpu_model.occupancy import compute_occupancy
 from workbench.compiler.machine_code import cubin_tools
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.report import Report
@@ -124,7 +124,7 @@ def test_resources_follow_from_the_limits_of_the_device(nvidia: Report, amd: Rep
             assert 8 <= row.registers <= 255
             assert row.instructions is not None
             assert row.instructions > 20
-            expected = occupancy(
+            expected = compute_occupancy(
                 device.spec,
                 threads=row.warps * device.spec.warp_size,
                 registers=row.registers,

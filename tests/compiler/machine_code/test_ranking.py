@@ -7,7 +7,12 @@ import torch
 
 from tests.compiler.virtual_gpu.gpus import H100
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.compiler.machine_code.ranking import Product, Tile, library_ms, template_ms
+from workbench.compiler.machine_code.ranking import (
+    Product,
+    Tile,
+    estimate_library_ms,
+    estimate_template_ms,
+)
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 LARGE = Product(1, 8192, 8192, 8192, 2, 2)
@@ -15,7 +20,7 @@ RATE = H100.spec.matrix.of("bf16") or 0.0
 
 
 def time(tile: Tile, product: Product = LARGE) -> float:
-    return template_ms(H100.spec, product, tile, RATE)
+    return estimate_template_ms(H100.spec, product, tile, RATE)
 
 
 def test_large_tiles_win_for_large_matrices() -> None:
@@ -36,7 +41,7 @@ def test_small_tiles_win_where_large_ones_leave_multiprocessors_idle() -> None:
 
 def test_nothing_is_faster_than_the_roofline() -> None:
     roofline = LARGE.flops / (RATE * 1e12) * 1e3
-    assert library_ms(H100.spec, LARGE, RATE) > roofline
+    assert estimate_library_ms(H100.spec, LARGE, RATE) > roofline
     assert time(Tile(128, 256, 64, 8, 4)) > roofline
 
 

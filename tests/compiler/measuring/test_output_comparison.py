@@ -12,7 +12,7 @@ from workbench.compiler.measuring.call_leaves import leaves_of
 from workbench.compiler.measuring.double_precision import (
     Blunt,
     DoublePrecision,
-    settled,
+    settle_difference,
     sharpened,
 )
 from workbench.compiler.measuring.output_comparison import (
@@ -22,7 +22,7 @@ from workbench.compiler.measuring.output_comparison import (
     Verification,
     compare,
     compare_tensors,
-    largest_error,
+    find_largest_error,
 )
 
 NAN, INF = math.nan, math.inf
@@ -123,8 +123,8 @@ def test_what_has_no_equality_is_not_checked() -> None:
 
 def test_the_largest_error_of_nan_is_nan() -> None:
     rows = compared((torch.ones(1), torch.ones(1)), (torch.ones(1), torch.tensor([NAN])))
-    assert math.isnan(largest_error(rows) or 0.0)
-    assert math.isnan(largest_error(rows[::-1]) or 0.0)
+    assert math.isnan(find_largest_error(rows) or 0.0)
+    assert math.isnan(find_largest_error(rows[::-1]) or 0.0)
 
 
 def of_kernels(*kernels: tuple[str, Verdict]) -> Verification:
@@ -163,7 +163,7 @@ def opinion(expected: list[float], actual: list[float], exact: list[float]) -> C
     left, right = torch.tensor(expected), torch.tensor(actual)
     row = compare_tensors("x", left, right, None, None)
     assert not row.ok
-    return settled(row, ("x", left, right), torch.tensor(exact, dtype=torch.float64))
+    return settle_difference(row, ("x", left, right), torch.tensor(exact, dtype=torch.float64))
 
 
 def test_double_precision_excuses_rounding_only() -> None:
@@ -203,8 +203,8 @@ def test_complex_numbers_get_a_second_opinion_too() -> None:
     left, right = torch.tensor([1.1 + 1j, 2.0]), torch.tensor([0.9 + 1j, 2.0])
     row = compare_tensors("x", left, right, None, None)
     exact = torch.tensor([1.0 + 1j, 2.0], dtype=torch.complex128)
-    assert settled(row, ("x", left, right), exact).ok
-    assert not settled(row, ("x", left, right - 0.5j), exact).ok
+    assert settle_difference(row, ("x", left, right), exact).ok
+    assert not settle_difference(row, ("x", left, right - 0.5j), exact).ok
 
 
 def test_values_of_eight_bits_get_a_second_opinion_too() -> None:
@@ -213,7 +213,7 @@ def test_values_of_eight_bits_get_a_second_opinion_too() -> None:
 
     pair = ("x", small(1.0, 2.0), small(NAN, 2.0))
     row = compare_tensors(*pair, None, None)
-    assert not settled(row, pair, small(1.0, 2.0)).ok
+    assert not settle_difference(row, pair, small(1.0, 2.0)).ok
 
 
 def test_fused_attention_that_draws_nothing_has_exact_values() -> None:
@@ -258,8 +258,12 @@ def test_one_small_value_that_eager_happens_to_hit_is_held_to_what_roundings_do_
     left, right = torch.tensor([1.001e-7]), torch.tensor([1.2e-7])
     row, exact = small(left, right), torch.tensor([1e-7], dtype=torch.float64)
     assert isinstance(row, Blunt)
-    assert settled(row, ("x", left, right), exact, lambda: [exact + d for d in (1e-8, -2e-8)]).ok
-    certain = settled(row, ("x", left, right), exact, lambda: [exact, exact])
+    assert settle_difference(
+        row, ("x", left, right), exact, lambda: [exact + d for d in (1e-8, -2e-8)]
+    ).ok
+    certain = settle_difference(row, ("x", left, right), exact, lambda: [exact, exact])
     assert certain.verdict == "failed"
-    foreign = settled(row, ("x", left, right), exact, lambda: [exact, exact], is_foreign=True)
+    foreign = settle_difference(
+        row, ("x", left, right), exact, lambda: [exact, exact], is_foreign=True
+    )
     assert foreign.verdict == "not checked"

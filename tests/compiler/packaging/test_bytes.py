@@ -11,14 +11,14 @@ import workbench as wb
 from tests.compiler.packaging.conftest import Made
 from tests.compiler.packaging.test_package import report_of
 from tests.models import zoo
-from workbench.analysis.fusion.traffic import moved_bytes
+from workbench.analysis.fusion.traffic import count_moved_bytes
 
 TEN = ("gpt2", "bert", "llama", "t5", "bart", "resnet", "convnext", "vit", "clip", "whisper")
 OWN_MASK = 0.03  # what a package moves more where it computes an attention mask of its own
 
 
 def moved(report: wb.Report) -> int:
-    return sum(moved_bytes(kernel) or 0 for kernel in report.kernels)
+    return sum(count_moved_bytes(kernel) or 0 for kernel in report.kernels)
 
 
 def test_weights_count_in_generated_kernels_and_in_library_calls(two: Made) -> None:

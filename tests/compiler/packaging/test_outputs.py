@@ -15,7 +15,7 @@ from torch.export import Dim
 
 import workbench as wb
 from tests.compiler.packaging import samples
-from workbench.compiler.packaging.outputs import every_node_keyed
+from workbench.compiler.packaging.outputs import register_node_keys
 
 
 @dataclass
@@ -145,7 +145,7 @@ def test_classes_registered_without_keys_are_packaged(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("sample_known")
 def test_leaves_of_classes_without_keys_have_a_place_for_the_time_of_a_package() -> None:
-    with every_node_keyed():
+    with register_node_keys():
         (keys, leaf), *rest = pytree.tree_flatten_with_path((Sample(sample=X),))[0]
     assert [str(key) for key in keys] == ["[0]", "['sample']"]
     assert leaf is X

@@ -11,8 +11,8 @@ from torch.export import Dim
 
 import workbench as wb
 from tests.compiler.packaging import samples
-from workbench.compiler.packaging.contracts import ExportedContract, contract_of
-from workbench.compiler.packaging.exporting import export, exportable
+from workbench.compiler.packaging.contracts import ExportedContract, build_contract
+from workbench.compiler.packaging.exporting import check_exportable, export
 from workbench.compiler.packaging.package_request import ModelRequest, read_requests
 
 PLAIN: dict[str, Any] = {
@@ -24,8 +24,8 @@ PLAIN: dict[str, Any] = {
 
 
 def contract(model: Any, *args: Any, **options: Any) -> ExportedContract:
-    found = exportable(ModelRequest(model, args, **options))
-    return contract_of(export(found).program, found.inputs, found.declared)
+    found = check_exportable(ModelRequest(model, args, **options))
+    return build_contract(export(found).program, found.inputs, found.declared)
 
 
 def texts(found: ExportedContract) -> list[str]:
@@ -115,7 +115,7 @@ def test_nested_inputs_defaults_and_constants_are_leaves_in_torchs_order() -> No
     request = ModelRequest(
         samples.Nested().eval(), (batch, {"pair": (3, torch.randn(8))}), {"flag": True}
     )
-    found = exportable(request)
+    found = check_exportable(request)
     assert [str(path) for path, _ in found.inputs.leaves] == [
         "batch.ids",
         "batch.mask",
@@ -131,7 +131,7 @@ def test_the_rest_of_the_arguments_has_paths_too() -> None:
         return x
 
     args = (torch.ones(1), torch.ones(2), torch.ones(3))
-    found = exportable(ModelRequest(f, args, {"z": torch.ones(4)}))
+    found = check_exportable(ModelRequest(f, args, {"z": torch.ones(4)}))
     assert [str(path) for path, _ in found.inputs.leaves] == ["x", "rest[0]", "rest[1]", "z"]
 
 
@@ -146,32 +146,32 @@ def test_a_size_of_one_is_proven_where_torch_can() -> None:
     for model, proven in ((samples.Mlp().eval(), True), (samples.OneIsSpecial(), False)):
         width = 16 if proven else 4
         request = ModelRequest(model, (torch.randn(3, width),), dynamic_shapes=spec)
-        assert export(exportable(request)).any_size is proven
+        assert export(check_exportable(request)).any_size is proven
 
 
 def test_a_python_number_cannot_be_dynamic_and_a_text_cannot_come_back() -> None:
-    from workbench.compiler.packaging.contracts import outputs_of
+    from workbench.compiler.packaging.contracts import build_outputs
 
     def f(x: Tensor, n: int) -> Tensor:
         return x * n
 
     spec = {"x": None, "n": Dim.DYNAMIC}
     with pytest.raises(wb.UsageError, match="n is a Python int that is declared dynamic"):
-        exportable(ModelRequest(f, (torch.ones(3), 5), dynamic_shapes=spec))
+        check_exportable(ModelRequest(f, (torch.ones(3), 5), dynamic_shapes=spec))
 
     def g(x: Tensor) -> dict[str, Any]:
         return {"x": x + 1, "label": "cat"}
 
-    program = export(exportable(ModelRequest(g, (torch.ones(3),)))).program
+    program = export(check_exportable(ModelRequest(g, (torch.ones(3),)))).program
     with pytest.raises(wb.CaptureError, match=r"the output\['label'\] is the str 'cat'"):
-        outputs_of(program)
+        build_outputs(program)
 
 
 def test_a_function_keeps_its_signature_and_its_lines() -> None:
     def f(x: Tensor, *, scale: float = 2.0) -> Tensor:
         return x * scale
 
-    found = exportable(ModelRequest(f, (torch.ones(3),)))
+    found = check_exportable(ModelRequest(f, (torch.ones(3),)))
     assert found.inputs.parameters == (("x", 1, None), ("scale", 3, "2.0"))
     traces = [node.stack_trace for node in export(found).program.graph.nodes]
     (trace,) = [trace for trace in traces if trace]

@@ -15,7 +15,7 @@ from torch.export import Dim
 import workbench as wb
 from tests.compiler.packaging import samples
 from tests.lazy_annotations import lazily_annotated
-from workbench.compiler.packaging.exporting import Exported, export, exportable
+from workbench.compiler.packaging.exporting import Exported, check_exportable, export
 from workbench.compiler.packaging.package_request import ModelRequest
 
 OTHERS = {"object": "self.held.value", "class": "Recurrent.shared"}
@@ -23,7 +23,7 @@ FILE = inspect.getsourcefile(samples) or ""
 
 
 def exported(model: Any, *args: Any, **options: Any) -> Exported:
-    return export(exportable(ModelRequest(model, args, **options)))
+    return export(check_exportable(ModelRequest(model, args, **options)))
 
 
 def place(text: str) -> str:

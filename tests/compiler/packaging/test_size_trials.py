@@ -15,11 +15,11 @@ from workbench.compiler.contract.contract import Contract, Leaf
 from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.contract.paths import Path
 from workbench.compiler.packaging import size_trials
-from workbench.compiler.packaging.contracts import ExportedContract, contract_of
-from workbench.compiler.packaging.exporting import Exported, export, exportable
+from workbench.compiler.packaging.contracts import ExportedContract, build_contract
+from workbench.compiler.packaging.exporting import Exported, check_exportable, export
 from workbench.compiler.packaging.inductor_library import Built, Library
 from workbench.compiler.packaging.package_request import ModelRequest
-from workbench.compiler.packaging.size_trials import untried
+from workbench.compiler.packaging.size_trials import build_untried_contract
 
 Run = Callable[[list[Tensor]], list[Tensor]]
 
@@ -52,9 +52,11 @@ def tried(
     monkeypatch: pytest.MonkeyPatch, library: Library_, *assumed: str, low: int = 1
 ) -> tuple[ExportedContract, tuple[str, ...]]:
     spec = {"x": {0: Dim("batch", min=low, max=64)}}
-    found = exportable(ModelRequest(Doubling().eval(), (torch.ones(4, 3),), dynamic_shapes=spec))
+    found = check_exportable(
+        ModelRequest(Doubling().eval(), (torch.ones(4, 3),), dynamic_shapes=spec)
+    )
     exported = Exported(export(found).program, any_size=False)
-    contract = contract_of(exported.program, found.inputs, found.declared)
+    contract = build_contract(exported.program, found.inputs, found.declared)
     monkeypatch.setattr(size_trials, "_runner", lambda *_: library)
     result = size_trials.tried(found, exported, Built({}, Library(), assumed=assumed), contract)
     assert float(found.module.calls) == 0  # a trial leaves the module as it was
@@ -100,9 +102,9 @@ def test_what_eager_demands_is_not_blamed_on_the_choice_of_kernels(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spec = {"x": {0: Dim.AUTO}}
-    found = exportable(ModelRequest(Rows().eval(), (torch.ones(12),), dynamic_shapes=spec))
+    found = check_exportable(ModelRequest(Rows().eval(), (torch.ones(12),), dynamic_shapes=spec))
     exported = Exported(export(found).program, any_size=True)
-    contract = contract_of(exported.program, found.inputs, found.declared)
+    contract = build_contract(exported.program, found.inputs, found.declared)
     monkeypatch.setattr(size_trials, "_runner", lambda *_: Library_(lambda _: True))
     built = Built({}, Library(), assumed=("Eq(x_0, 6*((x_0//6)))",))
     _, (note,) = size_trials.tried(found, exported, built, contract)
@@ -119,7 +121,7 @@ def test_what_cannot_be_tried_is_refused_and_not_called_wrong() -> None:
     contract = ExportedContract(Contract((leaf,)), ranges={"n": (2, 64)})
     built: Any = SimpleNamespace(assumed=["n < 32"])
     exported: Any = SimpleNamespace(any_size=True)
-    honest, (note,) = untried(exported, built, contract)
+    honest, (note,) = build_untried_contract(exported, built, contract)
     assert honest.guards == ("n < 32",)
     assert note.startswith("calls are refused unless n < 32: torch supposed so")
     assert "cannot be tried without the GPU" in note

@@ -11,7 +11,7 @@ from torch._inductor.cpp_builder import CppBuilder
 
 from tests.compiler.packaging.samples import Attention, OneIsSpecial
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.packaging.inductor_library import options_for
+from workbench.compiler.packaging.inductor_library import build_inductor_options
 from workbench.compiler.packaging.package_request import ModelRequest
 from workbench.compiler.packaging.writing import pack
 
@@ -47,7 +47,7 @@ def test_the_sources_are_those_of_torch(tmp_path: Path, weights: str) -> None:
     ours = {_suffix(name): _text(file) for name, file in members if name.endswith(".cpp")}
 
     program = torch.export.export(model, args).module(check_guards=False)
-    settings = {**options_for(weights, {}), "aot_inductor.package": True}
+    settings = {**build_inductor_options(weights, {}), "aot_inductor.package": True}
     settings["aot_inductor.output_path"] = str(tmp_path / "theirs")
     made = tp.AOTI_COMPILE.get()(program, args, options=settings)
     theirs = {_suffix(file): _text(file) for file in made if str(file).endswith(".cpp")}

@@ -15,9 +15,9 @@ import workbench as wb
 from tests.artifacts.package_sample import library_with_weights
 from tests.compiler.packaging.samples import Branching, Mlp
 from workbench.artifacts.archive.file_kinds import open_file
-from workbench.artifacts.archive.package_container import package_in
+from workbench.artifacts.archive.package_container import read_package_container
 from workbench.artifacts.archive.zip_frame import read_frame
-from workbench.artifacts.machine.elf_stack import without_code_on_stack
+from workbench.artifacts.machine.elf_stack import clear_executable_stack
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.packaging import inductor_library
 from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
@@ -34,7 +34,7 @@ def test_members_lie_where_they_can_be_mapped(tmp_path: Path, root: str) -> None
     path = tmp_path / "m.pt2"
     write_archive(path, manifest, members)
     with open_file(path) as file:
-        opened = package_in(read_frame(file))
+        opened = read_package_container(read_frame(file))
         assert {opened.offset(name) % 64 for name in members} == {0}
         assert opened.raw("data/weights") == weights.read_bytes()
         assert all(opened.is_whole(name) for name in members)
@@ -55,8 +55,8 @@ def test_it_is_what_torch_writes_around_the_models(tmp_path: Path) -> None:
 
 def test_a_library_is_packed_as_newer_systems_load_it(tmp_path: Path) -> None:
     library = library_with_weights(tmp_path)
-    assert inductor_library.shareable(library) == library
-    assert not without_code_on_stack(library)
+    assert inductor_library.make_shareable(library) == library
+    assert not clear_executable_stack(library)
 
 
 def test_a_path_that_cannot_be_is_refused_before_anything_is_compiled(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import torch.distributed
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import workbench as wb
-from workbench.compiler.contract.composition import given_there, request_of
+from workbench.compiler.contract.composition import read_outer_options, request_of
 
 X = torch.randn(4, 8)
 
@@ -32,7 +32,7 @@ def test_mode_dynamic_and_backend_of_torch_compile_are_taken_over() -> None:
     chosen = request_of(torch.compile(add, options={"epilogue_fusion": False}))
     assert chosen.options == {"epilogue_fusion": False}
     assert "break the graph" in chosen.notes[-1]
-    assert given_there(add) is None
+    assert read_outer_options(add) is None
 
 
 def test_what_is_given_here_wins_and_is_said() -> None:

@@ -14,16 +14,16 @@ from torch.export import Dim
 from torch.utils import cmake_prefix_path
 
 import workbench as wb
-from workbench.compiler.cold_start.compile_cache import fast_start
+from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.pipeline.modes import (
     advice,
     check_options,
     is_there,
-    written_names,
+    list_written_names,
 )
 
 inductor = pytest.importorskip("torch._inductor")
-ROWS = {row.written: row for row in written_names()}
+ROWS = {row.written: row for row in list_written_names()}
 INCLUDE = Path(cmake_prefix_path, "..", "..", "include").resolve()
 PROGRAM = """
 #include <torch/torch.h>
@@ -65,7 +65,7 @@ def exported(dim=None, model=None, args=None):
 def library() -> str:
     """What `aot_compile` makes of a model whose batch is declared as 1 to 512."""
     program = exported(Dim("batch", min=1, max=512))
-    with fast_start():
+    with start_fast():
         return inductor.aot_compile(program.module(), (torch.randn(8, 4),))
 
 
@@ -73,17 +73,17 @@ def library() -> str:
 def package(tmp_path_factory) -> str:
     path = str(tmp_path_factory.mktemp("names") / "m.pt2")
     program = exported(Dim("batch", min=1, max=512))
-    with fast_start():
+    with start_fast():
         return inductor.aoti_compile_and_package(program, package_path=path)
 
 
-@pytest.mark.parametrize("row", written_names(), ids=lambda row: row.written)
+@pytest.mark.parametrize("row", list_written_names(), ids=lambda row: row.written)
 def test_torch_has_what_a_row_says_and_lacks_what_it_says_is_gone(row):
     assert {name: is_there(name) for name in row.there} == dict.fromkeys(row.there, True)
     assert {name: is_there(name) for name in row.gone} == dict.fromkeys(row.gone, False)
 
 
-@pytest.mark.parametrize("row", written_names(), ids=lambda row: row.written)
+@pytest.mark.parametrize("row", list_written_names(), ids=lambda row: row.written)
 def test_a_row_that_does_not_work_says_what_to_write_instead(row):
     assert row.verdict in ("works", "renamed", "different", "gone")
     assert row.verdict == "works" or row.instead

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 import workbench as wb
 from tests.older_releases import since
-from workbench.compiler.packaging.exporting import export, exportable
+from workbench.compiler.packaging.exporting import check_exportable, export
 from workbench.compiler.packaging.package_request import ModelRequest
 from workbench.handles.package import Package
 
@@ -188,7 +188,7 @@ def test_a_lock_of_a_first_call_is_told_with_the_cure() -> None:
 def test_a_capture_leaves_the_model_as_if_it_had_not_been_called() -> None:
     model = Locked().eval()
     with pytest.warns(UserWarning, match="is_set_up is not kept up by the package"):
-        export(exportable(ModelRequest(model, (X,))))
+        export(check_exportable(ModelRequest(model, (X,))))
     assert not model.is_set_up
     assert not model.inner._forward_hooks
     CALLED.clear()

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.cold_start.compile_cache import fast_start
+from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.recording.recorder import Recorder
 from workbench.report import Report
 
@@ -40,7 +40,7 @@ def record(
 ) -> Report:
     """The record of a compilation in fresh caches of Dynamo."""
     torch.compiler.reset()
-    with fast_start(), torch._inductor.config.patch(config), Recorder(level) as recorder:
+    with start_fast(), torch._inductor.config.patch(config), Recorder(level) as recorder:
         torch.compile(fn, fullgraph=True, options=options)(*args)
     return recorder.report()
 
@@ -122,7 +122,7 @@ def test_a_backward_graph_has_a_key_of_its_own(first: Report) -> None:
     with torch.enable_grad():
         x = torch.ones(8, 4, requires_grad=True)
         torch.compiler.reset()
-        with fast_start(), Recorder() as recorder:
+        with start_fast(), Recorder() as recorder:
             torch.compile(scaled, fullgraph=True)(x, torch.ones(4)).sum().backward()
     why = wb.why_recompiled(first, recorder.report())
     assert "only b has a backward graph" in why.differences

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.compiler.recording.code_lines import Body, nodes_by_line
+from workbench.compiler.recording.code_lines import Body, map_nodes_by_line
 
 TRITON = """@triton.jit
 def triton_(in_ptr0, out_ptr0, xnumel, XBLOCK : tl.constexpr):
@@ -19,13 +19,15 @@ def triton_body(*names: str) -> Body:
 
 
 def test_a_triton_program_by_its_variables() -> None:
-    found = nodes_by_line(TRITON, [triton_body("tmp0", "tmp1")])
+    found = map_nodes_by_line(TRITON, [triton_body("tmp0", "tmp1")])
     assert found == {4: ("node_tmp0",), 5: ("node_tmp1",), 6: ("stored",)}
 
 
 def test_nothing_where_two_objects_could_have_written_it() -> None:
-    assert nodes_by_line(TRITON, [triton_body("tmp0", "tmp1"), triton_body("tmp0")]) != {}
-    assert nodes_by_line(TRITON, [triton_body("tmp0", "tmp1"), triton_body("tmp0", "tmp1")]) == {}
+    assert map_nodes_by_line(TRITON, [triton_body("tmp0", "tmp1"), triton_body("tmp0")]) != {}
+    assert (
+        map_nodes_by_line(TRITON, [triton_body("tmp0", "tmp1"), triton_body("tmp0", "tmp1")]) == {}
+    )
 
 
 CPP = """extern "C" void kernel()
@@ -60,7 +62,7 @@ def cpp_body(combine: str, name: str) -> Body:
 
 def test_each_loop_nest_has_its_own_variables() -> None:
     discarded = cpp_body("-", "never")
-    found = nodes_by_line(CPP, [discarded, cpp_body("+", "sum"), cpp_body("*", "prod")])
+    found = map_nodes_by_line(CPP, [discarded, cpp_body("+", "sum"), cpp_body("*", "prod")])
     assert found[7] == ("load_sum",)
     assert found[15 + 1] == ("load_prod",)
     assert found[4] == found[8] == found[10] == ("sum",)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from workbench.compiler.recording.recorder import Recorder
-from workbench.compiler.sources.break_messages import plain_reason
+from workbench.compiler.sources.break_messages import strip_reason
 
 
 def broken(x: torch.Tensor) -> torch.Tensor:
@@ -66,4 +66,4 @@ def test_a_recompilation_says_in_one_line_of_which_function_it_is() -> None:
 
 def test_the_reason_of_a_recompilation_has_no_file_of_this_machine() -> None:
     text = "1/0: len(it) == 3        # for b in bs:  # me/a.py:7 in f\nUser stack trace:\n  File"
-    assert plain_reason(text) == "1/0: len(it) == 3"
+    assert strip_reason(text) == "1/0: len(it) == 3"

@@ -195,13 +195,13 @@ def test_triton_kernels_with_a_loop_over_the_reduction() -> None:
     from workbench.compiler.contract.compile_request import CompileOptions
     from workbench.compiler.internals import torch_private as tp
     from workbench.compiler.pipeline.pipeline import compile_ahead
-    from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
+    from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 
     def long_sum(x: torch.Tensor) -> torch.Tensor:
         return (x.sin() * 2).sum(-1).exp()
 
     with (
-        virtual_gpu(H100, lambda choice, position: float(position)),
+        enter_virtual_gpu(H100, lambda choice, position: float(position)),
         tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()()),
     ):
         x = torch.empty(4096, 3000, device="cuda")

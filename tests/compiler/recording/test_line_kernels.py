@@ -82,12 +82,12 @@ def test_two_calls_of_one_helper_are_told_apart() -> None:
 
 
 def test_a_call_has_the_traffic_of_what_it_calls() -> None:
-    from workbench.analysis.cost.costs import costs
+    from workbench.analysis.cost.costs import list_costs
     from workbench.analysis.cost.line_shares import LineShares
 
     report = compiled(labelled.nested)
     id_of = {text.split("#")[0].strip(): id for id, text in lines(report)}
-    (moved,) = costs(report)
+    (moved,) = list_costs(report)
     lines_of = LineShares.of(report).spread(moved.by_kernel)
     inside = [lines_of[id_of[text]] for text in ("u = t.exp()", "return u + x")]
     assert lines_of[id_of["y = inside(x)"]] == pytest.approx(sum(inside))

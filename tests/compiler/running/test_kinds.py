@@ -11,7 +11,7 @@ import torch
 from fresh_process import run_fresh
 
 import workbench as wb
-from workbench.compiler.cold_start.compile_cache import fast_start
+from workbench.compiler.cold_start.compile_cache import start_fast
 
 
 class Twice(torch.nn.Module):
@@ -43,7 +43,7 @@ def doubled() -> Iterator[None]:
 def of_torch(package_folder: Path) -> Path:
     batch = torch.export.Dim("batch", min=2)
     example = (torch.randn(4, 3), torch.randn(4, 3))
-    with fast_start():
+    with start_fast():
         program = torch.export.export(Add(), example, dynamic_shapes=({0: batch}, {0: batch}))
         path = package_folder / "torch.pt2"
         torch._inductor.aoti_compile_and_package(program, package_path=str(path))

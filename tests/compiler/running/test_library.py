@@ -14,7 +14,7 @@ import torch
 import workbench as wb
 from tests.artifacts.package_sample import library_with_weights
 from tests.older_releases import since
-from workbench.artifacts.machine.elf_stack import without_code_on_stack
+from workbench.artifacts.machine.elf_stack import clear_executable_stack
 from workbench.compiler.running.container import BindingContainer
 from workbench.compiler.running.library import Library
 
@@ -69,7 +69,7 @@ def test_a_system_that_refuses_executable_stacks(
     real, asked = ctypes.CDLL, []
 
     def newer(path: str, mode: int) -> Any:  # what glibc does from 2.41 on
-        asked.append(without_code_on_stack(Path(shutil.copy(path, tmp_path / "copy.so"))))
+        asked.append(clear_executable_stack(Path(shutil.copy(path, tmp_path / "copy.so"))))
         if asked[-1]:
             raise OSError(f"{path}: cannot enable executable stack as shared object requires")
         return real(path, mode=mode)
@@ -83,7 +83,7 @@ def test_a_system_that_refuses_executable_stacks(
 def test_torchs_own_runner_gets_it_without_an_executable_stack(tmp_path: Path) -> None:
     path = library_with_weights(tmp_path)
     assert BindingContainer(path, runners=1, device="cpu").constants
-    assert not without_code_on_stack(path)
+    assert not clear_executable_stack(path)
 
 
 @since("2.13", "a library does not say why a call failed")

@@ -25,11 +25,11 @@ from tests.compiler.session.programs import (
     solved,
 )
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.older_releases import backward_hook
+from workbench.compiler.internals.older_releases import find_backward_hook
 from workbench.handles.programs.session import LiveSession
 from workbench.views.session.session_facts import notes
 
-LAZY_BACKWARD, _ = backward_hook(lambda inner: inner, lambda inner: inner)
+LAZY_BACKWARD, _ = find_backward_hook(lambda inner: inner, lambda inner: inner)
 HOOKED = (
     tp.COMPILE_FRAME, tp.ATTEMPT_FRAME, tp.RECOMPILE_REASONS, LAZY_BACKWARD, tp.GRAPH_CALL,
     tp.GRAPH_POST_COMPILE, tp.LOG_GRAPH_BREAK, *tp.CUDA_GRAPH_SKIPS,

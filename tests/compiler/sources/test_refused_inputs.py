@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.compiler.sources.break_messages import break_message
-from workbench.compiler.sources.refused_inputs import missing_kernel, refused_inputs
+from workbench.compiler.sources.break_messages import parse_break_message
+from workbench.compiler.sources.refused_inputs import explain_refused_inputs, find_missing_kernel
 
 HEAD = "RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node "
 
@@ -34,15 +34,15 @@ HEAD = "RuntimeError when making fake tensor call\n  Explanation: Dynamo failed 
 def test_an_operator_that_refuses_its_inputs_is_named_with_their_shapes(
     message: str, words: str
 ) -> None:
-    assert refused_inputs(HEAD + message) == words
-    found = break_message(HEAD + message)
+    assert explain_refused_inputs(HEAD + message) == words
+    found = parse_break_message(HEAD + message)
     assert found.explanation.startswith(words)
     assert not found.hints
 
 
 def test_another_message_is_none_of_these() -> None:
-    assert refused_inputs("Unsupported Tensor.backward() call\n  Explanation: no") is None
-    assert missing_kernel("Unsupported Tensor.backward() call\n  Explanation: no") is None
+    assert explain_refused_inputs("Unsupported Tensor.backward() call\n  Explanation: no") is None
+    assert find_missing_kernel("Unsupported Tensor.backward() call\n  Explanation: no") is None
 
 
 def test_an_operator_without_a_kernel_is_not_blamed_on_the_inputs() -> None:
@@ -52,8 +52,8 @@ def test_an_operator_without_a_kernel_is_not_blamed_on_the_inputs() -> None:
         "NotImplementedError('could not find kernel for aten._thnn_fused_gru_cell.default at "
         "dispatch key DispatchKey.CPU')"
     )
-    assert refused_inputs(message) is None
-    found = break_message(message)
+    assert explain_refused_inputs(message) is None
+    found = parse_break_message(message)
     assert "neither a kernel of aten._thnn_fused_gru_cell.default nor" in found.explanation
     assert "without compiling" not in found.explanation
     assert not found.hints

@@ -27,7 +27,7 @@ def main(path: str, target: str, release: str, how: str) -> dict[str, object]:
     import triton
 
     from workbench.compiler.machine_code.device import Device
-    from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
+    from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
     from workbench.specs import Catalogue
 
     compiled: list[str] = []
@@ -35,7 +35,7 @@ def main(path: str, target: str, release: str, how: str) -> dict[str, object]:
         None if cache_hit else compiled.append(src.name)
     )
     gpu = Device(Catalogue.built_in()[target])
-    with virtual_gpu(gpu, lambda choice, position: float(position)):
+    with enter_virtual_gpu(gpu, lambda choice, position: float(position)):
         (_ours if how == "ours" else _torchs)(path, gpu.spec, release)
     cache = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
     found = [file.read_bytes() for kind in ("*.cubin", "*.hsaco") for file in cache.rglob(kind)]
@@ -47,7 +47,7 @@ def main(path: str, target: str, release: str, how: str) -> dict[str, object]:
 
 def _ours(path: str, spec: object, release: str) -> None:
     from workbench.artifacts.machine.devices import GpuFacts
-    from workbench.artifacts.machine.machine_description import current_machine
+    from workbench.artifacts.machine.machine_description import describe_current_machine
     from workbench.compiler.aot_files.loading import load_artifact
     from workbench.compiler.aot_files.payload import serialize
     from workbench.specs import Gpu
@@ -55,7 +55,7 @@ def _ours(path: str, spec: object, release: str) -> None:
     assert isinstance(spec, Gpu)
     is_amd = spec.vendor == "amd"
     machine = replace(
-        current_machine(),
+        describe_current_machine(),
         torch=release,
         cuda=None if is_amd else "13.0",
         hip="7.0" if is_amd else None,

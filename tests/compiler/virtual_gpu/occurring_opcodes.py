@@ -17,7 +17,7 @@ from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.specs import Catalogue
 from workbench.specs.opcodes import opcodes_in
-from workbench.specs.opcodes.explaining import undescribed
+from workbench.specs.opcodes.explaining import find_undescribed
 
 KEPT = Path(__file__).parents[2] / "specs" / "opcodes" / "occurring_opcodes.json"
 
@@ -46,7 +46,9 @@ def main(gpus: list[str]) -> None:
         worker.close()
     lists = {stage: sorted(names) for stage, names in sorted(kept.items())}
     KEPT.write_text(json.dumps(lists, indent=0) + "\n")
-    missing = {m for stage, names in lists.items() for n in names for m in undescribed(stage, n)}
+    missing = {
+        m for stage, names in lists.items() for n in names for m in find_undescribed(stage, n)
+    }
     print("\n".join(sorted(missing)) or "Every opcode and modifier is described.")
 
 

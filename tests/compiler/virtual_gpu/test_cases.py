@@ -14,7 +14,7 @@ from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import WorkbenchError
-from workbench.handles.cross_compiled import cross_compile
+from workbench.handles.cross_compiled import compile_for_gpu
 from workbench.report import Report
 
 QUICK = ("gradient_inside", "program_in_cpp", "kernels_of_the_user")
@@ -25,7 +25,7 @@ def run(case: Case, device: Device, worker: CrossCompiler) -> Report:
     torch.manual_seed(0)
     fn, args = case.make()
     settings: dict[str, Any] = {"options": dict(case.inductor), **case.options}
-    return cross_compile(
+    return compile_for_gpu(
         fn, args, {}, CompileOptions(**settings), device.spec, worker=worker
     ).report
 

@@ -20,7 +20,7 @@ from workbench.artifacts.archive.file_kinds import open_file
 from workbench.compiler.aot_files.program_parts import NoProgram
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.handles.cross_compiled import CrossCompiled, cross_compile
+from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
 from workbench.specs import Catalogue
 
 MACHINE = {
@@ -84,7 +84,7 @@ def compile_for(worker: CrossCompiler) -> Compile:
     def compile_(fn: Any, *args: Any, target: str = "h100", **options: Any) -> CrossCompiled:
         gpu = Catalogue.built_in()[target]
         asked = CompileOptions(target=target, **options)
-        return cross_compile(fn, args, {}, asked, gpu, worker=worker)
+        return compile_for_gpu(fn, args, {}, asked, gpu, worker=worker)
 
     return compile_
 

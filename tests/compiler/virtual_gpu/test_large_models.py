@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.analysis.cost.costs import best_cost
-from workbench.analysis.cost.identical_kernels import identical_kernels
+from workbench.analysis.cost.costs import choose_cost
+from workbench.analysis.cost.identical_kernels import list_identical_kernels
 from workbench.analysis.gpu_model.launches import LaunchCosts, launches
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.demo import llama
@@ -44,7 +44,7 @@ def weights_read(model: Any) -> int:
 
 
 def bound_s(report: Report) -> float:
-    cost = best_cost(report)
+    cost = choose_cost(report)
     assert cost is not None
     assert cost.kind == "bound"
     return cost.total / 1e6
@@ -54,7 +54,7 @@ def check(report: Report, model: Any, layers: int) -> None:
     assert all(parameter.is_meta for parameter in model.parameters())
     libraries = [kernel for kernel in report.kernels if kernel.language == "extern"]
     attention = [kernel for kernel in libraries if "attention" in kernel.name]
-    (row,) = [row for row in identical_kernels(report) if attention[0].id in row.kernels]
+    (row,) = [row for row in list_identical_kernels(report) if attention[0].id in row.kernels]
     assert (row.launches, row.kernels) == (layers, tuple(kernel.id for kernel in attention))
     products = 2 * TOKENS * weights_read(model)
     assert sum(k.flops or 0 for k in libraries if k.name == "extern_kernels.mm") == products

@@ -19,7 +19,7 @@ from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.compiler.virtual_gpu.device.fake_cuda_api import _build_of
 from workbench.compiler.virtual_gpu.shipped_calls import _Packer
 from workbench.errors import CaptureError
-from workbench.handles.cross_compiled import cross_compile
+from workbench.handles.cross_compiled import compile_for_gpu
 from workbench.processes.child_messages import ChildError, Failed
 
 
@@ -77,6 +77,6 @@ def copied(a: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("fn", [filled, scattered, strided, copied, F.max_pool1d])
 def test_it_compiles_for_a_gpu_that_is_not_there(fn: Any, worker: CrossCompiler) -> None:
     args = (torch.randn(4, 4), 2) if fn is F.max_pool1d else (torch.randn(4, 4),)
-    made = cross_compile(fn, args, {}, CompileOptions(), H100.spec, worker=worker)
+    made = compile_for_gpu(fn, args, {}, CompileOptions(), H100.spec, worker=worker)
     assert made.report.outcome.ok
     assert made.report.kernels

@@ -13,7 +13,7 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.machine_code.ranking import ranking
+from workbench.compiler.machine_code.ranking import build_ranking
 from workbench.compiler.packaging.package_request import ModelRequest
 from workbench.compiler.virtual_gpu.device.inductor_offline import compile_offline
 from workbench.compiler.virtual_gpu.packaged import for_gpu
@@ -143,7 +143,7 @@ def test_what_is_made_cannot_be_called_and_says_why(tmp_path: Path) -> None:
 def test_constants_without_data_are_not_one() -> None:
     with ProcessPatches() as process_patches:
         gpu = Device(Catalogue.built_in()["h100"])
-        compile_offline(process_patches, gpu, ranking(gpu.spec))
+        compile_offline(process_patches, gpu, build_ranking(gpu.spec))
         is_same, mode = tp.SAME_CONSTANT.get(), tp.FAKE_TENSOR_MODE.get()()
         with mode:
             a, b = torch.empty(4), torch.empty(4)

@@ -9,7 +9,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import workbench as wb
-from workbench.compiler.contract.compile_request import known_gpus
+from workbench.compiler.contract.compile_request import list_known_gpus
 
 
 def step(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
@@ -26,7 +26,7 @@ def times(*sizes: int) -> dict[str, float]:
 
 def test_small_products_are_bounded_by_their_bytes() -> None:
     found = times(64, 32, 128)
-    bandwidth = known_gpus()["h100"].bandwidth_gbs * 1e9
+    bandwidth = list_known_gpus()["h100"].bandwidth_gbs * 1e9
     assert found["aten.mm.default"] == pytest.approx(
         4 * (64 * 32 + 32 * 128 + 64 * 128) / bandwidth
     )
@@ -36,7 +36,7 @@ def test_small_products_are_bounded_by_their_bytes() -> None:
 
 def test_large_products_are_bounded_by_their_operations() -> None:
     found = times(8192, 8192, 8192)["aten.mm.default"]
-    moved = 3 * 4 * 8192**2 / (known_gpus()["h100"].bandwidth_gbs * 1e9)
+    moved = 3 * 4 * 8192**2 / (list_known_gpus()["h100"].bandwidth_gbs * 1e9)
     assert found > 10 * moved
 
 

@@ -13,7 +13,7 @@ from tests.compiler.virtual_gpu.gpus import H100
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.torch_state import TorchState
-from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
+from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack, unpack
 from workbench.errors import UsageError
 
@@ -34,7 +34,7 @@ def call(target: Any, *args: Any) -> ShippedCall:
 
 
 def unpacked(data: bytes) -> ShippedCall:
-    with virtual_gpu(H100, lambda choice, n: float(n)):
+    with enter_virtual_gpu(H100, lambda choice, n: float(n)):
         return unpack(data, tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()()))
 
 

@@ -15,7 +15,7 @@ from tests.compiler.virtual_gpu.jobs import job
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.compiler.virtual_gpu.sent_modules import modules_of
+from workbench.compiler.virtual_gpu.sent_modules import import_sent_modules
 from workbench.report import Report
 
 
@@ -54,7 +54,7 @@ def test_what_was_sent_is_found_by_import(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.syspath_prepend(tmp_path)
     first = importlib.import_module("layers_of_a_user")
     monkeypatch.delitem(sys.modules, "layers_of_a_user")
-    with modules_of([("layers_of_a_user", "Box", first.Box)]):
+    with import_sent_modules([("layers_of_a_user", "Box", first.Box)]):
         found = importlib.import_module("layers_of_a_user")
         assert found is not first
         assert found.Box is first.Box
@@ -75,14 +75,14 @@ def test_the_rest_of_a_module_is_looked_for_in_its_package_that_nobody_imported(
     (tmp_path / "layers").mkdir()
     monkeypatch.syspath_prepend(tmp_path)
     name = "outer_of_a_user.inner.layers"
-    with modules_of([(name, "Kind", Kind)]):
+    with import_sent_modules([(name, "Kind", Kind)]):
         assert sys.modules[name].Kind is Kind
         assert sys.modules[name].REST == 2
-    with modules_of([("outer_of_a_user.missing.layers", "Kind", Kind)]):
+    with import_sent_modules([("outer_of_a_user.missing.layers", "Kind", Kind)]):
         assert sys.modules["outer_of_a_user.missing.layers"].Kind is Kind
 
 
 def test_names_of_a_notebook_are_found_in_main() -> None:
-    with modules_of([("__main__", "Kind", Kind)]):
+    with import_sent_modules([("__main__", "Kind", Kind)]):
         assert sys.modules["__main__"].Kind is Kind
     assert not hasattr(sys.modules["__main__"], "Kind")

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import workbench as wb
-from workbench.handles.memory.fits import layer_list, with_layers
+from workbench.handles.memory.fits import copy_with_layers, layer_list
 
 WIDE, WORDS = 64, 100
 
@@ -77,7 +77,7 @@ def test_a_step_of_six_layers_from_two_and_four_and_the_largest_batch() -> None:
 def test_layers_are_those_of_the_longest_list_of_equal_ones() -> None:
     model = Model(5)
     assert layer_list(model) == "layers"
-    cut = with_layers(model, "layers", 2)
+    cut = copy_with_layers(model, "layers", 2)
     layers: Any = cut.layers
     assert (len(layers), len(model.layers)) == (2, 5)
     assert all(parameter.device.type == "meta" for parameter in cut.parameters())

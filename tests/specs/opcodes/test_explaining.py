@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from workbench.specs.opcodes import explain, explanations, opcodes_in
-from workbench.specs.opcodes.explaining import undescribed
+from workbench.specs.opcodes.explaining import find_undescribed
 
 OCCURRING = json.loads(Path(__file__).with_name("occurring_opcodes.json").read_text())
 
 
 @pytest.mark.parametrize("stage", OCCURRING)
 def test_everything_that_occurs_in_the_cases_is_described(stage: str) -> None:
-    assert [name for opcode in OCCURRING[stage] for name in undescribed(stage, opcode)] == []
+    assert [name for opcode in OCCURRING[stage] for name in find_undescribed(stage, opcode)] == []
 
 
 def test_an_opcode_is_explained_by_its_parts() -> None:
@@ -47,7 +47,7 @@ def test_a_longer_opcode_wins_over_its_beginning() -> None:
 def test_an_unknown_opcode_has_no_explanation() -> None:
     assert explain("sass", "ZZZ.E") is None
     assert explain("cpp", "ld") is None
-    assert undescribed("sass", "LDG.ZZ") == ["LDG ZZ"]
+    assert find_undescribed("sass", "LDG.ZZ") == ["LDG ZZ"]
 
 
 def test_what_stands_in_a_text_is_found_with_its_predicate() -> None:

@@ -12,11 +12,11 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from workbench.analysis.fusion.fusion import calls
-from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
+from workbench.analysis.gpu_model.kernel_roofline import add_rooflines
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.specs import Catalogue
-from workbench.views.charts.picture import picture
+from workbench.views.charts.picture import draw_picture
 from workbench.views.charts.sheet import FAINT, INK, KERNEL_COLOURS, PALE
 from workbench.views.words.place_words import few_words
 
@@ -114,13 +114,13 @@ def test_data_flows_through_nodes_that_have_no_kernel() -> None:
 
 
 def test_the_picture_is_svg_with_a_box_for_each_call() -> None:
-    drawn = picture(BLOCK)
+    drawn = draw_picture(BLOCK)
     assert drawn is not None
     svg = "{http://www.w3.org/2000/svg}"
     tree = ElementTree.fromstring(drawn)
     boxes = sum(path.attrib["d"].count("z") for path in tree.iter(f"{svg}path"))
     assert boxes == len(list(tree.iter(f"{svg}text"))) == len(calls(BLOCK))
-    assert picture(Report()) is None
+    assert draw_picture(Report()) is None
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_words_are_left_out_whole(letters: int, text: str) -> None:
 
 
 def test_kernels_lie_under_the_roofs_of_their_gpu(sample_report: Report) -> None:
-    report = with_rooflines(sample_report, Catalogue.built_in()["h100"])
+    report = add_rooflines(sample_report, Catalogue.built_in()["h100"])
     figure = report.plot("roofline")
     (axes,) = figure.axes
     assert axes.get_title(loc="left").startswith("Roofline of h100 (estimate)")
@@ -150,7 +150,7 @@ def test_kernels_lie_under_the_roofs_of_their_gpu(sample_report: Report) -> None
 
 
 def test_no_label_of_the_roofline_lies_over_another(sample_report: Report) -> None:
-    figure = with_rooflines(sample_report, Catalogue.built_in()["h100"]).plot("roofline")
+    figure = add_rooflines(sample_report, Catalogue.built_in()["h100"]).plot("roofline")
     for (a, first), (b, second) in combinations(words(figure), 2):
         inner = Bbox.intersection(first, second)
         assert inner is None or inner.width < 2 or inner.height < 3, f"{a!r} lies over {b!r}"

@@ -15,7 +15,7 @@ from workbench.analysis.gpu_model.matrix import METRICS, Matrix
 from workbench.errors import UsageError
 from workbench.report import Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, MatrixCell
-from workbench.views.charts.heat import shades
+from workbench.views.charts.heat import compute_shades
 from workbench.views.gpu_model.matrix_answer import heat_map
 from workbench.views.widgets.display import show
 
@@ -80,9 +80,9 @@ def test_estimates_are_named_in_tables_and_titles(figure: str) -> None:
 
 
 def test_shades_say_how_far_from_the_best_of_a_row() -> None:
-    assert shades((10, 20, None), more_is_better=False) == [0.0, 0.5, None]
-    assert shades((0.25, 1.0), more_is_better=True) == [0.75, 0.0]
-    assert shades((0, 0), more_is_better=False) == [0.0, 0.0]
+    assert compute_shades((10, 20, None), more_is_better=False) == [0.0, 0.5, None]
+    assert compute_shades((0.25, 1.0), more_is_better=True) == [0.75, 0.0]
+    assert compute_shades((0, 0), more_is_better=False) == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("figure", ["registers", "occupancy", "instructions", "bound_us"])

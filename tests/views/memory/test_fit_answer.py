@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.analysis.memory.fit import MISSING_OF_STEP, Depth, Fit, depth_of
+from workbench.analysis.memory.fit import MISSING_OF_STEP, Depth, Fit, read_depth
 from workbench.analysis.memory.memory import memory
 from workbench.report import Report
 
@@ -20,7 +20,7 @@ LAYERS = Report.load(Path(__file__).parents[2] / "records" / "layers.wbr")
 @pytest.fixture(scope="module")
 def fit() -> Fit:
     """A step of 32 layers, by one of four that was recorded and one of two with half of it."""
-    whole = depth_of(memory(LAYERS), 4, 4000, 0.0)
+    whole = read_depth(memory(LAYERS), 4, 4000, 0.0)
     kinds = {kind: [size // 2 for size in sizes] for kind, sizes in whole.kinds.items()}
     half = Depth(2, kinds, whole.steps, whole.backward, 2000, whole.saved // 2, 0.0)
     name, of = "H100 SXM5 80 GB", "adamw (float32)"

@@ -18,10 +18,10 @@ from tests.big_report import big_report
 from workbench.errors import UsageError
 from workbench.report import Guard, Report, Table
 from workbench.views.document import ViewContext, document
-from workbench.views.pages.embedding import CELL_BYTES, embedded, part_names
+from workbench.views.pages.embedding import CELL_BYTES, embedded, list_part_names
 from workbench.views.pages.interactive import loader
 from workbench.views.pages.report_page import fragment, page
-from workbench.views.pages.saved import saved_view
+from workbench.views.pages.saved import write_saved_view
 from workbench.views.parts import Parts
 from workbench.views.widgets.display import Carrier, Shown, show
 from workbench.views.wire.codec import bundle, pack
@@ -46,7 +46,7 @@ def carries(html: str) -> bool:
 
 
 def test_parts_that_are_looked_at_first_come_first() -> None:
-    names = list(part_names(BLOCK))
+    names = list(list_part_names(BLOCK))
     assert names[:3] == ["graph:g7", "graph:g0", "code:k0"]
     assert {"wrapper:w0", "changes:g6:g7", "table:fusion"} <= set(names)
     assert len(names) == len(set(names))
@@ -54,7 +54,7 @@ def test_parts_that_are_looked_at_first_come_first() -> None:
 
 def test_everything_of_a_small_report_fits() -> None:
     made = embedded(BLOCK, document(BLOCK), "full", CELL_BYTES)
-    assert set(made["parts"]) == set(part_names(BLOCK))
+    assert set(made["parts"]) == set(list_part_names(BLOCK))
     assert made["left_out"] == {}
 
 
@@ -72,7 +72,7 @@ def test_light_keeps_the_document_only() -> None:
 
 
 def test_none_keeps_the_summary_only() -> None:
-    assert saved_view(BLOCK, ViewContext(), embed="none") == fragment(BLOCK)
+    assert write_saved_view(BLOCK, ViewContext(), embed="none") == fragment(BLOCK)
 
 
 def test_a_cell_stays_small_whatever_the_report() -> None:
@@ -81,7 +81,7 @@ def test_a_cell_stays_small_whatever_the_report() -> None:
         for n in range(60_000)
     ]
     big = replace(BLOCK, tables={**BLOCK.tables, "guards": Table.of(Guard, rows)})
-    html = saved_view(big, ViewContext(), carries_bundle=False)
+    html = write_saved_view(big, ViewContext(), carries_bundle=False)
     assert len(html.encode()) < CELL_BYTES
     kept = record_of(html)["document"]
     assert len(kept["guards"]) + kept["omitted"]["guards"] == 60_000
@@ -89,7 +89,7 @@ def test_a_cell_stays_small_whatever_the_report() -> None:
 
 
 def test_a_cell_stays_small_with_thousands_of_kernels() -> None:
-    html = saved_view(big_report(20_000), ViewContext(), carries_bundle=False)
+    html = write_saved_view(big_report(20_000), ViewContext(), carries_bundle=False)
     assert len(html.encode()) < CELL_BYTES
     kept = record_of(html)
     assert len(kept["document"]["kernels"]) > 3_000
@@ -111,7 +111,7 @@ def test_a_part_that_cannot_fit_is_not_even_made(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_same_report_gives_the_same_output() -> None:
-    first, second = (saved_view(BLOCK, ViewContext()) for _ in range(2))
+    first, second = (write_saved_view(BLOCK, ViewContext()) for _ in range(2))
     assert first == second
 
 

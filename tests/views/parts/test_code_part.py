@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.report import Report, Table, TextWriter, Wrapper
-from workbench.views.parts.code_part import wrapper_part
+from workbench.views.parts.code_part import build_wrapper_part
 
 PROGRAM = "import torch\n\n# kernel path: /tmp/cache_of_somebody/ab/cabc.py\n# Topologically Sorted"
 
@@ -12,6 +12,6 @@ def test_a_kernel_keeps_the_name_of_its_file_only() -> None:
     texts = TextWriter()
     wrapper = Wrapper("w0", "i0", False, texts.add(PROGRAM))
     report = Report(tables={"wrappers": Table.of(Wrapper, [wrapper])}, texts=texts.finish())
-    part = wrapper_part(report, "w0")
+    part = build_wrapper_part(report, "w0")
     assert part["text"].split("\n")[2] == "# kernel path: cabc.py"
     assert len(part["kernels"]) == 4

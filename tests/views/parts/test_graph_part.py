@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.source.input_names import pretty_input
+from workbench.analysis.source.input_names import name_input
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.views.parts.graph_part import changes_part, graph_part
-from workbench.views.parts.quiet import base_op
+from workbench.views.parts.graph_part import build_changes_part, build_graph_part
+from workbench.views.parts.quiet import strip_op_name
 from workbench.views.wire.report_messages import GraphPart
 
 RECORD = Path(__file__).parents[2] / "records" / "block.wbr"
@@ -23,7 +23,7 @@ def block() -> Report:
 
 @pytest.fixture(scope="module")
 def part(block: Report) -> GraphPart:
-    return graph_part(block, "g7")
+    return build_graph_part(block, "g7")
 
 
 def node(part: GraphPart, name: str) -> int:
@@ -51,7 +51,7 @@ def test_a_node_knows_its_line_kernel_module_and_origin(part: GraphPart) -> None
 
 
 def test_a_node_of_the_captured_graph_knows_the_kernel_that_it_ended_in(block: Report) -> None:
-    part = graph_part(block, "g0")
+    part = build_graph_part(block, "g0")
     assert part["kernels"][part["kernel"][node(part, "softmax")]] == "k6"
 
 
@@ -75,11 +75,11 @@ def test_every_kernel_has_a_node_that_is_shown(part: GraphPart) -> None:
 
 def test_an_unknown_graph_is_named(block: Report) -> None:
     with pytest.raises(UsageError, match="no graph 'g99'"):
-        graph_part(block, "g99")
+        build_graph_part(block, "g99")
 
 
 def test_changes_travel_as_lists(block: Report) -> None:
-    part = changes_part(block, "g4", "g5")
+    part = build_changes_part(block, "g4", "g5")
     assert part["added"] == ["g5:full_default"]
     assert part["kept"] == 90
 
@@ -89,7 +89,7 @@ def test_changes_travel_as_lists(block: Report) -> None:
     [("aten.add.Tensor", "add"), ("operator.getitem", "getitem"), ("view", "view")],
 )
 def test_the_operation_without_its_namespace(target: str, base: str) -> None:
-    assert base_op(target) == base
+    assert strip_op_name(target) == base
 
 
 @pytest.mark.parametrize(
@@ -102,4 +102,4 @@ def test_the_operation_without_its_namespace(target: str, base: str) -> None:
     ],
 )
 def test_inputs_are_named_as_a_person_would(target: str, said: str) -> None:
-    assert pretty_input(target) == said
+    assert name_input(target) == said

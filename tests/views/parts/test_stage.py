@@ -10,7 +10,7 @@ from workbench.errors import UsageError
 from workbench.report import Report, Table
 from workbench.report.machine_rows import Assembly
 from workbench.views.document import document
-from workbench.views.pages.embedding import embedded, part_names
+from workbench.views.pages.embedding import embedded, list_part_names
 from workbench.views.parts import report_part
 from workbench.views.wire.code_messages import ComparePart, StagePart
 from workbench.views.wire.report_messages import Document
@@ -24,7 +24,7 @@ def report() -> Report:
 
 
 def test_every_stage_of_every_configuration_is_a_part(report: Report) -> None:
-    names = [name for name in part_names(report) if name.startswith("asm:")]
+    names = [name for name in list_part_names(report) if name.startswith("asm:")]
     assert names[:2] == ["asm:k1:c0:ptx", "asm:k1:c0:sass"]  # as they are looked at
     assert len(names) == len(report.assembly)
     for name in names:

@@ -13,7 +13,7 @@ from view_mail import Mailbox
 from wire_types import mismatches
 
 from tests.report.session.sample import session
-from workbench.report.session.session_record import Session, empty_tables
+from workbench.report.session.session_record import Session, make_empty_tables
 from workbench.report.session.session_rows import Compile, Event, Step
 from workbench.report.table import Table
 from workbench.views.session.session_document import MOST_LIVE, MOST_ROWS, document
@@ -58,7 +58,7 @@ def test_a_region_says_in_which_step_and_why_it_was_compiled() -> None:
 
 
 def test_a_column_without_values_is_left_out_and_texts_say_what_is_missing() -> None:
-    shown = document(Session(session().header, empty_tables(), {}), "running")
+    shown = document(Session(session().header, make_empty_tables(), {}), "running")
     assert shown["bars"] == shown["scale"] == shown["can_open"] == []
     assert table(shown, "breaks")["none"] == "No graph broke."
     assert shown["notes"] == []  # steps may still come
@@ -133,7 +133,7 @@ def shown_by(view: SessionView) -> Any:
 def test_a_view_follows_a_session_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.views.session.session_view._EVERY_S", 0.01)
     recording, called = Recording(), []
-    view = SessionView(Session(session().header, empty_tables(), {}), "running")
+    view = SessionView(Session(session().header, make_empty_tables(), {}), "running")
     assert shown_by(view)["bars"] == []
     following = Following(recording, view, lambda call: called.append(call()))
     assert recording.asked.wait(30)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.report.session.sample import session
 from workbench.errors import UsageError
-from workbench.report.session.session_record import Session, empty_tables
+from workbench.report.session.session_record import Session, make_empty_tables
 from workbench.report.session.session_rows import Event, Step
 from workbench.views.session.session_chart import bars
 from workbench.views.session.session_document import document
@@ -51,7 +51,7 @@ def test_a_notebook_keeps_a_summary_without_a_picture() -> None:
 
 
 def test_a_page_says_first_that_nothing_was_compiled() -> None:
-    empty = Session(session().header, empty_tables(), {})
+    empty = Session(session().header, make_empty_tables(), {})
     for html in (empty.to_html(), empty._repr_html_() or ""):
         text = words(html)
         assert text.index("Session(nothing compiled, 0 compiles") < text.index("recorded")
@@ -77,7 +77,7 @@ def test_steps_that_never_came_are_said() -> None:
     )
     assert notes(unseen) == ["regions could not be seen: this torch has none."]
     with pytest.raises(UsageError, match="no step has ended"):
-        Session(made.header, empty_tables(), {}).plot()
+        Session(made.header, make_empty_tables(), {}).plot()
 
 
 def test_a_bar_says_what_its_steps_went_into_on_a_scale_for_both() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.views.static_html.listing import LONGEST, line_pieces, pieces
+from workbench.views.static_html.listing import LONGEST, pieces, split_line_pieces
 
 SOURCE = "\n\ndef f(x):\n    '''a\n  b'''\n    return x + 1.5  # hi\n\n"
 
@@ -14,7 +14,7 @@ def test_pieces_give_back_the_text(text: str, language: str) -> None:
 
 
 def test_lines_keep_the_class_of_a_text_over_several_lines() -> None:
-    lines = line_pieces(SOURCE, "python")
+    lines = split_line_pieces(SOURCE, "python")
     assert len(lines) == SOURCE.count("\n") + 1
     assert lines[4][0][0] == "s"
 

@@ -13,8 +13,8 @@ import pytest
 from workbench.analysis.sweep.sweep import CHARTS, Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
-from workbench.views.charts.spots import Spot, front
-from workbench.views.sweep.sweep_charts import heat_of
+from workbench.views.charts.spots import Spot, find_front
+from workbench.views.sweep.sweep_charts import draw_heat
 from workbench.views.sweep.sweep_document import document
 
 AXES = {"mode": ("default", "max-autotune"), "threads": ("1", "2"), "batch": ("1", "8", "32")}
@@ -92,7 +92,7 @@ def test_every_chart_is_drawn(chart: str) -> None:
 
 
 def test_a_heat_map_takes_two_axes_and_a_figure() -> None:
-    found = heat_of(sweep(), x="batch", y="mode", metric="compile_s")
+    found = draw_heat(sweep(), x="batch", y="mode", metric="compile_s")
     assert found.columns == ("batch=1", "batch=8", "batch=32")
     assert [row.label for row in found.rows] == ["default", "max-autotune"]
     assert [cell.words for cell in found.rows[1].cells] == ["20.0 s"] * 3
@@ -100,7 +100,7 @@ def test_a_heat_map_takes_two_axes_and_a_figure() -> None:
 
 def test_pareto_keeps_what_nothing_beats() -> None:
     spots = [Spot(name, x, y, y, y) for name, x, y in [("a", 1, 1), ("b", 2, 3), ("c", 3, 2)]]
-    assert [spot.label for spot in front(spots)] == ["a", "b"]
+    assert [spot.label for spot in find_front(spots)] == ["a", "b"]
 
 
 def test_the_page_holds_everything_and_needs_no_network(tmp_path: Path) -> None:

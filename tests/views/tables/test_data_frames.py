@@ -6,11 +6,11 @@ from typing import get_type_hints
 
 import pytest
 
-from workbench.analysis.fusion.traffic import fusion_traffic, operation_bytes
+from workbench.analysis.fusion.traffic import count_operation_bytes, measure_fusion_traffic
 from workbench.errors import UsageError
 from workbench.report import TABLES, Report
 from workbench.specs import Catalogue
-from workbench.views.tables.data_frames import target_frame, targets_frame
+from workbench.views.tables.data_frames import build_target_frame, build_targets_frame
 from workbench.views.tables.derived import DERIVED
 
 BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")
@@ -89,9 +89,9 @@ def test_forward_and_backward_are_told_apart_in_a_frame() -> None:
 
 
 def test_traffic_adds_up_to_that_of_all_operations_and_of_all_groups() -> None:
-    traffic, groups = BLOCK.frame("traffic"), fusion_traffic(BLOCK)
+    traffic, groups = BLOCK.frame("traffic"), measure_fusion_traffic(BLOCK)
     assert groups is not None
-    assert traffic.bytes_alone.sum() == operation_bytes(BLOCK)
+    assert traffic.bytes_alone.sum() == count_operation_bytes(BLOCK)
     assert traffic.bytes_fused.sum() == groups.after
     assert traffic.operations.sum() == 40  # of the record's graph, without views and inputs
     assert traffic.kernel.is_unique
@@ -124,7 +124,7 @@ GPUS = Catalogue.built_in()
 
 
 def test_a_row_for_each_gpu() -> None:
-    frame = targets_frame(GPUS).set_index("name")
+    frame = build_targets_frame(GPUS).set_index("name")
     assert list(frame.index) == [gpu.name for gpu in GPUS]
     h100 = frame.loc["h100"]
     assert (h100["sms"], h100["arch"], h100["shared_per_block_optin"]) == (132, "sm_90", 232448)
@@ -135,11 +135,11 @@ def test_a_row_for_each_gpu() -> None:
 
 
 def test_the_numbers_of_one_gpu_with_their_sources() -> None:
-    frame = target_frame(GPUS["mi300x"]).set_index("field")
+    frame = build_target_frame(GPUS["mi300x"]).set_index("field")
     assert frame.loc["sms", "value"] == 304
     assert "AMD ROCm documentation" in frame.loc["sms", "source"]
     assert frame["source"].str.len().min() > 0
 
 
 def test_an_empty_catalogue_is_an_empty_frame() -> None:
-    assert targets_frame(Catalogue(())).empty
+    assert build_targets_frame(Catalogue(())).empty

@@ -13,7 +13,7 @@ from workbench.report import Report
 from workbench.views.document import ViewContext
 from workbench.views.widgets.report_view import IDLE, View
 from workbench.views.wire import report_messages as wire
-from workbench.views.wire.codec import bundle_bytes
+from workbench.views.wire.codec import read_bundle_bytes
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_ten_views_hold_the_front_end_once(sample_report: Report) -> None:
         b for model in state.values() for b in model.get("buffers", ()) if b["path"] == ["packed"]
     ]
     assert len(held) == 1
-    assert len(base64.b64decode(held[0]["data"])) == len(bundle_bytes())
+    assert len(base64.b64decode(held[0]["data"])) == len(read_bundle_bytes())
     others = {id: model["state"] for id, model in state.items() if "packed" not in model["state"]}
     assert all(len(model["_esm"]) < 4_000 for model in others.values() if "_esm" in model)
     assert len({view.front_end.model_id for view in views}) == 1

@@ -4,7 +4,7 @@ import pytest
 
 from workbench.processes.background_task import Steps
 from workbench.views.wire.report_messages import Progress
-from workbench.views.words.progress_words import phase_words, progress_words
+from workbench.views.words.progress_words import describe_phase, describe_progress
 
 BEFORE = "compile aot_trace_joint_graph- compile_fx.<locals>.fw_compiler_base inductor_compile"
 WRITTEN = f"{BEFORE} Scheduler.codegen K K Scheduler.codegen- PyCodeCache.load_by_key_path"
@@ -63,15 +63,15 @@ def told(script: str) -> Progress:
     ],
 )
 def test_what_runs_is_said_in_plain_words(script: str, words: str) -> None:
-    assert progress_words(told(script)) == words
+    assert describe_progress(told(script)) == words
 
 
 def test_a_virtual_gpu_has_a_compiler_of_its_own() -> None:
-    assert progress_words(told(""), "h100") == "Starting the GPU compiler…"
-    assert progress_words(told(""), "cpu") == "Starting the compiler…"
+    assert describe_progress(told(""), "h100") == "Starting the GPU compiler…"
+    assert describe_progress(told(""), "cpu") == "Starting the compiler…"
 
 
 def test_a_phase_is_named_in_words_where_there_are_some() -> None:
-    assert phase_words("CacheBase.get_system.triton_key") == "looking into the cache"
-    assert phase_words("bytecode_tracing") == "reading your code"
-    assert phase_words("C++ build") == "C++ build"
+    assert describe_phase("CacheBase.get_system.triton_key") == "looking into the cache"
+    assert describe_phase("bytecode_tracing") == "reading your code"
+    assert describe_phase("C++ build") == "C++ build"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from workbench.analysis.fusion.traffic import moved_bytes
+from workbench.analysis.fusion.traffic import count_moved_bytes
 from workbench.number_text import plural
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import KernelRoofline
-from workbench.report.profile_record import measured_call
+from workbench.report.profile_record import read_measured_call
 from workbench.specs import Catalogue
 
 CostKind = Literal["time", "bound", "bytes", "memory"]
@@ -42,7 +42,7 @@ class Cost:
         return None if cost is None or not self.total else cost / self.total
 
 
-def costs(report: Report) -> tuple[Cost, ...]:
+def list_costs(report: Report) -> tuple[Cost, ...]:
     """The costs that are known, best first: measured time, the model's bound, the bytes moved."""
     return report.once(_costs)
 
@@ -52,12 +52,12 @@ def _costs(report: Report) -> tuple[Cost, ...]:
     return tuple(cost for cost in found if cost.by_kernel)
 
 
-def best_cost(report: Report) -> Cost | None:
+def choose_cost(report: Report) -> Cost | None:
     """The one that everything is ranked by unless the reader asks for another."""
-    return next(iter(costs(report)), None)
+    return next(iter(list_costs(report)), None)
 
 
-def rooflines_of(report: Report) -> dict[str, KernelRoofline]:
+def get_rooflines(report: Report) -> dict[str, KernelRoofline]:
     """By kernel its place under the roofline of the first GPU that the report has one for."""
     found: dict[str, KernelRoofline] = {}
     for row in report.roofline:
@@ -66,7 +66,7 @@ def rooflines_of(report: Report) -> dict[str, KernelRoofline]:
 
 
 def _time(report: Report) -> Cost:
-    call = measured_call(report)
+    call = read_measured_call(report)
     source = "measured"
     if call is not None:
         source = "; ".join((f"measured, median of {plural(call.repeats, 'call')}", *call.notes))
@@ -74,7 +74,7 @@ def _time(report: Report) -> Cost:
 
 
 def _bound(report: Report) -> Cost:
-    rows = rooflines_of(report)
+    rows = get_rooflines(report)
     target = next((row.target for row in rows.values()), "")
     gpus = Catalogue.built_in()
     name = gpus[target].title if target in gpus else target
@@ -93,7 +93,7 @@ def _bound(report: Report) -> Cost:
 
 def _bytes(report: Report) -> Cost:
     source = "Inductor's traffic estimate: what a kernel reads and writes, each byte once"
-    return Cost("bytes", "B", source, "its traffic is not known", _known(report, moved_bytes))
+    return Cost("bytes", "B", source, "its traffic is not known", _known(report, count_moved_bytes))
 
 
 def _known(report: Report, cost: Callable[[Kernel], float | None]) -> dict[str, float]:

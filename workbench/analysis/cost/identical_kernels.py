@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from workbench.analysis.cost.costs import best_cost
-from workbench.analysis.fusion.traffic import NodeFacts, known_sum, nodes_with
+from workbench.analysis.cost.costs import choose_cost
+from workbench.analysis.fusion.traffic import NodeFacts, select_nodes, sum_known
 from workbench.report import Kernel, Report
 
 
@@ -34,14 +34,14 @@ class IdenticalKernels:
     lines: tuple[str, ...]
 
 
-def identical_kernels(report: Report) -> list[IdenticalKernels]:
+def list_identical_kernels(report: Report) -> list[IdenticalKernels]:
     """A row for each group, the most expensive first; those of unknown cost are last."""
-    cost = best_cost(report)
+    cost = choose_cost(report)
     own_fields = {field.name for field in fields(IdenticalKernels)}
     shared = own_fields & {field.name for field in fields(Kernel)}
     rows = []
     for members in grouped(report):
-        own = None if cost is None else known_sum(cost.by_kernel.get(k.id) for k in members)
+        own = None if cost is None else sum_known(cost.by_kernel.get(k.id) for k in members)
         total = 0.0 if cost is None else cost.total
         rows.append(
             IdenticalKernels(
@@ -63,9 +63,9 @@ def grouped(report: Report) -> list[list[Kernel]]:
     kernel is a group of its own; each library call is a row of the record.
     """
     libraries = [kernel for kernel in report.kernels if kernel.language == "extern"]
-    nodes = nodes_with(report, "id", {id for kernel in libraries for id in kernel.nodes})
+    nodes = select_nodes(report, "id", {id for kernel in libraries for id in kernel.nodes})
     inputs = {id for node in nodes.values() for id in node.inputs}
-    nodes |= nodes_with(report, "id", inputs - nodes.keys())
+    nodes |= select_nodes(report, "id", inputs - nodes.keys())
     groups: dict[object, list[Kernel]] = defaultdict(list)
     for kernel in report.kernels:
         is_known = kernel.language == "extern" and kernel.nodes

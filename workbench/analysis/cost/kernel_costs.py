@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from workbench.analysis.cost.costs import best_cost, rooflines_of
+from workbench.analysis.cost.costs import choose_cost, get_rooflines
 from workbench.report import Kernel, Report
 
 
@@ -36,9 +36,9 @@ class KernelCost:
     lines: tuple[str, ...]
 
 
-def kernel_costs(report: Report) -> list[KernelCost]:
+def list_kernel_costs(report: Report) -> list[KernelCost]:
     """A row for every kernel, the most expensive first; those of unknown cost are last."""
-    cost, rooflines = best_cost(report), rooflines_of(report)
+    cost, rooflines = choose_cost(report), get_rooflines(report)
     shared = {field.name for field in fields(KernelCost)} & {field.name for field in fields(Kernel)}
     rows = []
     for kernel in report.kernels:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from workbench.analysis.fusion.traffic import NodeFacts, nodes_with
+from workbench.analysis.fusion.traffic import NodeFacts, select_nodes
 from workbench.report import Kernel, Report
 
 
@@ -26,8 +26,8 @@ class LineShares:
     def of(cls, report: Report) -> LineShares:
         """Those of a report."""
         inside = {id for nodes in report.kernels.columns.get("nodes", ()) for id in nodes}
-        nodes = nodes_with(report, "id", inside)
-        ids = line_ids(report)
+        nodes = select_nodes(report, "id", inside)
+        ids = list_line_ids(report)
         kernels: dict[str, list[str]] = defaultdict(list)
         shares: dict[str, Mapping[str, float]] = {}
         for kernel in report.kernels:
@@ -66,7 +66,7 @@ def _shares(
     return {line: weight / total for line, weight in weights.items()}
 
 
-def line_ids(report: Report) -> dict[tuple[str, int], str]:
+def list_line_ids(report: Report) -> dict[tuple[str, int], str]:
     """By file and number: the id of every line of a source with a text."""
     return {
         (source.file, line): f"L:{source.id}:{line}"

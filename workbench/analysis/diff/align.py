@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-from workbench.report.side_by_side import common_start
+from workbench.report.side_by_side import count_common_start
 
 Labels = Sequence[Hashable]
 
@@ -19,8 +19,8 @@ Above it those that occur very often match only beside a rarer one, or it takes 
 
 def align(a: Labels, b: Labels) -> Iterator[tuple[int, int]]:
     """Pairs of indexes of equal items, in order in both sequences."""
-    head = common_start(a, b)
-    tail = common_start(a[head:][::-1], b[head:][::-1])
+    head = count_common_start(a, b)
+    tail = count_common_start(a[head:][::-1], b[head:][::-1])
     yield from ((i, i) for i in range(head))
     middle_a, middle_b = a[head : len(a) - tail], b[head : len(b) - tail]
     if middle_a and middle_b:

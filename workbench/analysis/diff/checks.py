@@ -8,14 +8,14 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import zip_longest
 from typing import TypeVar
 
-from workbench.analysis.diff.difference import Change, relation
+from workbench.analysis.diff.difference import Change, name_relation
 from workbench.report import Break, Guard, Report
 
 Row = TypeVar("Row")
 _COUNTED = re.compile(r"(?<=')(__\w*?_|_)\d+(?:_c\d+)?(?=')")
 
 
-def break_changes(a: Report, b: Report) -> Iterator[Change | None]:
+def compare_breaks(a: Report, b: Report) -> Iterator[Change | None]:
     """Breaks on the same line of code (wherever it stands) for the same reason are the same."""
     for one, other in _paired(a.breaks, b.breaks, lambda r: (r.function, r.text.strip(), r.kind)):
         row = one or other
@@ -26,7 +26,7 @@ def break_changes(a: Report, b: Report) -> Iterator[Change | None]:
         note = row.explanation or row.reason
         texts = _break_text(one), _break_text(other)
         ids = (one.id if one else None), (other.id if other else None)
-        yield Change("breaks", row.text.strip(), relation(one, other), *texts, "", note, *ids)
+        yield Change("breaks", row.text.strip(), name_relation(one, other), *texts, "", note, *ids)
 
 
 def _break_text(row: Break | None) -> str | None:
@@ -40,7 +40,7 @@ def _uncounted(text: str) -> str:
     return _COUNTED.sub(r"\1#", text)
 
 
-def guard_changes(a: Report, b: Report) -> list[Change | None]:
+def compare_guards(a: Report, b: Report) -> list[Change | None]:
     """Guards of one kind on one source are the same guard; its conditions may differ.
 
     Where there are several, such as the guards of a log that name no source, those with equal
@@ -69,7 +69,7 @@ def _guard(a: Guard | None, b: Guard | None) -> Iterator[Change]:
     if a is None or b is None:
         texts = _conditions(a), _conditions(b)
         note = "" if row.kept else f"not kept: {row.why_dropped or ''}"
-        yield Change("guards", item, relation(a, b), *texts, "", note, *ids)
+        yield Change("guards", item, name_relation(a, b), *texts, "", note, *ids)
         return
     if a.kept != b.kept:
         note = (a if b.kept else b).why_dropped or ""
@@ -99,7 +99,7 @@ def recompile_changes(a: Report, b: Report) -> Iterator[Change | None]:
         row = one or other
         assert row is not None
         texts = (one.reason if one else None), (other.reason if other else None)
-        change = Change("recompiles", row.function, relation(one, other), *texts)
+        change = Change("recompiles", row.function, name_relation(one, other), *texts)
         yield None if one and other else change
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from workbench.analysis.diff.source_changes import SourceDifference, joined_source
+from workbench.analysis.diff.source_changes import SourceDifference, join_sources
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.report.machine_rows import CODE_STAGES
@@ -51,7 +51,7 @@ def kernels_of(report: Report) -> dict[str, Kernel]:
     return {kernel.id: kernel for kernel in report.kernels}
 
 
-def relation(a: object, b: object) -> str:
+def name_relation(a: object, b: object) -> str:
     """What became of a thing that one of the compilations may not have."""
     return "added" if a is None else "removed" if b is None else "changed"
 
@@ -207,7 +207,7 @@ class Diff(Presented):
 def compare_sources(diff: Diff, match: KernelMatch) -> SourceDifference | None:
     """The sources of matched kernels beside each other; None without a source on either side."""
     ones, others = match.rows(*diff.kernel_rows)
-    before, after = joined_source(diff.a, ones), joined_source(diff.b, others)
+    before, after = join_sources(diff.a, ones), join_sources(diff.b, others)
     if before is None and after is None:
         return None
     title = ", ".join(match.a or match.b)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 from workbench.analysis.diff.difference import Change, KernelMatch
-from workbench.analysis.diff.kernel_matching import label_of
-from workbench.analysis.fusion.fusion import Rejected, of_group, rejected
+from workbench.analysis.diff.kernel_matching import get_label
+from workbench.analysis.fusion.fusion import Rejected, describe_group, rejected
 from workbench.report import Report
 
 _NUMBER = re.compile(r"\d+")
@@ -33,7 +33,7 @@ class _Side:
         return " and ".join(f"{id} ({self.labels[id]})" for id in kernels)
 
 
-def fusion_changes(a: Report, b: Report, matches: Sequence[KernelMatch]) -> Iterator[Change | None]:
+def compare_fusion(a: Report, b: Report, matches: Sequence[KernelMatch]) -> Iterator[Change | None]:
     """Verdicts that differ, kernels that were split or merged first; None where they do not."""
     left, right = _side(a), _side(b)
     for match in matches:
@@ -92,7 +92,7 @@ def _side(report: Report) -> _Side:
         node: kernel.id for kernel in [*report.kernels][::-1] for node in kernel.scheduler_nodes
     }
     groups = {
-        (node.graph, node.name): of_group(node, by_node)
+        (node.graph, node.name): describe_group(node, by_node)
         for node in report.scheduler_nodes
         if node.phase == "after"
     }
@@ -101,4 +101,4 @@ def _side(report: Report) -> _Side:
         one, other = (groups.get((pair.graph, name)) for name in (pair.a, pair.b))
         if one is not None and other is not None and one != other:
             apart.setdefault((one, other), pair)
-    return _Side(apart, {kernel.id: label_of(kernel) for kernel in report.kernels})
+    return _Side(apart, {kernel.id: get_label(kernel) for kernel in report.kernels})

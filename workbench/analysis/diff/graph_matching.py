@@ -105,10 +105,10 @@ def match_nodes(a: GraphView, b: GraphView) -> dict[int, int]:
     return dict(sorted(found.items()))
 
 
-def graph_changes(graphs: Graphs) -> Iterator[Change]:
+def compare_graphs(graphs: Graphs) -> Iterator[Change]:
     """A row for each graph that differs, with how many nodes do."""
     for pair in graphs.pairs:
-        counts = Counter(change.change for change in node_changes(pair))
+        counts = Counter(change.change for change in compare_nodes(pair))
         item, sizes = _stage(pair.a.graph), (len(pair.a.ids), len(pair.b.ids))
         if counts:
             words = ", ".join(f"{count} {_COUNTED[name]}" for name, count in counts.items())
@@ -135,7 +135,7 @@ def _stage(graph: Graph) -> str:
     return f"{graph.stage} {'(backward)' if graph.is_backward else ''}".strip()
 
 
-def node_changes(pair: GraphPair) -> Iterator[Change]:
+def compare_nodes(pair: GraphPair) -> Iterator[Change]:
     """Every node that differs, in the order of the graphs."""
     a, b = pair.a, pair.b
     matched = set(pair.nodes.values())

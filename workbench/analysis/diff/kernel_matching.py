@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from workbench.analysis.diff.difference import Change, KernelMatch, kernels_of
 from workbench.analysis.diff.schedule import Tokens
-from workbench.analysis.diff.source_changes import canonical, joined_source, source_blocks
+from workbench.analysis.diff.source_changes import canonical, compare_source_blocks, join_sources
 from workbench.analysis.fusion.lineage import together
-from workbench.analysis.fusion.traffic import known_sum, moved_bytes
+from workbench.analysis.fusion.traffic import count_moved_bytes, sum_known
 from workbench.number_text import plural
 from workbench.report import Kernel, Report
 
@@ -93,7 +93,7 @@ def _pairs(near: list[tuple[float, int, str, str]], a: _Side, b: _Side) -> dict[
         return found
     for i, own in a.kernels.items():  # nothing is known of what they compute
         for j, other in b.kernels.items():
-            if j not in taken and label_of(own) == label_of(other):
+            if j not in taken and get_label(own) == get_label(other):
                 found[i] = j
                 taken.add(j)
                 break
@@ -130,13 +130,13 @@ def _explained(match: KernelMatch, a: Report, b: Report, left: _Side, right: _Si
     if not match.a or not match.b:
         return match
     ones, others = match.rows(left.kernels, right.kernels)
-    before, after = joined_source(a, ones), joined_source(b, others)
+    before, after = join_sources(a, ones), join_sources(b, others)
     lines = None
     if before is not None and after is not None:
         lines = 0
         is_pair = len(match.a) == len(match.b) == 1 and before != after
         if is_pair and canonical(before) != canonical(after):
-            blocks = source_blocks(before, after)
+            blocks = compare_source_blocks(before, after)
             lines = sum(max(len(x.before), len(x.after)) for x in blocks if x.kind != "same")
     if len({kernel.language for kernel in (*ones, *others)}) > 1:
         lines = None  # no line of one is a line of the other
@@ -166,7 +166,7 @@ def _why(
     if a.language != b.language:
         yield f"{a.language} became {b.language}"
     elif a.language not in ("triton", "cpp") and a.name != b.name:
-        yield f"{label_of(a)} became {label_of(b)}"
+        yield f"{get_label(a)} became {get_label(b)}"
     if lines and a.language == b.language:
         yield f"{plural(lines, 'line')} of source"
     elif before is not None and after is None and a.language == b.language:
@@ -189,7 +189,7 @@ def _order(a: _Side, b: _Side) -> Callable[[KernelMatch], float]:
     return lambda m: float(places_a[m.a[0]]) if m.a else places_b[m.b[0]] - 0.5
 
 
-def label_of(kernel: Kernel) -> str:
+def get_label(kernel: Kernel) -> str:
     """What a kernel is called without its number: `gelu_view`, `mm`."""
     name = kernel.name
     if "_fused_" in name:
@@ -197,14 +197,14 @@ def label_of(kernel: Kernel) -> str:
     return name.removeprefix("torch.ops.").removeprefix("extern_kernels.").removeprefix("aten.")
 
 
-def kernel_changes(a: Report, b: Report, matches: Sequence[KernelMatch]) -> Iterator[Change]:
+def compare_kernels(a: Report, b: Report, matches: Sequence[KernelMatch]) -> Iterator[Change]:
     """A row for each match that is not the same."""
     left, right = kernels_of(a), kernels_of(b)
     for match in matches:
         if match.relation == "same":
             continue
         sides = match.rows(left, right)
-        item = ", ".join(dict.fromkeys(map(label_of, sides[0] or sides[1])))
+        item = ", ".join(dict.fromkeys(map(get_label, sides[0] or sides[1])))
         a_text, b_text = (", ".join(f"{k.id} {k.name}" for k in side) or None for side in sides)
         note = "; ".join(match.why)
         yield Change("kernels", item, match.relation, a_text, b_text, "", note, *match.ids)
@@ -212,5 +212,5 @@ def kernel_changes(a: Report, b: Report, matches: Sequence[KernelMatch]) -> Iter
 
 def moved(kernels: Sequence[Kernel]) -> int | None:
     """Bytes that kernels read and write together; None when one of them is not known."""
-    parts = [moved_bytes(kernel) for kernel in kernels]
-    return None if None in parts else known_sum(parts)
+    parts = [count_moved_bytes(kernel) for kernel in kernels]
+    return None if None in parts else sum_known(parts)

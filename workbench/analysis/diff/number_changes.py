@@ -6,10 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from workbench.analysis.diff.difference import Change, KernelMatch, kernels_of, relation
-from workbench.analysis.diff.kernel_matching import label_of, moved
-from workbench.analysis.fusion.eager import eager_bytes
-from workbench.analysis.fusion.traffic import known_sum, moved_bytes, operation_bytes
+from workbench.analysis.diff.difference import Change, KernelMatch, kernels_of, name_relation
+from workbench.analysis.diff.kernel_matching import get_label, moved
+from workbench.analysis.fusion.eager import count_eager_bytes
+from workbench.analysis.fusion.traffic import count_moved_bytes, count_operation_bytes, sum_known
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import MatrixCell, Resources
 from workbench.report.measures import measures
@@ -28,14 +28,14 @@ FIGURES = {
 """What is compared of two kernels on a GPU, each with its unit; counts have none."""
 
 
-def traffic_changes(
+def compare_traffic(
     a: Report, b: Report, matches: Sequence[KernelMatch]
 ) -> Iterator[Change | None]:
     """DRAM traffic of one call, of all kernels and of each match, by Inductor's own model."""
     left, right = kernels_of(a), kernels_of(b)
-    one, other = (known_sum(map(moved_bytes, side.values())) for side in (left, right))
+    one, other = (sum_known(map(count_moved_bytes, side.values())) for side in (left, right))
     yield _number("traffic", ALL, one, other, "bytes")
-    for item, counted in ((EAGER, eager_bytes), (UNFUSED, operation_bytes)):
+    for item, counted in ((EAGER, count_eager_bytes), (UNFUSED, count_operation_bytes)):
         one, other = counted(a), counted(b)
         if one is not None and other is not None:  # unknown where sizes are symbolic
             yield _number("traffic", item, one, other, "bytes")
@@ -45,12 +45,12 @@ def traffic_changes(
         yield _number("traffic", _label(ones, others), moved_a, moved_b, "bytes", *match.ids)
 
 
-def resource_changes(
+def compare_resources(
     a: Report, b: Report, matches: Sequence[KernelMatch]
 ) -> Iterator[Change | None]:
     """What pairs of kernels take of a GPU, each in its first configuration."""
     left, right = ({row.kernel: row for row in [*r.resources][::-1]} for r in (a, b))
-    names = {kernel.id: label_of(kernel) for kernel in a.kernels}
+    names = {kernel.id: get_label(kernel) for kernel in a.kernels}
     for match in matches:
         if len(match.a) != 1 or len(match.b) != 1:
             continue
@@ -68,7 +68,7 @@ def resource_changes(
             yield Change("resources", item, "changed", *choices, id_a=i, id_b=j)
 
 
-def autotune_changes(a: Report, b: Report) -> Iterator[Change | None]:
+def compare_autotune(a: Report, b: Report) -> Iterator[Change | None]:
     """Operations for which another choice won, or which only one of them tuned."""
     left, right = ({row.op: row for row in r.autotune if row.chosen} for r in (a, b))
     for op in dict.fromkeys([*left, *right]):
@@ -78,7 +78,7 @@ def autotune_changes(a: Report, b: Report) -> Iterator[Change | None]:
             continue
         names = (one.choice if one else None), (other.choice if other else None)
         ids = (one.id if one else None), (other.id if other else None)
-        yield Change("autotune", op, relation(one, other), *names, "", "", *ids)
+        yield Change("autotune", op, name_relation(one, other), *names, "", "", *ids)
 
 
 def time_changes(a: Report, b: Report, matches: Sequence[KernelMatch]) -> Iterator[Change]:
@@ -95,7 +95,7 @@ def time_changes(a: Report, b: Report, matches: Sequence[KernelMatch]) -> Iterat
             yield _measured("times", _label(ones, others), before, after, "us", *match.ids)
 
 
-def phase_changes(a: Report, b: Report) -> list[Change]:
+def compare_phases(a: Report, b: Report) -> list[Change]:
     """Seconds inside of each phase, without the phases in it; the longest difference first."""
     left, right = _phases(a), _phases(b)
     if not left or not right:
@@ -111,7 +111,7 @@ def phase_changes(a: Report, b: Report) -> list[Change]:
 def _measured(
     part: str, item: str, a: float | None, b: float | None, unit: str, *ids: str | None
 ) -> Change:
-    change = relation(a, b)
+    change = name_relation(a, b)
     if a is not None and b is not None:
         change = "more" if b > a else "less"
     return Change(part, item, change, a, b, unit, "", *ids)
@@ -124,13 +124,13 @@ def _number(
 
 
 def _label(ones: Sequence[Kernel], others: Sequence[Kernel]) -> str:
-    words = dict.fromkeys(label_of(kernel) for kernel in ones or others)
+    words = dict.fromkeys(get_label(kernel) for kernel in ones or others)
     return f"{', '.join(k.id for k in ones or others)} ({', '.join(words)})"
 
 
 def _time(kernels: Iterable[Kernel]) -> float | None:
     """µs of one call; a kernel that is called several times was measured as their sum."""
-    return known_sum(kernel.time_us for kernel in kernels)
+    return sum_known(kernel.time_us for kernel in kernels)
 
 
 def _phases(report: Report) -> Mapping[str, float]:

@@ -15,7 +15,7 @@ from workbench.analysis.diff import (
     number_changes,
     schedule,
 )
-from workbench.analysis.diff.difference import PARTS, Change, Diff, counted, relation
+from workbench.analysis.diff.difference import PARTS, Change, Diff, counted, name_relation
 from workbench.report import Report
 
 _PAIRS = {"variables", "options"}  # fields of (key, value) pairs
@@ -33,20 +33,20 @@ def compare(a: Report, b: Report, names: tuple[str, str] = ("a", "b")) -> Diff:
     matches = kernel_matching.match_kernels(a, b, schedule.tokens(a, b, found))
     changes, same = _structure(a, b, found)
     for part, rows in {
-        "breaks": checks.break_changes(a, b),
-        "guards": checks.guard_changes(a, b),
+        "breaks": checks.compare_breaks(a, b),
+        "guards": checks.compare_guards(a, b),
         "recompiles": checks.recompile_changes(a, b),
-        "fusion": fusion_changes.fusion_changes(a, b, matches),
-        "traffic": number_changes.traffic_changes(a, b, matches),
-        "autotune": number_changes.autotune_changes(a, b),
-        "resources": number_changes.resource_changes(a, b, matches),
+        "fusion": fusion_changes.compare_fusion(a, b, matches),
+        "traffic": number_changes.compare_traffic(a, b, matches),
+        "autotune": number_changes.compare_autotune(a, b),
+        "resources": number_changes.compare_resources(a, b, matches),
     }.items():
         own, same[part] = counted(rows)
         changes += own
     same["kernels"] = sum(match.relation == "same" for match in matches)
-    changes += kernel_matching.kernel_changes(a, b, matches)
+    changes += kernel_matching.compare_kernels(a, b, matches)
     changes += number_changes.time_changes(a, b, matches)
-    changes += number_changes.phase_changes(a, b)
+    changes += number_changes.compare_phases(a, b)
     order = {part: n for n, part in enumerate(PARTS)}
     return Diff(
         a,
@@ -70,10 +70,10 @@ def _structure(
         rows = [list(_field(part, field.name, left, right)) for field in fields(left)]
         same[part] = rows.count([])
         changes += chain.from_iterable(rows)
-    stages = list(graph_matching.graph_changes(found))
+    stages = list(graph_matching.compare_graphs(found))
     same["graphs"] = len(found.pairs) - sum(row.change == "changed" for row in stages)
     shown = [pair for pair in found.pairs if pair.a.graph.stage in graph_matching.SHOWN]
-    nodes = [row for pair in shown for row in graph_matching.node_changes(pair)]
+    nodes = [row for pair in shown for row in graph_matching.compare_nodes(pair)]
     differ = {row.id_a for row in nodes if row.id_a and row.id_b}
     same["nodes"] = sum(len(pair.nodes) for pair in shown) - len(differ)
     return [*changes, *stages, *nodes], same
@@ -117,4 +117,4 @@ def _words(value: Any) -> str | None:
 
 def _one(part: str, item: str, a: str | None, b: str | None) -> Iterator[Change]:
     if a != b:
-        yield Change(part, item, relation(a, b), a, b)
+        yield Change(part, item, name_relation(a, b), a, b)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from workbench.analysis.diff.align import align_by
 from workbench.analysis.diff.graph_matching import LOWERED, Graphs
 from workbench.analysis.diff.graphview import CAPTURED
-from workbench.analysis.fusion.lineage import ancestors, calls_operation
+from workbench.analysis.fusion.lineage import calls_operation, find_ancestors
 from workbench.report import Report, SchedulerNode
-from workbench.report.column_filter import parts_with
+from workbench.report.column_filter import select_parts
 
 _FREE = ("aten.view.", "aten.reshape.", "aten.permute.", "aten.expand.", "aten.squeeze.",
          "aten.unsqueeze.", "aten.slice.", "aten.select.", "aten.t.", "aten.transpose.",
@@ -77,7 +77,7 @@ def _tokens(
 ) -> dict[str, Tokens]:
     origins = _captured(report)
     inside = {id for ids in report.kernels.columns.get("nodes", ()) for id in ids}
-    targets = dict(parts_with(report.nodes, "id", inside, ("id", "target")))
+    targets = dict(select_parts(report.nodes, "id", inside, ("id", "target")))
     free = {id for id, target in targets.items() if target.startswith(_FREE)}
     before = {n.id for n in report.scheduler_nodes if n.phase == "before"}
 
@@ -115,13 +115,13 @@ def _captured(report: Report) -> dict[str, list[str]]:
         return {}
     start = ids[CAPTURED]
     ends = [graph.id for graph in report.graphs if graph.stage == LOWERED]
-    found = {n: o for end in ends for n, o in ancestors(report, start, end).items()}
+    found = {n: o for end in ends for n, o in find_ancestors(report, start, end).items()}
     # what a pass has rewritten may have lost its origins, not its line
     places: dict[tuple[object, ...], list[str]] = {}
-    for id, op, *place in parts_with(report.nodes, "graph", {start}, _PLACED):
+    for id, op, *place in select_parts(report.nodes, "graph", {start}, _PLACED):
         if op not in ("placeholder", "output"):
             places.setdefault(tuple(place), []).append(id)
-    for id, op, *place in parts_with(report.nodes, "graph", set(ends), _PLACED):
+    for id, op, *place in select_parts(report.nodes, "graph", set(ends), _PLACED):
         if id not in found and op not in ("placeholder", "output"):
             found[id] = places.get(tuple(place), [])
     return found

@@ -30,10 +30,10 @@ class SourceDifference(Difference):
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """Runs of lines that are the same, changed, added or removed."""
-        return tuple(source_blocks(self.before, self.after))
+        return tuple(compare_source_blocks(self.before, self.after))
 
 
-def source_blocks(before: str, after: str) -> list[Block]:
+def compare_source_blocks(before: str, after: str) -> list[Block]:
     """Two sources as blocks that are the same, changed, added or removed, in order.
 
     Texts in which only numbers of names differ are the same; in others a line matches one that
@@ -87,7 +87,7 @@ def _blocks(a: Sequence[str], b: Sequence[str]) -> list[Block]:
     return found
 
 
-def joined_source(report: Report, kernels: Sequence[Kernel]) -> str | None:
+def join_sources(report: Report, kernels: Sequence[Kernel]) -> str | None:
     """The sources of kernels behind one another; None when one has none.
 
     The long dictionaries of a Triton kernel's decorator stand there with an entry on each line.

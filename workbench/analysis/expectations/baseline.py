@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.analysis.diff.report_comparison import compare
-from workbench.analysis.expectations.quantities import QUANTITIES, Quantity, Record, quantity
+from workbench.analysis.expectations.quantities import QUANTITIES, Quantity, Record, read_quantity
 from workbench.analysis.session.session_comparison import compare_sessions
 from workbench.errors import ExpectationError, UsageError
 from workbench.report import Report
@@ -17,7 +17,7 @@ _TIMES = ("compile_s",)  # another machine's time is no limit
 _SLACK = 0.01  # of bytes: alignment differs between machines
 
 
-def saved_as(record: Record) -> str:
+def get_suffix(record: Record) -> str:
     """The suffix of the file of a record."""
     return "wbs" if isinstance(record, Session) else "wbr"
 
@@ -32,9 +32,9 @@ def check_baseline(record: Record, path: Path) -> None:
             f"There is no baseline {path.parent.name}/{path.name}: run pytest once with "
             "--compiles-update, and commit what it writes."
         )
-    before: Record = Session.load(path) if saved_as(record) == "wbs" else Report.load(path)
+    before: Record = Session.load(path) if get_suffix(record) == "wbs" else Report.load(path)
     pairs = [
-        (quantity(before, name), quantity(record, name))
+        (read_quantity(before, name), read_quantity(record, name))
         for name in QUANTITIES
         if name not in _TIMES
     ]

@@ -10,7 +10,7 @@ from workbench.analysis.expectations.quantities import (
     Quantity,
     Record,
     check_name,
-    quantity,
+    read_quantity,
 )
 from workbench.arguments import checked
 from workbench.errors import ExpectationError, UsageError
@@ -73,7 +73,7 @@ class Expectation:
 
     def compiled_something(self) -> Expectation:
         """At least one graph: a limit on a program that compiled nothing says nothing."""
-        if quantity(self.record, "graphs").value or not isinstance(self.record, Session):
+        if read_quantity(self.record, "graphs").value or not isinstance(self.record, Session):
             return self
         raise ExpectationError(
             "Nothing was compiled: a limit on that says nothing. What was compiled before is not "
@@ -104,7 +104,7 @@ class Expectation:
         return self
 
     def _wrong(self, name: str, expected: Limit) -> list[str]:
-        found = quantity(self.record, name)
+        found = read_quantity(self.record, name)
         if found.value is None:
             return [f"  {name} is not known: {found.why}."]
         if expected.holds(found.value):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workbench.analysis.memory.memory import memory
-from workbench.analysis.session.nothing import nothing_compiled
+from workbench.analysis.session.nothing import explain_nothing_compiled
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.session.own_breaks import find_own_breaks
@@ -33,7 +33,7 @@ class Quantity:
     why: str = ""
 
 
-def quantity(record: Record, name: str) -> Quantity:
+def read_quantity(record: Record, name: str) -> Quantity:
     """One number of a record by its name; raises `UsageError` for another name."""
     check_name(name)
     return _OF_SESSION[name](record) if isinstance(record, Session) else _OF_REPORT[name](record)
@@ -45,9 +45,9 @@ def check_name(name: str) -> None:
         raise UsageError(f"{name!r} is nothing that can be expected: {', '.join(QUANTITIES)}.")
 
 
-def quantities(record: Record) -> tuple[Quantity, ...]:
+def read_quantities(record: Record) -> tuple[Quantity, ...]:
     """Every number of a record."""
-    return tuple(quantity(record, name) for name in QUANTITIES)
+    return tuple(read_quantity(record, name) for name in QUANTITIES)
 
 
 def _counted(name: str, evidence: Iterable[str], why: str | None = None) -> Quantity:
@@ -132,7 +132,9 @@ def _session_breaks(session: Session) -> Quantity:
 def _unseen(session: Session, table: str) -> str | None:
     """Why a session does not tell what a table would hold: where nothing ran, nothing is told."""
     missing = dict(session.header.missing)
-    return missing.get(table) or missing.get("compiles") or nothing_compiled(session) or None
+    return (
+        missing.get(table) or missing.get("compiles") or explain_nothing_compiled(session) or None
+    )
 
 
 def _session_recompiles(session: Session) -> Quantity:

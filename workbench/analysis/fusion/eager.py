@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from workbench.analysis.fusion.traffic import (
     NodeFacts,
-    base_name,
+    count_operation_traffic,
     is_view,
-    lowered_graphs,
-    nodes_with,
-    operation_traffic,
+    list_lowered_graphs,
     read_bytes,
+    select_nodes,
+    strip_operator_name,
     total,
 )
 from workbench.report import Report
@@ -44,7 +44,7 @@ class Operator:
     became: tuple[str, ...]
 
 
-def eager_operators(report: Report) -> Sequence[Operator] | None:
+def list_eager_operators(report: Report) -> Sequence[Operator] | None:
     """The operators that move bytes, forward then backward.
 
     None where a size is symbolic, an operator has a graph of its own inside, nothing was lowered,
@@ -54,11 +54,11 @@ def eager_operators(report: Report) -> Sequence[Operator] | None:
 
 
 def _eager_operators(report: Report) -> tuple[Operator, ...] | None:
-    lowered = lowered_graphs(report)
+    lowered = list_lowered_graphs(report)
     stages = _stages(report, lowered)
     if not lowered or "dynamo" not in stages:
         return None
-    every = nodes_with(report, "graph", set().union(*stages.values(), lowered))
+    every = select_nodes(report, "graph", set().union(*stages.values(), lowered))
     origins = _origins(report, stages, every)
     became = _became(origins, every, report, lowered)
     forward = _forward(stages["dynamo"], every, origins)
@@ -72,9 +72,9 @@ def _eager_operators(report: Report) -> tuple[Operator, ...] | None:
     return tuple(found) if any(operator.became for operator in found) else None
 
 
-def eager_bytes(report: Report) -> int | None:
+def count_eager_bytes(report: Report) -> int | None:
     """What all of them read and write; None where that is not known."""
-    operators = eager_operators(report)
+    operators = list_eager_operators(report)
     return sum(operator.bytes for operator in operators) or None if operators else None
 
 
@@ -147,7 +147,7 @@ def _forward(
     for id, node in captured.items():
         if not node.op.startswith("call_") or id in free:
             continue
-        yield base_name(node.target), (id,), _called(node, captured, free, aten[id])
+        yield strip_operator_name(node.target), (id,), _called(node, captured, free, aten[id])
 
 
 def _called(
@@ -158,24 +158,24 @@ def _called(
 ) -> int | None:
     if _HIGHER_ORDER in node.target:
         return None
-    if base_name(node.target) == "setitem":  # only the part that is named is written
+    if strip_operator_name(node.target) == "setitem":  # only the part that is named is written
         value = total(read_bytes(captured[id], captured, free) for id in node.inputs[1:])
         sizes = [part.bytes for part in aten if part.bytes and is_view(part)]
         whole = captured[node.inputs[0]].bytes
         return total((value, min(sizes, default=whole)))
     if node.dtype is None and node.bytes is None:
         return 0  # a number
-    return operation_traffic(node, captured, free)
+    return count_operation_traffic(node, captured, free)
 
 
 def _is_free(node: NodeFacts, aten: Sequence[NodeFacts], every: Mapping[str, NodeFacts]) -> bool:
     """Whether nothing is moved: what it became in ATen tells, its name where it became nothing."""
-    name = base_name(node.target)
+    name = strip_operator_name(node.target)
     if not aten:
         return is_view(node) or name in _NOTHING
-    moving = [part for part in aten if operation_traffic(part, every) != 0]
+    moving = [part for part in aten if count_operation_traffic(part, every) != 0]
     if name in _DROPOUTS:  # in ATen a copy stands for one that does nothing
-        return all(base_name(part.target) == "clone" for part in moving)
+        return all(strip_operator_name(part.target) == "clone" for part in moving)
     return not moving
 
 
@@ -193,7 +193,11 @@ def _backward(
     for node in own:
         groups[_graph_of(node.id), node.operator or node.id].append(node)
     for (_, key), nodes in groups.items():
-        name = base_name(key.partition("#")[0]) if nodes[0].operator else base_name(nodes[0].target)
+        name = (
+            strip_operator_name(key.partition("#")[0])
+            if nodes[0].operator
+            else strip_operator_name(nodes[0].target)
+        )
         moved = _moved_together(nodes, joint, users) if all(n.operator for n in nodes) else None
         yield name, tuple(node.id for node in nodes), moved
 
@@ -201,10 +205,10 @@ def _backward(
 def _moved_together(
     nodes: Sequence[NodeFacts], joint: Mapping[str, NodeFacts], users: Mapping[str, Iterable[str]]
 ) -> int | None:
-    if all(operation_traffic(node, joint) == 0 for node in nodes):
+    if all(count_operation_traffic(node, joint) == 0 for node in nodes):
         return 0
     if len(nodes) == 1:
-        return operation_traffic(nodes[0], joint)
+        return count_operation_traffic(nodes[0], joint)
     inside = {node.id for node in nodes}
     read = dict.fromkeys(id for node in nodes for id in node.inputs if id not in inside)
     written = [

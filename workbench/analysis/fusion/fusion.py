@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from workbench.analysis.fusion.eager import Operator, eager_bytes, eager_operators
+from workbench.analysis.fusion.eager import Operator, count_eager_bytes, list_eager_operators
 from workbench.analysis.fusion.traffic import (
-    bytes_by_node,
     bytes_of,
-    fusion_traffic,
-    known_sum,
-    operation_bytes,
+    count_bytes_by_node,
+    count_operation_bytes,
+    measure_fusion_traffic,
+    sum_known,
 )
-from workbench.analysis.fusion.worse import why_more
+from workbench.analysis.fusion.worse import explain_worse_fusion
 from workbench.report import Kernel, Report, SchedulerNode
 
 Kind = TypeVar("Kind")
@@ -96,32 +96,32 @@ class Rejected:
     row: int
 
 
-def before_fusion(report: Report) -> list[Before]:
+def list_before_fusion(report: Report) -> list[Before]:
     """What the final groups are compared with: eager's operators first, where they are known.
 
     Without the lowered graphs the scheduler's own nodes stand for the operations. Empty where no
     scheduler node has bytes.
     """
-    groups = fusion_traffic(report)
+    groups = measure_fusion_traffic(report)
     if groups is None:
         return []
-    eager, alone = eager_bytes(report), operation_bytes(report)
+    eager, alone = count_eager_bytes(report), count_operation_bytes(report)
     found = [] if eager is None else [Before(eager, "eager")]
     if alone:
         return [*found, Before(alone, "lowered operations alone")]
     return found or [Before(groups.before, "scheduler nodes alone")]
 
 
-def savings(report: Report) -> list[Saving]:
+def list_savings(report: Report) -> list[Saving]:
     """Final groups with their bytes before and after, biggest saving first."""
     return list(report.once(_savings))
 
 
 def _savings(report: Report) -> tuple[Saving, ...]:
-    operators = eager_operators(report)
+    operators = list_eager_operators(report)
     before = {(n.graph, n.name): n for n in report.scheduler_nodes if n.phase == "before"}
     kernels = {node: kernel.id for kernel in report.kernels for node in kernel.scheduler_nodes}
-    moved_by = bytes_by_node(report)
+    moved_by = count_bytes_by_node(report)
     owner: dict[str, str] = {}
     found: dict[str, Saving] = {}
     for node in report.scheduler_nodes:
@@ -136,7 +136,7 @@ def _savings(report: Report) -> tuple[Saving, ...]:
             owner.update(dict.fromkeys(own, node.id))
         after = bytes_of(node) or 0
         alone, count = (sum(known), sum(size > 0 for size in known)) if known else (after, 1)
-        kernel = of_group(node, kernels)
+        kernel = describe_group(node, kernels)
         found[node.id] = Saving(
             node.id, node.name, kernel, max(len(parts), 1), alone, after, count, alone
         )
@@ -179,10 +179,10 @@ def _shared_out(amount: int, weights: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def traffic_by_kernel(report: Report) -> list[KernelTraffic]:
+def list_saved_traffic(report: Report) -> list[KernelTraffic]:
     """What fusion saved in each kernel, biggest saving first; then what no kernel computes."""
     names = {kernel.id: kernel.name for kernel in report.kernels}
-    operators = eager_operators(report)
+    operators = list_eager_operators(report)
     found: dict[str, KernelTraffic] = {}
     parts = report.once(_savings)
     for part in parts:
@@ -195,13 +195,15 @@ def traffic_by_kernel(report: Report) -> list[KernelTraffic]:
         found[key] = replace(
             known,
             groups=known.groups + 1,
-            operators=known_sum((known.operators, part.operators)),
+            operators=sum_known((known.operators, part.operators)),
             operations=known.operations + part.operations,
-            bytes_eager=known_sum((known.bytes_eager, part.eager)),
+            bytes_eager=sum_known((known.bytes_eager, part.eager)),
             bytes_alone=known.bytes_alone + part.alone,
             bytes_fused=known.bytes_fused + part.after,
         )
-    why = why_more(report, {key: (k.bytes_alone, k.bytes_fused) for key, k in found.items()})
+    why = explain_worse_fusion(
+        report, {key: (k.bytes_alone, k.bytes_fused) for key, k in found.items()}
+    )
     rows = (replace(row, why_more=why.get(key)) for key, row in found.items())
     ranked = sorted(rows, key=lambda kernel: kernel.bytes_fused - kernel.bytes_before)
     return [*ranked, *_in_no_kernel(operators or (), parts)]
@@ -222,7 +224,7 @@ def rejected(report: Report) -> list[Rejected]:
 
     What was tried round by round with the parts of a group counts for the group.
     """
-    group_of = final_groups(report)
+    group_of = find_final_groups(report)
     tries: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     columns = report.fusion.columns
     pairs = zip(*(columns[name] for name in ("graph", "a", "b", "verdict")), strict=True)
@@ -242,7 +244,7 @@ def rejected(report: Report) -> list[Rejected]:
     return sorted(found, key=lambda pair: -(pair.shared or 0))
 
 
-def final_groups(report: Report) -> dict[tuple[str, str], str]:
+def find_final_groups(report: Report) -> dict[tuple[str, str], str]:
     """The final group of every node that fusion has seen, also of those that exist no more."""
     groups = {
         (node.graph, member.rpartition(":")[2]): node.name
@@ -257,7 +259,7 @@ def final_groups(report: Report) -> dict[tuple[str, str], str]:
     return groups
 
 
-def of_group(node: SchedulerNode, by_node: Mapping[str, Kind]) -> Kind | None:
+def describe_group(node: SchedulerNode, by_node: Mapping[str, Kind]) -> Kind | None:
     """What is known of one of the nodes of a final group: the first that is found."""
     names = (node.name, *node.members)
     ids = (node.id, *(f"{node.graph}:{name.rpartition(':')[2]}" for name in names), *names)
@@ -279,12 +281,13 @@ def calls(report: Report) -> list[KernelCall]:
     """
     by_node = {node: kernel for kernel in report.kernels for node in kernel.scheduler_nodes}
     after = (node for node in report.scheduler_nodes if node.phase == "after")
-    groups = {f"{n.graph}:{n.name}": own for n in after if (own := of_group(n, by_node))}
+    groups = {f"{n.graph}:{n.name}": own for n in after if (own := describe_group(n, by_node))}
     if not groups:
         return [KernelCall(kernel, ()) for kernel in report.kernels]
     index = {name: number for number, name in enumerate(groups)}
     owner = {
-        f"{graph}:{node}": f"{graph}:{name}" for (graph, node), name in final_groups(report).items()
+        f"{graph}:{node}": f"{graph}:{name}"
+        for (graph, node), name in find_final_groups(report).items()
     }
     sources = _sources(report, owner)
     found = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.report import Kernel, Report
-from workbench.report.column_filter import rows_with
+from workbench.report.column_filter import select_rows
 
 GENERATED = ("triton", "cpp")
 _FALLBACKS = ("aten::", "aten.", "torch.ops.")
@@ -21,11 +21,11 @@ def is_fallback(kernel: Kernel) -> bool:
     return kernel.language not in GENERATED and kernel.name.startswith(_FALLBACKS)
 
 
-def fallen_places(report: Report) -> dict[tuple[str, int], list[str]]:
+def find_fallen_places(report: Report) -> dict[tuple[str, int], list[str]]:
     """By file and line of an operator that Inductor has no code for: the kernels that call it."""
     fallen = [kernel for kernel in report.kernels if is_fallback(kernel)]
     wanted = {id for kernel in fallen for id in kernel.nodes}
-    nodes = {node.id: node for node in rows_with(report.nodes, "id", wanted)} if fallen else {}
+    nodes = {node.id: node for node in select_rows(report.nodes, "id", wanted)} if fallen else {}
     found: dict[tuple[str, int], list[str]] = {}
     for kernel in fallen:
         name = kernel.name.removeprefix("torch.ops.")
@@ -36,7 +36,7 @@ def fallen_places(report: Report) -> dict[tuple[str, int], list[str]]:
     return found
 
 
-def kernel_marks(report: Report) -> dict[str, str]:
+def mark_kernels(report: Report) -> dict[str, str]:
     """How each kernel's square looks: `g0` to `g7` generated, `ext` library call, `fb` fallback."""
     marks = {}
     generated = 0

@@ -12,7 +12,7 @@ from workbench.report import Report
 NodePair = tuple[str, str]
 
 
-def ancestors(report: Report, before: str, after: str) -> dict[str, list[str]]:
+def find_ancestors(report: Report, before: str, after: str) -> dict[str, list[str]]:
     """By node id of the graph `after`: the nodes of the earlier graph `before` that it came from.
 
     Follows every stage between the two.
@@ -30,7 +30,7 @@ def ancestors(report: Report, before: str, after: str) -> dict[str, list[str]]:
     return {node: origins for node, origins in found.items() if node.startswith(prefix)}
 
 
-def kernels_of_nodes(
+def find_kernels_of_nodes(
     report: Report,
     quiet: Iterable[str] = (),
     *,
@@ -47,7 +47,7 @@ def kernels_of_nodes(
     boxes have no cycle; a node of an earlier stage to where most of what it became went, `quiet`
     node ids counting least.
     """
-    found = dict(named_owners(report) if owners is None else owners)
+    found = dict(find_named_owners(report) if owners is None else owners)
     hushed = frozenset(quiet)
     known = report.node_pairs if links is None else links
     for graph in reversed(list(known)):
@@ -64,7 +64,7 @@ def kernels_of_nodes(
     return found
 
 
-def named_owners(report: Report) -> dict[str, str]:
+def find_named_owners(report: Report) -> dict[str, str]:
     """The kernel of each node that a kernel itself names."""
     columns = report.kernels.columns
     names = ("id", "name", "language", "nodes")
@@ -139,7 +139,7 @@ def changes(report: Report, before: str, after: str) -> Changes:
     if ids.index(before) > ids.index(after):
         return _inverted(changes(report, after, before))
     old, new = (_looks(report, report.node_rows[id]) for id in (before, after))
-    origins = ancestors(report, before, after) if before != after else {}
+    origins = find_ancestors(report, before, after) if before != after else {}
     _tie(old, new, origins)
     return _sorted_out(before, after, old, new, origins)
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from workbench.report import Kernel, Report, SchedulerNode
-from workbench.report.column_filter import parts_at, parts_with
+from workbench.report.column_filter import read_parts_at, select_parts
 
 Amount = TypeVar("Amount", int, float)
 
@@ -43,13 +43,13 @@ class NodeFacts(NamedTuple):
     operator: str | None = None
 
 
-def nodes_with(report: Report, column: str, wanted: Collection[str]) -> dict[str, NodeFacts]:
+def select_nodes(report: Report, column: str, wanted: Collection[str]) -> dict[str, NodeFacts]:
     """By id the nodes whose value in a column is one of those wanted, in the order of the table."""
     if column == "id":
         places = sorted(report.node_row[id] for id in wanted if id in report.node_row)
-        rows = parts_at(report.nodes, places, NodeFacts._fields)
+        rows = read_parts_at(report.nodes, places, NodeFacts._fields)
     else:
-        rows = parts_with(report.nodes, column, wanted, NodeFacts._fields)
+        rows = select_parts(report.nodes, column, wanted, NodeFacts._fields)
     return {node.id: node for node in map(NodeFacts._make, rows)}
 
 
@@ -63,18 +63,18 @@ class FusionTraffic:
     groups_after: int
 
 
-def fusion_traffic(report: Report) -> FusionTraffic | None:
+def measure_fusion_traffic(report: Report) -> FusionTraffic | None:
     """The traffic of all lowered graphs, or None when no scheduler node has bytes."""
     nodes = list(report.scheduler_nodes)
     before, after = (
         [bytes_of(node) for node in nodes if node.phase == phase] for phase in ("before", "after")
     )
-    if known_sum((*before, *after)) is None:
+    if sum_known((*before, *after)) is None:
         return None
-    return FusionTraffic(known_sum(before) or 0, known_sum(after) or 0, len(before), len(after))
+    return FusionTraffic(sum_known(before) or 0, sum_known(after) or 0, len(before), len(after))
 
 
-def known_sum(parts: Iterable[Amount | None]) -> Amount | None:
+def sum_known(parts: Iterable[Amount | None]) -> Amount | None:
     """The sum of the parts that are known; None when none is."""
     known = [part for part in parts if part is not None]
     return sum(known) if known else None
@@ -82,35 +82,35 @@ def known_sum(parts: Iterable[Amount | None]) -> Amount | None:
 
 def bytes_of(row: Kernel | SchedulerNode) -> int | None:
     """Bytes that one call reads and writes; None when neither is known."""
-    return known_sum((row.bytes_read, row.bytes_written))
+    return sum_known((row.bytes_read, row.bytes_written))
 
 
-def moved_bytes(kernel: Kernel) -> int | None:
+def count_moved_bytes(kernel: Kernel) -> int | None:
     """Bytes that all calls of a kernel read and write; None when neither is known."""
     once = bytes_of(kernel)
     return None if once is None else once * max(kernel.calls, 1)
 
 
-def operation_bytes(report: Report) -> int | None:
+def count_operation_bytes(report: Report) -> int | None:
     """Bytes that the operations of the graphs that were lowered would move, each alone.
 
     Every operation reads its inputs and writes its output once, views are free, of a table only
     what is looked up counts. None where a size is symbolic, or no lowered graph was recorded.
     """
-    return total(report.once(_by_node).values()) if lowered_graphs(report) else None
+    return total(report.once(_by_node).values()) if list_lowered_graphs(report) else None
 
 
-def bytes_by_node(report: Report) -> dict[str, int]:
+def count_bytes_by_node(report: Report) -> dict[str, int]:
     """By id of an operation of a lowered graph: what it would move alone; unknown ones left out."""
     return {id: moved for id, moved in report.once(_by_node).items() if moved is not None}
 
 
 def _by_node(report: Report) -> dict[str, int | None]:
-    nodes = nodes_with(report, "graph", lowered_graphs(report))
-    return {id: operation_traffic(node, nodes) for id, node in nodes.items()}
+    nodes = select_nodes(report, "graph", list_lowered_graphs(report))
+    return {id: count_operation_traffic(node, nodes) for id, node in nodes.items()}
 
 
-def lowered_graphs(report: Report) -> frozenset[str]:
+def list_lowered_graphs(report: Report) -> frozenset[str]:
     """The ids of the graphs that the scheduler got."""
     return report.once(_lowered_graphs)
 
@@ -131,7 +131,7 @@ def total(sizes: Iterable[int | None]) -> int | None:
 
 
 @lru_cache(maxsize=4096)
-def base_name(target: str) -> str:
+def strip_operator_name(target: str) -> str:
     """The name of an operation without its library, its overload and its underscore in front."""
     parts = target.split(".")
     return parts[1] if len(parts) > 1 and parts[0] in ("aten", "prims", "operator") else parts[-1]
@@ -139,10 +139,10 @@ def base_name(target: str) -> str:
 
 def is_view(node: NodeFacts) -> bool:
     """Whether an operation shows memory that is there already, by its name."""
-    return base_name(node.target) in _VIEWS
+    return strip_operator_name(node.target) in _VIEWS
 
 
-def operation_traffic(
+def count_operation_traffic(
     node: NodeFacts, nodes: Mapping[str, NodeFacts], free: Collection[str] | None = None
 ) -> int | None:
     """What an operation reads and writes: views, numbers and inputs do not touch memory.
@@ -173,11 +173,15 @@ def _read(
     node: NodeFacts, nodes: Mapping[str, NodeFacts], free: Collection[str] | None
 ) -> int | None:
     inputs = node.inputs
-    if base_name(node.target) == "copy_":  # the first one is only written
+    if strip_operator_name(node.target) == "copy_":  # the first one is only written
         inputs = inputs[1:]
     sizes = [read_bytes(nodes[name], nodes, free) for name in inputs if name in nodes]
     table = int(node.target == _INDEXES_FIRST)
-    if base_name(node.target) in _LOOKUPS and len(sizes) > table and sizes[table] is not None:
+    if (
+        strip_operator_name(node.target) in _LOOKUPS
+        and len(sizes) > table
+        and sizes[table] is not None
+    ):
         sizes[table] = None if node.bytes is None else min(sizes[table] or 0, node.bytes)
     return total(sizes)
 

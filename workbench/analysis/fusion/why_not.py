@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from workbench.analysis.fusion.fusion import Rejected, rejected
 from workbench.analysis.fusion.kinds import is_fallback, is_library
 from workbench.report import Kernel, Report
-from workbench.report.column_filter import parts_with
+from workbench.report.column_filter import select_parts
 
 SHORT: Mapping[str, str] = {
     "intermediate nodes between node1 & node2": "another node lies between",
@@ -64,7 +64,7 @@ class NotFused:
     graph: str
 
 
-def not_fused(report: Report) -> list[NotFused]:
+def list_not_fused(report: Report) -> list[NotFused]:
     """Every pair of final groups that stayed apart with its answer, most common data first."""
     why_not = Apart(report)
     found = []
@@ -116,7 +116,7 @@ class Apart:
             for writer in buffer.written_by:
                 self._next[writer] += [(reader, buffer.id) for reader in buffer.read_by]
         self._partners: dict[tuple[str, str], str] = {}
-        for graph, a, b in parts_with(report.fusion, "verdict", ("fused",), ("graph", "a", "b")):
+        for graph, a, b in select_parts(report.fusion, "verdict", ("fused",), ("graph", "a", "b")):
             self._partners.setdefault((graph, a), b)
             self._partners.setdefault((graph, b), a)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from workbench.analysis.fusion.kinds import GENERATED
-from workbench.analysis.fusion.traffic import bytes_by_node
+from workbench.analysis.fusion.traffic import count_bytes_by_node
 from workbench.number_text import number_text
 from workbench.report import Kernel, Report
 
@@ -15,7 +15,7 @@ Moved = Mapping[str, tuple[int, int]]
 """By kernel: the bytes of its operators alone, and together."""
 
 
-def why_more(report: Report, moved: Moved) -> dict[str, str]:
+def explain_worse_fusion(report: Report, moved: Moved) -> dict[str, str]:
     """By id of a generated kernel that fusion made worse: by how much and why, in sentences.
 
     Bytes are Inductor's model of the traffic to DRAM, not measured.
@@ -37,7 +37,7 @@ def why_more(report: Report, moved: Moved) -> dict[str, str]:
 
 def _again(report: Report, kernel: Kernel, moved: Moved) -> Iterator[str]:
     """What another kernel computes too, and whether that pays in all."""
-    alone_bytes = bytes_by_node(report)
+    alone_bytes = count_bytes_by_node(report)
     own = {node for node in kernel.nodes if alone_bytes.get(node) != 0}  # views cost nothing
     others = [
         each

@@ -56,7 +56,7 @@ def changed(config: Config, values: Mapping[str, int]) -> Config:
     )
 
 
-def tunable(source: TritonSource) -> tuple[str, ...]:
+def find_tunable(source: TritonSource) -> tuple[str, ...]:
     """The parameters that a sweep may change: arguments, and the tile of a template."""
     tile = tuple(name for name in _TILES if name in source.fixed)
     return (*source.parameters, *tile)
@@ -78,7 +78,7 @@ def space(
     Raises `UsageError` for a size that is none of the kernel's parameters or no power of two, and
     for too many configurations.
     """
-    names = tunable(source)
+    names = find_tunable(source)
     asked = {name: tuple(sizes) for name, sizes in (blocks or {}).items()}
     _check(source, names, asked)
     choices = {name: asked.get(name) or _sizes(source, name, own) for name in names}

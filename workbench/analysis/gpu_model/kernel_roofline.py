@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from workbench.analysis.fusion.traffic import NodeFacts, bytes_of, nodes_with
-from workbench.analysis.gpu_model.roofline import canonical, roofline
+from workbench.analysis.fusion.traffic import NodeFacts, bytes_of, select_nodes
+from workbench.analysis.gpu_model.roofline import canonical, compute_roofline
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline
@@ -32,13 +32,13 @@ _PRODUCTS = frozenset(
 _TRITON_TF32 = re.compile(r"ALLOW_TF32 : tl.constexpr = True|FLOAT32_PRECISION : \S+ = .*tf32")
 
 
-def with_rooflines(report: Report, gpu: Gpu) -> Report:
+def add_rooflines(report: Report, gpu: Gpu) -> Report:
     """The report with the table `roofline`."""
     table = Table.of(KernelRoofline, rooflines(report, gpu))
     return replace(report, tables={**report.tables, "roofline": table})
 
 
-def with_measured(report: Report) -> Report:
+def add_measured(report: Report) -> Report:
     """The report with the times of its kernels, of one call, beside the bounds in `roofline`."""
     if not len(report.roofline):
         return report
@@ -49,9 +49,9 @@ def with_measured(report: Report) -> Report:
 
 def rooflines(report: Report, gpu: Gpu) -> Iterator[KernelRoofline]:
     """A row for every kernel and library call, in their order."""
-    nodes = nodes_with(report, "id", {id for kernel in report.kernels for id in kernel.nodes})
+    nodes = select_nodes(report, "id", {id for kernel in report.kernels for id in kernel.nodes})
     inputs = {id for node in nodes.values() for id in node.inputs}
-    nodes |= nodes_with(report, "id", inputs - nodes.keys())
+    nodes |= select_nodes(report, "id", inputs - nodes.keys())
     for kernel in report.kernels:
         text = report.texts.get(kernel.text or "", "") if kernel.language == "triton" else ""
         own = [nodes[id] for id in kernel.nodes if id in nodes]
@@ -64,7 +64,9 @@ def rooflines(report: Report, gpu: Gpu) -> Iterator[KernelRoofline]:
 
 def _row(kernel: Kernel, gpu: Gpu, dtype: str, *, is_matrix: bool) -> KernelRoofline:
     moved, flops = bytes_of(kernel), kernel.flops
-    found = roofline(gpu, moved_bytes=moved or 0, flops=flops or 0, dtype=dtype, matrix=is_matrix)
+    found = compute_roofline(
+        gpu, moved_bytes=moved or 0, flops=flops or 0, dtype=dtype, matrix=is_matrix
+    )
     is_whole = moved is not None and flops is not None
     return KernelRoofline(
         kernel=kernel.id,

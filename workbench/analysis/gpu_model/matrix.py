@@ -80,7 +80,7 @@ class Matrix(Presented):
         return presenter().page(self, path)
 
 
-def cells_by_place(matrix: Matrix) -> dict[tuple[str, str], MatrixCell]:
+def group_cells(matrix: Matrix) -> dict[tuple[str, str], MatrixCell]:
     """The cells by kernel and GPU."""
     return {(cell.kernel, cell.target): cell for cell in matrix.report.matrix}
 
@@ -88,7 +88,7 @@ def cells_by_place(matrix: Matrix) -> dict[tuple[str, str], MatrixCell]:
 def _cell(matrix: Matrix, kernel: str, target: str) -> MatrixCell:
     if target not in matrix.targets:
         raise UsageError(f"The matrix has no GPU {target!r}. It has {', '.join(matrix.targets)}.")
-    cells = cells_by_place(matrix)
+    cells = group_cells(matrix)
     if (kernel, target) not in cells:
         known = ", ".join(dict.fromkeys(name for name, _ in cells))
         raise UsageError(f"The matrix has no kernel {kernel!r}. It has {known}.")

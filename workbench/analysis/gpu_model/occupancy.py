@@ -58,7 +58,7 @@ class Occupancy:
         return self.warps / self.max_warps
 
 
-def occupancy(
+def compute_occupancy(
     gpu: Gpu,
     *,
     threads: int,
@@ -69,7 +69,7 @@ def occupancy(
     """The theoretical occupancy of a kernel.
 
     `threads` are those of a block, `registers` those of a thread; on AMD the total with
-    accumulation registers, which the code object calls `.vgpr_count`, see `combined_registers`.
+    accumulation registers, which the code object calls `.vgpr_count`, see `combine_registers`.
     `shared` are bytes of a block, static and dynamic, without what the driver reserves,
     `scalar_registers` those of a wavefront, AMD only. Raises `UsageError` where a number is
     negative, or there are no threads.
@@ -96,7 +96,7 @@ def occupancy(
     )
 
 
-def combined_registers(vector: int, accumulation: int) -> int:
+def combine_registers(vector: int, accumulation: int) -> int:
     """AMD's two kinds of registers as one number, since CDNA 2: they share one file.
 
     Accumulation registers start at a multiple of four (LLVM, `getTotalNumVGPRs`).

@@ -57,7 +57,7 @@ class RankedConfigs(Presented):
         return presenter().page(self, path)
 
 
-def with_ranks(rows: Iterable[RankedConfig]) -> list[RankedConfig]:
+def rank_rows(rows: Iterable[RankedConfig]) -> list[RankedConfig]:
     """The rows in the order of the model, each with its rank, and the losers with the reason.
 
     Equal times are ordered by spills, occupancy, then registers; without a time, by these alone. A

@@ -57,7 +57,7 @@ class Roofline:
     estimate: bool = True
 
 
-def roofline(
+def compute_roofline(
     gpu: Gpu, *, moved_bytes: float, flops: float, dtype: str = "fp32", matrix: bool = False
 ) -> Roofline:
     """The roofline position of a kernel.
@@ -69,7 +69,7 @@ def roofline(
     """
     if moved_bytes < 0 or flops < 0:
         raise UsageError(f"Bytes and operations cannot be negative: {moved_bytes}, {flops}.")
-    rate, tflops = peak_rate(gpu, dtype, matrix=matrix)
+    rate, tflops = find_peak_rate(gpu, dtype, matrix=matrix)
     memory_us = moved_bytes / gpu.bandwidth_gbs / 1e3
     compute_us = flops / tflops / 1e6 if tflops else None
     ridge = tflops * 1e3 / gpu.bandwidth_gbs if tflops else None
@@ -88,7 +88,9 @@ def roofline(
     )
 
 
-def peak_rate(gpu: Gpu, dtype: str, *, matrix: bool = False) -> tuple[str | None, float | None]:
+def find_peak_rate(
+    gpu: Gpu, dtype: str, *, matrix: bool = False
+) -> tuple[str | None, float | None]:
     """The name and the value of the rate at which a GPU computes with a dtype; None if unknown.
 
     Without matrix units, types below 32 bits count as fp32, because that is what generated

@@ -37,7 +37,7 @@ class KernelSpread:
     differs_in: str | None
 
 
-def spreads(cells: Iterable[MatrixCell]) -> list[KernelSpread]:
+def list_spreads(cells: Iterable[MatrixCell]) -> list[KernelSpread]:
     """Every kernel, that with the largest spread first; equal ones in the order of the cells."""
     kernels: dict[str, list[MatrixCell]] = {}
     for cell in cells:
@@ -63,7 +63,7 @@ def comparable(metric: str, cells: Iterable[MatrixCell]) -> list[list[MatrixCell
     return list(groups.values())
 
 
-def spread_in(metric: str, cells: Iterable[MatrixCell]) -> float | None:
+def measure_spread(metric: str, cells: Iterable[MatrixCell]) -> float | None:
     """The largest spread of a metric among cells of one kernel that can be compared, or None."""
     values = ([getattr(one, metric) for one in group] for group in comparable(metric, cells))
     found = (spread(group) for group in values)
@@ -71,7 +71,7 @@ def spread_in(metric: str, cells: Iterable[MatrixCell]) -> float | None:
 
 
 def _of_kernel(kernel: str, cells: Sequence[MatrixCell]) -> KernelSpread:
-    spreads = {name: spread_in(name, cells) for name in METRICS}
+    spreads = {name: measure_spread(name, cells) for name in METRICS}
     found = {name: one for name, one in spreads.items() if one is not None}
     counted = {metric: found[metric] for metric in COUNTED if found.get(metric)}
     return KernelSpread(

@@ -91,7 +91,7 @@ def read_source(text: str) -> TritonSource:
     )
 
 
-def without_heuristics(text: str) -> tuple[ast.Module, str]:
+def remove_heuristics(text: str) -> tuple[ast.Module, str]:
     """The module without Inductor's own decorator and calls, and the name of its kernel.
 
     What is left defines functions at the lines at which they stand in the text.
@@ -103,7 +103,7 @@ def without_heuristics(text: str) -> tuple[ast.Module, str]:
     return tree, function.name
 
 
-def with_fixed(text: str, values: Mapping[str, int]) -> str:
+def replace_fixed(text: str, values: Mapping[str, int]) -> str:
     """The text with other values for integers that it fixes, such as `BLOCK_M`."""
     lines = text.split("\n")
     function, _ = _kernel(ast.parse(text))

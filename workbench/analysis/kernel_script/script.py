@@ -14,7 +14,7 @@ from workbench.analysis.kernel_script.template import BUILD_CPP, BUILD_TRITON, H
 from workbench.analysis.kernel_script.wrapper_call import Layout, WrapperCalls, read_calls
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
-from workbench.report.column_filter import linked_pairs, parts_with
+from workbench.report.column_filter import list_linked_pairs, select_parts
 
 _ON_A_GPU = (
     "Run it on the GPU that it was compiled for; with TRITON_INTERPRET=1 in the environment it\n"
@@ -54,7 +54,7 @@ class _Script:
         self._graph = PrintedGraph(text)
         self._shapes: Mapping[str, tuple[int | str, ...] | None] = {
             name: shape
-            for name, shape in parts_with(report.nodes, "graph", {graph}, ("name", "shape"))
+            for name, shape in select_parts(report.nodes, "graph", {graph}, ("name", "shape"))
         }
         self._tensors = KernelTensors(report, kernels, self._calls, self._graph).all()
         self._results = {each.name: each.after for each in self._tensors if each.after}
@@ -205,7 +205,7 @@ def _source(report: Report, kernel: Kernel) -> str:
 
 
 def _wrapper(report: Report, kernel: Kernel) -> str:
-    id = dict(linked_pairs(report, "kernel-wrapper")).get(kernel.id)
+    id = dict(list_linked_pairs(report, "kernel-wrapper")).get(kernel.id)
     row = next((each for each in report.wrappers if each.id == id), None)
     text = None if row is None else report.texts.get(row.text or "")
     if text is None:

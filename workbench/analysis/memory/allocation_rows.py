@@ -10,7 +10,7 @@ from workbench.analysis.memory.timeline import Timeline, input_label
 from workbench.report import Buffer, Node
 
 
-def allocation_rows(timeline: Timeline) -> tuple[Allocation, ...]:
+def list_allocations(timeline: Timeline) -> tuple[Allocation, ...]:
     """A row for each storage, in the order in which they were allocated."""
     return tuple(_Allocations(timeline).rows())
 

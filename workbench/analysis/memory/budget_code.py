@@ -10,7 +10,7 @@ from workbench.analysis.memory.budgets import Budgets
 from workbench.analysis.memory.layers import layer_list
 from workbench.analysis.memory.timeline import is_on_cpu
 from workbench.report import Report
-from workbench.report.column_filter import parts_with
+from workbench.report.column_filter import select_parts
 
 _OPTION = "activation_memory_budget"
 _REGION = "torch.autograd.graph.region_activation_memory_budget"
@@ -29,7 +29,7 @@ class Snippet:
     note: str
 
 
-def step_code(budget: float, roofline_of: str | None = None) -> str:
+def write_step_code(budget: float, roofline_of: str | None = None) -> str:
     """What to write for all that is compiled from then on; with the GPU whose roofline decides."""
     imported = "import torch._functorch.config\n"
     text = f"# before the step is compiled\ntorch._functorch.config.{_OPTION} = {budget:g}"
@@ -52,7 +52,7 @@ def snippets(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ..
         return ()
     step = Snippet(
         "For the step",
-        step_code(budget, found.roofline_of),
+        write_step_code(budget, found.roofline_of),
         "It holds for everything that is compiled from then on.",
     )
     region = Snippet(
@@ -112,6 +112,6 @@ def _has(report: Report, words: str) -> bool:
 def _heavy(report: Report, layers: str) -> Counter[str]:
     """How many products the layers have in the forward, by operator."""
     last = next((g.id for g in reversed(list(report.graphs)) if g.stage == "forward"), None)
-    rows = parts_with(report.nodes, "graph", {last}, ("target", "module_path"))
+    rows = select_parts(report.nodes, "graph", {last}, ("target", "module_path"))
     inside = (target for target, path in rows if (path or "").startswith(f"{layers}."))
     return Counter(target for target in inside if _HEAVY.match(target))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.analysis.gpu_model.roofline import peak_rate
+from workbench.analysis.gpu_model.roofline import find_peak_rate
 from workbench.analysis.memory.timeline import is_on_cpu
 from workbench.arguments import checked
 from workbench.errors import UsageError
@@ -199,7 +199,7 @@ def cost_text(point: BudgetPoint) -> str:
     return f"{flops}, {point.least_us:.3g} to {point.most_us:.3g} µs by the model"
 
 
-def points_of(
+def list_points(
     report: Report,
     gpu: Gpu | None,
     peaks: Mapping[float, int] | None = None,
@@ -227,14 +227,14 @@ def points_of(
                 unsized=sum(row.unsized for row in rows),
                 peak_bytes=known.get(budget),
                 preview_bytes=previews.get(budget),
-                why_not=check.why_not or why_random(again, on_cpu=on_cpu),
+                why_not=check.why_not or explain_random(again, on_cpu=on_cpu),
                 checked=check.checked,
             )
         )
     return tuple(found)
 
 
-def recorded_budgets(report: Report, gpu: Gpu | None) -> Budgets | None:
+def read_recorded_budgets(report: Report, gpu: Gpu | None) -> Budgets | None:
     """The budgets that a record has, with the peaks that were known when it was saved."""
     rows = report.memory_budgets
     own = next((row.budget for row in rows if row.is_own), None)
@@ -242,7 +242,7 @@ def recorded_budgets(report: Report, gpu: Gpu | None) -> Budgets | None:
         return None
     peaks = {row.budget: row.peak_bytes for row in rows if row.peak_bytes is not None}
     checks = {row.budget: Check(row.why_not, row.checked) for row in rows}
-    points = points_of(report, gpu, peaks, checks)
+    points = list_points(report, gpu, peaks, checks)
     is_roofline = any(row.estimator == "roofline" for row in rows)
     by = report.request.target if is_roofline else None
     return Budgets(report.request.name, own, points, tuple(report.recomputed), by)
@@ -256,7 +256,7 @@ class Check:
     checked: str
 
 
-def why_random(again: Iterable[RecomputedNode], *, on_cpu: bool) -> str:
+def explain_random(again: Iterable[RecomputedNode], *, on_cpu: bool) -> str:
     """Why a budget must not be used whose backward draws random numbers again; else empty.
 
     Other seeds give other numbers. The same seeds give the same ones on the CPU, whose code counts
@@ -266,7 +266,7 @@ def why_random(again: Iterable[RecomputedNode], *, on_cpu: bool) -> str:
     anew = [row for row in drawn if not (on_cpu and row.operator.startswith(_FROM_A_SEED))]
     if not anew:
         return ""
-    names = ", ".join(dict.fromkeys(operator_name(row.operator) for row in anew))
+    names = ", ".join(dict.fromkeys(strip_overload(row.operator) for row in anew))
     lines = sorted({row.line for row in drawn if row.line is not None})
     word = "line" if len(lines) == 1 else "lines"
     place = f" of {word} {', '.join(map(str, lines))}" if lines else ""
@@ -288,7 +288,7 @@ def _is_random(row: RecomputedNode) -> bool:
     return _DRAWING.match(row.operator) is not None if row.is_random is None else row.is_random
 
 
-def operator_name(operator: str) -> str:
+def strip_overload(operator: str) -> str:
     """`addmm` of `aten.addmm.default`."""
     parts = operator.split(".")
     return parts[1] if len(parts) > 1 else operator
@@ -324,7 +324,7 @@ def _compute_us(row: RecomputedNode, gpu: Gpu) -> float:
     if not row.flops or row.dtype is None:
         return 0.0
     try:
-        _, tflops = peak_rate(gpu, row.dtype, matrix=True)
+        _, tflops = find_peak_rate(gpu, row.dtype, matrix=True)
     except UsageError:  # no rate for this dtype: memory alone bounds it
         return 0.0
     return row.flops / (tflops * 1e6) if tflops else 0.0

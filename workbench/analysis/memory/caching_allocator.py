@@ -107,7 +107,7 @@ def rounded(size: int, step: int) -> int:
     return max(step, -(-size // step) * step)
 
 
-def allocator_moments(storages: Sequence[Storage], count: int) -> Iterator[tuple[int, int]]:
+def walk_allocator(storages: Sequence[Storage], count: int) -> Iterator[tuple[int, int]]:
     """Allocated and reserved bytes at each of the moments of a walk.
 
     A tensor without elements takes nothing. What the caller gives was allocated before.

@@ -19,7 +19,7 @@ from workbench.analysis.memory.events import (
     Program,
     Share,
     Take,
-    strided_bytes,
+    count_strided_bytes,
 )
 
 _START = re.compile(
@@ -211,7 +211,7 @@ class _Reader:
         shape, stride = (self._numbers(self._arrays.get(name, "?")) for name in (sizes, strides))
         if shape is None or stride is None:
             return None
-        return strided_bytes(shape, stride, kind.removeprefix(_TYPE))
+        return count_strided_bytes(shape, stride, kind.removeprefix(_TYPE))
 
     def _numbers(self, text: str) -> tuple[int, ...] | None:
         found = [self._value(part) for part in text.split(", ") if part]

@@ -104,7 +104,7 @@ ITEM_BYTES = {
 """Bytes of one element, by the name of its type."""
 
 
-def strided_bytes(shape: Sequence[int], stride: Sequence[int], dtype: str) -> int | None:
+def count_strided_bytes(shape: Sequence[int], stride: Sequence[int], dtype: str) -> int | None:
     """Bytes from the first element to the last one: what `empty_strided` allocates.
 
     None for a type that is not known.

@@ -12,9 +12,9 @@ from workbench.analysis.memory.layers import (
     HELD,
     LayerRow,
     ModuleShare,
-    extended,
-    module_shares,
+    extend_shares,
     rows_of,
+    sum_module_shares,
 )
 from workbench.analysis.memory.memory import Memory, stacked
 from workbench.analysis.memory.memory_tables import FitPart
@@ -99,7 +99,7 @@ class Place:
         )
 
 
-def depth_of(memory: Memory, layers: int, optimizer: int, seconds: float) -> Depth:
+def read_depth(memory: Memory, layers: int, optimizer: int, seconds: float) -> Depth:
     """What a program holds that was counted."""
     kinds = stacked(memory)
     first = next((row.step for row in memory.steps if row.is_backward), len(memory.steps))
@@ -112,7 +112,7 @@ def depth_of(memory: Memory, layers: int, optimizer: int, seconds: float) -> Dep
         optimizer,
         memory.saved_bytes,
         seconds,
-        partial(module_shares, memory),
+        partial(sum_module_shares, memory),
     )
 
 
@@ -178,7 +178,7 @@ class Fit(LiveOnly, Presented):
             return ()
         place, _ = self._peak(self.layers, None, 1)
         shares = (s for s in deepest.modules(deepest.step(place)) if s.name not in HELD)
-        return extended(shares, self.layers - deepest.layers)
+        return extend_shares(shares, self.layers - deepest.layers)
 
     def _each(self, sizes: Sequence[float]) -> float | None:
         """Bytes for each layer, by the line through the depths."""

@@ -16,7 +16,7 @@ _NAME = re.compile(r"\w+")
 _RETURN = re.compile(r"^\s*return ", re.MULTILINE)
 
 
-def forward_outputs(report: Report, taken: Sequence[str]) -> list[tuple[str, bool]]:
+def read_forward_outputs(report: Report, taken: Sequence[str]) -> list[tuple[str, bool]]:
     """The name of each output of the forward, and whether it is kept for the backward.
 
     `taken` are the names of what the backward takes. Torch writes what an output is beside it;

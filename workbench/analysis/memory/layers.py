@@ -11,7 +11,7 @@ from workbench.analysis.memory.memory import Memory, memory
 from workbench.analysis.memory.memory_tables import Allocation
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.report.column_filter import parts_with
+from workbench.report.column_filter import select_parts
 
 _LAYER = re.compile(r"(.*?)\.(\d+)(?:\.(.*))?$")
 HELD = ("weights", "constant", "input")
@@ -61,7 +61,7 @@ Signatures = Mapping[tuple[str, int], tuple[object, ...]]
 """By list and number what a layer does."""
 
 
-def module_shares(found: Memory, step: int | None = None) -> tuple[ModuleShare, ...]:
+def sum_module_shares(found: Memory, step: int | None = None) -> tuple[ModuleShare, ...]:
     """What lives at the peak by module, most first; what the caller holds is one entry for each.
 
     Layers of a list, such as `layers.0` to `layers.31`, are told by the numbers in their paths, and
@@ -82,7 +82,7 @@ def module_shares(found: Memory, step: int | None = None) -> tuple[ModuleShare, 
         else:
             name, number, rest = place.groups()
             lists[name][int(number)][rest or ""] = size
-    equal = found.report.once(layer_signatures)
+    equal = found.report.once(read_layer_signatures)
     for name, layers in lists.items():
         shares += _merged(name, layers, running, equal)
     return tuple(sorted((share for share in shares if share.bytes), key=lambda s: -s.bytes))
@@ -134,7 +134,7 @@ def _merged(
         )
         totals = [sum(layers[number].values()) for number in numbers]
         yield ModuleShare(
-            f"{name}.{numbers_text(numbers)}",
+            f"{name}.{format_numbers(numbers)}",
             sum(totals),
             tuple(numbers),
             (min(totals), max(totals)),
@@ -147,12 +147,12 @@ def _path(name: str, number: int, rest: str) -> str:
     return f"{name}.{number}.{rest}" if rest else f"{name}.{number}"
 
 
-def layer_signatures(report: Report) -> Signatures:
+def read_layer_signatures(report: Report) -> Signatures:
     """The operators of each layer, with their sizes, as the captured graph has them."""
     first = next((g.id for g in report.graphs if g.stage in ("dynamo", "forward")), None)
     fields = ("module_path", "target", "shape", "dtype")
     found: dict[tuple[str, int], list[object]] = defaultdict(list)
-    for path, *does in parts_with(report.nodes, "graph", {first}, fields):
+    for path, *does in select_parts(report.nodes, "graph", {first}, fields):
         place = _LAYER.match(path or "")
         if place is not None:
             found[place[1], int(place[2])].append((place[3], _operator(does[0]), *does[1:]))
@@ -164,7 +164,7 @@ def _operator(target: str) -> str:
     return re.sub(r"\d+", "", target)
 
 
-def numbers_text(numbers: Sequence[int]) -> str:
+def format_numbers(numbers: Sequence[int]) -> str:
     """`0–2, 5` of sorted numbers."""
     runs: list[list[int]] = []
     for number in numbers:
@@ -175,7 +175,7 @@ def numbers_text(numbers: Sequence[int]) -> str:
     return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
-def extended(shares: Iterable[ModuleShare], missing: int) -> tuple[ModuleShare, ...]:
+def extend_shares(shares: Iterable[ModuleShare], missing: int) -> tuple[ModuleShare, ...]:
     """The shares of a model that has so many more layers.
 
     The largest group of equal layers stands for those that are not there.
@@ -199,7 +199,7 @@ def extended(shares: Iterable[ModuleShare], missing: int) -> tuple[ModuleShare, 
 
 def layer_list(report: Report) -> str | None:
     """The path of the list with most equal layers; None where no two are equal."""
-    counts = Counter((name, does) for (name, _), does in report.once(layer_signatures).items())
+    counts = Counter((name, does) for (name, _), does in report.once(read_layer_signatures).items())
     (name, _), count = max(counts.items(), key=lambda item: item[1], default=(("", None), 0))
     return name if count > 1 else None
 
@@ -218,14 +218,14 @@ def _module_at(found: Memory, step: int | None) -> str | None:
         return None
     kernel = found.timeline.kernels[step]
     nodes = next((k.nodes for k in found.report.kernels if k.id == kernel), ())
-    paths = dict(parts_with(found.report.nodes, "id", set(nodes), ("id", "module_path")))
+    paths = dict(select_parts(found.report.nodes, "id", set(nodes), ("id", "module_path")))
     return next((paths[id] for id in reversed(nodes) if paths.get(id)), None)
 
 
-def layer_rows(report: Report) -> list[LayerRow]:
+def list_layer_rows(report: Report) -> list[LayerRow]:
     """The table `memory_layers`; empty where memory is not known."""
     try:
-        shares = module_shares(memory(report))
+        shares = sum_module_shares(memory(report))
     except UsageError:
         return []
     return rows_of(shares)

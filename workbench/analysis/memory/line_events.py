@@ -19,7 +19,7 @@ from workbench.analysis.memory.events import (
     Give,
     Share,
     Take,
-    strided_bytes,
+    count_strided_bytes,
 )
 
 VIEWS = ("reinterpret_tensor", "alloc_from_pool", "as_strided")
@@ -65,7 +65,7 @@ _BRACKET = re.compile(r"[()]")
 Events = tuple[Event, ...]
 
 
-def line_events(line: str, sizes: Collection[str]) -> Events | None:
+def read_line_events(line: str, sizes: Collection[str]) -> Events | None:
     """The events of a line without its indentation; None for one that has to be parsed.
 
     `sizes` are names of numbers.
@@ -187,4 +187,4 @@ def _size(code: str) -> int | None:
     shape, stride = (
         tuple(int(part) for part in found[place].replace(",", " ").split()) for place in (1, 2)
     )
-    return strided_bytes(shape, stride, found[3])
+    return count_strided_bytes(shape, stride, found[3])

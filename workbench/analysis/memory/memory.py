@@ -10,7 +10,7 @@ from itertools import accumulate
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.analysis.memory.allocation_rows import allocation_rows
+from workbench.analysis.memory.allocation_rows import list_allocations
 from workbench.analysis.memory.memory_tables import (
     KINDS,
     Allocation,
@@ -20,12 +20,12 @@ from workbench.analysis.memory.memory_tables import (
 )
 from workbench.analysis.memory.peaks import (
     BASE,
-    eager_peak,
-    missing_of,
-    peaks_of,
-    why_no_eager,
+    explain_no_eager,
+    find_peaks,
+    list_missing,
+    read_eager_peak,
 )
-from workbench.analysis.memory.scratch import Scratch, scratch_of, scratch_words
+from workbench.analysis.memory.scratch import Scratch, describe_scratch, list_scratch
 from workbench.analysis.memory.timeline import Timeline, is_on_cpu, timeline
 from workbench.arguments import checked
 from workbench.errors import UsageError
@@ -94,32 +94,32 @@ class Memory(Presented):
     @cached_property
     def peaks(self) -> tuple[MemoryPeak, ...]:
         """The peak of each part of the call, that of the whole last; eager is not among them."""
-        return peaks_of(self.timeline)
+        return find_peaks(self.timeline)
 
     @cached_property
     def eager(self) -> MemoryPeak | None:
         """The peak of the call without a compiler; None where it was not counted."""
-        return eager_peak(self.report, self.base)
+        return read_eager_peak(self.report, self.base)
 
     @property
     def why_no_eager(self) -> str:
         """Why eager's peak is not known, in a sentence; empty where it is."""
-        return why_no_eager(self.report)
+        return explain_no_eager(self.report)
 
     @cached_property
     def missing(self) -> str:
         """What the figures leave out."""
-        return missing_of(self.timeline)
+        return list_missing(self.timeline)
 
     @cached_property
     def also_missing(self) -> str:
         """What they leave out besides the memory of library calls, which `sentence` names."""
-        return missing_of(self.timeline, with_scratch=False)
+        return list_missing(self.timeline, with_scratch=False)
 
     @cached_property
     def scratch(self) -> tuple[Scratch, ...]:
         """The library calls that take memory of their own while they run, with a bound if known."""
-        return scratch_of(self.timeline)
+        return list_scratch(self.timeline)
 
     @property
     def most(self) -> int | None:
@@ -132,7 +132,7 @@ class Memory(Presented):
     @cached_property
     def allocations(self) -> tuple[Allocation, ...]:
         """A row for each storage, in the order in which they were allocated."""
-        return allocation_rows(self.timeline)
+        return list_allocations(self.timeline)
 
     @cached_property
     def steps(self) -> tuple[MemoryStep, ...]:
@@ -257,7 +257,7 @@ class Memory(Presented):
     @property
     def _scratch_words(self) -> str:
         """What library calls take beside what was counted, as a sentence of its own."""
-        words = scratch_words(self.scratch, on_cpu=is_on_cpu(self.report))
+        words = describe_scratch(self.scratch, on_cpu=is_on_cpu(self.report))
         if not words:
             return ""
         most = "" if self.most is None else f": at most {number_text(self.most, 'bytes')} in all"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from workbench.analysis.cost.costs import Cost, costs
-from workbench.analysis.cost.line_shares import line_ids
-from workbench.analysis.fusion.traffic import nodes_with
+from workbench.analysis.cost.costs import Cost, list_costs
+from workbench.analysis.cost.line_shares import list_line_ids
+from workbench.analysis.fusion.traffic import select_nodes
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.analysis.memory.memory_tables import Allocation
 from workbench.analysis.memory.storages import Storage
-from workbench.analysis.memory.timeline import why_unknown
+from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.errors import UsageError
 from workbench.report import Report
 
@@ -21,7 +21,7 @@ _SOURCE = "counted: bytes allocated for a kernel that live when the memory is at
 _UNKNOWN = "the program does not call it"
 
 
-def quick_memory(report: Report) -> Memory | None:
+def count_quick_memory(report: Report) -> Memory | None:
     """The memory of a call where it is counted at once; None where that takes long, or cannot be.
 
     Long programs are read by who asks for their memory, not by who looks at something else.
@@ -31,7 +31,7 @@ def quick_memory(report: Report) -> Memory | None:
 
 def _quick_memory(report: Report) -> Memory | None:
     texts = (report.texts.get(wrapper.text or "", "") for wrapper in report.wrappers)
-    if why_unknown(report) is not None or sum(map(len, texts)) > QUICK:
+    if explain_unknown_memory(report) is not None or sum(map(len, texts)) > QUICK:
         return None
     try:
         return memory(report)
@@ -39,7 +39,7 @@ def _quick_memory(report: Report) -> Memory | None:
         return None  # it runs no kernel
 
 
-def all_costs(report: Report) -> tuple[Cost, ...]:
+def list_all_costs(report: Report) -> tuple[Cost, ...]:
     """The costs of kernels that are known, best first; memory comes last.
 
     Memory is among them where it is counted at once.
@@ -48,14 +48,14 @@ def all_costs(report: Report) -> tuple[Cost, ...]:
 
 
 def _all_costs(report: Report) -> tuple[Cost, ...]:
-    found = quick_memory(report)
-    made = {} if found is None else peak_by_kernel(found)
+    found = count_quick_memory(report)
+    made = {} if found is None else find_peak_by_kernel(found)
     if not any(made.values()):
-        return costs(report)
-    return (*costs(report), Cost("memory", "B", _SOURCE, _UNKNOWN, made))
+        return list_costs(report)
+    return (*list_costs(report), Cost("memory", "B", _SOURCE, _UNKNOWN, made))
 
 
-def peak_by_kernel(found: Memory) -> dict[str, float]:
+def find_peak_by_kernel(found: Memory) -> dict[str, float]:
     """By kernel the bytes that are allocated for it and live at the peak; 0 for most."""
     made = dict.fromkeys((kernel for kernel in found.timeline.kernels if kernel), 0.0)
     for row, storage in _made(found):
@@ -65,14 +65,14 @@ def peak_by_kernel(found: Memory) -> dict[str, float]:
     return made
 
 
-def peak_by_line(found: Memory) -> dict[str, float]:
+def find_peak_by_line(found: Memory) -> dict[str, float]:
     """By line id the bytes that it makes and that live at the peak.
 
     A line that calls a function has those of what was traced in it, too.
     """
     rows = [row for row, _ in _made(found) if row.node is not None]
-    nodes = nodes_with(found.report, "id", {row.node or "" for row in rows})
-    ids = line_ids(found.report)
+    nodes = select_nodes(found.report, "id", {row.node or "" for row in rows})
+    ids = list_line_ids(found.report)
     by_line: dict[str, float] = defaultdict(float)
     for row in rows:
         node = nodes[row.node or ""]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 
 from workbench.analysis.memory.events import Event, Give, Take
-from workbench.analysis.memory.python_lines import function_blocks, units
+from workbench.analysis.memory.python_lines import split_functions, split_statements
 
 _OWN = re.compile(r"^def (?P<name>\w+)(?=\(args\):)", re.MULTILINE)
 Passed = tuple[int | None, ...]
@@ -16,16 +16,16 @@ Passed = tuple[int | None, ...]
 NOTHING = -1
 
 
-def own_functions(
+def find_own_functions(
     text: str, known: Collection[str], read: Callable[[str], tuple[Event, ...] | None]
 ) -> Mapping[str, Passed]:
     """What each function but the `known` ones passes through; `read` gives the events of a line."""
     found: dict[str, Passed] = {}
-    for name, block in function_blocks(text, _OWN):
+    for name, block in split_functions(text, _OWN):
         if name not in known:
             found[name] = ()
             with suppress(SyntaxError, ValueError):
-                found[name] = _passed(units(block, read))
+                found[name] = _passed(split_statements(block, read))
     return found
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.analysis.memory.caching_allocator import MODEL, allocator_moments
+from workbench.analysis.memory.caching_allocator import MODEL, walk_allocator
 from workbench.analysis.memory.cpp_program import is_cpp_program
 from workbench.analysis.memory.memory_tables import Kind, MemoryPeak
-from workbench.analysis.memory.scratch import scratch_of, scratch_words
+from workbench.analysis.memory.scratch import describe_scratch, list_scratch
 from workbench.analysis.memory.storages import Storage
-from workbench.analysis.memory.timeline import Timeline, devices_of, is_on_cpu
+from workbench.analysis.memory.timeline import Timeline, is_on_cpu, list_devices
 from workbench.report import Report
 
 BASE: tuple[Kind, ...] = ("weights", "constant", "input")
@@ -21,16 +21,16 @@ _EAGER = "eager_memory"
 _CUDA = "cuda"
 
 
-def base_bytes(timeline: Timeline) -> int:
+def count_base_bytes(timeline: Timeline) -> int:
     """Bytes of weights, constants and inputs."""
     pairs = zip(timeline.walk.storages, timeline.kinds, strict=True)
     return sum(storage.bytes for storage, kind in pairs if kind in BASE)
 
 
-def missing_of(timeline: Timeline, *, with_scratch: bool = True) -> str:
+def list_missing(timeline: Timeline, *, with_scratch: bool = True) -> str:
     """What the figures of a timeline leave out, among it what library calls take meanwhile."""
     left = []
-    scratch = scratch_words(scratch_of(timeline), on_cpu=is_on_cpu(timeline.report))
+    scratch = describe_scratch(list_scratch(timeline), on_cpu=is_on_cpu(timeline.report))
     if scratch and with_scratch:
         left.append(f"{_SCRATCH} ({scratch})")
     if any(wrapper.is_backward for wrapper in timeline.wrappers):
@@ -41,12 +41,12 @@ def missing_of(timeline: Timeline, *, with_scratch: bool = True) -> str:
     return "; ".join((*left, *timeline.notes))
 
 
-def peaks_of(timeline: Timeline) -> tuple[MemoryPeak, ...]:
+def find_peaks(timeline: Timeline) -> tuple[MemoryPeak, ...]:
     """The peak of each part of the call, that of the whole last."""
     return tuple(_Peaks(timeline).rows())
 
 
-def eager_peak(report: Report, base: int) -> MemoryPeak | None:
+def read_eager_peak(report: Report, base: int) -> MemoryPeak | None:
     """What eager holds at most, where a record has that; with the same base."""
     row = next(iter(report.eager_memory), None)
     if row is None:
@@ -58,7 +58,7 @@ def eager_peak(report: Report, base: int) -> MemoryPeak | None:
     )
 
 
-def why_no_eager(report: Report) -> str:
+def explain_no_eager(report: Report) -> str:
     """Why a record has no peak of eager; empty where it has one."""
     if len(report.eager_memory):
         return ""
@@ -70,15 +70,15 @@ def why_no_eager(report: Report) -> str:
 class _Peaks:
     def __init__(self, timeline: Timeline):
         self._timeline = timeline
-        self._missing = missing_of(timeline)
-        self._base = base_bytes(timeline)
+        self._missing = list_missing(timeline)
+        self._base = count_base_bytes(timeline)
         walk = timeline.walk
-        devices = devices_of(timeline.report)
+        devices = list_devices(timeline.report)
         is_cuda = bool(devices) and all(device.startswith(_CUDA) for device in devices)
         self._blocks = None
         if is_cuda and len(devices) == 1 and not walk.unknown:
             inside, own = self._in_the_allocator()
-            found = allocator_moments(inside, len(walk.moments))
+            found = walk_allocator(inside, len(walk.moments))
             self._blocks = [(own + allocated, own + reserved) for allocated, reserved in found]
 
     def _in_the_allocator(self) -> tuple[list[Storage], int]:

@@ -19,7 +19,7 @@ _IDLE = tuple(
 Read = TypeVar("Read")
 
 
-def function_blocks(text: str, start: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+def split_functions(text: str, start: re.Pattern[str]) -> Iterator[tuple[str, str]]:
     """The names and texts of functions; the sources of kernels, most of a text, are left out.
 
     `start` finds the `def` of each, and names its `name`.
@@ -33,7 +33,7 @@ def function_blocks(text: str, start: re.Pattern[str]) -> Iterator[tuple[str, st
             yield match["name"], text[begin : end.start() + 1 if end else len(text)]
 
 
-def units(block: str, read: Callable[[str], Read | None]) -> list[Read | ast.stmt]:
+def split_statements(block: str, read: Callable[[str], Read | None]) -> list[Read | ast.stmt]:
     """The statements of a function: what `read` makes of a line, else what the parser does.
 
     The body of a `with` stands in its place. Raises `SyntaxError` as the parser does.

@@ -20,11 +20,11 @@ from workbench.analysis.memory.events import (
     Program,
     Share,
     Take,
-    strided_bytes,
+    count_strided_bytes,
 )
-from workbench.analysis.memory.line_events import MADE, NO_KERNELS, VIEWS, example, line_events
-from workbench.analysis.memory.own_functions import Passed, memory_of, own_functions
-from workbench.analysis.memory.python_lines import function_blocks, units
+from workbench.analysis.memory.line_events import MADE, NO_KERNELS, VIEWS, example, read_line_events
+from workbench.analysis.memory.own_functions import Passed, find_own_functions, memory_of
+from workbench.analysis.memory.python_lines import split_functions, split_statements
 
 _EXAMPLES = ("get_args", "benchmark_compiled_module")  # before torch 2.13 it is in the latter
 _FUNCTION = re.compile(rf"def (?P<name>call|partition_\d+|{'|'.join(_EXAMPLES)})\(")
@@ -48,20 +48,22 @@ _Unit = ast.stmt | tuple[Event, ...]
 
 def is_python_program(text: str) -> bool:
     """Whether a text has the function `call` in Python, without reading it."""
-    return any(name == "call" for name, _ in function_blocks(text, _CALL))
+    return any(name == "call" for name, _ in split_functions(text, _CALL))
 
 
 def read_python_program(text: str) -> Program | None:
     """The program of a text; None where the text has no function `call` in Python."""
-    blocks = dict(function_blocks(text, _FUNCTION))
+    blocks = dict(split_functions(text, _FUNCTION))
     input_bytes, hints = _examples(blocks[name] for name in _EXAMPLES if name in blocks)
     functions = {}
     for name in blocks.keys() - set(_EXAMPLES):
         with suppress(SyntaxError, ValueError):
-            functions[name] = units(blocks[name], lambda line: line_events(line, hints))
+            functions[name] = split_statements(
+                blocks[name], lambda line: read_line_events(line, hints)
+            )
     if "call" not in functions:
         return None
-    own = own_functions(text, blocks.keys(), lambda line: line_events(line, hints))
+    own = find_own_functions(text, blocks.keys(), lambda line: read_line_events(line, hints))
     reader = _Reader(functions, dict(hints), own)
     events = tuple(reader.body(functions["call"]))
     symbols = {name for name in reader.sizes if name not in hints}
@@ -76,7 +78,7 @@ def _examples(blocks: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
     numbers: dict[str, int] = {}
     for block in blocks:
         with suppress(SyntaxError, ValueError):
-            for unit in units(block, example):
+            for unit in split_statements(block, example):
                 for name, value, is_tensor in (
                     _example(unit) if isinstance(unit, ast.stmt) else unit
                 ):
@@ -96,7 +98,7 @@ def _example(node: ast.stmt) -> tuple[tuple[str, int, bool], ...]:
         shape, stride = (_numbers(part, {}) for part in value.args[:2])
         dtype = _dotted(made["dtype"]).removeprefix("torch.") if "dtype" in made else ""
         if shape is not None and stride is not None:
-            size = strided_bytes(shape, stride, dtype)
+            size = count_strided_bytes(shape, stride, dtype)
             return () if size is None else ((name, size, True),)
     return ()
 
@@ -216,7 +218,9 @@ class _Reader:
             shape, stride = (_numbers(part, self.sizes) for part in call.args[:2])
             dtype = _dotted(call.args[2]).removeprefix("torch.")
             known = shape is not None and stride is not None
-            yield Allocate(name, strided_bytes(shape or (), stride or (), dtype) if known else None)
+            yield Allocate(
+                name, count_strided_bytes(shape or (), stride or (), dtype) if known else None
+            )
         elif short in VIEWS and name is not None:
             base = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0]
             if isinstance(base, ast.Call):

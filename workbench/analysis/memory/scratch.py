@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from workbench.analysis.fusion.traffic import NodeFacts, nodes_with
+from workbench.analysis.fusion.traffic import NodeFacts, select_nodes
 from workbench.analysis.memory.timeline import Timeline, is_on_cpu
 from workbench.number_text import number_text
 
@@ -47,7 +47,7 @@ class Scratch:
     bytes: int | None
 
 
-def scratch_of(timeline: Timeline) -> tuple[Scratch, ...]:
+def list_scratch(timeline: Timeline) -> tuple[Scratch, ...]:
     """The library calls that take memory of their own, in their order.
 
     On a GPU the libraries choose their workspaces when they run, so that none is known.
@@ -82,9 +82,9 @@ def scratch_of(timeline: Timeline) -> tuple[Scratch, ...]:
 
 
 def _nodes(timeline: Timeline, wanted: set[str]) -> dict[str, NodeFacts]:
-    own = nodes_with(timeline.report, "id", wanted)
+    own = select_nodes(timeline.report, "id", wanted)
     inputs = {id for node in own.values() for id in node.inputs}
-    return own | nodes_with(timeline.report, "id", inputs - own.keys())
+    return own | select_nodes(timeline.report, "id", inputs - own.keys())
 
 
 def _operator(kernel: str) -> str:
@@ -229,7 +229,7 @@ def _is_known(shape: tuple[int | str, ...] | None) -> bool:
     return shape is not None and len(shape) == 4 and all(isinstance(n, int) for n in shape)
 
 
-def scratch_words(found: tuple[Scratch, ...], *, on_cpu: bool) -> str:
+def describe_scratch(found: tuple[Scratch, ...], *, on_cpu: bool) -> str:
     """What the calls take, in a sentence; empty where they take none."""
     known: dict[str, int] = {}
     for row in found:

@@ -8,11 +8,11 @@ from functools import cached_property
 
 from workbench.analysis.memory.cpp_program import is_cpp_program, read_cpp_program
 from workbench.analysis.memory.events import ITEM_BYTES, Call, Program, Share, Take
-from workbench.analysis.memory.forward_outputs import forward_outputs
+from workbench.analysis.memory.forward_outputs import read_forward_outputs
 from workbench.analysis.memory.memory_tables import Kind
 from workbench.analysis.memory.python_program import is_python_program, read_python_program
 from workbench.analysis.memory.storages import Storage, Walk
-from workbench.analysis.source.input_names import is_weight_name, place_of, pretty_input
+from workbench.analysis.source.input_names import is_weight_name, name_input, place_of
 from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.report import Buffer, Node, Report, Wrapper
@@ -59,7 +59,7 @@ def timeline(report: Report) -> Timeline:
     several compilations, or whose program runs no kernel.
     """
     wrappers = tuple(report.wrappers)
-    why = why_unknown(report)
+    why = explain_unknown_memory(report)
     programs = [_program(report, wrapper) for wrapper in wrappers if why is None]
     if why is not None or None in programs:
         raise UsageError(why or _UNREADABLE.format(report.request.name))
@@ -85,17 +85,17 @@ def _program(report: Report, wrapper: Wrapper) -> Program | None:
     return read_cpp_program(text, dict(wrapper.sizes))
 
 
-def devices_of(report: Report) -> list[str]:
+def list_devices(report: Report) -> list[str]:
     """The devices of a program's buffers."""
     return sorted(set(report.buffers.columns.get("device", ())) - {None, ""})
 
 
 def is_on_cpu(report: Report) -> bool:
     """Whether all that a program holds is on the CPU."""
-    return all(device.startswith("cpu") for device in devices_of(report))
+    return all(device.startswith("cpu") for device in list_devices(report))
 
 
-def why_unknown(report: Report) -> str | None:
+def explain_unknown_memory(report: Report) -> str | None:
     """Why a record tells nothing of memory, as far as that is seen without reading its programs."""
     name = report.request.name
     wrappers = tuple(report.wrappers)
@@ -200,7 +200,7 @@ class _Reader:
             self._notes.append(
                 f"what {plural(unread, 'line')} of the program say that are not read"
             )
-        devices = devices_of(self._report)
+        devices = list_devices(self._report)
         if len(devices) > 1:
             self._notes.append(f"bytes of {' and '.join(devices)} are added up")
 
@@ -245,7 +245,7 @@ class _Reader:
     def _name_outputs(self, wrapper: Wrapper, outputs: Sequence[Storage | None]) -> None:
         """Outputs live on; what is kept for the backward lives until that lets go of it."""
         is_last = self._wrappers[-1] is wrapper
-        names = () if is_last else forward_outputs(self._report, _taken(self._programs[-1]))
+        names = () if is_last else read_forward_outputs(self._report, _taken(self._programs[-1]))
         for place, storage in enumerate(outputs):
             if storage is None:
                 continue
@@ -359,4 +359,4 @@ def input_label(timeline: Timeline, name: str) -> str | None:
     """What a person calls an input of a program; None for one without a place."""
     place = place_of(name)
     known = place is not None and place < len(timeline.inputs)
-    return pretty_input(timeline.inputs[place or 0]) if known else None
+    return name_input(timeline.inputs[place or 0]) if known else None

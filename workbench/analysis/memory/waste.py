@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.analysis.fusion.traffic import NodeFacts, base_name, is_view, nodes_with
+from workbench.analysis.fusion.traffic import NodeFacts, is_view, select_nodes, strip_operator_name
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.analysis.memory.memory_tables import Allocation
-from workbench.analysis.memory.timeline import why_unknown
+from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.errors import UsageError
 from workbench.number_text import number_text
 from workbench.report import Kernel, Report
@@ -58,7 +58,7 @@ def remarks(report: Report) -> tuple[MemoryRemark, ...]:
 
 def _remarks(report: Report) -> tuple[MemoryRemark, ...]:
     found = list(_evaluated_again(report))
-    if why_unknown(report) is None:
+    if explain_unknown_memory(report) is None:
         with contextlib.suppress(UsageError):  # it runs no kernel
             found += _of_storages(memory(report))
     return tuple(sorted(found, key=lambda remark: -remark.bytes))
@@ -73,7 +73,7 @@ def _evaluated_again(report: Report) -> Iterator[MemoryRemark]:
         body = _whole_vectors(text)
         counts = {name: len(re.findall(call, body)) for name, call in _FUNCTIONS.items()}
         if any(counts.values()):
-            known = nodes_with(report, "id", set(kernel.nodes))
+            known = select_nodes(report, "id", set(kernel.nodes))
             nodes = [known[id] for id in kernel.nodes if id in known]
             yield from _more_often(kernel, nodes, counts)
 
@@ -83,7 +83,7 @@ def _more_often(
 ) -> Iterator[MemoryRemark]:
     own: dict[str, list[NodeFacts]] = defaultdict(list)
     for node in nodes:
-        own[base_name(node.target)].append(node)
+        own[strip_operator_name(node.target)].append(node)
     for name, count in counts.items():
         wanted = -(-len(own[name]) // max(kernel.calls, 1))  # its nodes are those of all its calls
         if not wanted:
@@ -118,7 +118,7 @@ def _whole_vectors(text: str) -> str:
 def _of_storages(found: Memory) -> Iterator[MemoryRemark]:
     own = {row.node for row in found.allocations if row.node is not None}
     graphs = {id.partition(":")[0] for id in own}
-    nodes = nodes_with(found.report, "graph", graphs)
+    nodes = select_nodes(found.report, "graph", graphs)
     for row in found.allocations:
         node = nodes.get(row.node or "")
         if node is None or row.kind in ("weights", "constant", "input"):
@@ -132,7 +132,7 @@ def _converted(
     found: Memory, row: Allocation, node: NodeFacts, nodes: Mapping[str, NodeFacts]
 ) -> Iterator[MemoryRemark]:
     """A weight that is copied into another type, each time that it is called."""
-    if base_name(node.target) not in _CASTS or not node.inputs:
+    if strip_operator_name(node.target) not in _CASTS or not node.inputs:
         return
     source = _base(nodes.get(node.inputs[0]), nodes)
     weights = {name: each for each in found.allocations for name in each.names if _is_weight(each)}
@@ -157,7 +157,7 @@ def _is_weight(row: Allocation) -> bool:
 
 def _scratch(found: Memory, row: Allocation, node: NodeFacts) -> Iterator[MemoryRemark]:
     """More than the result of an operator needs: partial sums, a wider type, a workspace."""
-    operator = base_name(node.target)
+    operator = strip_operator_name(node.target)
     if row.kind == "workspace":
         yield _remark(
             found,

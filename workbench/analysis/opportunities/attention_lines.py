@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.analysis.source.broken_statement import is_alone, whole_number, with_nodes
+from workbench.analysis.source.broken_statement import is_alone, read_whole_number, replace_nodes
 
 _CALL = "torch.nn.functional.scaled_dot_product_attention"
 _MATMUL = ("matmul", "bmm")
@@ -23,7 +23,7 @@ class _Attention:
     scale: str
 
 
-def with_library_attention(
+def rewrite_attention(
     lines: Sequence[str], dims: int
 ) -> tuple[int, tuple[str, ...], tuple[str, ...]] | None:
     """The line that multiplies with the values, before and after, and its place among the lines.
@@ -58,7 +58,7 @@ def with_library_attention(
     if found is None:
         return None
     product, attention = found
-    made = ast.unparse(with_nodes(last, {product: _written(attention, dims)}))
+    made = ast.unparse(replace_nodes(last, {product: _written(attention, dims)}))
     after = f"{lines[-1][: len(lines[-1]) - len(lines[-1].lstrip())]}{made}"
     return len(lines) - 1, (lines[-1],), (after,)
 
@@ -130,7 +130,7 @@ def _softmax(node: ast.expr) -> ast.expr | None:
     )
     words = {word.arg: word.value for word in node.keywords}
     dim = rest[0] if rest else words.get("dim")
-    if words.keys() - {"dim"} or len(rest) > 1 or dim is None or whole_number(dim) != -1:
+    if words.keys() - {"dim"} or len(rest) > 1 or dim is None or read_whole_number(dim) != -1:
         return None
     return scores
 
@@ -187,7 +187,7 @@ def _query_and_keys(node: ast.expr) -> tuple[str, str] | None:
         case ast.Call(func=ast.Attribute(value=keys, attr="t"), args=[]):
             return ast.unparse(query), ast.unparse(keys)
         case ast.Call(func=ast.Attribute(value=keys, attr="transpose"), args=[a, b]):
-            if {whole_number(a), whole_number(b)} in _LAST_TWO:
+            if {read_whole_number(a), read_whole_number(b)} in _LAST_TWO:
                 return ast.unparse(query), ast.unparse(keys)
     return None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts
-from workbench.analysis.source.recompile_reasons import reason_of
+from workbench.analysis.source.recompile_reasons import read_reason
 from workbench.analysis.source.rewrites import rewrite_of
 from workbench.report import Break, Recompile
 
@@ -48,7 +48,7 @@ def _break(facts: Facts, item: Break, **more: object) -> Opportunity:
     return Opportunity(id="", rule=rule, source=_NO_NUMBER, **place, **more)  # type: ignore[arg-type]
 
 
-def recompilations(facts: Facts) -> Iterator[Opportunity]:
+def find_recompilations(facts: Facts) -> Iterator[Opportunity]:
     """Every guard that had a function compiled again, with what would let one code serve."""
     spent = {
         phase.compile_id: phase.duration_s for phase in facts.report.phases if phase.depth == 0
@@ -74,7 +74,7 @@ def recompilations(facts: Facts) -> Iterator[Opportunity]:
 
 
 def _cure(item: Recompile) -> tuple[str, str] | None:
-    reason = reason_of(item.reason)
+    reason = read_reason(item.reason)
     name = reason.source
     if reason.dim is not None:
         return (

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from workbench.analysis.source.broken_statement import (
     is_alone,
     parsed,
-    whole_number,
-    with_nodes,
+    read_whole_number,
+    replace_nodes,
 )
 
 _CALLS = ("torch.cat", "torch.concat", "torch.concatenate")
@@ -31,7 +31,7 @@ class _Growing:
         return f"{self.name}_parts"
 
 
-def with_list(
+def rewrite_cat(
     lines: Sequence[str], number: int
 ) -> tuple[int, tuple[str, ...], tuple[str, ...]] | None:
     """The loop around a line of a function, before and after, and its place among the lines.
@@ -85,7 +85,7 @@ def _growing(node: ast.AST, line: int) -> _Growing | None:
             dims = [*rest, *named.values()] or [ast.Constant(0)]
             if named.keys() - {"dim", "axis"} or len(dims) > 1 or len(elements) < 2:
                 return None
-            dim, added = whole_number(dims[0]), elements[1:]
+            dim, added = read_whole_number(dims[0]), elements[1:]
             is_own = _is_name(elements[0], name)
             if dim is None or not is_own or any(isinstance(e, ast.Starred) for e in added):
                 return None
@@ -139,7 +139,7 @@ def _changed(
         begin, end = node.col_offset, node.end_col_offset or 0
         made[node.lineno - 1] = (text[:begin] + last.encode() + text[end:]).decode()
     swapped: dict[ast.AST, ast.AST] = {step: ast.Name(last) for step in steps}
-    added = [ast.unparse(with_nodes(ast.Expr(each), swapped)) for each in growing.added]
+    added = [ast.unparse(replace_nodes(ast.Expr(each), swapped)) for each in growing.added]
     listed = ", ".join(added)
     call = f"append({listed})" if len(added) == 1 else f"extend([{listed}])"
     line = plain[statement.lineno - 1]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from workbench.analysis.fusion.kinds import is_library
-from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes
+from workbench.analysis.fusion.traffic import NodeFacts, count_moved_bytes
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base, is_generated
 from workbench.report import Buffer, Kernel
@@ -19,11 +19,11 @@ _STAYS = 0.5
 """Of a copy's measured time, what stays at the most: its reading, which is then the product's."""
 
 
-def copied_matrices(facts: Facts) -> Iterator[Opportunity]:
+def find_copied_matrices(facts: Facts) -> Iterator[Opportunity]:
     """A matrix that `.contiguous()` or `.clone()` copies only for a product, which takes any."""
     for kernel in facts.kernels:
         node = _copy(facts, kernel)
-        moved = moved_bytes(kernel)
+        moved = count_moved_bytes(kernel)
         if node is None or moved is None or node.file is None or node.line is None:
             continue
         line = facts.line_at(node.file, node.line)
@@ -77,10 +77,10 @@ def _is_product(kernel: Kernel) -> bool:
     return is_library(kernel) and any(base(op) in _PRODUCTS for op in kernel.ops)
 
 
-def padded_matrices(facts: Facts) -> Iterator[Opportunity]:
+def find_padded_matrices(facts: Facts) -> Iterator[Opportunity]:
     """Matrices that are copied with more rows or columns, as a GPU's matrix units want them."""
     padding = [kernel for kernel in facts.kernels if _is_padding(facts, kernel)]
-    moved = sum(moved_bytes(kernel) or 0 for kernel in padding)
+    moved = sum(count_moved_bytes(kernel) or 0 for kernel in padding)
     if not moved:
         return
     readers = {r.id: r for k in padding for _, readers in facts.written(k) for r in readers}
@@ -116,7 +116,7 @@ def _is_padding(facts: Facts, kernel: Kernel) -> bool:
     )
 
 
-def channels_last(facts: Facts) -> Iterator[Opportunity]:
+def find_channels_last(facts: Facts) -> Iterator[Opportunity]:
     """Images and weights that are rearranged in every call for the convolutions that read them."""
     kernels, total, images = _rearranged(facts)
     if not images:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from workbench.analysis.fusion.traffic import NodeFacts
 from workbench.analysis.gpu_model.kernel_roofline import PRODUCTS
 from workbench.analysis.gpu_model.launches import LaunchCosts
-from workbench.analysis.gpu_model.roofline import roofline
+from workbench.analysis.gpu_model.roofline import compute_roofline
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base
 from workbench.errors import UsageError
@@ -27,7 +27,7 @@ _ADDING = frozenset(("sum", "mean", "cumsum", "output"))
 _MULTIPLYING = ("mm", "addmm", "bmm", "baddbmm", "convolution", "scaled_dot_product")
 
 
-def float64_that_creeps_in(facts: Facts) -> Iterator[Opportunity]:
+def find_float64(facts: Facts) -> Iterator[Opportunity]:
     """Results in double precision although no input is."""
     wide = [(b, w, r) for b, w, r in facts.buffers if b.dtype == "float64"]
     if not wide or any(b.kind in ("input", "constant") for b, _, _ in wide):
@@ -106,7 +106,7 @@ def _time_of_single(
         if kernel is None or row.bound_us is None or row.moved_bytes is None:
             continue
         is_product = _multiplies(kernel)
-        there = roofline(
+        there = compute_roofline(
             gpu,
             moved_bytes=row.moved_bytes // 2,
             flops=row.flops or 0,
@@ -125,7 +125,7 @@ def _widens(facts: Facts, node: NodeFacts) -> bool:
     return is_wide and all(value.dtype != "float64" for value in inputs)
 
 
-def half_precision(facts: Facts) -> Iterator[Opportunity]:
+def find_half_precision(facts: Facts) -> Iterator[Opportunity]:
     """Float32 on a GPU, where bfloat16 halves the memory and products run on faster units."""
     gpu = _gpu(facts)
     rows = {row.kernel: row for row in facts.report.roofline}
@@ -174,7 +174,7 @@ def _half_us(row: KernelRoofline, gpu: Gpu, kernel: Kernel) -> float | None:
     if row.moved_bytes is None:
         return None
     product = _multiplies(kernel)
-    found = roofline(
+    found = compute_roofline(
         gpu,
         moved_bytes=row.moved_bytes // 2,
         flops=row.flops or 0,
@@ -188,7 +188,7 @@ def _multiplies(kernel: Kernel) -> bool:
     return any(word in base(op) for op in kernel.ops for word in _MULTIPLYING)
 
 
-def tf32(facts: Facts) -> Iterator[Opportunity]:
+def find_tf32(facts: Facts) -> Iterator[Opportunity]:
     """Products in full float32 that arithmetic bounds, where the GPU has TF32."""
     gpu = _gpu(facts)
     if gpu is None or PRODUCTS in facts.report.request.tf32:
@@ -202,7 +202,7 @@ def tf32(facts: Facts) -> Iterator[Opportunity]:
             continue
         if any("convolution" in op for op in kernel.ops):
             continue  # cuDNN takes TF32 for these without being asked
-        there = roofline(
+        there = compute_roofline(
             gpu, moved_bytes=row.moved_bytes or 0, flops=row.flops or 0, dtype="tf32", matrix=True
         )
         if there.rate is not None and "tf32" in there.rate:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench.analysis.fusion.traffic import NodeFacts, nodes_with
-from workbench.analysis.opportunities.cat_lines import with_list
+from workbench.analysis.fusion.traffic import NodeFacts, select_nodes
+from workbench.analysis.opportunities.cat_lines import rewrite_cat
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base
 from workbench.number_text import plural
@@ -16,7 +16,7 @@ _FEW = 3
 _EXAMPLE = ("parts.append(new)  # in the loop", "result = torch.cat(parts, dim)  # after it")
 
 
-def tensors_that_grow(facts: Facts) -> Iterator[Opportunity]:
+def find_growing_tensors(facts: Facts) -> Iterator[Opportunity]:
     """Results of `cat` that nothing but another `cat` along the same dimension takes whole."""
     owners = {id: kernel for kernel in facts.kernels for id in kernel.nodes}
     for cats, inner in _chains(facts):
@@ -62,7 +62,7 @@ def _rewrite(
     if not place or len({(node.file, node.line) for node in cats}) > 1:
         return place, (), ()
     start, lines = facts.function_at(place["file"], place["line"])
-    found = with_list(lines, place["line"] - start)
+    found = rewrite_cat(lines, place["line"] - start)
     if found is None:
         return place, (), ()
     number, before, after = found
@@ -76,7 +76,7 @@ def _chains(facts: Facts) -> Iterator[tuple[list[NodeFacts], Mapping[str, bool]]
     known = {node.id: node for node in facts.nodes.values() if base(node.target) == "cat"}
     if len(known) <= _FEW:
         return
-    nodes = nodes_with(facts.report, "graph", {id.partition(":")[0] for id in known})
+    nodes = select_nodes(facts.report, "graph", {id.partition(":")[0] for id in known})
     readers: dict[str, list[NodeFacts]] = {id: [] for id in known}
     for node in nodes.values():
         for id in readers.keys() & set(node.inputs):

@@ -21,7 +21,7 @@ _PRODUCTS = frozenset(("mm", "addmm", "bmm", "baddbmm"))
 _TUNED = ("max_autotune", "max_autotune_gemm")
 
 
-def independent_kernels(facts: Facts) -> Iterator[Opportunity]:
+def find_independent_kernels(facts: Facts) -> Iterator[Opportunity]:
     """Many small kernels that wait for nothing of each other."""
     if facts.gpu is None or _has_option(facts, "combo_kernels"):
         return
@@ -86,7 +86,7 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
     )
 
 
-def products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:
+def find_products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:
     """A library product in float32 whose result one pointwise kernel reads at once."""
     request = facts.report.request
     is_tuned = (request.mode or "").startswith("max-autotune")
@@ -147,7 +147,7 @@ def _count(shape: tuple[int | str, ...] | None) -> int | None:
     return total
 
 
-def fixed_sizes(facts: Facts) -> Iterator[Opportunity]:
+def find_fixed_sizes(facts: Facts) -> Iterator[Opportunity]:
     """Reductions over sizes that vary, which read their input once for each part of a result."""
     if facts.gpu is None or facts.report.request.dynamic_shapes is None:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from workbench.analysis.memory.layers import layer_signatures, numbers_text
+from workbench.analysis.memory.layers import format_numbers, read_layer_signatures
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts
 from workbench.number_text import number_text
@@ -19,18 +19,18 @@ _MEASURED = (
 )
 
 
-def layers_compiled_one_by_one(facts: Facts) -> Iterator[Opportunity]:
+def find_single_layers(facts: Facts) -> Iterator[Opportunity]:
     """Many equal layers of one list, each compiled by itself: the time of compiling, not a call."""
     if facts.report.request.backend != "inductor":
         return
     equal: dict[tuple[str, object], list[int]] = defaultdict(list)
-    for (name, number), does in facts.report.once(layer_signatures).items():
+    for (name, number), does in facts.report.once(read_layer_signatures).items():
         if not any(_INVOKED in str(node) for node in does):
             equal[name, does].append(number)
     for (name, _), numbers in equal.items():
         if len(numbers) < _FEWEST:
             continue
-        layers = f"{name}.{numbers_text(sorted(numbers))}"
+        layers = f"{name}.{format_numbers(sorted(numbers))}"
         yield Opportunity(
             id="",
             rule="equal-layers",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes
-from workbench.analysis.memory.forward_outputs import forward_outputs
-from workbench.analysis.opportunities.attention_lines import with_library_attention
+from workbench.analysis.fusion.traffic import NodeFacts, count_moved_bytes
+from workbench.analysis.memory.forward_outputs import read_forward_outputs
+from workbench.analysis.opportunities.attention_lines import rewrite_attention
 from workbench.analysis.opportunities.attention_scores import find_scores
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base, is_generated
-from workbench.analysis.opportunities.topk_line import with_max
+from workbench.analysis.opportunities.topk_line import rewrite_topk
 from workbench.report import Buffer, Kernel
 
 _NEIGHBOURS = "counted: what the operator and its generated neighbours exchange through memory"
@@ -25,20 +25,20 @@ _CACHED = 1 << 22
 """Bytes of scores below which attention by the library is not faster on a CPU, as measured."""
 
 
-def largest_by_topk(facts: Facts) -> Iterator[Opportunity]:
+def find_topk_of_one(facts: Facts) -> Iterator[Opportunity]:
     """`topk` for one value, which a maximum gives without leaving the generated code."""
     for kernel, nodes in facts.fallbacks():
         top = next((node for node in nodes if base(node.target) == "topk"), None)
         if top is None or not top.inputs or not _is_single(facts, kernel, top):
             continue
         saved = facts.between(kernel)
-        own = moved_bytes(kernel) or 0
+        own = count_moved_bytes(kernel) or 0
         if not saved:
             continue
         concerned = [kernel, *facts.neighbours(kernel)]  # their work stays: bytes are what goes
         place = facts.place([top])
         line = facts.line_at(place["file"], place["line"]) if place else None
-        after = None if line is None else with_max(line[1])
+        after = None if line is None else rewrite_topk(line[1])
         if line is not None and "largest=False" in line[1]:
             continue
         yield Opportunity(
@@ -72,7 +72,7 @@ def _is_single(facts: Facts, kernel: Kernel, top: NodeFacts) -> bool:
     return len(reduced) == 1 and reduced[0][0] == 1
 
 
-def complex_numbers(facts: Facts) -> Iterator[Opportunity]:
+def find_complex_numbers(facts: Facts) -> Iterator[Opportunity]:
     """Complex arithmetic, for which Inductor calls eager operators one by one."""
     found = [
         kernel
@@ -83,7 +83,7 @@ def complex_numbers(facts: Facts) -> Iterator[Opportunity]:
     if not computing or (facts.gpu is None and _largest(facts, computing) > _ONE_CALL):
         return
     only_views = [k for k in found if k not in computing]
-    views = sum(moved_bytes(k) or 0 for k in only_views)
+    views = sum(count_moved_bytes(k) or 0 for k in only_views)
     low = sum(facts.between(k) for k in found)
     sure, source = (low, found), ""
     if facts.is_measured(found):  # what they compute is computed by the code around them
@@ -121,7 +121,7 @@ def _largest(facts: Facts, kernels: list[Kernel]) -> int:
     return max((b.bytes or 0 for k in kernels for b, _ in facts.written(k)), default=0)
 
 
-def attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
+def find_attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
     """Product, softmax, product, with the whole matrix of scores in memory between them."""
     for kernel in facts.kernels:
         if not is_generated(kernel) or not _is_softmax(kernel):
@@ -186,7 +186,7 @@ def _library_attention(
     if None in lines or len(texts) != len(lines) or not lines:
         return softmax, (), ()
     dims = max(map(len, shapes))
-    found = with_library_attention(texts, dims) if 2 <= dims <= 4 else None
+    found = rewrite_attention(texts, dims) if 2 <= dims <= 4 else None
     if found is None:
         return softmax, (), ()
     number, before, after = found
@@ -212,7 +212,7 @@ def _is_returned(facts: Facts, kernel: Kernel) -> bool:
     """Whether the forward returns a result of a kernel, and does not only keep it."""
     report = facts.report
     made = {report.nodes[report.node_row[id]].name for id in kernel.nodes if id in report.node_row}
-    outputs = forward_outputs(report, ())
+    outputs = read_forward_outputs(report, ())
     return any(name in made and not is_kept for name, is_kept in outputs)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from workbench.analysis.fusion.traffic import NodeFacts, nodes_with
+from workbench.analysis.fusion.traffic import NodeFacts, select_nodes
 from workbench.analysis.memory.memory import memory
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base
@@ -19,7 +19,7 @@ _PRODUCTS = ("mm", "addmm")
 _CALL = re.compile(r"\b([\w.]+)\((\w+)\)")
 
 
-def logits_of_all_positions(facts: Facts) -> Iterator[Opportunity]:
+def find_logits_of_all_positions(facts: Facts) -> Iterator[Opportunity]:
     """Logits of each position of an inference, where they are half of its memory or more."""
     for kernel, node, result in _logits(facts):
         positions = _positions(facts, node)
@@ -84,10 +84,10 @@ def _positions(facts: Facts, node: NodeFacts) -> int | None:
     for each of them and each entry of the vocabulary.
     """
     graph = node.id.partition(":")[0]
-    ends = nodes_with(facts.report, "op", {"output", "placeholder"})
+    ends = select_nodes(facts.report, "op", {"output", "placeholder"})
     own = {id: n for id, n in ends.items() if id.partition(":")[0] == graph}
     given = {id for n in own.values() if n.op == "output" for id in n.inputs}
-    shapes = [n.shape for n in nodes_with(facts.report, "id", given).values()]
+    shapes = [n.shape for n in select_nodes(facts.report, "id", given).values()]
     tokens = [n.shape for n in own.values() if n.op == "placeholder" and n.dtype in _TOKENS]
     rows, width = node.shape or (None, None)
     for shape in tokens:

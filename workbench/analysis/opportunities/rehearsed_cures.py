@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from workbench.analysis.source.cures import CureKind
-from workbench.analysis.source.without_cure import advice_for
+from workbench.analysis.source.without_cure import find_advice
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.report import Break
@@ -81,7 +81,7 @@ class Rehearsal(Presented):
         if any(cure.verdict == "cures" for cure in self.cures) or not self.breaks_after:
             return {}
         taken = {cure.break_id for cure in self.cures if _takes_away(cure)}
-        return {item.id: advice_for(item) for item in self.breaks if item.id not in taken}
+        return {item.id: find_advice(item) for item in self.breaks if item.id not in taken}
 
     @checked
     def patch(self, cure: str | None = None) -> str:

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from workbench.analysis.fusion.kinds import GENERATED, is_fallback
-from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes, nodes_with
+from workbench.analysis.fusion.traffic import NodeFacts, count_moved_bytes, select_nodes
 from workbench.report import Buffer, Kernel, Report
-from workbench.report.profile_record import measured_call
+from workbench.report.profile_record import read_measured_call
 
 Use = tuple[Buffer, tuple[Kernel, ...], tuple[Kernel, ...]]
 """A buffer, the kernels that write it, those that only read it."""
@@ -31,9 +31,9 @@ class Facts:
     @cached_property
     def nodes(self) -> dict[str, NodeFacts]:
         """The FX nodes of the kernels, with their inputs."""
-        own = nodes_with(self.report, "id", {id for k in self.kernels for id in k.nodes})
+        own = select_nodes(self.report, "id", {id for k in self.kernels for id in k.nodes})
         inputs = {id for node in own.values() for id in node.inputs}
-        return own | nodes_with(self.report, "id", inputs - own.keys())
+        return own | select_nodes(self.report, "id", inputs - own.keys())
 
     def nodes_of(self, kernel: Kernel) -> list[NodeFacts]:
         """The FX nodes of a kernel."""
@@ -133,12 +133,12 @@ class Facts:
 
     @cached_property
     def _least(self) -> Mapping[str, float]:
-        call = measured_call(self.report)
+        call = read_measured_call(self.report)
         return {} if call is None else call.least_us
 
     def _share(self, moved: float, times: list[tuple[Kernel, float | None]]) -> float | None:
         known = [time for _, time in times if time is not None]
-        total = sum(moved_bytes(kernel) or 0 for kernel, _ in times)
+        total = sum(count_moved_bytes(kernel) or 0 for kernel, _ in times)
         if len(known) == len(times) and total:
             return sum(known) * min(1.0, moved / total)
         return None if self.bandwidth_gbs is None else moved / self.bandwidth_gbs / 1e3

@@ -5,37 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from workbench.analysis.opportunities.capture_rules import graph_breaks, recompilations
+from workbench.analysis.opportunities.capture_rules import find_recompilations, graph_breaks
 from workbench.analysis.opportunities.copies import (
-    channels_last,
-    copied_matrices,
-    padded_matrices,
+    find_channels_last,
+    find_copied_matrices,
+    find_padded_matrices,
 )
 from workbench.analysis.opportunities.dtype_rules import (
-    float64_that_creeps_in,
-    half_precision,
-    tf32,
+    find_float64,
+    find_half_precision,
+    find_tf32,
 )
-from workbench.analysis.opportunities.joining import tensors_that_grow
+from workbench.analysis.opportunities.joining import find_growing_tensors
 from workbench.analysis.opportunities.launching import (
     cuda_graphs,
-    fixed_sizes,
-    independent_kernels,
-    products_with_neighbours,
+    find_fixed_sizes,
+    find_independent_kernels,
+    find_products_with_neighbours,
 )
-from workbench.analysis.opportunities.layer_rules import layers_compiled_one_by_one
+from workbench.analysis.opportunities.layer_rules import find_single_layers
 from workbench.analysis.opportunities.operator_rules import (
-    attention_by_hand,
-    complex_numbers,
-    largest_by_topk,
+    find_attention_by_hand,
+    find_complex_numbers,
+    find_topk_of_one,
 )
 from workbench.analysis.opportunities.opportunity import Opportunity
-from workbench.analysis.opportunities.positions import logits_of_all_positions
+from workbench.analysis.opportunities.positions import find_logits_of_all_positions
 from workbench.analysis.opportunities.rule_facts import Facts
 from workbench.analysis.opportunities.waste_rules import (
-    converted_weights,
-    evaluated_again,
-    parts_that_hold_the_whole,
+    find_converted_weights,
+    find_evaluated_again,
+    find_parts_that_hold_the_whole,
 )
 from workbench.report import Report
 
@@ -43,26 +43,26 @@ Rule = Callable[[Facts], Iterator[Opportunity]]
 
 RULES: tuple[Rule, ...] = (
     graph_breaks,
-    recompilations,
-    copied_matrices,
-    channels_last,
-    padded_matrices,
-    largest_by_topk,
-    complex_numbers,
-    attention_by_hand,
-    tensors_that_grow,
-    float64_that_creeps_in,
-    half_precision,
-    tf32,
-    products_with_neighbours,
-    independent_kernels,
+    find_recompilations,
+    find_copied_matrices,
+    find_channels_last,
+    find_padded_matrices,
+    find_topk_of_one,
+    find_complex_numbers,
+    find_attention_by_hand,
+    find_growing_tensors,
+    find_float64,
+    find_half_precision,
+    find_tf32,
+    find_products_with_neighbours,
+    find_independent_kernels,
     cuda_graphs,
-    fixed_sizes,
-    logits_of_all_positions,
-    converted_weights,
-    parts_that_hold_the_whole,
-    evaluated_again,
-    layers_compiled_one_by_one,
+    find_fixed_sizes,
+    find_logits_of_all_positions,
+    find_converted_weights,
+    find_parts_that_hold_the_whole,
+    find_evaluated_again,
+    find_single_layers,
 )
 """Every rule; each has a test where it helps by measurement, and one where it is silent.
 

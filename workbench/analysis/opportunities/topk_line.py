@@ -7,7 +7,7 @@ import ast
 _PARAMETERS = ("k", "dim", "largest", "sorted")
 
 
-def with_max(line: str) -> str | None:
+def rewrite_topk(line: str) -> str | None:
     """The line with `max` in place of its only `topk(x, 1, dim)`; None where it is not that.
 
     Both give values and indices by these names; among equal values the indices may differ.

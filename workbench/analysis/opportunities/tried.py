@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.analysis.diff.difference import Diff
-from workbench.analysis.fusion.traffic import known_sum, moved_bytes
+from workbench.analysis.fusion.traffic import count_moved_bytes, sum_known
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.report import Report
 from workbench.report.presenting import Presented
@@ -65,7 +65,7 @@ class Tried(Presented):
         return None
 
 
-def cost_of(report: Report, call_us: float | None = None) -> Cost:
+def read_cost(report: Report, call_us: float | None = None) -> Cost:
     """What a compilation costs by its record, with the time that was measured."""
     calls = {kernel.id: max(kernel.calls, 1) for kernel in report.kernels}
     bounds = [
@@ -74,8 +74,8 @@ def cost_of(report: Report, call_us: float | None = None) -> Cost:
     ]
     return Cost(
         kernels=sum(calls.values()),
-        bytes=known_sum(moved_bytes(kernel) for kernel in report.kernels),
-        bound_us=known_sum(bounds),
+        bytes=sum_known(count_moved_bytes(kernel) for kernel in report.kernels),
+        bound_us=sum_known(bounds),
         call_us=call_us,
         breaks=len(report.breaks),
     )

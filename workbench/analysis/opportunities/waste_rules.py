@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from workbench.analysis.fusion.traffic import moved_bytes
-from workbench.analysis.memory.memory_cost import quick_memory
+from workbench.analysis.fusion.traffic import count_moved_bytes
+from workbench.analysis.memory.memory_cost import count_quick_memory
 from workbench.analysis.memory.waste import MemoryRemark, Waste, remarks
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base
@@ -21,12 +21,12 @@ _COUNTED = "counted in the generated program"
 
 def _found(facts: Facts, waste: Waste) -> list[MemoryRemark]:
     """Those of one kind; none where the program is so long that counting takes its time."""
-    if quick_memory(facts.report) is None:
+    if count_quick_memory(facts.report) is None:
         return []
     return [remark for remark in remarks(facts.report) if remark.waste == waste]
 
 
-def evaluated_again(facts: Facts) -> Iterator[Opportunity]:
+def find_evaluated_again(facts: Facts) -> Iterator[Opportunity]:
     """Kernels that compute an expensive function once in each of their loops."""
     found = _found(facts, "evaluated again")
     if not found:
@@ -48,7 +48,7 @@ def evaluated_again(facts: Facts) -> Iterator[Opportunity]:
     )
 
 
-def parts_that_hold_the_whole(facts: Facts) -> Iterator[Opportunity]:
+def find_parts_that_hold_the_whole(facts: Facts) -> Iterator[Opportunity]:
     """Results that are a small part of a storage, and keep all of it alive."""
     for remark in _found(facts, "part holds the whole"):
         place = _place(facts, remark)
@@ -67,7 +67,7 @@ def parts_that_hold_the_whole(facts: Facts) -> Iterator[Opportunity]:
         )
 
 
-def converted_weights(facts: Facts) -> Iterator[Opportunity]:
+def find_converted_weights(facts: Facts) -> Iterator[Opportunity]:
     """Weights that each call copies into another type; a training step has its reasons."""
     found = _found(facts, "converted weight")
     if any(wrapper.is_backward for wrapper in facts.report.wrappers):
@@ -77,7 +77,7 @@ def converted_weights(facts: Facts) -> Iterator[Opportunity]:
     if not found or len(types) != 1:
         return
     kernels = [by_id[id] for id in _kernels(found) if _only_converts(by_id.get(id))]
-    moved = sum(moved_bytes(kernel) or 0 for kernel in kernels)
+    moved = sum(count_moved_bytes(kernel) or 0 for kernel in kernels)
     held = sum(remark.bytes for remark in found)
     dtype = types.pop()
     yield Opportunity(

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.analysis.session.break_cures import cure, harm
-from workbench.analysis.session.line_names import place, told_apart
-from workbench.analysis.session.nothing import cure_of_failure, nothing_compiled
-from workbench.analysis.session.recompile_cures import cure_of, is_of_inference
+from workbench.analysis.session.break_cures import cure, describe_harm
+from workbench.analysis.session.line_names import place, tell_apart
+from workbench.analysis.session.nothing import explain_nothing_compiled, find_cure_of_failure
+from workbench.analysis.session.recompile_cures import find_recompile_cure, is_of_inference
 from workbench.number_text import number_text, plural
 from workbench.report.session.own_breaks import find_own_breaks, find_step, list_compiled
-from workbench.report.session.session_record import Session, failed_compiles
+from workbench.report.session.session_record import Session, list_failed_compiles
 from workbench.report.session.session_rows import (
     Compile,
     Fallback,
@@ -75,7 +75,7 @@ def advice(session: Session) -> list[Advice]:
     """
     tables = session.tables
     compiles: list[Compile] = list(tables["compiles"])
-    nothing = nothing_compiled(session)
+    nothing = explain_nothing_compiled(session)
     found = [
         *([Advice("nothing", "", "", 0, 0.0, (), nothing, "")] if nothing else []),
         *([] if nothing else _of_errors(tables)),
@@ -85,15 +85,15 @@ def advice(session: Session) -> list[Advice]:
             key=lambda one: (one.is_expected, -one.cost_s),
         ),
     ]
-    names = told_apart(one.file for one in found)
+    names = tell_apart(one.file for one in found)
     return [replace(one, shown=names.get(one.file, "")) for one in found]
 
 
 def _of_errors(tables: Mapping[str, Any]) -> Iterator[Advice]:
     """Compiles that failed, where the program went on without."""
-    for row in failed_compiles(tables):
+    for row in list_failed_compiles(tables):
         text = f"The compile of {row.function} failed in step {row.step}: {row.why.rstrip('.')}"
-        todo = f"the program went on without; {cure_of_failure(row)}"
+        todo = f"the program went on without; {find_cure_of_failure(row)}"
         yield Advice("error", row.function, row.file, row.line, 0.0, (row.step,), text, todo)
 
 
@@ -133,7 +133,7 @@ def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterat
         nearest.setdefault(key, []).append(row)
     refused = {row.id for row in compiles if row.outcome == "limit"}
     for rows in nearest.values():
-        made = cure_of(rows)
+        made = find_recompile_cure(rows)
         rows = [row for row in rows if row.compile_id not in refused]
         if not rows:  # asked for once the limit was reached, which is said of the eager calls
             continue
@@ -220,7 +220,7 @@ def _of_breaks(tables: Mapping[str, Any], compiles: list[Compile]) -> Iterator[A
         at = f" at `{row.text}`" if row.text else ""  # of code without a file
         is_whole = not given_up.intersection(row.compile_ids)
         cut = "cut in two" if is_whole else "not compiled"
-        parted = harm(row) if is_whole else ""
+        parted = describe_harm(row) if is_whole else ""
         kind = f"{row.kind}; {parted}" if parted else row.kind
         text = f"{row.function} is {cut}{at}{spent}: {kind}"
         steps = tuple(dict.fromkeys(own))
@@ -239,10 +239,10 @@ def _steps(steps: tuple[int, ...]) -> str:
 
 def why_slow(session: Session, number: int) -> str:
     """Why a step took longer than the median step, in a sentence; empty where it did not."""
-    return slow_reasons(session, [number]).get(number, "")
+    return explain_slow_steps(session, [number]).get(number, "")
 
 
-def slow_reasons(session: Session, numbers: Iterable[int]) -> dict[int, str]:
+def explain_slow_steps(session: Session, numbers: Iterable[int]) -> dict[int, str]:
     """By step, a sentence for those that took longer than the median step."""
     rows, events = session.tables["steps"], session.tables["events"]
     if not len(rows):

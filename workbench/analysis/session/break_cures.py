@@ -23,7 +23,7 @@ _BOTH = (
 _MESSAGES = ("print(", "logging.", "logger.", "log.", "warnings.warn(")
 
 
-def harm(row: SessionBreak) -> str:
+def describe_harm(row: SessionBreak) -> str:
     """What a break parts, in words; empty where torch did not tell."""
     if row.ops_before is None or row.ops_after is None:
         return ""

@@ -11,7 +11,7 @@ def place(file: str, line: int) -> str:
     return f"{PurePath(file).name}:{line}"
 
 
-def told_apart(files: Iterable[str]) -> dict[str, str]:
+def tell_apart(files: Iterable[str]) -> dict[str, str]:
     """Each file by its name, with as many of its folders as others of that name ask for."""
     parts = {file: PurePath(file).parts for file in files if file}
     return {

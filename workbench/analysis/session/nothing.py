@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.analysis.session.break_cures import cure
 from workbench.analysis.session.line_names import place
-from workbench.report.session.session_record import Session, ran_nothing
+from workbench.report.session.session_record import Session, has_run_nothing
 from workbench.report.session.session_rows import Compile
 
 _NEVER = (
@@ -17,14 +17,14 @@ _MARKED = "Constraints violated"
 _DDP = "_inside_ddp_forward"
 
 
-def nothing_compiled(session: Session) -> str:
+def explain_nothing_compiled(session: Session) -> str:
     """Why no graph ran, in a sentence with what to do; empty where one did, or may come yet."""
-    if session.is_running or not ran_nothing(session):
+    if session.is_running or not has_run_nothing(session):
         return ""
     return f"Nothing was compiled, and no compiled graph was called: {_why(session)}."
 
 
-def cure_of_failure(row: Compile) -> str:
+def find_cure_of_failure(row: Compile) -> str:
     """What to do about a compile that failed."""
     if _MARKED in row.why:
         return (
@@ -40,9 +40,8 @@ def _why(session: Session) -> str:
     if failed is not None:
         how = "the program went on without" if failed.outcome != "skipped" else "it runs eagerly"
         why = failed.why.rstrip(".") or failed.outcome
-        return (
-            f"the compile of {failed.function} failed ({why}), and {how}: {cure_of_failure(failed)}"
-        )
+        what_to_do = find_cure_of_failure(failed)
+        return f"the compile of {failed.function} failed ({why}), and {how}: {what_to_do}"
     breaks = session.tables["breaks"]
     if any(_DDP in hint for hints in breaks.columns["hints"] for hint in hints):
         return (

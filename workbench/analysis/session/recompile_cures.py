@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.analysis.source.recompile_reasons import PARAMETER, Reason, reason_of
+from workbench.analysis.source.recompile_reasons import PARAMETER, Reason, read_reason
 from workbench.report.session.session_rows import SessionRecompile
 
 _DTYPES = {
@@ -50,7 +50,7 @@ class Cure:
     is_expected: bool = False
 
 
-def cure_of(rows: Sequence[SessionRecompile]) -> Cure:
+def find_recompile_cure(rows: Sequence[SessionRecompile]) -> Cure:
     """The cure of the recompiles of one function by one kind of guard, the nearest variants' rows.
 
     A guard that was not the first to fail is cured too, so that following this is enough.
@@ -68,7 +68,7 @@ def _reasons(rows: Sequence[SessionRecompile]) -> Iterator[Reason]:
     for row in reversed(rows):
         yield Reason(row.against, row.guard, row.kind, row.source, row.expected, row.actual)
     for row in rows:
-        yield from (reason_of(guard) for guard in row.also)
+        yield from (read_reason(guard) for guard in row.also)
 
 
 def _one_of_each_kind(reasons: Sequence[Reason]) -> list[Reason]:

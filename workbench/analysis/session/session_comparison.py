@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from workbench.analysis.diff.graph_matching import match_graphs, node_changes
+from workbench.analysis.diff.graph_matching import compare_nodes, match_graphs
 from workbench.analysis.diff.graphview import CAPTURED
 from workbench.analysis.session.line_names import place
 from workbench.number_text import Quantity, number_text
@@ -117,7 +117,7 @@ def _graph_changes(a: Session, b: Session) -> Iterator[PlaceChange]:
         for pair in match_graphs(left[key][1], right[key][1]).pairs:
             if pair.a.graph.stage != CAPTURED:
                 continue
-            for row in node_changes(pair):
+            for row in compare_nodes(pair):
                 if row.change == "arguments":
                     text = f"{row.item}: {row.a} → {row.b}".replace("%", "…")
                     yield PlaceChange("graph", function, where, text, is_gone=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from workbench.analysis.source.branches import as_tensor, negated
+from workbench.analysis.source.branches import negated, write_as_tensor
 from workbench.analysis.source.broken_statement import BrokenStatement, Change, change_of
 from workbench.analysis.source.caught_errors import is_caught
 
@@ -26,7 +26,7 @@ def check_changes(broken: BrokenStatement) -> Iterator[Change]:
         return
     match broken.statement:
         case ast.Assert(test, message) as statement:
-            condition, said = as_tensor(test), _constant(message)
+            condition, said = write_as_tensor(test), _constant(message)
             changed = ast.unparse(ast.Assert(condition, said))
             why = f"{_KEPT} {_RAISES.format('AssertionError')}"
             if changed != ast.unparse(statement):
@@ -35,7 +35,7 @@ def check_changes(broken: BrokenStatement) -> Iterator[Change]:
         case ast.If(test, [ast.Raise(ast.expr() as raised)], []) as statement:
             name, message = _raised(raised)
             why = f"{_KEPT} {_RAISES.format(name)}"
-            code = _checked(as_tensor(negated(test)), _constant(message))
+            code = _checked(write_as_tensor(negated(test)), _constant(message))
             yield change_of(_ASYNC, why, statement, code)
 
 

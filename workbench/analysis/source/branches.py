@@ -17,14 +17,14 @@ _COND = (
 _FLIPPED = {ast.Gt: "max", ast.GtE: "max", ast.Lt: "min", ast.LtE: "min"}
 
 
-def branch_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
+def rewrite_branch(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
     """`torch.clamp`, `torch.where` or `torch.cond` for an `if`, whichever is the smallest."""
     if not isinstance(statement, ast.If):
         return None
     return _clamped(statement) or _chosen(statement, rest) or _as_functions(statement)
 
 
-def expression_change(
+def rewrite_expression(
     statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST
 ) -> Change | None:
     """`torch.where` for the only `a if condition else b` of a simple statement."""
@@ -41,31 +41,31 @@ def expression_change(
 
 def where(test: ast.expr, a: ast.expr, b: ast.expr) -> ast.expr:
     """`torch.where(test, a, b)`, the test as a tensor."""
-    return _call("where", [as_tensor(test), a, b])
+    return _call("where", [write_as_tensor(test), a, b])
 
 
-def as_tensor(test: ast.expr) -> ast.expr:
+def write_as_tensor(test: ast.expr) -> ast.expr:
     """A condition as a tensor: without `bool(…)`, `.item()`, `not`, `and`, `or` and the like."""
     match test:
         case ast.Call(ast.Name("bool"), [value], []) | ast.Call(
             ast.Attribute(value, "item"), [], []
         ):
-            return as_tensor(value)
+            return write_as_tensor(value)
         case ast.Compare(left, [ast.In() as sign], [held]):
             return _method(ast.Compare(held, [ast.Eq()], [left]), "any")
         case ast.Compare(left, [sign], [right]):
-            return ast.Compare(as_tensor(left), [sign], [as_tensor(right)])
+            return ast.Compare(write_as_tensor(left), [sign], [write_as_tensor(right)])
         case ast.Compare(left, signs, others):
             pairs = zip([left, *others], signs, others, strict=False)
-            parts = [as_tensor(ast.Compare(a, [sign], [b])) for a, sign, b in pairs]
+            parts = [write_as_tensor(ast.Compare(a, [sign], [b])) for a, sign, b in pairs]
             return _joined(ast.BitAnd(), parts)
         case ast.UnaryOp(ast.Not(), operand):
-            value = as_tensor(operand)
+            value = write_as_tensor(operand)
             is_truth = _is_truth(value)
             return ast.UnaryOp(ast.Invert(), value) if is_truth else _call("logical_not", [value])
         case ast.BoolOp(sign, values):
             bits = ast.BitAnd() if isinstance(sign, ast.And) else ast.BitOr()
-            return _joined(bits, [_truth(as_tensor(value)) for value in values])
+            return _joined(bits, [_truth(write_as_tensor(value)) for value in values])
         case ast.Call(ast.Attribute(ast.Name("torch"), "equal"), [left, right], []):
             return _method(ast.Compare(left, [ast.Eq()], [right]), "all")
         case ast.Call(ast.Attribute(ast.Name("torch") as owner, "allclose"), args, keywords):
@@ -184,7 +184,7 @@ def _assigned(statement: ast.stmt) -> tuple[str, ast.expr] | None:
 def _as_functions(statement: ast.If) -> Change | None:
     """`torch.cond` for blocks of assignments to the same names."""
     sides = [statement.body, statement.orelse]
-    assigned = [assignments(side) for side in sides]
+    assigned = [list_assignments(side) for side in sides]
     names = [{name for name, _ in parts} for parts in assigned]
     if not names[0] or names[0] != names[1]:
         return None
@@ -197,12 +197,12 @@ def _as_functions(statement: ast.If) -> Change | None:
         code += [f"    {line}" for part in side for line in ast.unparse(part).split("\n")]
         code.append(f"    return {results}")
     operands = f"({', '.join(used)}{',' if len(used) == 1 else ''})"
-    test = ast.unparse(as_tensor(statement.test))
+    test = ast.unparse(write_as_tensor(statement.test))
     code.append(f"{results} = torch.cond({test}, when_true, when_false, {operands})")
     return change_of("Choose with torch.cond", _COND, statement, *code)
 
 
-def assignments(side: Sequence[ast.stmt]) -> list[tuple[str, ast.expr]]:
+def list_assignments(side: Sequence[ast.stmt]) -> list[tuple[str, ast.expr]]:
     """Names and values that a block assigns; nothing when it does anything else."""
     found = [part for statement in side if (part := _assigned(statement))]
     return found if len(found) == len(side) else []

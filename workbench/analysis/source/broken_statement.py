@@ -44,7 +44,7 @@ class BrokenStatement:
     is_elif: bool = False
 
 
-def broken_statements(report: Report, item: Break) -> Iterator[BrokenStatement]:
+def find_broken_statements(report: Report, item: Break) -> Iterator[BrokenStatement]:
     """The innermost statement at a break, in each source of the report that has its line."""
     for source in report.sources:
         text = report.texts.get(source.text or "")
@@ -94,10 +94,10 @@ def _statement(tree: ast.AST, at: int) -> tuple[ast.stmt, Sequence[ast.stmt]] | 
 
 def replaced(statement: ast.stmt, old: ast.AST, new: ast.AST) -> ast.stmt:
     """A statement with one node of it replaced; the statement itself is left as it is."""
-    return with_nodes(statement, {old: new})
+    return replace_nodes(statement, {old: new})
 
 
-def with_nodes(statement: ast.stmt, changed: Mapping[ast.AST, ast.AST]) -> ast.stmt:
+def replace_nodes(statement: ast.stmt, changed: Mapping[ast.AST, ast.AST]) -> ast.stmt:
     """A statement with some of its nodes replaced; the statement itself is left as it is."""
 
     class Swap(ast.NodeTransformer):
@@ -110,7 +110,7 @@ def with_nodes(statement: ast.stmt, changed: Mapping[ast.AST, ast.AST]) -> ast.s
     return ast.fix_missing_locations(swapped)
 
 
-def whole_number(node: ast.expr) -> int | None:
+def read_whole_number(node: ast.expr) -> int | None:
     """The integer that an expression writes; None for every other expression."""
     try:
         value = ast.literal_eval(node)
@@ -119,7 +119,7 @@ def whole_number(node: ast.expr) -> int | None:
     return value if type(value) is int else None
 
 
-def own_names(tree: ast.AST) -> set[str]:
+def find_own_names(tree: ast.AST) -> set[str]:
     """The names that belong to a function: its arguments, and what it gives a value."""
     stored = {
         n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
@@ -173,6 +173,6 @@ def replace_expression(
     return Change(title, why, statement.lineno, last, tuple(lines), tuple(above))
 
 
-def expression_of(text: str) -> ast.expr:
+def parse_expression(text: str) -> ast.expr:
     """The tree of one expression."""
     return ast.parse(text, mode="eval").body

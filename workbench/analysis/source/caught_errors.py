@@ -49,7 +49,7 @@ def may_raise(targets: Iterable[str]) -> bool:
     return any(_operator(target) is not None for target in set(targets))
 
 
-def caught_errors(report: Report) -> tuple[str, ...]:
+def find_caught_errors(report: Report) -> tuple[str, ...]:
     """A sentence for each line whose operator may raise what eager code catches there."""
     caught = _caught_lines(report)
     if not caught:

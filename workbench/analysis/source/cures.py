@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from workbench.analysis.source.broken_statement import (
     BrokenStatement,
-    broken_statements,
-    own_names,
+    find_broken_statements,
+    find_own_names,
     replaced,
 )
-from workbench.analysis.source.host_calls import dotted, is_message
-from workbench.analysis.source.rewrites import rewrites_of
+from workbench.analysis.source.host_calls import is_message, join_dotted
+from workbench.analysis.source.rewrites import find_rewrites
 from workbench.report import Break, Report
 
 CureKind = Literal["rewrite", "move", "option", "explicit"]
@@ -109,9 +109,9 @@ class Cure:
         return "\n".join((*self.above, *self.after, *options))
 
 
-def cures_of(report: Report, item: Break) -> Iterator[Cure]:
+def find_cures(report: Report, item: Break) -> Iterator[Cure]:
     """The cures of a break, what keeps most of the graph first; none where none is known."""
-    for change in rewrites_of(report, item):
+    for change in find_rewrites(report, item):
         yield Cure(
             "rewrite",
             f"{change.title}. {change.why}",
@@ -122,7 +122,7 @@ def cures_of(report: Report, item: Break) -> Iterator[Cure]:
             settings=tuple((name, True) for name in change.options),
             over=change.above,
         )
-    broken = next(broken_statements(report, item), None)
+    broken = next(find_broken_statements(report, item), None)
     if broken is not None:
         for made in (_left_out(item, broken), _moved(item, broken)):
             if made is not None:
@@ -242,10 +242,10 @@ def _explicit(item: Break, broken: BrokenStatement) -> Cure | None:
             pass
         case _:
             return None
-    name = dotted(call.func)
+    name = join_dotted(call.func)
     if name is None or name.startswith("torch.") or not item.kind.startswith(_CALLS):
         return None
-    if name.partition(".")[0] in own_names(broken.tree):
+    if name.partition(".")[0] in find_own_names(broken.tree):
         return None
     text = ast.unparse(replaced(broken.statement, call.func, ast.Name(_outside(name), ast.Load())))
     made = _cure("explicit", _EXPLICIT, item, broken, broken.statement, text.split("\n"))

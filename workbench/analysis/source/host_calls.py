@@ -10,7 +10,7 @@ from workbench.analysis.source.broken_statement import (
     BrokenStatement,
     Change,
     change_of,
-    expression_of,
+    parse_expression,
     replace_expression,
 )
 
@@ -31,7 +31,7 @@ _PROGRESS = (
 )
 
 
-def message_changes(broken: BrokenStatement) -> Iterator[Change]:
+def rewrite_message(broken: BrokenStatement) -> Iterator[Change]:
     """Print, log and wait only where nothing is compiled."""
     statement = broken.statement
     match statement:
@@ -42,7 +42,7 @@ def message_changes(broken: BrokenStatement) -> Iterator[Change]:
             code = f"if not {COMPILING}:\n{text}"
             yield change_of(title, _MESSAGE if is_said else _LEFT_OUT, statement, code)
         case ast.If(test, body, []) if all(map(_is_said, body)):
-            no = expression_of(f"not {COMPILING}")
+            no = parse_expression(f"not {COMPILING}")
             both = ast.BoolOp(ast.And(), [no, test])
             title = "Keep the message out of the compiled code"
             made = replace_expression(title, _MESSAGE, statement, test, both)
@@ -77,11 +77,11 @@ def _is_no_result(function: ast.expr) -> bool:
     return ast.unparse(function) in _NOT_COMPUTING
 
 
-def clock_changes(broken: BrokenStatement) -> Iterator[Change]:
+def rewrite_clock(broken: BrokenStatement) -> Iterator[Change]:
     """Zero in place of a clock, where something is compiled."""
-    for node, value in calls_of(broken.statement, _clock):
+    for node, value in find_calls(broken.statement, _clock):
         text = f"{value} if {COMPILING} else {ast.unparse(node)}"
-        new = expression_of(text)
+        new = parse_expression(text)
         title = "Read the clock outside of the compiled code"
         why = _CLOCK.format(value)
         made = replace_expression(title, why, broken.statement, node, new)
@@ -92,7 +92,7 @@ def clock_changes(broken: BrokenStatement) -> Iterator[Change]:
 
 def _clock(call: ast.Call) -> str | None:
     """What compiled code has in place of a clock; None for what is no clock."""
-    name = dotted(call.func)
+    name = join_dotted(call.func)
     if name is None or call.keywords:
         return None
     owner, _, last = name.rpartition(".")
@@ -104,10 +104,10 @@ def _clock(call: ast.Call) -> str | None:
     return "0" if is_whole else "0.0"
 
 
-def progress_changes(broken: BrokenStatement) -> Iterator[Change]:
+def rewrite_progress(broken: BrokenStatement) -> Iterator[Change]:
     """The items without their progress bar, where something is compiled."""
-    for node, items in calls_of(broken.statement, _progress):
-        new = expression_of(f"({items}) if {COMPILING} else {ast.unparse(node)}")
+    for node, items in find_calls(broken.statement, _progress):
+        new = parse_expression(f"({items}) if {COMPILING} else {ast.unparse(node)}")
         title = "Leave the progress bar out of the compiled code"
         made = replace_expression(title, _PROGRESS, broken.statement, node, new)
         if made is not None:
@@ -117,13 +117,13 @@ def progress_changes(broken: BrokenStatement) -> Iterator[Change]:
 
 def _progress(call: ast.Call) -> str | None:
     """The items that a progress bar goes through."""
-    last = (dotted(call.func) or "").rpartition(".")[2]
+    last = (join_dotted(call.func) or "").rpartition(".")[2]
     if last == "trange":
         return f"range({', '.join(map(ast.unparse, call.args))})"
     return ast.unparse(call.args[0]) if last in ("tqdm", "track") and call.args else None
 
 
-def calls_of(
+def find_calls(
     statement: ast.stmt, found: Callable[[ast.Call], str | None]
 ) -> Iterator[tuple[ast.Call, str]]:
     """The calls of a statement that a function knows, with what it says of them."""
@@ -132,12 +132,12 @@ def calls_of(
             yield node, said
 
 
-def dotted(function: ast.expr) -> str | None:
+def join_dotted(function: ast.expr) -> str | None:
     """The name of a function, such as `time.time`; None for what is found by computing."""
     match function:
         case ast.Name(name):
             return name
         case ast.Attribute(value, name):
-            outer = dotted(value)
+            outer = join_dotted(value)
             return None if outer is None else f"{outer}.{name}"
     return None

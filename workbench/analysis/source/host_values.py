@@ -11,12 +11,12 @@ from workbench.analysis.source.broken_statement import (
     BrokenStatement,
     Change,
     change_of,
-    expression_of,
-    own_names,
+    find_own_names,
+    parse_expression,
     replace_expression,
 )
-from workbench.analysis.source.host_calls import COMPILING, calls_of, dotted
-from workbench.analysis.source.python_draws import operator_lines
+from workbench.analysis.source.host_calls import COMPILING, find_calls, join_dotted
+from workbench.analysis.source.python_draws import write_operator
 
 _ONCE_TITLE = "Read it once, while compiling"
 _ONCE = (
@@ -58,7 +58,7 @@ _CONVERTED: Mapping[str, str] = {"float": "", "int": ", dtype=torch.int64"}
 _SIMPLE = {"str", "int", "float", "bool", "Path", "pathlib.Path"}
 
 
-def unused_changes(broken: BrokenStatement) -> Iterator[Change]:
+def rewrite_unused(broken: BrokenStatement) -> Iterator[Change]:
     """Make a value that nothing reads only where nothing is compiled."""
     match broken.statement:
         case ast.Assign([ast.Name(name)], ast.Call(function)) as statement:
@@ -81,13 +81,13 @@ def unused_changes(broken: BrokenStatement) -> Iterator[Change]:
 
 def copy_changes(broken: BrokenStatement) -> Iterator[Change]:
     """`.detach().clone()` and `.detach()` for `copy.deepcopy` and `copy.copy` of a tensor."""
-    for node, copied in calls_of(broken.statement, _copied):
+    for node, copied in find_calls(broken.statement, _copied):
         why, method = (
             (_DEEP, "detach().clone()") if copied == "deepcopy" else (_SHALLOW, "detach()")
         )
         value = ast.unparse(node.args[0])
         is_name = isinstance(node.args[0], ast.Name | ast.Attribute | ast.Subscript | ast.Call)
-        new = expression_of(f"{value if is_name else f'({value})'}.{method}")
+        new = parse_expression(f"{value if is_name else f'({value})'}.{method}")
         made = replace_expression(_COPY_TITLE, why, broken.statement, node, new)
         if made is not None:
             yield made
@@ -95,7 +95,7 @@ def copy_changes(broken: BrokenStatement) -> Iterator[Change]:
 
 
 def _copied(call: ast.Call) -> str | None:
-    name = dotted(call.func) or ""
+    name = join_dotted(call.func) or ""
     is_alone = len(call.args) == 1 and not call.keywords
     is_copy = name in ("copy.deepcopy", "deepcopy", "copy.copy")
     return name.rpartition(".")[2] if is_alone and is_copy else None
@@ -119,11 +119,11 @@ def read_changes(broken: BrokenStatement) -> Iterator[Change]:
     read, arguments = found
     text = ast.unparse(read)
     name = f"read_{re.sub(r'[^0-9A-Za-z]+', '_', text).strip('_')[:32].strip('_')}"
-    call = expression_of(f"{name}({', '.join(arguments)})")
+    call = parse_expression(f"{name}({', '.join(arguments)})")
     match read:
         case ast.Call(ast.Name("float" | "int" as kind)) if not arguments:
             dtype = _CONVERTED[kind]
-            above = operator_lines(name, f"torch.tensor({text}{dtype})", f"(){dtype}")
+            above = write_operator(name, f"torch.tensor({text}{dtype})", f"(){dtype}")
             made = replace_expression(_OPERATOR_TITLE, _OPERATOR, statement, read, call, above)
             if made is not None:
                 yield made
@@ -146,7 +146,7 @@ class _Known:
     """What the code of a function may read while it is compiled: nothing that a tensor decides."""
 
     def __init__(self, tree: ast.Module):
-        self._own = own_names(tree)
+        self._own = find_own_names(tree)
         self._simple = {
             node.arg
             for node in ast.walk(tree)
@@ -225,7 +225,7 @@ class _Known:
 
 def _is_read(call: ast.Call) -> bool:
     """Whether a call reads a file, a text or a setting, by its name."""
-    name = dotted(call.func) or ""
+    name = join_dotted(call.func) or ""
     owner = name.rpartition(".")[0]
     if name == "open":
         return not _is_write(call)
@@ -234,7 +234,7 @@ def _is_read(call: ast.Call) -> bool:
 
 def _is_write(call: ast.Call) -> bool:
     """Whether a call writes, by its name or by the mode of `open`."""
-    name = dotted(call.func) or ""
+    name = join_dotted(call.func) or ""
     last = call.func.attr if isinstance(call.func, ast.Attribute) else name
     if last == "open":
         modes = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "mode")]

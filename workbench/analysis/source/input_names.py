@@ -21,7 +21,7 @@ def is_weight_name(target: str) -> bool:
     return _STATE.search(f"_{target}") is not None
 
 
-def pretty_input(target: str) -> str:
+def name_input(target: str) -> str:
     """`L_self_modules_qkv_parameters_weight_` as a person would say it: `qkv.weight`."""
     text = target.removeprefix("L_").removeprefix("l_").removesuffix("_")
     if not is_weight_name(target):

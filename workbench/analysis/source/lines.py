@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Literal
 
-from workbench.analysis.fusion.kinds import fallen_places
+from workbench.analysis.fusion.kinds import find_fallen_places
 from workbench.report import Report, Source
-from workbench.report.column_filter import linked_pairs
+from workbench.report.column_filter import list_linked_pairs
 
 State = Literal["plain", "captured", "break", "fallback", "folded", "outside"]
 Place = tuple[str, int]
@@ -26,7 +26,7 @@ _CALL = re.compile(r"(?P<own>\bself\.)?\b(?P<name>[A-Za-z_]\w*)(\[[^\]]*\])?\(")
 Callers = Mapping[str, tuple[str, ...]]
 
 
-def line_states(report: Report, ending: Collection[str], calls: Callers) -> dict[Place, State]:
+def find_line_states(report: Report, ending: Collection[str], calls: Callers) -> dict[Place, State]:
     """By file and line; a worse state wins. Lines that nobody can tell are not in it.
 
     A line ends in a kernel (captured, fallback), breaks the graph, or was worked out while
@@ -87,7 +87,7 @@ def _recorded(report: Report, ending: Collection[str]) -> dict[Place, State]:
         if file is not None and line is not None and op.startswith("call_"):
             states[file, line] = untraced
     states.update({place_of(line): "captured" for line in ending})
-    states.update(dict.fromkeys(fallen_places(report), "fallback"))
+    states.update(dict.fromkeys(find_fallen_places(report), "fallback"))
     for item in report.breaks:
         states[item.file, item.line] = "break"
     return states
@@ -166,14 +166,14 @@ def callers(report: Report) -> Callers:
     what Dynamo traced under a module path with `norm` in it, `scaled(…)` the only function of that
     name.
     """
-    links = list(linked_pairs(report, RELATION))
+    links = list(list_linked_pairs(report, RELATION))
     direct: Mapping[str, dict[str, None]] = defaultdict(dict)
     for line, caller in links or _by_name(report):
         direct[line][caller] = None
     return {line: _all(line, direct) for line in direct}
 
 
-def in_call_order(report: Report, calls: Callers) -> list[Source]:
+def sort_by_calls(report: Report, calls: Callers) -> list[Source]:
     """The sources: the user's own before a library's, a function before those that it calls."""
     above: dict[str, set[str]] = defaultdict(set)
     for line, found in calls.items():
@@ -208,7 +208,7 @@ def _by_name(report: Report) -> Iterator[tuple[str, str]]:
     if not any(is_own or len(functions[name]) == 1 for _, is_own, name in calls):
         return
     modules = defaultdict(set)  # by segment of a module path: the lines of its nodes
-    lines = {node: line for line, node in linked_pairs(report, "line-node")}
+    lines = {node: line for line, node in list_linked_pairs(report, "line-node")}
     columns = report.nodes.columns
     paths = zip(columns.get("module_path", ()), columns.get("id", ()), strict=True)
     for path, line in {(path, lines.get(id)) for path, id in paths}:

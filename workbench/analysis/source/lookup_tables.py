@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from workbench.analysis.source.branches import as_tensor
+from workbench.analysis.source.branches import write_as_tensor
 from workbench.analysis.source.broken_statement import (
     BrokenStatement,
     Change,
-    expression_of,
+    parse_expression,
     replace_expression,
 )
 
@@ -20,7 +20,7 @@ _PICKED = (
 )
 
 
-def table_changes(broken: BrokenStatement) -> Iterator[Change]:
+def rewrite_table_lookup(broken: BrokenStatement) -> Iterator[Change]:
     """`torch.stack(…).index_select(…)` for `table[index]`, where the table is written out."""
     for node in ast.walk(broken.statement):
         match node:
@@ -31,7 +31,7 @@ def table_changes(broken: BrokenStatement) -> Iterator[Change]:
         if table is None or isinstance(index, ast.Slice | ast.Tuple):
             continue
         picked = f"({ast.unparse(_kept(index))}).long().reshape(1)"
-        new = expression_of(f"torch.stack({table}).index_select(0, {picked}).squeeze(0)")
+        new = parse_expression(f"torch.stack({table}).index_select(0, {picked}).squeeze(0)")
         made = replace_expression(_TITLE, _PICKED, broken.statement, node, new)
         if made is not None:
             yield made
@@ -47,7 +47,7 @@ def _kept(index: ast.expr) -> ast.expr:
             return _kept(value)
         case ast.BinOp(left, sign, right):
             return ast.BinOp(_kept(left), sign, _kept(right))
-    return as_tensor(index)
+    return write_as_tensor(index)
 
 
 def _table(tree: ast.AST, name: str) -> str | None:

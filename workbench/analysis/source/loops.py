@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from workbench.analysis.source.branches import as_tensor, assignments, read_first
+from workbench.analysis.source.branches import list_assignments, read_first, write_as_tensor
 from workbench.analysis.source.broken_statement import Change, change_of
 
 _LOOP = (
@@ -15,11 +15,11 @@ _LOOP = (
 )
 
 
-def while_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
+def rewrite_while(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
     """`torch.while_loop` for a loop whose body is assignments of names."""
     if not isinstance(statement, ast.While) or statement.orelse:
         return None
-    body = assignments(statement.body)
+    body = list_assignments(statement.body)
     if not body:
         return None
     made = {name for name, _ in body}
@@ -34,7 +34,7 @@ def while_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -
     start = _in_parentheses([f"torch.as_tensor({n})" if n in counters else n for n in names])
     code = [
         f"def goes_on({', '.join(names)}):",
-        f"    return {ast.unparse(as_tensor(statement.test))}",
+        f"    return {ast.unparse(write_as_tensor(statement.test))}",
         f"def once({', '.join(names)}):",
         *(f"    {line}" for each in statement.body for line in _in_new_name(each).split("\n")),
         f"    return {whole}",

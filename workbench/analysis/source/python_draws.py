@@ -7,17 +7,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from workbench.analysis.source.branches import branch_change
+from workbench.analysis.source.branches import rewrite_branch
 from workbench.analysis.source.broken_statement import (
     BrokenStatement,
     Change,
     change_of,
-    expression_of,
+    parse_expression,
     replace_expression,
+    replace_nodes,
     replaced,
-    with_nodes,
 )
-from workbench.analysis.source.host_calls import dotted
+from workbench.analysis.source.host_calls import join_dotted
 
 _TITLE = "Draw the number in an operator"
 _DRAWN = (
@@ -56,7 +56,7 @@ class _Draw:
     def text(self) -> str:
         """The call, as a number of Python where numpy picks one: its own are of float64."""
         text = ast.unparse(self.call)
-        is_picked = dotted(self.call.func) in _PICKING
+        is_picked = join_dotted(self.call.func) in _PICKING
         return f"float({text})" if is_picked and not self.is_whole else text
 
     @property
@@ -68,7 +68,7 @@ class _Draw:
         return _INT64 if self.is_whole else ""
 
 
-def random_changes(broken: BrokenStatement) -> Iterator[Change]:
+def rewrite_random(broken: BrokenStatement) -> Iterator[Change]:
     """An operator that draws the numbers from the same generator while the compiled code runs."""
     statement = broken.statement
     draws = _draws(statement)
@@ -81,11 +81,11 @@ def random_changes(broken: BrokenStatement) -> Iterator[Change]:
     draw = draws[0]
     name = f"{draw.name}_drawn"
     shape = "()" if draw.shape is None else f"({draw.shape},)"
-    above = operator_lines(name, f"torch.tensor({draw.text}{draw.dtype})", f"{shape}{draw.dtype}")
-    new = expression_of(f"{name}()")
+    above = write_operator(name, f"torch.tensor({draw.text}{draw.dtype})", f"{shape}{draw.dtype}")
+    new = parse_expression(f"{name}()")
     if isinstance(statement, ast.If):
         tested = replaced(statement, draw.outer, new)
-        chosen = branch_change(tested, broken.rest, broken.tree)
+        chosen = rewrite_branch(tested, broken.rest, broken.tree)
         if chosen is not None:
             yield Change(_TITLE, _DRAWN, chosen.first, chosen.last, chosen.code, above)
         return
@@ -120,15 +120,17 @@ def _together(statement: ast.stmt, draws: Sequence[_Draw]) -> Change | None:
     name = f"{draws[0].name}_drawn_{len(draws)}"
     dtype = draws[0].dtype
     values = ", ".join(draw.text for draw in draws)
-    above = operator_lines(name, f"torch.tensor([{values}]{dtype})", f"({len(draws)},){dtype}")
+    above = write_operator(name, f"torch.tensor([{values}]{dtype})", f"({len(draws)},){dtype}")
     pairs = zip(draws, names, strict=True)
-    made = with_nodes(statement, {draw.outer: ast.Name(each, ast.Load()) for draw, each in pairs})
+    made = replace_nodes(
+        statement, {draw.outer: ast.Name(each, ast.Load()) for draw, each in pairs}
+    )
     first = f"{', '.join(names)} = {name}().unbind()"
     title = "Draw the numbers in an operator"
     return change_of(title, _SEVERAL, statement, first, ast.unparse(made), above=above)
 
 
-def operator_lines(name: str, value: str, fake: str) -> tuple[str, ...]:
+def write_operator(name: str, value: str, fake: str) -> tuple[str, ...]:
     """The lines of an operator without inputs that gives a tensor."""
     return (
         f'@torch.library.custom_op("host::{name}", mutates_args=(), schema="() -> Tensor",',
@@ -141,7 +143,7 @@ def operator_lines(name: str, value: str, fake: str) -> tuple[str, ...]:
 
 def _drawn(call: ast.Call) -> tuple[bool, int | None] | None:
     """Whether a call draws whole numbers, and how many for an array; None for other calls."""
-    owner, _, last = (dotted(call.func) or "").rpartition(".")
+    owner, _, last = (join_dotted(call.func) or "").rpartition(".")
     if owner not in _OWNERS:
         return None
     try:

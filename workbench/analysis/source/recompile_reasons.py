@@ -69,7 +69,7 @@ class Reason:
     dim: int | None = None
 
 
-def reason_of(text: str) -> Reason:
+def read_reason(text: str) -> Reason:
     """Torch's sentence about one earlier variant, such as `0/0: x.size()[0] == 4  # …`."""
     found = _AGAINST.match(text.strip())
     against, rest = (found["against"], found["rest"]) if found else ("", text.strip())

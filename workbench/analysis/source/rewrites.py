@@ -8,25 +8,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.analysis.source.assertions import check_changes
-from workbench.analysis.source.branches import branch_change, expression_change, where
+from workbench.analysis.source.branches import rewrite_branch, rewrite_expression, where
 from workbench.analysis.source.broken_statement import (
     BrokenStatement,
     Change,
-    broken_statements,
     change_of,
+    find_broken_statements,
     parsed,
     replaced,
 )
 from workbench.analysis.source.counts import list_changes
 from workbench.analysis.source.host_calls import (
-    clock_changes,
-    message_changes,
-    progress_changes,
+    rewrite_clock,
+    rewrite_message,
+    rewrite_progress,
 )
-from workbench.analysis.source.host_values import copy_changes, read_changes, unused_changes
-from workbench.analysis.source.lookup_tables import table_changes
-from workbench.analysis.source.loops import while_change
-from workbench.analysis.source.python_draws import random_changes
+from workbench.analysis.source.host_values import copy_changes, read_changes, rewrite_unused
+from workbench.analysis.source.lookup_tables import rewrite_table_lookup
+from workbench.analysis.source.loops import rewrite_while
+from workbench.analysis.source.python_draws import rewrite_random
 from workbench.analysis.source.python_numbers import number_change
 from workbench.report import Break, Report
 
@@ -65,13 +65,13 @@ def rewrite_of(report: Report, item: Break) -> Rewrite | None:
 
     It stands by itself: no option, nothing above the definition, and not the `else` of an `if`.
     """
-    found = rewrites_of(report, item)
+    found = find_rewrites(report, item)
     return next((each for each in found if each.is_whole), None)
 
 
-def rewrites_of(report: Report, item: Break) -> Iterator[Rewrite]:
+def find_rewrites(report: Report, item: Break) -> Iterator[Rewrite]:
     """The changes of lines that may take this break away, each by another way."""
-    for broken in broken_statements(report, item):
+    for broken in find_broken_statements(report, item):
         found = [
             made
             for rule in _rules(item)
@@ -96,12 +96,18 @@ def _only(change: _Change) -> _Rule:
 
 def _rules(item: Break) -> list[_Rule]:
     if item.kind.startswith(_VALUE):
-        first = _only(_first_of(branch_change, while_change, expression_change, number_change))
-        others = [check_changes, message_changes, list_changes, random_changes, table_changes]
+        first = _only(_first_of(rewrite_branch, rewrite_while, rewrite_expression, number_change))
+        others = [
+            check_changes,
+            rewrite_message,
+            list_changes,
+            rewrite_random,
+            rewrite_table_lookup,
+        ]
         return [first, *others]
     if item.kind.startswith(_SHAPE):
-        return [_only(masked_sum_change), list_changes]
-    calls = [message_changes, unused_changes, clock_changes, progress_changes, random_changes]
+        return [_only(rewrite_masked_sum), list_changes]
+    calls = [rewrite_message, rewrite_unused, rewrite_clock, rewrite_progress, rewrite_random]
     return [*calls, copy_changes, read_changes]
 
 
@@ -145,7 +151,7 @@ def _rewritten(change: Change, broken: BrokenStatement) -> Rewrite | None:
     )
 
 
-def masked_sum_change(
+def rewrite_masked_sum(
     statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST
 ) -> Change | None:
     """`torch.where(x > 0, x, 0).sum()` for `x[x > 0].sum()`."""

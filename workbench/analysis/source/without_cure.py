@@ -76,7 +76,7 @@ _OUTSIDE = (
 )
 
 
-def advice_for(item: Break) -> str:
+def find_advice(item: Break) -> str:
     """What takes a break away where no cure is known that does, as a part of a sentence."""
     text = item.text.strip()
     if text.startswith("for ") and item.kind.startswith(_DECIDED):

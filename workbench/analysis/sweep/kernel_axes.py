@@ -34,17 +34,17 @@ _OWN_SIZE = re.compile(r"[A-Z][A-Z0-9_]*")  # of a user's kernel; Inductor's opt
 
 def is_kernel_axis(name: str) -> bool:
     """Whether a name is a parameter of Triton kernels: "XBLOCK", "k0.num_warps"."""
-    kernel, parameter = parameter_of(name)
+    kernel, parameter = split_parameter(name)
     return parameter in PARAMETERS or bool(kernel and _OWN_SIZE.fullmatch(parameter))
 
 
-def parameter_of(name: str) -> tuple[str | None, str]:
+def split_parameter(name: str) -> tuple[str | None, str]:
     """The kernel that an axis is for, None for every one, and the parameter."""
     kernel, _, parameter = name.rpartition(".")
     return kernel or None, parameter
 
 
-def backends_of(name: str, value: Any) -> str:
+def join_backends(name: str, value: Any) -> str:
     """Backends as Inductor writes them, "ATEN,CPP"; a line of a magic joins them by "+".
 
     Raises `UsageError` for one that there is not, with the nearest match.
@@ -72,7 +72,7 @@ def check_template(value: Any) -> None:
 
 def check_parameter(name: str, value: Any) -> None:
     """Raise `UsageError` for a block size that is no power of two, or too many warps or stages."""
-    _, parameter = parameter_of(name)
+    _, parameter = split_parameter(name)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UsageError(f"over[{name!r}] has {value!r}: expected whole numbers from 1.")
     most = COUNTS.get(parameter)

@@ -28,7 +28,7 @@ class Interval:
         return (self.high - self.low) / 2 / self.median if self.median else math.inf
 
 
-def median_interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+def compute_median_interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
     """The median and its interval from order statistics, which asks nothing of a distribution.
 
     The number of samples below the median is binomial with p = 1/2 (David and Nagaraja, Order
@@ -82,7 +82,7 @@ def compare(
     `LEAST_DIFFERENCE` apart.
     """
     part = 1 - (1 - confidence) / 2
-    one, two = median_interval(a, part), median_interval(b, part)
+    one, two = compute_median_interval(a, part), compute_median_interval(b, part)
     ratio = Interval(two.median / one.median, two.low / one.high, two.high / one.low)
     is_apart = abs(ratio.median - 1) >= LEAST_DIFFERENCE
     return Comparison(ratio, is_apart and not ratio.low <= 1 <= ratio.high)

@@ -24,7 +24,7 @@ _WORDS = {
 }
 
 
-def recommend(
+def choose_recommended(
     trials: Sequence[Trial],
     sizes: tuple[str, ...],
     expression: str,

@@ -96,9 +96,9 @@ class Sweep(Presented):
         and figures to limits, such as `{"batch": 8, "peak_bytes": "<= 2e6"}`. Raises `UsageError`
         where no row fits.
         """
-        from workbench.analysis.sweep.recommending import recommend
+        from workbench.analysis.sweep.recommending import choose_recommended
 
-        return recommend(
+        return choose_recommended(
             self.trials, self.sizes, self.expression, objective=objective, constraint=constraint
         )
 

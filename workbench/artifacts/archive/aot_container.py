@@ -18,9 +18,9 @@ from workbench.artifacts.archive.members import (
     compare_sizes,
     listed,
     read_manifest,
-    whole_zip,
+    write_whole_zip,
 )
-from workbench.artifacts.archive.zip_frame import Frame, frame_hash, read_frame
+from workbench.artifacts.archive.zip_frame import Frame, hash_frame, read_frame
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.errors import ArtifactError
 
@@ -35,7 +35,7 @@ _CHUNK = 1 << 20
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
-def kernel_member(build: str, key: str) -> str:
+def name_kernel_member(build: str, key: str) -> str:
     """The name of one built kernel inside the file."""
     return f"kernels/{build}/{key}.so"
 
@@ -51,7 +51,7 @@ def write_artifact(
     `manifest` gets the sizes and hashes of the members; sign it with `signed` before, by passing
     what `with_members` returns.
     """
-    with whole_zip(Path(path)) as (archive, _):
+    with write_whole_zip(Path(path)) as (archive, _):
         archive.writestr(_entry(MANIFEST), manifest.to_bytes())
         for name, content in members.items():
             if isinstance(content, bytes):
@@ -115,7 +115,7 @@ def _entries(frame: Frame) -> dict[str, zipfile.ZipInfo]:
         raise ArtifactError(
             "The zip file holds no manifest.json: not an artifact of this workbench."
         )
-    if frame_hash(frame.file, frame.entries) != frame.comment:
+    if hash_frame(frame.file, frame.entries) != frame.comment:
         raise ArtifactError("The artifact is damaged: its zip directory was changed.")
     return entries
 

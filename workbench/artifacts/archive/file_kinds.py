@@ -13,10 +13,10 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, BinaryIO
 
-from workbench.artifacts.archive.members import Members, lone_file
-from workbench.artifacts.archive.zip_frame import chunks, read_frame
+from workbench.artifacts.archive.members import Members, read_lone_file
+from workbench.artifacts.archive.zip_frame import read_chunks, read_frame
 from workbench.errors import ArtifactError
-from workbench.file_path import file_path, open_flags
+from workbench.file_path import check_file_path, open_flags
 
 if TYPE_CHECKING:
     from workbench.artifacts.archive.aot_container import Opened
@@ -67,7 +67,7 @@ class OpenedFile:
         if self.signed is not None:
             return self.signed.digest
         digest = hashlib.sha256()
-        for chunk in chunks(self.file, 0, self.size):
+        for chunk in read_chunks(self.file, 0, self.size):
             digest.update(chunk)
         return f"sha256:{digest.hexdigest()}"
 
@@ -105,7 +105,7 @@ class OpenedFile:
         return content
 
 
-def pickle_start(content: bytes) -> int:
+def find_pickle_start(content: bytes) -> int:
     """Where the pickle starts in what torch wrote: newer releases put a header before it."""
     return len(TORCH_HEADER) if content.startswith(TORCH_HEADER) else 0
 
@@ -117,7 +117,7 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
     `libraries` lets a bare shared library in, which can be looked at, but not called. Raises
     `ArtifactError` when it is missing, empty, damaged or of another kind.
     """
-    name = file_path(path)
+    name = check_file_path(path)
     with open_file(path) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
@@ -134,7 +134,7 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
                 "are read. Make a package of the model with wb.package."
             )
         if head.startswith(b"\x7fELF") and libraries:
-            yield OpenedFile("library", file, size, library=lone_file(file, name, size))
+            yield OpenedFile("library", file, size, library=read_lone_file(file, name, size))
             return
         if head.startswith(b"\x7fELF"):
             raise ArtifactError(
@@ -142,7 +142,7 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
                 "says nothing about its inputs, so that a call could not be checked. wb.inspect "
                 "shows what is in it; make a package of the model with wb.package."
             )
-        if not head[pickle_start(head) :].startswith(_PICKLES):
+        if not head[find_pickle_start(head) :].startswith(_PICKLES):
             raise ArtifactError(
                 f"{name} is neither an artifact or package of this workbench nor a file that "
                 "torch's save_compiled_function, aoti_compile_and_package or torch.export.save "
@@ -188,9 +188,9 @@ def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
         from workbench.artifacts.archive.aot_container import artifact_in
 
         return OpenedFile("artifact", file, size, artifact_in(frame))
-    from workbench.artifacts.archive.package_container import FORMAT, package_in
+    from workbench.artifacts.archive.package_container import FORMAT, read_package_container
 
-    package = package_in(frame)
+    package = read_package_container(frame)
     if package.manifest is not None:
         return OpenedFile("package", file, size, package=package)
     if FORMAT not in package.entries:
@@ -218,7 +218,7 @@ def is_package(path: str | PathLike[str]) -> bool:
 @contextmanager
 def open_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """One open descriptor of a regular file; raises `ArtifactError` when there is none."""
-    name = file_path(path)
+    name = check_file_path(path)
     try:
         handle = os.open(name, os.O_RDONLY | open_flags("O_CLOEXEC", "O_NONBLOCK", "O_BINARY"))
     except OSError as error:

@@ -12,7 +12,7 @@ Made = TypeVar("Made")
 _CHUNK = 1 << 20
 
 
-def with_path(given: Any, work: Callable[[Any], Made]) -> Made:
+def call_with_path(given: Any, work: Callable[[Any], Made]) -> Made:
     """What `work` makes of the path of a file, or of a file-like object, read from its beginning.
 
     An open file is used where it lies; another object is copied into a private file, which stays

@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from workbench.artifacts.archive.zip_frame import AGAIN, chunks, copy_bytes, data_start, seal
+from workbench.artifacts.archive.zip_frame import (
+    AGAIN,
+    copy_bytes,
+    find_data_start,
+    read_chunks,
+    seal,
+)
 from workbench.artifacts.manifest.manifest_json import Member
 from workbench.errors import ArtifactError
 
@@ -60,7 +66,7 @@ class Members:
 
     def offset(self, name: str) -> int:
         """Where the bytes of a member start in the file, for mapping them."""
-        return data_start(self.file, self.entry(name))
+        return find_data_start(self.file, self.entry(name))
 
     def size(self, name: str) -> int:
         """The bytes of a member."""
@@ -100,7 +106,7 @@ class Members:
 
     def _chunks(self, name: str) -> Iterator[bytes]:
         start = self.offset(name)
-        return chunks(self.file, start, start + self.size(name))
+        return read_chunks(self.file, start, start + self.size(name))
 
     def _checking(self, name: str) -> _Checking:
         expected = self.hash_of(name)
@@ -177,8 +183,8 @@ def read_manifest(file: BinaryIO, entry: zipfile.ZipInfo) -> bytes:
     """The bytes of the member that lists the others; raises `ArtifactError` when damaged."""
     if entry.file_size > _MANIFEST_LIMIT:
         raise ArtifactError(f"The member {entry.filename} is too big ({entry.file_size} bytes).")
-    start = data_start(file, entry)
-    content = b"".join(chunks(file, start, start + entry.file_size))
+    start = find_data_start(file, entry)
+    content = b"".join(read_chunks(file, start, start + entry.file_size))
     if zlib.crc32(content) != entry.CRC:
         raise ArtifactError(f"The file is damaged: {entry.filename} was changed. {AGAIN}")
     return content
@@ -206,14 +212,16 @@ def _member(content: Content) -> Member:
 
 
 @contextmanager
-def whole_zip(path: Path) -> Iterator[tuple[zipfile.ZipFile, BinaryIO]]:
+def write_whole_zip(path: Path) -> Iterator[tuple[zipfile.ZipFile, BinaryIO]]:
     """A zip file to be filled, and its file: a reader sees the old one or the whole, sealed one.
 
     Raises `ArtifactError` when it cannot be written.
     """
-    from workbench.report.atomic import saved_file  # records take 0.06 s, and reading needs none
+    from workbench.report.atomic import (
+        write_saved_file,  # records take 0.06 s, and reading needs none
+    )
 
-    with saved_file(path) as file:
+    with write_saved_file(path) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
             yield archive, file
         seal(file)
@@ -239,7 +247,7 @@ class _LoneFile(Members):
         return 0
 
 
-def lone_file(file: BinaryIO, path: str, size: int) -> Members:
+def read_lone_file(file: BinaryIO, path: str, size: int) -> Members:
     """A whole file as the only member, under its own name; only `size` and `part` of it work."""
     entry = zipfile.ZipInfo(os.path.basename(path) or "file")
     entry.file_size = size

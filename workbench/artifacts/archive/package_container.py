@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from workbench.artifacts.archive.members import Members, compare_sizes, read_manifest
-from workbench.artifacts.archive.zip_frame import AGAIN, Frame, frame_hash
+from workbench.artifacts.archive.zip_frame import AGAIN, Frame, hash_frame
 from workbench.artifacts.manifest.package_manifest import MANIFEST, PackagedModel, PackageManifest
 from workbench.errors import ArtifactError
 
@@ -39,14 +39,14 @@ class OpenedPackage(Members):
         return None if listed is None else listed.sha256
 
 
-def package_in(frame: Frame) -> OpenedPackage:
+def read_package_container(frame: Frame) -> OpenedPackage:
     """The package that a zip file holds, its manifest compared with the members.
 
     Raises `ArtifactError` for links, encrypted or compressed members, names that leave the
     folder, duplicates, members that overlap, and whatever is not what the manifest lists.
     """
     file = frame.file
-    if frame.comment and frame_hash(file, frame.entries) != frame.comment:
+    if frame.comment and hash_frame(file, frame.entries) != frame.comment:
         raise ArtifactError(f"The package is damaged: its zip directory was changed. {AGAIN}")
     root, entries = _below_root(frame.entries)
     if FORMAT in entries and (size := entries[FORMAT].file_size) > _FORMAT_LIMIT:

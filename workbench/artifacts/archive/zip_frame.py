@@ -118,7 +118,7 @@ def _check_layout(file: BinaryIO, entries: Iterable[zipfile.ZipInfo], directory:
     for entry in entries:
         if entry.header_offset != at:
             raise _overlap()
-        at = data_start(file, entry) + entry.file_size
+        at = find_data_start(file, entry) + entry.file_size
         if entry.flag_bits & _LATER_SIZES:
             at += _check_descriptor(file, entry, at)
     if at != directory:
@@ -129,7 +129,7 @@ def _overlap() -> ArtifactError:
     return ArtifactError(f"The file is damaged: its members overlap or hide bytes. {AGAIN}")
 
 
-def data_start(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
+def find_data_start(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
     """Where the data of a member start; raises `ArtifactError` unless its header says the same."""
     file.seek(max(entry.header_offset, 0))
     header = file.read(_LOCAL_SIZE)
@@ -170,17 +170,17 @@ def _check_descriptor(file: BinaryIO, entry: zipfile.ZipInfo, at: int) -> int:
     )
 
 
-def frame_hash(file: IO[bytes], entries: Iterable[zipfile.ZipInfo]) -> bytes:
+def hash_frame(file: IO[bytes], entries: Iterable[zipfile.ZipInfo]) -> bytes:
     """A hash of every byte that belongs to no member, the comment itself left out."""
     size = file.seek(0, os.SEEK_END)
     digest = hashlib.sha256()
     at = 0
     for entry in sorted(entries, key=lambda e: e.header_offset):
-        start = data_start(file, entry)
-        for chunk in chunks(file, at, start):
+        start = find_data_start(file, entry)
+        for chunk in read_chunks(file, at, start):
             digest.update(chunk)
         at = start + entry.compress_size
-    for chunk in chunks(file, at, size - SEAL_SIZE):
+    for chunk in read_chunks(file, at, size - SEAL_SIZE):
         digest.update(chunk)
     return b"sha256:" + digest.hexdigest().encode()
 
@@ -191,12 +191,12 @@ def seal(file: BinaryIO) -> None:
     file.write(struct.pack("<H", SEAL_SIZE) + bytes(SEAL_SIZE))
     file.flush()
     with zipfile.ZipFile(file) as archive:
-        value = frame_hash(file, archive.infolist())
+        value = hash_frame(file, archive.infolist())
     file.seek(-SEAL_SIZE, os.SEEK_END)
     file.write(value)
 
 
-def chunks(file: IO[bytes], start: int, end: int) -> Iterator[bytes]:
+def read_chunks(file: IO[bytes], start: int, end: int) -> Iterator[bytes]:
     """The bytes between two places; raises `ArtifactError` when the file ends before."""
     if end < start:
         raise _overlap()
@@ -222,7 +222,7 @@ def copy_bytes(file: IO[bytes], start: int, to: IO[bytes], size: int) -> None:
         except OSError as error:
             if error.errno not in _CANNOT_SEND:
                 raise
-            for chunk in chunks(file, start + done, start + size):
+            for chunk in read_chunks(file, start + done, start + size):
                 _write(to.fileno(), chunk)
             return
         if not sent:

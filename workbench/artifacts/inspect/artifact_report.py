@@ -158,9 +158,9 @@ class ArtifactReport(Presented):
         is what a program in C++ needs to run a package: torch's shared libraries alone. Raises
         `UsageError` for a file that only Python loads.
         """
-        from workbench.artifacts.inspect.deployment import cpp_deployment_of, deployment_of
+        from workbench.artifacts.inspect.deployment import find_cpp_deployment, find_deployment
 
-        counted = deployment_of if python else cpp_deployment_of
+        counted = find_deployment if python else find_cpp_deployment
         return counted(Path(self.path).name, self.size, self.kind)
 
     @checked

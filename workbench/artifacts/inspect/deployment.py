@@ -9,8 +9,8 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.artifacts.machine.elf import library_of_file
-from workbench.artifacts.machine.machine_description import torch_folder
+from workbench.artifacts.machine.elf import read_library_file
+from workbench.artifacts.machine.machine_description import find_torch_folder
 from workbench.errors import UsageError
 from workbench.number_text import number_text
 from workbench.report.presenting import presenter
@@ -68,7 +68,7 @@ class Deployment:
         return "\n".join(lines)
 
 
-def deployment_of(name: str, size: int, kind: str) -> Deployment:
+def find_deployment(name: str, size: int, kind: str) -> Deployment:
     """What a file of this kind needs; takes about a second, since every installed file is asked.
 
     Files of this workbench need it with numpy and safetensors, those of torch only torch.
@@ -83,7 +83,7 @@ def deployment_of(name: str, size: int, kind: str) -> Deployment:
     return Deployment((DeploymentPart(name, "", "file", size), *own, *found.values()))
 
 
-def cpp_deployment_of(name: str, size: int, kind: str) -> Deployment:
+def find_cpp_deployment(name: str, size: int, kind: str) -> Deployment:
     """What a program in C++ needs that runs a package: the shared libraries of torch, no Python.
 
     Raises `UsageError` for files that no program in C++ can load, and where torch is not installed.
@@ -93,7 +93,7 @@ def cpp_deployment_of(name: str, size: int, kind: str) -> Deployment:
             f"{name} is no package: only Python loads it. deployment() counts what that needs; "
             "wb.package(model, args, path=…) writes a file for programs in C++."
         )
-    installed = torch_folder()
+    installed = find_torch_folder()
     if installed is None:
         raise UsageError("torch is not installed here: its libraries cannot be counted.")
     folder = installed / "lib"
@@ -101,7 +101,7 @@ def cpp_deployment_of(name: str, size: int, kind: str) -> Deployment:
     waiting = list(why)
     while waiting:
         library = waiting.pop()
-        for needed in library_of_file(folder / library).needed:
+        for needed in read_library_file(folder / library).needed:
             if needed not in why and (folder / needed).is_file():
                 why[needed] = f"required by {library}"
                 waiting.append(needed)

@@ -16,7 +16,7 @@ from workbench.artifacts.inspect.artifact_rows import (
     ValueFacts,
 )
 from workbench.artifacts.inspect.file_facts import Facts
-from workbench.artifacts.inspect.packages import member_text, read_json
+from workbench.artifacts.inspect.packages import read_json, read_member_text
 
 _MODELS = "models/"
 _JSON_LIMIT = 32 << 20
@@ -30,7 +30,7 @@ _DTYPES = {  # torch._export.serde.schema.ScalarType
 _SYMBOL = re.compile(r"Symbol\('(\w+)'[^()]*\)")
 
 
-def exported_facts(package: OpenedPackage) -> Facts:
+def read_exported_facts(package: OpenedPackage) -> Facts:
     """What the JSON of each program says; a program that is too big or damaged is a note."""
     members = [n for n in package.entries if n.startswith(_MODELS) and n.endswith(".json")]
     found = {PurePosixPath(n).stem: read_json(package, n, _JSON_LIMIT) for n in members}
@@ -47,7 +47,7 @@ def exported_facts(package: OpenedPackage) -> Facts:
         constants=constants,
         guards=[row for name, program in found.items() for row in _guards(name, program)],
         needs=list(needs.values()),
-        texts=[member_text(package, n, "json", _JSON_LIMIT // 4) for n in members],
+        texts=[read_member_text(package, n, "json", _JSON_LIMIT // 4) for n in members],
         notes=[
             *(f"{name} is damaged or bigger than {_JSON_LIMIT} bytes: not read" for name in lost),
             "a graph, not compiled: torch.export.load and torch run it",

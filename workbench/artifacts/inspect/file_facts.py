@@ -59,7 +59,7 @@ class Facts:
     notes: Sequence[str] = ()
 
 
-def size_text(size: Any) -> str:
+def format_contract_size(size: Any) -> str:
     """A size of a contract in words: a number, or a named range such as `2*batch in 4..64`."""
     if not isinstance(size, dict):
         return str(size)
@@ -79,10 +79,14 @@ def _scaled(bound: Any, scale: Any, offset: Any) -> str:
 
 def shape_text(shape: Any) -> str:
     """A shape in words, such as `[batch in 2..64, 512]`."""
-    return f"[{', '.join(map(size_text, shape))}]" if isinstance(shape, list | tuple) else ""
+    return (
+        f"[{', '.join(map(format_contract_size, shape))}]"
+        if isinstance(shape, list | tuple)
+        else ""
+    )
 
 
-def path_text(path: Any) -> str:
+def format_leaf_path(path: Any) -> str:
     """The place of a leaf in the arguments, such as `batch['x'][0]`."""
     if not isinstance(path, list | tuple) or not path:
         return str(path)
@@ -109,7 +113,7 @@ def torch_row(version: str) -> NeedFacts:
     return NeedFacts("torch", version, "the release that compiled it")
 
 
-def version_needs(versions: Versions, target: BuiltFor | None) -> Iterator[NeedFacts]:
+def list_version_needs(versions: Versions, target: BuiltFor | None) -> Iterator[NeedFacts]:
     """The releases that a file of Python code needs, those for another machine's GPU first."""
     yield NeedFacts("python", versions.python, "it holds Python's bytecode")
     yield NeedFacts("bytecode", versions.magic, "Python's magic number")
@@ -136,7 +140,7 @@ def build_rows(builds: Iterable[Build]) -> Iterator[NeedFacts]:
         yield NeedFacts("instructions", build.isa or build.name, " ".join(build.flags))
 
 
-def gpu_needs(target: BuiltFor | None) -> Iterator[NeedFacts]:
+def list_gpu_needs(target: BuiltFor | None) -> Iterator[NeedFacts]:
     """The GPU, its toolkit and the releases that code for another machine was made for."""
     if target is None:
         return

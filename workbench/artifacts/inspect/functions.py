@@ -21,17 +21,17 @@ from workbench.artifacts.inspect.file_facts import (
     Facts,
     build_rows,
     bytes_of,
-    gpu_needs,
+    format_leaf_path,
     joined,
-    path_text,
+    list_gpu_needs,
+    list_version_needs,
     report_facts,
     shape_text,
     system_rows,
     titled,
-    version_needs,
 )
 from workbench.artifacts.inspect.opcodes import PickleFacts
-from workbench.artifacts.inspect.pickles import named_texts, written_after
+from workbench.artifacts.inspect.pickles import find_named_texts, find_written_after
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.errors import ArtifactError
 
@@ -39,7 +39,7 @@ _RELEASES = ("python", "torch", "toolkit", "triton")
 _SYSTEM = {"gpu_name": "gpu"} | {f"{name}_version": name for name in _RELEASES}
 
 
-def artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts:
+def read_artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts:
     """What the manifest, the report and the texts of the payload say."""
     manifest = opened.manifest
     name = str(manifest.contract.get("name") or "function")
@@ -57,10 +57,10 @@ def artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts:
         constants=constants,
         guards=[*_guards(name, manifest, told), *_baked(name, manifest)],
         needs=[
-            *version_needs(manifest.versions, manifest.built_for),
+            *list_version_needs(manifest.versions, manifest.built_for),
             *system_rows(manifest.needs),
             *build_rows(manifest.builds),
-            *gpu_needs(manifest.built_for),
+            *list_gpu_needs(manifest.built_for),
             *([] if manifest.device == "cpu" else [NeedFacts("device", manifest.device)]),
         ],
         outside=list(_outside(manifest)),
@@ -68,7 +68,7 @@ def artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts:
             KernelFacts(name, kernel.name, kernel.registers, kernel.sha256)
             for kernel in (manifest.built_for.kernels if manifest.built_for else ())
         ],
-        texts=told.texts or titled(named_texts(pickles)),
+        texts=told.texts or titled(find_named_texts(pickles)),
         reports=reports,
         notes=told.notes,
     )
@@ -105,15 +105,15 @@ def _told(name: str, reports: Mapping[str, bytes], notes: Sequence[str]) -> Fact
     )
 
 
-def torch_file_facts(content: bytes, pickles: Iterable[PickleFacts]) -> Facts:
+def read_torch_file_facts(content: bytes, pickles: Iterable[PickleFacts]) -> Facts:
     """Facts from the texts inside a pickle of torch; what it checks is not written as text."""
-    system = written_after(content, _SYSTEM)
+    system = find_written_after(content, _SYSTEM)
     return Facts(
         models=[ModelFacts("function", "", "", "given by the caller", 0, 0)],
         needs=[
             NeedFacts(_SYSTEM[key], value, "as torch recorded it") for key, value in system.items()
         ],
-        texts=titled(named_texts(pickles)),
+        texts=titled(find_named_texts(pickles)),
         notes=[
             "torch records neither guards nor inputs in a readable form; a file of ours does: "
             "write it with Compiled.save"
@@ -129,7 +129,7 @@ def inputs(model: str, leaves: Iterable[Mapping[str, Any]]) -> Iterator[ValueFac
         yield ValueFacts(
             model=model,
             direction="input",
-            name=path_text(leaf.get("path")),
+            name=format_leaf_path(leaf.get("path")),
             kind=str(leaf.get("type", "")),
             dtype=str(leaf.get("dtype", "")),
             shape=shape,
@@ -153,7 +153,7 @@ def _constant(model: str, leaf: Mapping[str, Any], manifest: Manifest) -> Consta
     sizes = shape if isinstance(shape, list) else []
     return ConstantFacts(
         model=model,
-        name=path_text(leaf.get("path")),
+        name=format_leaf_path(leaf.get("path")),
         kind=str(leaf.get("type", "")).lower(),
         dtype=dtype,
         shape=shape_text(shape),
@@ -202,7 +202,7 @@ def _baked(name: str, manifest: Manifest) -> Iterator[GuardFacts]:
     """Values from outside that are part of the code; they are compared at each call."""
     for row in manifest.baked:
         if isinstance(row, dict):
-            path = path_text(row.get("path"))
+            path = format_leaf_path(row.get("path"))
             place = f"{row.get('owner', '')}.{path}".strip(".")
             yield GuardFacts(name, "BAKED_VALUE", place, True, f"compiled for {_baked_text(row)}")
 

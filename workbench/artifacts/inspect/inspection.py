@@ -8,18 +8,18 @@ from os import PathLike
 from pathlib import PurePosixPath
 
 from workbench.artifacts.archive.aot_container import MANIFEST, PAYLOAD, SKELETON, WEIGHTS
-from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, pickle_start
+from workbench.artifacts.archive.file_kinds import OpenedFile, find_pickle_start, open_any
 from workbench.artifacts.archive.members import Members
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.inspect.artifact_report import ArtifactReport
 from workbench.artifacts.inspect.artifact_rows import DAMAGED, NOT_HASHED, WHOLE, MemberFacts
-from workbench.artifacts.inspect.exported import exported_facts
+from workbench.artifacts.inspect.exported import read_exported_facts
 from workbench.artifacts.inspect.file_facts import Facts
-from workbench.artifacts.inspect.functions import artifact_facts, torch_file_facts
-from workbench.artifacts.inspect.libraries import libraries_in, library_facts
+from workbench.artifacts.inspect.functions import read_artifact_facts, read_torch_file_facts
+from workbench.artifacts.inspect.libraries import read_libraries, read_library_facts
 from workbench.artifacts.inspect.opcodes import PickleFacts, read_pickle
-from workbench.artifacts.inspect.packages import package_facts, torch_package_facts
-from workbench.artifacts.inspect.pickles import graded, imports, pickles_in, summaries
+from workbench.artifacts.inspect.packages import read_package_facts, read_torch_package_facts
+from workbench.artifacts.inspect.pickles import find_pickles, imports, sort_worst_first, summaries
 from workbench.artifacts.manifest.package_manifest import MANIFEST as PACKAGE_MANIFEST
 from workbench.artifacts.trust.trust import TrustStore
 
@@ -56,7 +56,7 @@ def inspect(
         # without a manifest the digest is that of all bytes: a big file would be read to its end
         is_long = opened.signed is None and opened.kind != "torch" and opened.size > HASHED
         digest = "" if is_long and not verify else opened.digest
-        found = libraries_in(opened.library or members)
+        found = read_libraries(opened.library or members)
         return ArtifactReport(
             path=os.fspath(path),
             kind=opened.kind,
@@ -69,7 +69,9 @@ def inspect(
             inputs=tuple(row for row in facts.values if row.direction == "input"),
             outputs=tuple(row for row in facts.values if row.direction == "output"),
             **vars(found),
-            names=graded(row for name, part in pickles.items() for row in imports(name, part)),
+            names=sort_worst_first(
+                row for name, part in pickles.items() for row in imports(name, part)
+            ),
             pickled=tuple(row for name, part in pickles.items() for row in summaries(name, part)),
             **{name: tuple(rows) for name, rows in vars(facts).items() if name not in _APART},
             reports=facts.reports,
@@ -78,22 +80,22 @@ def inspect(
 
 def _facts(opened: OpenedFile, pickles: Mapping[str, PickleFacts]) -> Facts:
     if opened.library is not None:
-        return library_facts(libraries_in(opened.library))
+        return read_library_facts(read_libraries(opened.library))
     if opened.artifact is not None:
-        return artifact_facts(opened.artifact, pickles.values())
+        return read_artifact_facts(opened.artifact, pickles.values())
     if opened.package is None:
-        return torch_file_facts(pickle_content(opened), pickles.values())
+        return read_torch_file_facts(read_pickle_content(opened), pickles.values())
     if opened.package.manifest is not None:
-        return package_facts(opened.package, opened.package.manifest)
+        return read_package_facts(opened.package, opened.package.manifest)
     if opened.kind == "torch package":
-        return torch_package_facts(opened.package)
-    return exported_facts(opened.package)
+        return read_torch_package_facts(opened.package)
+    return read_exported_facts(opened.package)
 
 
-def pickle_content(opened: OpenedFile) -> bytes:
+def read_pickle_content(opened: OpenedFile) -> bytes:
     """The pickle in a file of torch's save_compiled_function; nothing of one beyond the limit."""
     content = opened.whole() if opened.size <= _PICKLE_LIMIT else b""
-    return content[pickle_start(content) :]
+    return content[find_pickle_start(content) :]
 
 
 def _pickles(opened: OpenedFile) -> Iterator[tuple[str, PickleFacts]]:
@@ -104,7 +106,7 @@ def _pickles(opened: OpenedFile) -> Iterator[tuple[str, PickleFacts]]:
                 content = opened.artifact.raw(name) if size <= _PICKLE_LIMIT else None
                 yield name, _read(content, size)
     elif opened.package is not None:
-        yield from pickles_in(opened.package)
+        yield from find_pickles(opened.package)
     elif opened.library is None:
         content = opened.whole() if opened.size <= _PICKLE_LIMIT else None
         yield "file", _read(content, opened.size)
@@ -114,7 +116,7 @@ def _read(content: bytes | None, size: int) -> PickleFacts:
     if content is None:
         problem = f"not read: {size} bytes are more than {_PICKLE_LIMIT}"
         return PickleFacts(size, (), 0, complete=False, problem=problem)
-    return read_pickle(content[pickle_start(content) :])
+    return read_pickle(content[find_pickle_start(content) :])
 
 
 def _members(members: Members, verify: bool) -> Iterator[MemberFacts]:

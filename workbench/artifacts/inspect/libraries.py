@@ -23,7 +23,7 @@ class Libraries:
     symbols: tuple[SymbolFacts, ...] = ()
 
 
-def libraries_in(members: Members | None) -> Libraries:
+def read_libraries(members: Members | None) -> Libraries:
     """Read the headers and tables of every ELF file among the members, not their content."""
     if members is None:
         return Libraries()
@@ -67,7 +67,7 @@ def _library(name: str, size: int, elf: Elf | str) -> LibraryFacts:
     )
 
 
-def library_facts(found: Libraries) -> Facts:
+def read_library_facts(found: Libraries) -> Facts:
     """What a bare library says of the model in it: whether it is one, and what it leaves open."""
     exported = {symbol.name for symbol in found.symbols if symbol.exported}
     is_model = any(name.startswith(_CONTAINER) for name in exported)

@@ -47,10 +47,10 @@ _PLACES = {
 }
 
 
-def package_facts(package: OpenedPackage, manifest: PackageManifest) -> Facts:
+def read_package_facts(package: OpenedPackage, manifest: PackageManifest) -> Facts:
     """What the manifest of a package of ours says, and the sources that travel with it."""
     reports, notes = _reports(package, manifest)
-    texts = member_texts(package)
+    texts = read_member_texts(package)
     for name, content in reports.items():
         if manifest.model(name).device != "cpu":  # kernels of a GPU have their sources there only
             told = report_facts(name, content)
@@ -91,9 +91,9 @@ def package_facts(package: OpenedPackage, manifest: PackageManifest) -> Facts:
     )
 
 
-def torch_package_facts(package: OpenedPackage) -> Facts:
+def read_torch_package_facts(package: OpenedPackage) -> Facts:
     """What torch's metadata and generated C++ say of a package that it wrote itself."""
-    texts = member_texts(package)
+    texts = read_member_texts(package)
     models: dict[str, list[Text]] = {
         model: [] for model in sorted({*map(_model_of, package.entries)} - {""})
     }
@@ -124,24 +124,24 @@ def _model_of(member: str) -> str:
     return parts[0] if member.startswith(CODE) and len(parts) > 1 else ""
 
 
-def member_texts(package: OpenedPackage) -> list[Text]:
+def read_member_texts(package: OpenedPackage) -> list[Text]:
     """The sources among the members; big ones by name only."""
     left, found = _TEXTS_LIMIT, []
     for name in package.entries:
         if language := _LANGUAGES.get(PurePosixPath(name).suffix):
-            found.append(member_text(package, name, language, min(left, _TEXT_LIMIT)))
+            found.append(read_member_text(package, name, language, min(left, _TEXT_LIMIT)))
             left -= 0 if found[-1].text is None else found[-1].size
     return found
 
 
-def member_text(package: OpenedPackage, name: str, language: str, limit: int) -> Text:
+def read_member_text(package: OpenedPackage, name: str, language: str, limit: int) -> Text:
     """A member as text, by name only where it is bigger than the limit."""
     size = package.size(name)
     text = package.raw(name).decode("utf-8", "replace") if size <= limit else None
     return Text(name, language, size, text)
 
 
-def metadata(package: OpenedPackage) -> dict[str, str]:
+def read_metadata(package: OpenedPackage) -> dict[str, str]:
     """What torch's metadata files say, such as AOTI_CPU_ISA; later files add to former ones."""
     found: dict[str, str] = {}
     for name in package.entries:
@@ -163,7 +163,7 @@ def read_json(package: OpenedPackage, name: str, limit: int) -> Mapping[str, Any
 
 
 def _device_needs(package: OpenedPackage) -> list[NeedFacts]:
-    facts = metadata(package)
+    facts = read_metadata(package)
     names = {
         "AOTI_CPU_ISA": ("instructions", "the instruction set as torch names it"),
         "AOTI_MACHINE": ("processor", ""),
@@ -257,7 +257,7 @@ def _torch_model(package: OpenedPackage, model: str, constants: list[ConstantFac
     beside = any(_model_of(n) == model and n.endswith(".blob") for n in package.entries)
     return ModelFacts(
         name=model,
-        device=metadata(package).get("AOTI_DEVICE_KEY", ""),
+        device=read_metadata(package).get("AOTI_DEVICE_KEY", ""),
         library=libraries[0] if libraries else "",
         weights=_PLACES["beside" if beside else "inside"],
         constants=len(mine),

@@ -50,7 +50,7 @@ def level(name: str) -> str:
     return _USUAL if package in _USUAL_PACKAGES else _UNKNOWN
 
 
-def pickles_in(members: Members) -> Iterator[tuple[str, PickleFacts]]:
+def find_pickles(members: Members) -> Iterator[tuple[str, PickleFacts]]:
     """Every pickle among the members, in archives inside of the archive too."""
     left = _ALL_LIMIT
     for name in members.entries:
@@ -80,31 +80,31 @@ def _inside(name: str, content: bytes) -> Iterator[tuple[str, PickleFacts]]:
             yield f"{name} > {member}", read_pickle(inner.raw(member))
 
 
-def with_nested(name: str, facts: PickleFacts) -> Iterator[tuple[str, PickleFacts]]:
+def list_with_nested(name: str, facts: PickleFacts) -> Iterator[tuple[str, PickleFacts]]:
     """A pickle, then each that is nested in it, by name."""
     yield name, facts
     for number, inner in enumerate(facts.nested, 1):
-        yield from with_nested(f"{name} > {number}", inner)
+        yield from list_with_nested(f"{name} > {number}", inner)
 
 
 def summaries(name: str, facts: PickleFacts) -> Iterator[PickleSummary]:
     """A row for a pickle, then one for each that is nested in it."""
-    for title, f in with_nested(name, facts):
+    for title, f in list_with_nested(name, facts):
         yield PickleSummary(title, f.size, len(f.globals), f.calls, f.persistent, f.problem)
 
 
 def imports(name: str, facts: PickleFacts) -> Iterator[ImportFacts]:
     """A row for each name that a pickle imports, nested ones with their place."""
-    for title, found in with_nested(name, facts):
+    for title, found in list_with_nested(name, facts):
         yield from (ImportFacts(title, imported, level(imported)) for imported in found.globals)
 
 
-def graded(rows: Iterable[ImportFacts]) -> tuple[ImportFacts, ...]:
+def sort_worst_first(rows: Iterable[ImportFacts]) -> tuple[ImportFacts, ...]:
     """The rows with the worst first."""
     return tuple(sorted(rows, key=lambda row: (LEVELS.index(row.level), row.name, row.pickle)))
 
 
-def written_after(content: bytes, names: Iterable[str]) -> Mapping[str, str]:
+def find_written_after(content: bytes, names: Iterable[str]) -> Mapping[str, str]:
     """The text that is the value of each of the names in the state of objects of a pickle."""
     wanted, name = {*names}, ""
     found: dict[str, str] = {}
@@ -128,7 +128,7 @@ _SILENT = frozenset(("MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "FRAME"))
 _WRAPPED = ("torch.torch_version", "TorchVersion")  # the class of a version, before its text
 
 
-def named_texts(facts: Iterable[PickleFacts]) -> Iterator[tuple[str, str, str]]:
+def find_named_texts(facts: Iterable[PickleFacts]) -> Iterator[tuple[str, str, str]]:
     """Name, language and text of the generated code among the texts of pickles."""
     counts: dict[str, int] = {}
     for text in (text for part in facts for text in part.all_texts()):

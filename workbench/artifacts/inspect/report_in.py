@@ -50,11 +50,11 @@ def record_of(x: Any) -> Report | Session:
         if os.fspath(x).endswith(SESSION_SUFFIX):
             return Session.load(x)
         if os.fspath(x).endswith(VARIANTS_SUFFIX):
-            return session_in(x)
+            return read_session_file(x)
     return report_of(x)
 
 
-def session_in(path: str | os.PathLike[str]) -> Session:
+def read_session_file(path: str | os.PathLike[str]) -> Session:
     """The session in an `.aotv` file; raises `ArtifactError` where there is none."""
     with open_any(path) as opened:
         artifact = opened.artifact
@@ -118,7 +118,7 @@ def _member(opened: Members, name: str, path: str | os.PathLike[str]) -> Report:
     return Report.from_bytes(decode_report(content) if name.endswith(REPORT_SUFFIX) else content)
 
 
-def names_of(a: Any, b: Any) -> tuple[str, str]:
+def name_compilations(a: Any, b: Any) -> tuple[str, str]:
     """What two compilations are called: by their files, else by what was compiled."""
     names = _name(a), _name(b)
     return names if names[0] != names[1] else ("a", "b")

@@ -29,10 +29,10 @@ class GpusOfMachine:
     driver: str | None = None
 
 
-def gpus_here(kfd: Path = _KFD) -> GpusOfMachine:
+def find_gpus(kfd: Path = _KFD) -> GpusOfMachine:
     """The GPUs of this machine: NVIDIA's by its management library, AMD's by the kernel."""
     found = _nvidia()
-    return found if found.gpus else GpusOfMachine(tuple(amd_gpus(kfd)))
+    return found if found.gpus else GpusOfMachine(tuple(find_amd_gpus(kfd)))
 
 
 class _Memory(ctypes.Structure):
@@ -70,7 +70,7 @@ def _nvidia_gpu(library: Any, index: int) -> GpuFacts:
     )
 
 
-def amd_gpus(kfd: Path) -> Iterator[GpuFacts]:
+def find_amd_gpus(kfd: Path) -> Iterator[GpuFacts]:
     """The GPUs that the kernel lists in `kfd`; a node without compute units is a processor."""
     for node in sorted(kfd.glob("*/properties"), key=lambda file: file.parent.name):
         lines = (line.split() for line in node.read_text().splitlines())

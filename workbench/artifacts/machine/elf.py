@@ -119,7 +119,7 @@ def read_library(data: bytes) -> Library:
     return _Reading(InMemory(data)).library()
 
 
-def library_of_file(path: Path) -> Library:
+def read_library_file(path: Path) -> Library:
     """Read one on disk, however big; raises `ValueError` for anything else, `OSError` as usual."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         return _Reading(_Mapped(mapped)).library()
@@ -130,7 +130,7 @@ def read_elf(file: Readable, name: str = "") -> Elf:
     return _Reading(file).everything(name)
 
 
-def sections_of(file: Readable) -> list[Part]:
+def read_sections(file: Readable) -> list[Part]:
     """The headers of all sections; raises `ValueError` for what is no ELF file."""
     return _Reading(file).parts
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.artifacts.archive.members import MemberBytes
-from workbench.artifacts.machine.elf import DYNSYM, GNU_HASH, sections_of
+from workbench.artifacts.machine.elf import DYNSYM, GNU_HASH, read_sections
 
 
-def undefined(names: Iterable[str], libraries: Iterable[Path]) -> tuple[str, ...]:
+def find_undefined(names: Iterable[str], libraries: Iterable[Path]) -> tuple[str, ...]:
     """Those of the names that none of the libraries defines, sorted.
 
     A library that cannot be read defines nothing.
@@ -42,7 +42,7 @@ class _Table:
 
     @classmethod
     def of(cls, file: MemberBytes) -> _Table:
-        parts = sections_of(file)
+        parts = read_sections(file)
         symbols = next(part for part in parts if part.kind == DYNSYM)
         hashes = next(part for part in parts if part.kind == GNU_HASH)
         content = file.read_at(hashes.offset, hashes.size)

@@ -8,7 +8,7 @@ from pathlib import Path
 _GNU_STACK, _EXECUTABLE = 0x6474E551, 1
 
 
-def without_code_on_stack(path: Path) -> bool:
+def clear_executable_stack(path: Path) -> bool:
     """Let a library do without an executable stack, in place; whether it asked for one.
 
     torch assembles weights from a source that does not say what stack it needs, and many linkers

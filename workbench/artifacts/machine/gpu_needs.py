@@ -28,7 +28,7 @@ class GpuCode:
     arch: str
 
 
-def gpu_rows(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
+def list_gpu_rows(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
     """A row each for torch, Triton, the toolkit and the GPU; nothing for other artifacts."""
     needed = manifest.built_for
     if needed is None:
@@ -42,7 +42,7 @@ def gpu_rows(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
         yield from _driver(toolkit, machine)
 
 
-def code_rows(
+def list_code_rows(
     code: Iterable[GpuCode], toolkit: tuple[int, ...], machine: Machine
 ) -> Iterator[Requirement]:
     """A row each for the GPU, the toolkit and the driver of what a package holds for GPUs."""
@@ -56,7 +56,7 @@ def code_rows(
         yield Requirement("gpu", "warn", words, gpus or "no GPU described", advice)
     else:
         fits = any(
-            (ptx_runs_on if part.kind == "PTX" else runs_on)(part.arch, gpu.arch)
+            (match_ptx if part.kind == "PTX" else match_gpu_code)(part.arch, gpu.arch)
             for part in found
             for gpu in machine.gpus
         )
@@ -71,7 +71,7 @@ def code_rows(
         yield from _driver(toolkit, machine)
 
 
-def ptx_runs_on(code: str, arch: str) -> bool:
+def match_ptx(code: str, arch: str) -> bool:
     """Whether a driver can compile PTX for one architecture to another.
 
     PTX is compiled for its own and for every later compute capability; with the letter a only for
@@ -79,7 +79,7 @@ def ptx_runs_on(code: str, arch: str) -> bool:
     """
     needed, found = _NUMBER.match(code), _NUMBER.match(arch)
     if needed is None or found is None or needed[3]:
-        return runs_on(code, arch)
+        return match_gpu_code(code, arch)
     return (int(found[1]), int(found[2])) >= (int(needed[1]), int(needed[2]))
 
 
@@ -92,7 +92,7 @@ def _driver(toolkit: tuple[int, ...], machine: Machine) -> Iterator[Requirement]
         yield machine.compared("driver", fits, f"at least {least}", machine.driver, advice)
 
 
-def wrong_gpu(path: str, manifest: Manifest, machine: Machine) -> str | None:
+def explain_wrong_gpu(path: str, manifest: Manifest, machine: Machine) -> str | None:
     """One sentence when no GPU of the machine runs the artifact's code, else None."""
     needed = manifest.built_for
     if needed is None or _gpu(needed, machine).verdict != "fail":
@@ -104,7 +104,7 @@ def wrong_gpu(path: str, manifest: Manifest, machine: Machine) -> str | None:
     )
 
 
-def runs_on(code: str, arch: str) -> bool:
+def match_gpu_code(code: str, arch: str) -> bool:
     """Whether a GPU of one architecture runs code for another, both as "sm_90a" or "gfx942".
 
     NVIDIA's code runs on the same major compute capability from its minor one on; code with the
@@ -150,7 +150,7 @@ def _toolkit(needed: BuiltFor, machine: Machine) -> Requirement:
 
 
 def _gpu(needed: BuiltFor, machine: Machine) -> Requirement:
-    fitting = [gpu.name for gpu in machine.gpus if runs_on(needed.arch, gpu.arch)]
+    fitting = [gpu.name for gpu in machine.gpus if match_gpu_code(needed.arch, gpu.arch)]
     found = _gpus(machine) if machine.gpus else None
     advice = f"the kernels are machine code for {needed.arch}, which no GPU here runs"
     other = f"the code runs; sizes and grids were chosen for {needed.device_name}"

@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.machine.devices import GpuFacts, gpus_here
+from workbench.artifacts.machine.devices import GpuFacts, find_gpus
 from workbench.errors import ArtifactError, UsageError
 from workbench.plain_data import BY_HAND, parse_json, read_file
 
@@ -146,7 +146,7 @@ def _from_mapping(data: Mapping[str, Any]) -> Machine:
             f"machine['symbols'] is {symbols!r:.80}: expected a dict, such as {{'GLIBC': '2.36'}}."
         )
     parts = {**data, **sets, "gpus": gpus, "gpu": bool(data.get("gpu") or gpus)}
-    if not data.get("cuda") and (built := toolkit_of(str(data.get("torch")))):
+    if not data.get("cuda") and (built := read_toolkit(str(data.get("torch")))):
         parts["cuda"] = ".".join(map(str, built))
     for name, value in parts.items():
         if name in _TEXTS and not isinstance(value, str | None):
@@ -163,12 +163,12 @@ def _texts(name: str, value: Any) -> Iterable[str]:
     return value  # type: ignore[no-any-return]
 
 
-def current_machine(*, symbols: bool = True) -> Machine:
+def describe_current_machine(*, symbols: bool = True) -> Machine:
     """The facts of this machine and this Python; imports no torch, starts no CUDA.
 
     Without `symbols` no system library is read: the linker refuses what does not fit by itself.
     """
-    built, found = torch_build(), gpus_here()
+    built, found = read_torch_build(), find_gpus()
     return Machine(
         python=f"{sys.version_info.major}.{sys.version_info.minor}",
         magic=importlib.util.MAGIC_NUMBER.hex(),
@@ -176,7 +176,7 @@ def current_machine(*, symbols: bool = True) -> Machine:
         triton=release("triton"),
         system=platform.system(),
         machine=platform.machine(),
-        cpu_flags=cpu_flags(),
+        cpu_flags=read_cpu_flags(),
         symbols=_symbols() if symbols else {},
         gpu=bool(found.gpus) or Path("/dev/nvidiactl").exists() or Path("/dev/kfd").exists(),
         gpus=found.gpus,
@@ -188,20 +188,22 @@ def current_machine(*, symbols: bool = True) -> Machine:
     )
 
 
-def described_machine() -> Machine:
-    """The facts of `current_machine` and the names of modules that can be imported here."""
+def describe_machine() -> Machine:
+    """The facts of `describe_current_machine`, and names of modules that can be imported here."""
     installed = {
         name for name in importlib.metadata.packages_distributions() if name.isidentifier()
     }
-    return replace(current_machine(), modules=frozenset(installed) | sys.stdlib_module_names)
+    return replace(
+        describe_current_machine(), modules=frozenset(installed) | sys.stdlib_module_names
+    )
 
 
-def torch_build() -> dict[str, str | None]:
+def read_torch_build() -> dict[str, str | None]:
     """`__version__`, `cuda` and `hip` of the installed torch, read without importing it.
 
     The package's own metadata leave out which build it is, such as +cu130.
     """
-    folder = torch_folder()
+    folder = find_torch_folder()
     try:
         text = (folder / "version.py").read_text() if folder else ""
     except OSError:
@@ -210,13 +212,13 @@ def torch_build() -> dict[str, str | None]:
     return found if found.get("__version__") else {"__version__": release("torch")}
 
 
-def torch_folder() -> Path | None:
+def find_torch_folder() -> Path | None:
     """Where torch is installed, found without importing it."""
     spec = importlib.util.find_spec("torch")
     return Path(spec.origin).parent if spec and spec.origin else None
 
 
-def toolkit_of(torch: str) -> tuple[int, ...]:
+def read_toolkit(torch: str) -> tuple[int, ...]:
     """The CUDA release in a version of torch: (13, 0) of 2.13.0+cu130; empty for none."""
     found = _CUDA_BUILD.search(torch)
     return (int(found[1]), int(found[2])) if found else ()
@@ -230,7 +232,7 @@ def release(name: str) -> str | None:
         return None
 
 
-def cpu_flags() -> frozenset[str]:
+def read_cpu_flags() -> frozenset[str]:
     """The flags of the first processor in /proc/cpuinfo."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -248,7 +250,7 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdecimal() and len(part) < 20)
 
 
-def newest_symbols(versions: Iterable[str]) -> dict[str, str]:
+def find_newest_symbols(versions: Iterable[str]) -> dict[str, str]:
     """The newest version of each family among versions of symbols such as GLIBC_2.34."""
     newest: dict[str, str] = {}
     for version in versions:
@@ -260,17 +262,17 @@ def newest_symbols(versions: Iterable[str]) -> dict[str, str]:
 
 def _symbols() -> dict[str, str]:
     """The newest version of each family of symbols that this machine's libraries define."""
-    from workbench.artifacts.machine.elf import library_of_file  # to start a package needs none
+    from workbench.artifacts.machine.elf import read_library_file  # to start a package needs none
 
     found: dict[str, str] = {}
     folders = tuple(_library_folders())
     for family, name in FAMILIES.items():
         for folder in folders:
             try:
-                library = library_of_file(folder / name)
+                library = read_library_file(folder / name)
             except (OSError, ValueError):
                 continue
-            found[family] = newest_symbols(library.defines).get(family, "")
+            found[family] = find_newest_symbols(library.defines).get(family, "")
             break
     return found
 
@@ -283,7 +285,7 @@ def _library_folders() -> Iterator[Path]:
         maps = []
     loaded = {os.path.dirname(line.split(maxsplit=5)[-1]) for line in maps if ".so" in line}
     yield from map(Path, sorted(loaded))
-    if folder := torch_folder():
+    if folder := find_torch_folder():
         yield folder / "lib"
     machine = platform.machine()
     yield from map(Path, (f"/lib/{machine}-linux-gnu", f"/usr/lib/{machine}-linux-gnu"))

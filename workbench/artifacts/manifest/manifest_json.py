@@ -80,7 +80,7 @@ class SignedRecord:
             )
 
 
-def with_signatures(record: Signed, signatures: Sequence[Any]) -> Signed:
+def replace_signatures(record: Signed, signatures: Sequence[Any]) -> Signed:
     """The same manifest with other signatures: what they cover and its digest stay."""
     found = replace(record, signatures=tuple(signatures))  # type: ignore[call-arg]
     rows = [asdict(signature) for signature in signatures]

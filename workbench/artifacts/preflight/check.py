@@ -8,7 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.machine.machine_description import Requirement
-from workbench.file_path import file_path
+from workbench.file_path import check_file_path
 from workbench.report.presenting import FormerTable, Presented, presenter
 
 if TYPE_CHECKING:
@@ -64,14 +64,14 @@ def check(path: str | PathLike[str], machine: Any = None) -> Check:
     read.
     """
     from workbench.artifacts.archive.file_kinds import open_any
-    from workbench.artifacts.machine.machine_description import Machine, current_machine
-    from workbench.artifacts.preflight.file_needs import file_requirements
+    from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
+    from workbench.artifacts.preflight.file_needs import check_file_requirements
 
-    there = current_machine() if machine is None else Machine.of(machine)
+    there = describe_current_machine() if machine is None else Machine.of(machine)
     with open_any(path, libraries=True) as opened:
         damaged = opened.damaged()
         rows = [
             Requirement("content", "fail", "as it was written", f"{name} was changed", _AGAIN)
             for name in damaged[:1]
         ]
-        return Check(file_path(path), there, (*rows, *file_requirements(opened, there)))
+        return Check(check_file_path(path), there, (*rows, *check_file_requirements(opened, there)))

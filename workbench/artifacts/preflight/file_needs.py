@@ -9,43 +9,43 @@ from collections.abc import Iterator
 
 from workbench.artifacts.archive.file_kinds import OpenedFile
 from workbench.artifacts.archive.package_container import OpenedPackage
-from workbench.artifacts.inspect.exported import exported_facts
-from workbench.artifacts.inspect.functions import torch_file_facts
-from workbench.artifacts.inspect.inspection import pickle_content
-from workbench.artifacts.inspect.libraries import Libraries, libraries_in
-from workbench.artifacts.inspect.packages import metadata
-from workbench.artifacts.machine.elf_lookup import undefined
-from workbench.artifacts.machine.gpu_needs import GpuCode, code_rows
+from workbench.artifacts.inspect.exported import read_exported_facts
+from workbench.artifacts.inspect.functions import read_torch_file_facts
+from workbench.artifacts.inspect.inspection import read_pickle_content
+from workbench.artifacts.inspect.libraries import Libraries, read_libraries
+from workbench.artifacts.inspect.packages import read_metadata
+from workbench.artifacts.machine.elf_lookup import find_undefined
+from workbench.artifacts.machine.gpu_needs import GpuCode, list_code_rows
 from workbench.artifacts.machine.machine_description import (
     Machine,
     Requirement,
+    find_torch_folder,
     numbers,
-    torch_folder,
 )
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.preflight.package_preflight import (
-    fitting_variants,
-    package_requirements,
-    torch_package_rows,
+    check_package_requirements,
+    list_torch_package_rows,
+    sort_fitting_variants,
 )
-from workbench.artifacts.preflight.preflight import requirements
+from workbench.artifacts.preflight.preflight import check_requirements
 
 _SHIM = ("aoti_torch_", "torch_")
 _TARGET = re.compile(rb"^\.target\s+(sm_\d+[af]?)", re.MULTILINE)
 _PTX_HEAD = 4096  # bytes; the target is in the first lines
 
 
-def file_requirements(opened: OpenedFile, machine: Machine) -> Iterator[Requirement]:
+def check_file_requirements(opened: OpenedFile, machine: Machine) -> Iterator[Requirement]:
     """Everything that an opened file needs; executes nothing from it."""
     if opened.library is not None:
         advice = "a bare library cannot be called: make a package with wb.package"
         yield Requirement("inputs and outputs", "fail", "named in the file", "not named", advice)
-        yield from _interface(libraries_in(opened.library), machine)
+        yield from _interface(read_libraries(opened.library), machine)
     elif opened.artifact is not None:
-        yield from requirements(opened.artifact.manifest, machine)
+        yield from check_requirements(opened.artifact.manifest, machine)
         yield from _outside(opened.artifact.manifest, machine)
     elif opened.package is None:
-        yield from _torch_function(pickle_content(opened), machine)
+        yield from _torch_function(read_pickle_content(opened), machine)
     elif opened.kind == "exported program":
         yield from _exported(opened.package, machine)
     else:
@@ -53,19 +53,19 @@ def file_requirements(opened: OpenedFile, machine: Machine) -> Iterator[Requirem
 
 
 def _package(package: OpenedPackage, machine: Machine) -> Iterator[Requirement]:
-    libraries = libraries_in(package)
-    code = gpu_code(package, libraries)
+    libraries = read_libraries(package)
+    code = find_gpu_code(package, libraries)
     manifest = package.manifest
     if manifest is not None:
-        yield from package_requirements(manifest, machine, code)
+        yield from check_package_requirements(manifest, machine, code)
         if manifest.are_variants:
-            fits = fitting_variants(manifest, machine, code)
+            fits = sort_fitting_variants(manifest, machine, code)
             usable = {fit.name for fit in fits if fit.fits}
             folders = [f"{m.folder}/" for m in manifest.models if m.name in usable]
             libraries = _below(libraries, tuple(folders))
     else:
-        yield from torch_package_rows(package, machine, libraries)
-        yield from code_rows(code, _toolkit_of(libraries), machine)
+        yield from list_torch_package_rows(package, machine, libraries)
+        yield from list_code_rows(code, _toolkit_of(libraries), machine)
     yield from _interface(libraries, machine)
 
 
@@ -95,8 +95,10 @@ def _interface(libraries: Libraries, machine: Machine) -> Iterator[Requirement]:
         advice = "can be compared on that machine only"
         yield Requirement("torch's C interface", "warn", words, "not described", advice)
         return
-    folder = torch_folder()
-    missing = undefined(names, sorted((folder / "lib").glob("lib*torch*.so")) if folder else [])
+    folder = find_torch_folder()
+    missing = find_undefined(
+        names, sorted((folder / "lib").glob("lib*torch*.so")) if folder else []
+    )
     found = f"without {', '.join(missing[:3])}" if missing else "all of them"
     advice = "compile again with the release of torch that is here"
     yield machine.compared("torch's C interface", not missing, words, found, advice)
@@ -104,7 +106,7 @@ def _interface(libraries: Libraries, machine: Machine) -> Iterator[Requirement]:
 
 def _torch_function(content: bytes, machine: Machine) -> Iterator[Requirement]:
     """Torch compares exact releases, and compiles the kernels again when it loads its file."""
-    needed = {need.name: need.needed for need in torch_file_facts(content, ()).needs}
+    needed = {need.name: need.needed for need in read_torch_file_facts(content, ()).needs}
     row = machine.compared
     again = "torch refuses any other release: make the file again there, or with Compiled.save"
     found = {"python": machine.full_python or machine.python, "torch": machine.torch}
@@ -125,7 +127,7 @@ def _torch_function(content: bytes, machine: Machine) -> Iterator[Requirement]:
 def _exported(package: OpenedPackage, machine: Machine) -> Iterator[Requirement]:
     """Torch reads programs of older releases; those of newer ones as far as it can."""
     row = machine.compared
-    for need in exported_facts(package).needs:
+    for need in read_exported_facts(package).needs:
         if need.name != "torch":
             continue
         made, there = (numbers(v.partition("+")[0])[:2] for v in (need.needed, machine.torch))
@@ -168,7 +170,7 @@ def _module_row(module: str, machine: Machine) -> Requirement:
     return machine.compared("module", has, module, top if has else None, advice)
 
 
-def gpu_code(package: OpenedPackage, libraries: Libraries) -> tuple[GpuCode, ...]:
+def find_gpu_code(package: OpenedPackage, libraries: Libraries) -> tuple[GpuCode, ...]:
     """What the members of a package hold for GPUs, by their ELF headers and PTX targets."""
     machines = {row.machine for row in libraries.libraries}
     found = {GpuCode("machine code", name) for name in machines if name.startswith("sm_")}
@@ -178,7 +180,7 @@ def gpu_code(package: OpenedPackage, libraries: Libraries) -> tuple[GpuCode, ...
         elif name.endswith(".ptx"):
             target = _TARGET.search(package.part(name).read_at(0, _PTX_HEAD))
             found |= {GpuCode("PTX", target[1].decode())} if target else set()
-    capability = metadata(package).get("AOTI_COMPUTE_CAPABILITY", "")
+    capability = read_metadata(package).get("AOTI_COMPUTE_CAPABILITY", "")
     if not found and capability.isdecimal():
         found.add(GpuCode("machine code", f"sm_{capability}"))
     return tuple(sorted(found, key=lambda part: (part.kind, part.arch)))

@@ -7,18 +7,22 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from workbench.artifacts.archive.package_container import OpenedPackage
-from workbench.artifacts.machine.gpu_needs import GpuCode, code_rows
+from workbench.artifacts.machine.gpu_needs import GpuCode, list_code_rows
 from workbench.artifacts.machine.machine_description import (
     Machine,
     Requirement,
-    newest_symbols,
+    find_newest_symbols,
     numbers,
+    read_toolkit,
     refuse_failed,
-    toolkit_of,
 )
 from workbench.artifacts.manifest.manifest_json import SystemNeeds
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
-from workbench.artifacts.preflight.preflight import device_rows, instruction_row, system_rows
+from workbench.artifacts.preflight.preflight import (
+    check_instructions,
+    list_device_rows,
+    system_rows,
+)
 
 if TYPE_CHECKING:
     from workbench.artifacts.inspect.libraries import Libraries
@@ -38,7 +42,7 @@ _ISA_FLAGS = {  # what torch/_inductor/cpu_vec_isa.py gives the compiler, as /pr
 }
 
 
-def package_requirements(
+def check_package_requirements(
     manifest: PackageManifest, machine: Machine, code: Iterable[GpuCode] = ()
 ) -> tuple[Requirement, ...]:
     """Everything that a package of ours needs; `code` is what its members hold for GPUs.
@@ -46,39 +50,39 @@ def package_requirements(
     Of several variants each is a row of its own: one that fits is enough.
     """
     if manifest.are_variants:  # what most packages hold none of is not imported
-        from workbench.artifacts.preflight.package_variants import variant_rows
+        from workbench.artifacts.preflight.package_variants import list_variant_rows
 
-        fits = fitting_variants(manifest, machine, code)
+        fits = sort_fitting_variants(manifest, machine, code)
         usable = [fit.name for fit in fits if fit.fits]
         models = [model for model in manifest.models if model.name in usable]
-        return (*variant_rows(fits), *_weights(models))
+        return (*list_variant_rows(fits), *_weights(models))
     code = _code_of(manifest.models) or code
     builds = {model.isa: None for model in manifest.models if model.isa is not None}
     devices = sorted({model.device.partition(":")[0] for model in manifest.models})
     return (
         torch_row(manifest.versions.torch, devices, machine),
         *system_rows(manifest.needs, machine),
-        *(instruction_row([build], machine) for build in builds),
-        *device_rows(devices, machine),
-        *code_rows(code, toolkit_of(manifest.versions.torch), machine),
+        *(check_instructions([build], machine) for build in builds),
+        *list_device_rows(devices, machine),
+        *list_code_rows(code, read_toolkit(manifest.versions.torch), machine),
         *_weights(manifest.models),
         *_operators(manifest.models, machine),
     )
 
 
-def fitting_variants(
+def sort_fitting_variants(
     manifest: PackageManifest, machine: Machine, code: Iterable[GpuCode] = ()
 ) -> tuple[VariantFit, ...]:
     """Every variant of a package on a machine, the one to prefer first."""
-    from workbench.artifacts.preflight.package_variants import variants_on
+    from workbench.artifacts.preflight.package_variants import sort_variants
 
     held = tuple(code)
 
     def needs(alone: PackageManifest) -> Iterable[Requirement]:
         on_cpu = all(model.device == "cpu" for model in alone.models)
-        return package_requirements(alone, machine, () if on_cpu else held)
+        return check_package_requirements(alone, machine, () if on_cpu else held)
 
-    return variants_on(manifest, machine, needs)
+    return sort_variants(manifest, machine, needs)
 
 
 def _code_of(models: Iterable[PackagedModel]) -> tuple[GpuCode, ...]:
@@ -102,19 +106,19 @@ def torch_row(wanted: str, devices: Iterable[str], machine: Machine) -> Requirem
     if exact.verdict != "fail" or not found:
         return exact
     mine, there = (numbers(text.partition("+")[0])[:2] for text in whole)
-    builds = toolkit_of(wanted) == toolkit_of(machine.torch) or only_cpu
+    builds = read_toolkit(wanted) == read_toolkit(machine.torch) or only_cpu
     if there == mine and builds:
         return Requirement("torch", "pass", release, found)
     if there > mine and builds:
         advice = "a newer release: its C interface is kept as a rule, compare the results once"
         return Requirement("torch", "warn", release, found, advice)
-    if there >= mine and toolkit_of(wanted)[:1] == toolkit_of(machine.torch)[:1]:
+    if there >= mine and read_toolkit(wanted)[:1] == read_toolkit(machine.torch)[:1]:
         advice = "another build of torch for the same major toolkit: compare the results once"
         return Requirement("torch", "warn", release, found, advice)
     return exact
 
 
-def named_instructions(isa: str, machine: Machine) -> Requirement:
+def read_instruction_set(isa: str, machine: Machine) -> Requirement:
     """The instruction set that torch names; it records no more than the vector instructions."""
     flags = {flag for name in isa.upper().split() for flag in _ISA_FLAGS.get(name, ())}
     row = machine.compared
@@ -157,21 +161,23 @@ def is_registered(operator: str) -> bool:
     return hasattr(getattr(torch.ops, namespace), name.partition(".")[0])
 
 
-def torch_package_rows(
+def list_torch_package_rows(
     package: OpenedPackage, machine: Machine, libraries: Libraries | None = None
 ) -> Iterator[Requirement]:
     """What torch's metadata name, and the versions of symbols that the libraries need."""
-    from workbench.artifacts.inspect.libraries import libraries_in  # our own packages need neither
-    from workbench.artifacts.inspect.packages import metadata
+    from workbench.artifacts.inspect.libraries import (
+        read_libraries,  # our own packages need neither
+    )
+    from workbench.artifacts.inspect.packages import read_metadata
 
-    found = libraries or libraries_in(package)
-    facts = metadata(package)
-    newest = newest_symbols(version for row in found.libraries for version in row.versions)
+    found = libraries or read_libraries(package)
+    facts = read_metadata(package)
+    newest = find_newest_symbols(version for row in found.libraries for version in row.versions)
     system, processor = facts.get("AOTI_PLATFORM", "").capitalize(), facts.get("AOTI_MACHINE", "")
     yield from system_rows(SystemNeeds(system, processor, newest), machine)
     if isa := facts.get("AOTI_CPU_ISA"):
-        yield named_instructions(isa, machine)
-    yield from device_rows([facts.get("AOTI_DEVICE_KEY", "cpu")], machine)
+        yield read_instruction_set(isa, machine)
+    yield from list_device_rows([facts.get("AOTI_DEVICE_KEY", "cpu")], machine)
 
 
 def check_package_fits(path: str, package: OpenedPackage, machine: Machine) -> None:
@@ -180,7 +186,7 @@ def check_package_fits(path: str, package: OpenedPackage, machine: Machine) -> N
     A library for another processor would end the process: look before it is opened.
     """
     if package.manifest is not None:
-        rows: Iterable[Requirement] = package_requirements(package.manifest, machine)
+        rows: Iterable[Requirement] = check_package_requirements(package.manifest, machine)
     else:
-        rows = torch_package_rows(package, machine)
+        rows = list_torch_package_rows(package, machine)
     refuse_failed(path, rows, "Make it again here: wb.package(model, args, path=...)")

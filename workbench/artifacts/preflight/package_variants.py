@@ -26,7 +26,7 @@ class VariantFit:
     why: str
 
 
-def variants_on(
+def sort_variants(
     manifest: PackageManifest, machine: Machine, needs: Needs
 ) -> tuple[VariantFit, ...]:
     """Every variant: those that fit first, of them a GPU's, then those with more instructions.
@@ -51,7 +51,7 @@ def _order(model: PackagedModel, fit: VariantFit) -> tuple[bool, bool, int]:
     return not fit.fits, model.device == "cpu", -instructions
 
 
-def variant_rows(fits: Iterable[VariantFit]) -> Iterator[Requirement]:
+def list_variant_rows(fits: Iterable[VariantFit]) -> Iterator[Requirement]:
     """A row for each variant, a warning where another one fits; they fail where none does."""
     found = tuple(fits)
     lost = "warn" if any(fit.fits for fit in found) else "fail"
@@ -62,7 +62,7 @@ def variant_rows(fits: Iterable[VariantFit]) -> Iterator[Requirement]:
         yield Requirement(f"variant {fit.name}", verdict, fit.made_for, seen, advice)
 
 
-def chosen_variant(path: str, fits: Iterable[VariantFit], name: str | None) -> str | None:
+def choose_variant(path: str, fits: Iterable[VariantFit], name: str | None) -> str | None:
     """The variant that alone can be meant, None where inputs decide between several.
 
     Raises `ArtifactError` where there is no variant of that name, or the machine cannot run it,

@@ -6,12 +6,12 @@ import platform
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.artifacts.machine.gpu_needs import gpu_rows, wrong_gpu
+from workbench.artifacts.machine.gpu_needs import explain_wrong_gpu, list_gpu_rows
 from workbench.artifacts.machine.machine_description import (
     FAMILIES,
     Machine,
     Requirement,
-    newest_symbols,
+    find_newest_symbols,
     numbers,
     refuse_failed,
 )
@@ -31,20 +31,20 @@ BUILD_FLAGS = frozenset(
 """Processor flags (as /proc/cpuinfo names them) whose instructions a compiler may emit."""
 
 
-def best_build(builds: Sequence[Build], flags: frozenset[str]) -> Build | None:
+def choose_build(builds: Sequence[Build], flags: frozenset[str]) -> Build | None:
     """The build with the most instructions among those that the processor runs, or None."""
     fitting = [build for build in builds if flags.issuperset(build.flags)]
     return max(fitting, key=lambda build: len(build.flags), default=None)
 
 
-def requirements(manifest: Manifest, machine: Machine) -> tuple[Requirement, ...]:
+def check_requirements(manifest: Manifest, machine: Machine) -> tuple[Requirement, ...]:
     """Everything that the artifact needs, compared with the machine."""
     return (
         *_versions(manifest, machine),
         *system_rows(manifest.needs, machine),
-        instruction_row(manifest.builds, machine),
-        *device_rows([] if manifest.built_for else [manifest.device], machine),
-        *gpu_rows(manifest, machine),
+        check_instructions(manifest.builds, machine),
+        *list_device_rows([] if manifest.built_for else [manifest.device], machine),
+        *list_gpu_rows(manifest, machine),
     )
 
 
@@ -80,12 +80,12 @@ def system_rows(needs: SystemNeeds, machine: Machine) -> Iterator[Requirement]:
             yield row(family, fits, needed, found, f"a newer {FAMILIES[family]} is needed")
 
 
-def instruction_row(builds: Sequence[Build], machine: Machine) -> Requirement:
+def check_instructions(builds: Sequence[Build], machine: Machine) -> Requirement:
     """Whether the processor has every instruction of one of the builds."""
     if not builds:
         return Requirement("instructions", "pass", "none", machine.machine)
     names = ", ".join(build.name for build in builds)
-    chosen = best_build(builds, machine.cpu_flags)
+    chosen = choose_build(builds, machine.cpu_flags)
     if chosen is not None:
         return Requirement("instructions", "pass", names, chosen.name)
     if not machine.cpu_flags:
@@ -96,7 +96,7 @@ def instruction_row(builds: Sequence[Build], machine: Machine) -> Requirement:
     return Requirement("instructions", "fail", names, found, advice)
 
 
-def device_rows(devices: Iterable[str], machine: Machine) -> Iterator[Requirement]:
+def list_device_rows(devices: Iterable[str], machine: Machine) -> Iterator[Requirement]:
     """A row for each kind of device that code was compiled for."""
     for device in devices:
         fits = device in ("", "cpu", "meta") or machine.gpu
@@ -107,13 +107,13 @@ def device_rows(devices: Iterable[str], machine: Machine) -> Iterator[Requiremen
 
 def check_fits(path: str, manifest: Manifest, machine: Machine) -> None:
     """Raise `ArtifactError` that names each requirement which the machine fails."""
-    if words := wrong_gpu(path, manifest, machine):
+    if words := explain_wrong_gpu(path, manifest, machine):
         raise ArtifactError(words)
     again = f"Make it again here: wb.recompile({path!r}, module=model)"
-    refuse_failed(path, requirements(manifest, machine), again)
+    refuse_failed(path, check_requirements(manifest, machine), again)
 
 
-def system_needs(libraries: Iterable[bytes]) -> SystemNeeds:
+def read_system_needs(libraries: Iterable[bytes]) -> SystemNeeds:
     """What a set of built libraries needs: the newest version of each family of symbols."""
     from workbench.artifacts.machine.elf import read_library  # only what is written is read so
 
@@ -126,5 +126,5 @@ def system_needs(libraries: Iterable[bytes]) -> SystemNeeds:
             continue
         names.update(library.needed)
         versions += library.versions
-    newest = newest_symbols(versions)
+    newest = find_newest_symbols(versions)
     return SystemNeeds(platform.system(), platform.machine(), newest, tuple(sorted(names)))

@@ -19,7 +19,7 @@ _PART = ".part"
 
 
 @contextmanager
-def changing(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Hold the folder alone, between threads and processes; made where it is not there.
 
     What somebody who was killed left half-written is removed. Raises `OSError` where the folder

@@ -99,10 +99,10 @@ def _policy(path: Path, data: Mapping[str, Any]) -> Policy:
 
 
 def _key(path: Path, name: str) -> TeamKey:
-    from workbench.artifacts.trust.team_keys import public_key  # most accounts have no policy
+    from workbench.artifacts.trust.team_keys import read_public_key  # most accounts have no policy
 
     try:
-        return public_key(name if ":" in name else path.parent / name)
+        return read_public_key(name if ":" in name else path.parent / name)
     except WorkbenchError as error:
         raise _wrong(path, f"the key {name!r}: {error}") from error
 

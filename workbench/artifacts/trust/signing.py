@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, BinaryIO
 from workbench.artifacts.archive.aot_container import MANIFEST
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
 from workbench.artifacts.archive.members import Members
-from workbench.artifacts.archive.zip_frame import SEAL_SIZE, chunks, seal
+from workbench.artifacts.archive.zip_frame import SEAL_SIZE, read_chunks, seal
 from workbench.artifacts.manifest import package_manifest
 from workbench.artifacts.manifest.manifest_json import Signature
-from workbench.artifacts.trust.team_keys import ED25519, TeamKey, private_key
-from workbench.artifacts.trust.trust import AnyManifest, with_signature
+from workbench.artifacts.trust.team_keys import ED25519, TeamKey, read_private_key
+from workbench.artifacts.trust.trust import AnyManifest, add_signature
 from workbench.errors import ArtifactError, UsageError
-from workbench.file_path import file_path
-from workbench.report.atomic import atomic_file
+from workbench.file_path import check_file_path
+from workbench.report.atomic import write_atomically
 from workbench.temporary import hold
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ _PADDING = 0x4246  # the id that torch gives to bytes that only align
 _SMALL = 1 << 30
 
 
-def signed_by_key(manifest: AnyManifest, key: Ed25519PrivateKey) -> AnyManifest:
+def sign_by_key(manifest: AnyManifest, key: Ed25519PrivateKey) -> AnyManifest:
     """The manifest with the key's signature beside the others."""
     name = TeamKey(key.public_key().public_bytes_raw().hex()).id
     value = key.sign(manifest.signed_bytes()).hex()
-    return with_signature(manifest, Signature(ED25519, name, value))
+    return add_signature(manifest, Signature(ED25519, name, value))
 
 
 def sign(
@@ -47,8 +47,8 @@ def sign(
     password: str | None = None,
 ) -> str:
     """Add a signature to a file and return its digest; see `workbench.sign`."""
-    owner = private_key(key, password)
-    target = Path(file_path(path)).resolve()  # a link stays a link
+    owner = read_private_key(key, password)
+    target = Path(check_file_path(path)).resolve()  # a link stays a link
     while True:
         with open_any(target) as opened:
             _hold(opened.file, target)
@@ -87,9 +87,9 @@ def _sign(target: Path, shown: str, opened: OpenedFile, owner: Ed25519PrivateKey
         raise ArtifactError(
             f"{shown} is damaged and was not signed: {damaged[0]} was changed. Get the file again."
         )
-    signed = signed_by_key(manifest, owner)
+    signed = sign_by_key(manifest, owner)
     try:
-        with atomic_file(target) as file:
+        with write_atomically(target) as file:
             os.fchmod(file.fileno(), stat.S_IMODE(os.fstat(opened.file.fileno()).st_mode))
             name = MANIFEST if opened.artifact else package_manifest.MANIFEST
             write_again(file, members, name, signed.to_bytes())
@@ -105,7 +105,7 @@ def write_again(file: BinaryIO, members: Members, name: str, content: bytes) -> 
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for member, old in sorted(members.entries.items(), key=lambda e: e[1].header_offset):
             start, size = members.offset(member), members.size(member)
-            parts = [content] if member == name else chunks(members.file, start, start + size)
+            parts = [content] if member == name else read_chunks(members.file, start, start + size)
             entry = _entry(old, archive.start_dir, start, len(content) if member == name else size)
             with archive.open(entry, "w", force_zip64=entry.file_size > _SMALL) as to:
                 for part in parts:

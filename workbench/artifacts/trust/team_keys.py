@@ -14,9 +14,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from workbench.artifacts.manifest.manifest_json import Signature
-from workbench.artifacts.trust.kept_files import changing, check_folder, write_whole
+from workbench.artifacts.trust.kept_files import check_folder, lock_folder, write_whole
 from workbench.errors import ArtifactError, TrustError, UsageError
-from workbench.file_path import file_path
+from workbench.file_path import check_file_path
 from workbench.plain_data import parse_json, read_file
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class TeamKey:
         """
         if self.is_weak:
             return False
-        mine = [s for s in team_signatures(manifest) if s.key == self.id]
+        mine = [s for s in list_team_signatures(manifest) if s.key == self.id]
         return bool(mine) and _any_right(self.public, mine, manifest.signed_bytes())
 
 
@@ -98,7 +98,7 @@ def _any_right(public: str, signatures: Iterable[Signature], content: bytes) -> 
     return False
 
 
-def team_signatures(manifest: Signed) -> Iterator[Signature]:
+def list_team_signatures(manifest: Signed) -> Iterator[Signature]:
     """The well-formed signatures by keys of teams, right or wrong."""
     for signature in manifest.signatures[:_SIGNATURES_LIMIT]:
         texts = (signature.kind, signature.key, signature.value)
@@ -109,7 +109,7 @@ def team_signatures(manifest: Signed) -> Iterator[Signature]:
 # keys as the user hands them over
 
 
-def private_key(
+def read_private_key(
     key: str | PathLike[str] | Ed25519PrivateKey, password: str | None = None
 ) -> Ed25519PrivateKey:
     """A private key from a PEM file, or the object itself; raises `UsageError` for others."""
@@ -137,7 +137,7 @@ def _private_pem(path: str | PathLike[str], password: str | None) -> Any:
         ) from error
 
 
-def public_key(key: Any) -> TeamKey:
+def read_public_key(key: Any) -> TeamKey:
     """A public key from a PEM file, its text, `ed25519:…` or an object; raises `UsageError`."""
     found = _public_key(key)
     if found.is_weak:
@@ -201,7 +201,7 @@ def _as_bytes(key: str | bytes) -> bytes:
 
 
 def _read(path: str | bytes | PathLike[str]) -> bytes:
-    name = file_path(path)
+    name = check_file_path(path)
     try:
         return read_file(name, _KEY_FILE_LIMIT)
     except (OSError, ValueError) as error:
@@ -262,10 +262,10 @@ class KnownKeys:
             self._keep(key)
 
     def revoke(self, key: Any) -> TeamKey:
-        """Trust a key no longer, given as for `public_key` or by its name here."""
+        """Trust a key no longer, given as for `read_public_key` or by its name here."""
         with self._changing():
             named = [known for known in self.all() if isinstance(key, str) and known.name == key]
-            found = named[0] if named else public_key(key)
+            found = named[0] if named else read_public_key(key)
             revoked = replace(self.find(found) or found, revoked=True)
             self._keep(revoked)
         return revoked
@@ -273,7 +273,7 @@ class KnownKeys:
     @contextmanager
     def _changing(self) -> Iterator[None]:
         try:
-            with changing(self.file.parent):
+            with lock_folder(self.file.parent):
                 yield
         except OSError as error:
             raise ArtifactError(f"Cannot remember the key in {self.file}: {error}.") from error

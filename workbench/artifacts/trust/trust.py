@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.artifacts.archive.file_kinds import open_any
-from workbench.artifacts.manifest.manifest_json import Signature, with_signatures
+from workbench.artifacts.manifest.manifest_json import Signature, replace_signatures
 from workbench.artifacts.trust.kept_files import (
-    changing,
     check_folder,
     check_secret,
+    lock_folder,
     set_aside,
     write_whole,
 )
@@ -116,7 +116,7 @@ class TrustStore:
         """
         if found := self.key():
             return found
-        with changing(self.folder):
+        with lock_folder(self.folder):
             if found := self.key():  # another process was faster
                 return found
             fresh = secrets.token_bytes(_KEY_SIZE)
@@ -127,8 +127,8 @@ class TrustStore:
         """The manifest with this user's signature beside the others."""
         key = self.make_key()
         value = hmac.new(key, manifest.signed_bytes(), "sha256").hexdigest()
-        mine = Signature(HMAC, key_name(key), value)
-        return with_signature(manifest, mine)
+        mine = Signature(HMAC, name_key(key), value)
+        return add_signature(manifest, mine)
 
     def sign_if_possible(self, manifest: AnyManifest) -> AnyManifest:
         """The manifest with this user's signature, or as it is where no key can be kept.
@@ -164,9 +164,9 @@ class TrustStore:
         """
         if all(signature.kind == HMAC for signature in manifest.signatures):
             return None
-        from workbench.artifacts.trust.team_keys import team_signatures
+        from workbench.artifacts.trust.team_keys import list_team_signatures
 
-        named = {signature.key for signature in team_signatures(manifest)}
+        named = {signature.key for signature in list_team_signatures(manifest)}
         known = self.team_keys.all() if named else ()
         right = [key for key in known if key.id in named and key.has_signed(manifest)]
         return min(right, key=lambda key: key.revoked, default=None)
@@ -223,7 +223,7 @@ class TrustStore:
         A list that is damaged is kept under another name, which a warning tells.
         """
         try:
-            with changing(self.folder):
+            with lock_folder(self.folder):
                 try:
                     known = self._kept_digests()
                 except ValueError as error:
@@ -241,15 +241,15 @@ class TrustStore:
             ) from error
 
 
-def with_signature(manifest: AnyManifest, mine: Signature) -> AnyManifest:
+def add_signature(manifest: AnyManifest, mine: Signature) -> AnyManifest:
     """The manifest with a signature in place of an older one by the same key."""
     kept: list[Signature] = [
         s for s in manifest.signatures if (s.kind, s.key) != (mine.kind, mine.key)
     ]
-    return with_signatures(manifest, (*kept, mine))
+    return replace_signatures(manifest, (*kept, mine))
 
 
-def key_name(key: bytes) -> str:
+def name_key(key: bytes) -> str:
     """A short public name of a key."""
     return hashlib.sha256(b"key name" + key).hexdigest()[:16]
 
@@ -263,12 +263,12 @@ def trust(path: str | PathLike[str]) -> str:
 
 def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str:
     """Remember or revoke a public key on this account; see `workbench.trust_key`."""
-    from workbench.artifacts.trust.team_keys import public_key
+    from workbench.artifacts.trust.team_keys import read_public_key
 
     known = TrustStore.of_user().team_keys
     if revoke:
         return known.revoke(key).text
-    return known.trust(public_key(key), name).text
+    return known.trust(read_public_key(key), name).text
 
 
 def check_trust(

@@ -16,12 +16,12 @@ from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from typing import Any, SupportsIndex
 
-from workbench.artifacts.archive.file_kinds import pickle_start
+from workbench.artifacts.archive.file_kinds import find_pickle_start
 from workbench.artifacts.manifest.manifest_json import Build
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.aot_files.generated import KernelRequest, PackedKernels, run_generated
-from workbench.compiler.aot_files.guarded_tensors import shared_mode
-from workbench.compiler.aot_files.payload import KeptForSaving, built_function, has_its_kernels
+from workbench.compiler.aot_files.guarded_tensors import share_fake_mode
+from workbench.compiler.aot_files.payload import KeptForSaving, build_function, has_its_kernels
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError
@@ -69,7 +69,7 @@ def deserialize(
     artifacts = tp.AOT_COMPILE_ARTIFACTS.get()(**state)
     # reading back a guard on an imported module asks for a trace that is going on
     tracing = tp.TRACING.get()(tp.TRACING_CONTEXT.get()(None))
-    read = shared_mode(is_said=libraries.started)
+    read = share_fake_mode(is_said=libraries.started)
     with load_steps.step(load_steps.GUARDS), tracing, read:
         if check_release:
             return tp.AOT_COMPILED_FUNCTION.get()(artifacts, _extra_globals=scope)
@@ -82,7 +82,7 @@ def deserialize(
 
 
 @contextmanager
-def cache_that_can_be_written(folder: Path) -> Iterator[None]:
+def ensure_writable_cache(folder: Path) -> Iterator[None]:
     """Let torch start where its cache folder cannot be made: importing it makes that folder.
 
     Only then is the folder another one while the block runs, for one thread at a time.
@@ -111,7 +111,7 @@ def _read_payload(payload: bytes, external_data: dict[str, Any]) -> dict[str, An
     with load_steps.step(load_steps.IMPORTS):
         code = tp.SERIALIZED_CODE.get().to_code_object
         unpickler = tp.AOT_UNPICKLER.get()
-    content = io.BytesIO(payload[pickle_start(payload) :])
+    content = io.BytesIO(payload[find_pickle_start(payload) :])
     state = unpickler(external_data, content).load()
     env = state["runtime_env"]
     state["runtime_env"] = dataclasses.replace(env, bytecode=code(env.bytecode))
@@ -167,7 +167,7 @@ class Libraries:
         """The function of one kernel."""
         file = self.files.get(request.key)
         if file is None and not self.packed:
-            return built_function(request)  # type: ignore[no-any-return]
+            return build_function(request)  # type: ignore[no-any-return]
         if file is None:
             raise ArtifactError(
                 "The artifact lacks one of its kernels, so it was not written by Compiled.save. "

@@ -39,12 +39,12 @@ def with_file(report: Report, path: str | PathLike[str], *, place: str | None = 
     return replace(report, tables={**report.tables, **_tables(path, place)})
 
 
-def with_saved_file(report: Report, path: str | PathLike[str], digest: str) -> Report:
+def add_saved_file(report: Report, path: str | PathLike[str], digest: str) -> Report:
     """The report with the file that was just written; somebody may have replaced it already."""
     return replace(report, tables={**report.tables, **_tables_if_same(path, digest)})
 
 
-def with_file_later(report: Report, path: str | PathLike[str], digest: str) -> Report:
+def add_file_later(report: Report, path: str | PathLike[str], digest: str) -> Report:
     """The same, but the file is read when somebody looks; by then it may be another one."""
 
     @cache
@@ -58,7 +58,7 @@ def with_file_later(report: Report, path: str | PathLike[str], digest: str) -> R
     return replace(report, tables=Lazy({name: table(name) for name in (*kept, *ARTIFACT_TABLES)}))
 
 
-def without_file(report: Report) -> Report:
+def drop_file(report: Report) -> Report:
     """The report without what is known of a file, as it travels in one."""
     if not any(name in report.tables for name in FILE_TABLES):
         return report

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 
 from workbench.compiler.contract.code_digest import (
-    codes_in_file,
-    codes_inside,
+    compile_codes_in_file,
     digest,
-    file_hash,
+    find_codes_inside,
+    hash_file,
     in_source,
 )
 from workbench.compiler.contract.inlined_code import (
@@ -35,7 +35,7 @@ Row = Mapping[str, str | None]
 
 
 @contextmanager
-def collected_sources(codes: list[types.CodeType]) -> Iterator[None]:
+def collect_sources(codes: list[types.CodeType]) -> Iterator[None]:
     """Take every code that a compilation reads, also what was typed into a notebook.
 
     Torch would compare lines of files by their numbers, and knows no module of a notebook's cell,
@@ -54,17 +54,17 @@ def collected_sources(codes: list[types.CodeType]) -> Iterator[None]:
         yield
 
 
-def source_rows(codes: Iterable[types.CodeType]) -> tuple[list[Row], list[str]]:
+def list_source_rows(codes: Iterable[types.CodeType]) -> tuple[list[Row], list[str]]:
     """What another process can compare, and the names of what it would not find or compare."""
     users = {code for code in codes if not code.co_filename.startswith(_TORCH)}
-    users -= {inner for code in users for inner in codes_inside(code) if inner in users}
+    users -= {inner for code in users for inner in find_codes_inside(code) if inner in users}
     rows, lost = list[Row](), list[str]()
     for code in sorted(users, key=lambda code: (code.co_filename, code.co_firstlineno)):
         module = _module_of(code)
         function = _generated(code)
         qualified = code.co_qualname if function is None else function.__qualname__
         name = f"{'?' if module is None else module.__name__}:{qualified}"
-        row = {"name": name, "digest": digest(code), "file": file_hash(code.co_filename)}
+        row = {"name": name, "digest": digest(code), "file": hash_file(code.co_filename)}
         if row["digest"] not in _digests(row):
             lost.append(name)
             continue
@@ -76,7 +76,7 @@ def source_rows(codes: Iterable[types.CodeType]) -> tuple[list[Row], list[str]]:
     return rows, lost
 
 
-def changed_sources(rows: Sequence[Row]) -> list[str]:
+def find_changed_sources(rows: Sequence[Row]) -> list[str]:
     """The code that says something else in this process, or is gone, as "f of module"."""
     return [
         "{2} of {0}".format(*str(row["name"]).partition(":"))
@@ -85,7 +85,7 @@ def changed_sources(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def inlined_sources(rows: Sequence[Row]) -> InlinedCode:
+def find_inlined_sources(rows: Sequence[Row]) -> InlinedCode:
     """What a call looks up of it in this process, to be compared again with each call."""
     return InlinedCode(tuple(filter(None, map(_inlined, rows))))
 
@@ -115,7 +115,7 @@ def _digests(row: Row) -> set[str | None]:
     codes = _codes_of(found, qualified)
     file = getattr(found, "__file__", None)
     if not codes and file is not None and Path(file).suffix == ".py":
-        codes = [code for name, code in codes_in_file(Path(file)) if name == qualified]
+        codes = [code for name, code in compile_codes_in_file(Path(file)) if name == qualified]
     return set(map(digest, codes))
 
 
@@ -164,7 +164,7 @@ def _codes_of(module: types.ModuleType, qualified: str) -> list[types.CodeType]:
         return []
     if not inner:
         return [function.__code__]
-    return [code for code in codes_inside(function.__code__) if code.co_qualname == qualified]
+    return [code for code in find_codes_inside(function.__code__) if code.co_qualname == qualified]
 
 
 def _function_of(module: types.ModuleType, name: str) -> tuple[str, types.FunctionType | None]:

@@ -175,7 +175,7 @@ class PackedBinary:
     assembly: str
 
 
-def packed_binaries(programs: Sequence[Any]) -> Iterator[PackedBinary]:
+def pack_binaries(programs: Sequence[Any]) -> Iterator[PackedBinary]:
     """The machine code in the bundles of compiled graphs, each content once."""
     seen: set[bytes] = set()
     for program in programs:
@@ -189,7 +189,7 @@ def packed_binaries(programs: Sequence[Any]) -> Iterator[PackedBinary]:
                     yield PackedBinary(stem, content, text.decode(errors="replace"))
 
 
-def kernels_asked_for(programs: Sequence[Any]) -> frozenset[str]:
+def find_kernels_asked_for(programs: Sequence[Any]) -> frozenset[str]:
     """The names of the Triton kernels that generated programs ask for."""
     return frozenset(name for program in programs for name in _ASKED.findall(program.source_code))
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.nn.utils.parametrize import is_parametrized
 
-from workbench.compiler.contract.specialized_values import importable_name
+from workbench.compiler.contract.specialized_values import find_importable_name
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import TensorLike
 
@@ -31,7 +31,7 @@ _OTHERS = ("torch", "sympy", "builtins", "collections", "functools", "traceback"
 _WITHOUT_STATE = (types.GeneratorType, types.CoroutineType, types.FrameType, types.TracebackType)
 
 
-def values_reducer(inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def build_values_reducer(inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """What torch's pickler of guards asks about every object, with our answers before its own.
 
     Torch writes a mark in place of each object that no guard looks at, wherever that object stands
@@ -82,11 +82,11 @@ class _Picklable(pickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, type | types.FunctionType):
-            return NotImplemented if importable_name(value) is not None else (NotLookedAt, ())
+            return NotImplemented if find_importable_name(value) is not None else (NotLookedAt, ())
         return NotImplemented if isinstance(value, torch.Tensor) else _unlooked(value)
 
 
-def without_unpicklable(value: Any) -> Any:
+def mark_unpicklable(value: Any) -> Any:
     """The value itself, or a copy with marks where a container holds what cannot be pickled."""
     try:
         pickle.dumps(value)
@@ -100,13 +100,16 @@ def without_unpicklable(value: Any) -> Any:
 
 def _is_shared(value: Any) -> bool:
     if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
-        return importable_name(value) is not None
+        return find_importable_name(value) is not None
     return isinstance(value, _SHARED)
 
 
 def _is_named(value: type | types.FunctionType) -> bool:
     """Whether it can be imported; torch writes local functions of its own in guards."""
-    return importable_name(value) is not None or str(value.__module__).partition(".")[0] == "torch"
+    return (
+        find_importable_name(value) is not None
+        or str(value.__module__).partition(".")[0] == "torch"
+    )
 
 
 def _function(value: types.FunctionType) -> Any:

@@ -11,7 +11,7 @@ from workbench.compiler.internals.patches import Patches
 
 
 @contextmanager
-def shared_mode(*, is_said: bool = True) -> Iterator[None]:
+def share_fake_mode(*, is_said: bool = True) -> Iterator[None]:
     """Read guards with one fake mode for all tensors.
 
     Torch 2.13 makes a mode for each tensor, and looks up the whole stack for each mode. It also

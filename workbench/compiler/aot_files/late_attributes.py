@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.aot_files.late_globals import find_setter, sets, stored_attributes
+from workbench.compiler.aot_files.late_globals import find_setter, find_stored_attributes, sets
 from workbench.compiler.contract.inlined_code import CODE, Inlined, InlinedCode
 from workbench.compiler.contract.paths import Path, parse
 from workbench.errors import ContractError
@@ -117,7 +117,7 @@ def _missing_below(path: Path, bound: Mapping[str, Any], inlined: InlinedCode) -
     except _FAILURES:
         return
     for one in inlined.parts:
-        for name in stored_attributes(one.expected) if one.kind == CODE else ():
+        for name in find_stored_attributes(one.expected) if one.kind == CODE else ():
             if hasattr(value, "__dict__") and not hasattr(value, name):
                 yield path.attr(name)
 

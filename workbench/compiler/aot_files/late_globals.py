@@ -59,9 +59,7 @@ class _Setter:
         return any(sets(code, path) for code in self.reached[1:])
 
 
-def with_setters(
-    rows: Sequence[Mapping[str, Any]], inlined: InlinedCode
-) -> list[Mapping[str, Any]]:
+def add_setters(rows: Sequence[Mapping[str, Any]], inlined: InlinedCode) -> list[Mapping[str, Any]]:
     """The rows of a manifest; those of globals with the place of the traced code that sets them.
 
     What was set before is set by no traced code, only by code that this would have called.
@@ -190,7 +188,7 @@ def _set_place(path: Path, check: str, value: Any) -> Path:
     return path.item("") if check in _OF_CONTAINERS else path
 
 
-def stored_attributes(code: types.CodeType) -> list[str]:
+def find_stored_attributes(code: types.CodeType) -> list[str]:
     """The names under which code sets attributes."""
     return sorted(name for kind, name in _stores(code) if kind == "STORE_ATTR")
 

@@ -14,27 +14,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.archive import aot_container
-from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, pickle_start
-from workbench.artifacts.machine.machine_description import Machine, current_machine
+from workbench.artifacts.archive.file_kinds import OpenedFile, find_pickle_start, open_any
+from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.manifest_json import Build
-from workbench.artifacts.preflight.preflight import best_build, check_fits
+from workbench.artifacts.preflight.preflight import check_fits, choose_build
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.aot_files.deserialize import (
     Libraries,
-    cache_that_can_be_written,
     deserialize,
+    ensure_writable_cache,
 )
 from workbench.compiler.aot_files.generated import PackedKernels
-from workbench.compiler.aot_files.payload import classes_in_main
+from workbench.compiler.aot_files.payload import find_classes_in_main
 from workbench.compiler.aot_files.stored_weights import Weights
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.held_logs import held_logs
-from workbench.compiler.internals.torch_state import autocast_of
+from workbench.compiler.internals.held_logs import hold_logs
+from workbench.compiler.internals.torch_state import restore_autocast
 from workbench.errors import ArtifactError, WorkbenchError
-from workbench.temporary import temporary_folder
+from workbench.temporary import make_temporary_folder
 
 if TYPE_CHECKING:
     from workbench.report import Report
@@ -95,7 +95,7 @@ def load_artifact(
     """
     request = _Request(os.fspath(path), module, dict(external_data or {}), dict(f_globals or {}))
     load_steps.begin(load_steps.READ)
-    machine = machine or current_machine()
+    machine = machine or describe_current_machine()
     with open_any(path) if opened is None else nullcontext(opened) as opened:
         opened.require_function(request.path)
         if opened.manifest is not None:
@@ -107,14 +107,14 @@ def load_artifact(
             store=store or TrustStore.of_user(),
             manifest=opened.manifest,
         )
-        with temporary_folder() as folder:
+        with make_temporary_folder() as folder:
             if opened.manifest is None:
-                with cache_that_can_be_written(folder / "cache"):
+                with ensure_writable_cache(folder / "cache"):
                     return _load_torch_file(opened, request)
             load_steps.begin(load_steps.UNPACK)
-            build = best_build(opened.manifest.builds, machine.cpu_flags)
+            build = choose_build(opened.manifest.builds, machine.cpu_flags)
             files = _unpack(opened, opened.manifest, folder, build, verify_weights)
-            with cache_that_can_be_written(folder / "cache"):  # not for a file that is refused
+            with ensure_writable_cache(folder / "cache"):  # not for a file that is refused
                 return _load(opened, opened.manifest, request, build, files)
 
 
@@ -159,8 +159,8 @@ def _load(
     state = manifest.contract.get("state")
     with (
         explained(request.path),
-        classes_in_main(module, request.f_globals, classes),
-        nullcontext() if state is None else autocast_of(state),
+        find_classes_in_main(module, request.f_globals, classes),
+        nullcontext() if state is None else restore_autocast(state),
     ):
         function = deserialize(
             files[aot_container.PAYLOAD].read_bytes(),
@@ -239,14 +239,14 @@ def _on_meta(module: Any) -> bool:
 
 def _load_torch_file(opened: OpenedFile, request: _Request) -> LoadedArtifact:
     content = opened.whole()
-    has_header = pickle_start(content) > 0
+    has_header = find_pickle_start(content) > 0
     if has_header != (tp.AOT_OPEN_PAYLOAD.find() is not None):
         newer, older = ("newer", "older") if has_header else ("older", "newer")
         raise ArtifactError(
             f"{request.path} was written by a {newer} release of torch in a format that this "
             f"{older} one does not read. Save it again with this release."
         )
-    with explained(request.path), classes_in_main(request.module, request.f_globals):
+    with explained(request.path), find_classes_in_main(request.module, request.f_globals):
         function = deserialize(
             content,
             Libraries({}, None, packed=False),
@@ -264,7 +264,7 @@ def explained(path: str, again: str | None = None) -> Iterator[None]:
     `again` is how such a file is made anew, `wb.recompile` unless it is given.
     """
     try:
-        with held_logs():
+        with hold_logs():
             yield
     except WorkbenchError:
         raise

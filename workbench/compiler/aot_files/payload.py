@@ -13,12 +13,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from workbench.artifacts.machine.machine_description import cpu_flags
+from workbench.artifacts.machine.machine_description import read_cpu_flags
 from workbench.artifacts.manifest.manifest import BuiltFor
 from workbench.artifacts.manifest.manifest_json import Build
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS
 from workbench.compiler.aot_files.generated import KernelRequest, run_generated
-from workbench.compiler.aot_files.random_values import with_random_values
+from workbench.compiler.aot_files.random_values import convert_random_calls
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError
@@ -78,17 +78,17 @@ def serialize(
     `options` are the compiler options that the function was compiled with: they decide which
     built kernels are its own. Raises `ArtifactError` when something in it cannot be serialised.
     """
-    from workbench.compiler.cold_start.compile_cache import fast_start  # to load needs none
+    from workbench.compiler.cold_start.compile_cache import start_fast  # to load needs none
 
-    aot_fn = with_random_values(aot_fn)
+    aot_fn = convert_random_calls(aot_fn)
     aliases, missing = _aliases(aot_fn)
-    programs = generated_programs(aot_fn)
+    programs = find_generated_programs(aot_fn)
     kept: KeptForSaving | None = vars(aot_fn._artifacts.compiled_fn).get("kept")
     config = tp.INDUCTOR_CONFIG.get()
     known = {name: v for name, v in (options or {}).items() if hasattr(config, name)}
-    with fast_start(), config.patch(known):
-        kernels = built_kernels(programs, kept.libraries if kept else {})
-        build = kept.build if kept else native_build() if kernels else None
+    with start_fast(), config.patch(known):
+        kernels = list_built_kernels(programs, kept.libraries if kept else {})
+        build = kept.build if kept else find_native_build() if kernels else None
     try:
         with _no_foreign_kernels(aot_fn):
             serialized = type(aot_fn).serialize(aot_fn, dict(external_data or {}))
@@ -110,19 +110,19 @@ def serialize(
     )
 
 
-def native_build() -> Build:
+def find_native_build() -> Build:
     """The build that torch made here: it may use every instruction of this processor."""
     isa = str(tp.PICK_VEC_ISA.get()()).lower().replace("invalid_vec_isa", "scalar")
     name = "-".join((*isa.split(), NATIVE))
-    return Build(name, isa, tuple(sorted(cpu_flags() & BUILD_FLAGS)))
+    return Build(name, isa, tuple(sorted(read_cpu_flags() & BUILD_FLAGS)))
 
 
-def generated_programs(aot_fn: Any) -> tuple[Any, ...]:
+def find_generated_programs(aot_fn: Any) -> tuple[Any, ...]:
     """The compiled graphs inside (forward, then backward) that hold generated source."""
-    return programs_in(_entry(aot_fn))
+    return find_programs(_entry(aot_fn))
 
 
-def programs_in(entry: Any) -> tuple[Any, ...]:
+def find_programs(entry: Any) -> tuple[Any, ...]:
     """The compiled graphs of AOTAutograd's entry that hold generated source."""
     return tuple(part.result for part in _parts(entry) if _is_generated(part))
 
@@ -171,7 +171,7 @@ def _no_foreign_kernels(aot_fn: Any) -> Iterator[None]:
             table.id_to_kernel, table.constant_args = kept
 
 
-def writes_arguments(aot_fn: Any) -> bool:
+def find_written_arguments(aot_fn: Any) -> bool:
     """Whether the code writes into an argument; parameters and buffers of modules do not count."""
     compiled = aot_fn._artifacts.compiled_fn
     bundled = tp.BUNDLED_CALLABLE.find()
@@ -196,7 +196,9 @@ class _Wanted:
         raise AssertionError("a program is run here to list its kernels, not to be called")
 
 
-def built_kernels(programs: Sequence[Any], kept: Mapping[str, bytes]) -> tuple[BuiltKernel, ...]:
+def list_built_kernels(
+    programs: Sequence[Any], kept: Mapping[str, bytes]
+) -> tuple[BuiltKernel, ...]:
     """The C++ libraries that generated programs ask for, each once."""
     found: dict[str, BuiltKernel] = {}
     for number, program in enumerate(programs):
@@ -224,11 +226,11 @@ def _library(function: Any, request: KernelRequest) -> bytes:
     """The library behind a kernel's function; built again when its file is gone."""
     file = getattr(getattr(function, "__self__", None), "__file__", None)
     if file is None or not Path(file).exists():
-        file = built_function(request).__self__.__file__
+        file = build_function(request).__self__.__file__
     return Path(file).read_bytes()
 
 
-def built_function(request: KernelRequest) -> Any:
+def build_function(request: KernelRequest) -> Any:
     """The function of a kernel, from torch's own cache; built when it is not there."""
     cache = tp.CPP_BINDINGS_CACHE if request.entry == "kernel" else tp.CPP_WRAPPER_CACHE
     return cache.get().load_pybinding(**request.arguments)
@@ -277,7 +279,7 @@ _MAIN_LOCK = threading.RLock()  # `__main__` belongs to the whole process
 
 
 @contextmanager
-def classes_in_main(
+def find_classes_in_main(
     module: Any | None,
     f_globals: Mapping[str, Any] | None = None,
     stored: Iterable[type] = (),

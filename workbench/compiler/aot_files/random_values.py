@@ -26,7 +26,7 @@ class RandomValues:
         return [getattr(random, name)(*args, **kwargs) for name, args, kwargs in self.calls]
 
 
-def with_random_values(aot_fn: Any) -> Any:
+def convert_random_calls(aot_fn: Any) -> Any:
     """The compiled function with its random calls in a form that is written to a file.
 
     Dynamo leaves them in a closure that no other process has. The same function comes back where

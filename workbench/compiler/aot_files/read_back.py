@@ -14,7 +14,7 @@ from workbench.compiler.aot_files.payload import Serialized
 from workbench.compiler.contract.guard_sandbox import GuardSandbox
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import held_back
+from workbench.compiler.internals.patches import hold_messages
 from workbench.errors import ArtifactError, UsageError, WorkbenchError
 
 
@@ -38,7 +38,7 @@ def require_readable(
     name = contract_json.get("name", "The compiled function")
     scope = aot_fn.fn.__globals__
     log = logging.getLogger(tp.TRACING.module)  # tells at length what is raised, too
-    with _explained(name), held_back(log, "Error while creating guard", "Created at"):
+    with _explained(name), hold_messages(log, "Error while creating guard", "Created at"):
         found = deserialize(
             serialized.payload,
             Libraries({}, None, packed=True, started=False),

@@ -16,22 +16,22 @@ from typing import Any
 import torch
 
 from workbench.artifacts.manifest.manifest_json import Build
-from workbench.compiler.aot_files.frame_sources import Row, collected_sources, source_rows
+from workbench.compiler.aot_files.frame_sources import Row, collect_sources, list_source_rows
 from workbench.compiler.aot_files.payload import (
     BuiltKernel,
-    built_kernels,
-    native_build,
-    programs_in,
+    find_native_build,
+    find_programs,
+    list_built_kernels,
 )
 from workbench.compiler.aot_files.registries import Registries
 from workbench.compiler.aot_files.view_bases import ViewBases
-from workbench.compiler.cold_start.compile_cache import fast_start
+from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.contract.guard_policy import (
     across,
+    find_specialized_check,
     guarded_across,
     holds_tensors,
     is_users,
-    specialized_by,
 )
 from workbench.compiler.contract.guard_words import is_environment, shown, value_text
 from workbench.compiler.contract.live_guards import is_released
@@ -39,7 +39,7 @@ from workbench.compiler.contract.paths import Path
 from workbench.compiler.contract.specialized_values import (
     SpecializedValue,
     SpecializedValues,
-    globals_module,
+    find_globals_module,
 )
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
@@ -129,8 +129,8 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         _globals_among_inputs(),
         bases.left_out(),
         _fallen(fallen),
-        collected_sources(codes),
-        fast_start(),
+        collect_sources(codes),
+        start_fast(),
     ):
         compiled = torch.compile(
             fn, options={"guard_filter_fn": partial(_kept, dropped, registries, inputs, outside)}
@@ -204,16 +204,16 @@ def _taken(
     if not entry.backends:
         raise NothingCompiled(f"Nothing of {name} was compiled: there is no graph to save.")
     graphs = [artifact.content for artifact in entry.backends.values()]
-    programs = [program for graph in graphs for program in programs_in(graph)]
-    kernels = built_kernels(programs, {})
-    sources, lost = source_rows(codes)
+    programs = [program for graph in graphs for program in find_programs(graph)]
+    kernels = list_built_kernels(programs, {})
+    sources, lost = list_source_rows(codes)
     why = "it cannot be compared in another process, so that another version is not noticed"
     unnamed = [{"kind": "SOURCE", "name": name, "why": why} for name in lost]
     return Recorded(
         name=name,
         payload=pickle.dumps(entry),
         kernels=kernels,
-        build=native_build() if kernels else None,
+        build=find_native_build() if kernels else None,
         device=entry.dynamo.device_type,
         frames=tuple(_row(code, fallen) for code in entry.dynamo.codes),
         dropped=tuple({tuple(row.values()): row for row in (*dropped, *unnamed)}.values()),
@@ -307,9 +307,9 @@ class OutsideValues:
 
     def note(self, guards: Sequence[Any]) -> None:
         """Take those of one set of guards."""
-        own = globals_module(self.function)
+        own = find_globals_module(self.function)
         for guard in guards:
-            one = specialized_by(guard, self.function)
+            one = find_specialized_check(guard, self.function)
             if one is None or one.owner is None or not one.known:
                 continue
             if one.check != "hidden" and (one.owner == own or not is_users(one.owner)):
@@ -326,7 +326,7 @@ class OutsideValues:
         Guards on the environment are left out of the file, and so of this process: torch does not
         compile again.
         """
-        owner, scope = globals_module(self.function), self.function.__globals__
+        owner, scope = find_globals_module(self.function), self.function.__globals__
         for one in self.found.values():
             if one.check == "hidden":
                 here = SpecializedValues.in_scopes((one,), owner, scope)

@@ -58,7 +58,7 @@ def read_entries(rows: Sequence[Row]) -> tuple[Entries, ...]:
     )
 
 
-def missing_entries(rows: Sequence[Row]) -> list[str]:
+def list_missing_entries(rows: Sequence[Row]) -> list[str]:
     """Those that this process does not have, in words."""
     return [
         f"{key!r} of {row['module']}.{row['name']}"

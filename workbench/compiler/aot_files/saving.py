@@ -15,30 +15,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.archive import aot_container
-from workbench.artifacts.machine.machine_description import release, torch_build
+from workbench.artifacts.machine.machine_description import read_torch_build, release
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
 from workbench.artifacts.manifest.package_manifest import WEIGHTS
-from workbench.artifacts.preflight.preflight import system_needs
+from workbench.artifacts.preflight.preflight import read_system_needs
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.generated import KernelRequest
 from workbench.compiler.aot_files.payload import (
     NATIVE,
     BuiltKernel,
     Serialized,
-    classes_in_main,
+    find_classes_in_main,
     serialize,
 )
 from workbench.compiler.aot_files.read_back import require_readable
-from workbench.compiler.aot_files.stored_weights import not_storable, pack, rebuilt
-from workbench.compiler.cold_start.compile_cache import PATIENCE, fast_start
-from workbench.compiler.contract.compile_request import one_of
+from workbench.compiler.aot_files.stored_weights import explain_not_storable, pack, rebuilt
+from workbench.compiler.cold_start.compile_cache import PATIENCE, start_fast
+from workbench.compiler.contract.compile_request import require_one_of
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.older_releases import compiled_for
+from workbench.compiler.internals.older_releases import compile_for_level
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report
 from workbench.report.texts import LateTexts
-from workbench.temporary import temporary_folder
+from workbench.temporary import make_temporary_folder
 
 if TYPE_CHECKING:
     from workbench.compiler.contract.guard_sandbox import GuardSandbox
@@ -56,7 +56,7 @@ _LEVELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """For each ISA as torch names it: what `-march` may use at most, the processor flags it needs."""
 
 
-def weights_word(weights: str | None, stacklevel: int = 5) -> str | None:
+def parse_weights_word(weights: str | None, stacklevel: int = 5) -> str | None:
     """Where the weights go, in the words of packages; raises `UsageError` for another word.
 
     An `.aot` file always holds them beside the code: "beside" is "inside". Words of earlier
@@ -68,7 +68,7 @@ def weights_word(weights: str | None, stacklevel: int = 5) -> str | None:
         warnings.warn(said, DeprecationWarning, stacklevel=stacklevel)
         return word
     if weights is not None:
-        one_of("weights", weights, WEIGHTS)
+        require_one_of("weights", weights, WEIGHTS)
     return INSIDE if weights == BESIDE else weights
 
 
@@ -99,7 +99,7 @@ def save_artifact(
     serialized = serialize(aot_fn, external_data, _options(report))
 
     def read_back(owner: tuple[Any, ...], classes: Sequence[type] = ()) -> None:
-        with classes_in_main(owner[0] if owner else None, stored=classes):
+        with find_classes_in_main(owner[0] if owner else None, stored=classes):
             require_readable(
                 serialized,
                 aot_fn,
@@ -118,7 +118,9 @@ def save_artifact(
             read_back((stored,), classes)
         except ArtifactError as error:
             read_back(receiver)  # raises too, unless it is the stored module that does not fit
-            raise not_storable(f"pickled and read back it is another one. {error}") from error
+            raise explain_not_storable(
+                f"pickled and read back it is another one. {error}"
+            ) from error
     return write_serialized(
         path,
         serialized,
@@ -153,20 +155,20 @@ def write_serialized(
     `manifest` says what the function is; what the file holds and needs is added here. The tensors
     arrive where they are, or all on `device`.
     """
-    builds = packed_builds(serialized, isa)
+    builds = pack_builds(serialized, isa)
     libraries = [kernel.library for _, kernels in builds for kernel in kernels]
     # code for a GPU elsewhere without any library runs beside any processor
-    needs = system_needs(libraries) if libraries or not manifest.built_for else SystemNeeds()
-    with temporary_folder() as folder:
+    needs = read_system_needs(libraries) if libraries or not manifest.built_for else SystemNeeds()
+    with make_temporary_folder() as folder:
         members: dict[str, aot_container.Content] = {aot_container.PAYLOAD: serialized.payload}
         for build, kernels in builds:
             for kernel in kernels:
-                members[aot_container.kernel_member(build.name, kernel.key)] = kernel.library
+                members[aot_container.name_kernel_member(build.name, kernel.key)] = kernel.library
         if report is not None:
             members[aot_container.REPORT] = _without_assembly(report).to_bytes()
         whole = replace(
             manifest,
-            versions=current_versions(),
+            versions=read_current_versions(),
             needs=needs,
             device=serialized.device,
             builds=tuple(build for build, _ in builds),
@@ -212,12 +214,12 @@ def _bundle(
     return {**bundle.table, "tensors": rows}
 
 
-def current_versions() -> Versions:
+def read_current_versions() -> Versions:
     """The releases of this process that decide where an artifact can be loaded."""
     return Versions(
         python=f"{sys.version_info.major}.{sys.version_info.minor}",
         magic=importlib.util.MAGIC_NUMBER.hex(),
-        torch=torch_build().get("__version__") or "",
+        torch=read_torch_build().get("__version__") or "",
         triton=release("triton"),
         workbench=release("aot-workbench") or "",
     )
@@ -226,7 +228,7 @@ def current_versions() -> Versions:
 # kernels built again for another instruction set than this machine's
 
 
-def packed_builds(
+def pack_builds(
     serialized: Serialized, isa: str | Sequence[str]
 ) -> tuple[tuple[Build, tuple[BuiltKernel, ...]], ...]:
     """Every build that goes into the file, with its kernels.
@@ -284,9 +286,9 @@ def _build_all(kernels: Sequence[BuiltKernel], isa: Any, march: str) -> tuple[Bu
         )
     patience = 0 if len(kernels) > PATIENCE else PATIENCE
     with (
-        temporary_folder("aot-workbench-build-") as folder,
-        compiled_for(march),
-        fast_start(patience=patience),
+        make_temporary_folder("aot-workbench-build-") as folder,
+        compile_for_level(march),
+        start_fast(patience=patience),
         ThreadPoolExecutor(os.cpu_count() or 1) as pool,
     ):
         options = _build_options(isa)

@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.aot_files.guard_values import values_reducer, without_unpicklable
+from workbench.compiler.aot_files.guard_values import build_values_reducer, mark_unpicklable
 from workbench.compiler.contract.guard_policy import (
     Decisions,
+    find_other_sides,
     forget_passing_values,
     guarded_across,
     holds_tensors,
-    other_sides,
 )
 from workbench.compiler.contract.paths import Path, leaves, parse
 from workbench.compiler.contract.specialized_values import _is_literal, resolve
@@ -47,7 +47,7 @@ def saveable(aot_fn: Any, guarded: frozenset[str]) -> tuple[Any, tuple[str, ...]
             emptied.append(name)
             cell = types.CellType(None)
         elif name not in read and isinstance(value, dict | list | tuple):
-            written = without_unpicklable(value)  # a check looks at some of it
+            written = mark_unpicklable(value)  # a check looks at some of it
             cell = cell if written is value else types.CellType(written)
         cells.append(cell)
     if all(a is b for a, b in zip(cells, env.closure or (), strict=True)):
@@ -58,7 +58,7 @@ def saveable(aot_fn: Any, guarded: frozenset[str]) -> tuple[Any, tuple[str, ...]
     return twin, tuple(emptied)
 
 
-def kept_outside(aot_fn: Any) -> tuple[dict[str, Any], dict[str, tuple[Any, str]]]:
+def find_kept_outside(aot_fn: Any) -> tuple[dict[str, Any], dict[str, tuple[Any, str]]]:
     """What is reached through a closure or a global and stays out of the file, by name.
 
     First the modules: they are handed back at load. Then functions that a decorator hides from
@@ -74,7 +74,7 @@ def kept_outside(aot_fn: Any) -> tuple[dict[str, Any], dict[str, tuple[Any, str]
     return modules, functions
 
 
-def tensors_outside(aot_fn: Any) -> list[str]:
+def find_tensors_outside(aot_fn: Any) -> list[str]:
     """The globals and closures, modules aside, through which the code reaches a tensor."""
     return [
         name
@@ -109,7 +109,7 @@ def _plain(value: Any) -> bool:
 
 
 @contextlib.contextmanager
-def compiling_for_serialization(decisions: Decisions, bound: Mapping[str, Any]) -> Iterator[None]:
+def prepare_serialization(decisions: Decisions, bound: Mapping[str, Any]) -> Iterator[None]:
     """While compiling, leave out what would make torch fail instead.
 
     Guards whose values cannot be pickled are dropped and recorded in `decisions` with the reason;
@@ -119,7 +119,7 @@ def compiling_for_serialization(decisions: Decisions, bound: Mapping[str, Any]) 
     """
     with Patches() as patches:
         patches.wrap(tp.SERIALIZE_GUARDS, lambda inner: _serializer(inner, decisions, bound))
-        patches.wrap(tp.GUARDS_REDUCER, values_reducer)
+        patches.wrap(tp.GUARDS_REDUCER, build_values_reducer)
         patches.wrap(tp.DUPLICATE_GUARD, guarded_across)
         patches.wrap(tp.ADD_SOURCE, lambda inner: _source_recorder(inner, decisions.codes))
         yield
@@ -291,7 +291,7 @@ def _root(guard_name: str) -> str:
 
 
 def _roots(guard: Any) -> set[str]:
-    return {_root(guard.name), *map(_root, other_sides(guard))}
+    return {_root(guard.name), *map(_root, find_other_sides(guard))}
 
 
 def _lost_roots(serialize: Callable[[list[Any]], bytes], guards: Sequence[Any]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from torch.nn.utils.parametrize import is_parametrized, type_before_parametrizat
 from workbench.compiler.contract.code_digest import digest
 from workbench.compiler.contract.inlined_code import to_function
 from workbench.compiler.internals.tensor_like import TensorLike
-from workbench.compiler.internals.tensor_subclass import can_be_flattened
+from workbench.compiler.internals.tensor_subclass import is_flattenable
 from workbench.errors import ArtifactError
 
 _PLAIN = frozenset(
@@ -59,7 +59,7 @@ def pack(module: torch.nn.Module, folder: Path) -> Bundle:
     """
     collected: _Collected = {}
     # one of a subclass is pickled, and its inner tensors are stored
-    named = [(name, tensor) for name, tensor in _named(module) if not can_be_flattened(tensor)]
+    named = [(name, tensor) for name, tensor in _named(module) if not is_flattenable(tensor)]
     names = {name: _number(collected, tensor) for name, tensor in named}
     skeleton = _pickle(module, collected)
     labels: dict[int, str] = {}
@@ -103,7 +103,7 @@ def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
     try:
         Pickler(buffer).dump(module)
     except Exception as error:  # pickle raises whatever an object's own code raises
-        raise not_storable(str(error)) from error
+        raise explain_not_storable(str(error)) from error
     return buffer.getvalue()
 
 
@@ -194,7 +194,7 @@ def rebuilt(module: torch.nn.Module) -> tuple[torch.nn.Module, list[type]]:
     skeleton = _pickle(module, collected)
     tensors = dict(collected.values())
     if any(tensor.is_meta for tensor in tensors.values()):
-        raise not_storable("it holds a tensor without data, on the meta device")
+        raise explain_not_storable("it holds a tensor without data, on the meta device")
 
     class Unpickler(_Unpickler):
         """Puts the tensors back, by number."""
@@ -206,17 +206,17 @@ def rebuilt(module: torch.nn.Module) -> tuple[torch.nn.Module, list[type]]:
         made, classes = _read(Unpickler, skeleton)
         again = dict(_named(made))
     except Exception as error:  # unpickling raises whatever the stored objects raise
-        raise not_storable(f"{type(error).__name__}: {error}") from error
-    lost = [n for n, t in _named(module) if again.get(n) is not t and not can_be_flattened(t)]
+        raise explain_not_storable(f"{type(error).__name__}: {error}") from error
+    lost = [n for n, t in _named(module) if again.get(n) is not t and not is_flattenable(t)]
     if lost:
-        raise not_storable(
+        raise explain_not_storable(
             f"{type(module).__name__} pickled and read back has lost {lost[0]}, by the rules of "
             "its own class or of a part of it (__reduce__, __getstate__, __setstate__)"
         )
     return made, classes
 
 
-def not_storable(why: str) -> NotStorable:
+def explain_not_storable(why: str) -> NotStorable:
     """The error for a module that a file cannot hold, with what to do."""
     return NotStorable(
         f"The module cannot be stored in the artifact: {why.rstrip('.')}. Save with "

@@ -20,31 +20,31 @@ import torch
 
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import FRAMES, OpenedFile, open_any
-from workbench.artifacts.machine.machine_description import current_machine
+from workbench.artifacts.machine.machine_description import describe_current_machine
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.manifest_json import SystemNeeds
-from workbench.artifacts.preflight.preflight import best_build, check_fits, system_needs
+from workbench.artifacts.preflight.preflight import check_fits, choose_build, read_system_needs
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files.deserialize import (
     BundleUnpickler,
     Libraries,
-    cache_that_can_be_written,
+    ensure_writable_cache,
 )
-from workbench.compiler.aot_files.frame_sources import changed_sources, inlined_sources
+from workbench.compiler.aot_files.frame_sources import find_changed_sources, find_inlined_sources
 from workbench.compiler.aot_files.loading import explained
 from workbench.compiler.aot_files.recorded_variants import Recorded, target_of
-from workbench.compiler.aot_files.registries import missing_entries
-from workbench.compiler.aot_files.saving import current_versions
+from workbench.compiler.aot_files.registries import list_missing_entries
+from workbench.compiler.aot_files.saving import read_current_versions
 from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.specialized_values import (
     SpecializedValues,
+    find_globals_module,
     from_json,
-    globals_module,
 )
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.errors import ArtifactError
-from workbench.temporary import temporary_folder
+from workbench.temporary import make_temporary_folder
 
 SOURCES, REGISTRIES = "sources", "registries"
 _NUMBER = re.compile(r"^__compiled_fn_(\d+)_|_(\d+)$")
@@ -91,11 +91,11 @@ def write_variants(
     build = recorded.build
     for kernel in recorded.kernels if build else ():
         assert build is not None
-        members[aot_container.kernel_member(build.name, kernel.key)] = kernel.library
+        members[aot_container.name_kernel_member(build.name, kernel.key)] = kernel.library
     libraries = [kernel.library for kernel in recorded.kernels]
     manifest = Manifest(
-        versions=current_versions(),
-        needs=system_needs(libraries) if libraries else SystemNeeds(),
+        versions=read_current_versions(),
+        needs=read_system_needs(libraries) if libraries else SystemNeeds(),
         device=recorded.device,
         builds=(build,) if build else (),
         contract={
@@ -147,7 +147,7 @@ def install_variants(
         manifest = opened.manifest
         if manifest is None or not opened.holds_variants:
             raise ArtifactError(f"{name} holds no variants. Open it with wb.load({name!r}).")
-        check_fits(name, manifest, current_machine())
+        check_fits(name, manifest, describe_current_machine())
         check_trust(
             name,
             opened.digest,
@@ -163,9 +163,9 @@ def install_variants(
         _require_same_sources(name, manifest)
         _require_entries(name, manifest)
         _require_same_values(name, manifest, target)
-        with temporary_folder() as folder:
+        with make_temporary_folder() as folder:
             content, libraries = _unpacked(opened, manifest, folder)
-            with cache_that_can_be_written(folder / "cache"), _explained(name), _with_gradients():
+            with ensure_writable_cache(folder / "cache"), _explained(name), _with_gradients():
                 entry = _read(content, libraries)
                 package = tp.COMPILE_PACKAGE.get()(target, entry.dynamo)
                 _require_free(name, package)
@@ -174,7 +174,7 @@ def install_variants(
                 fallen = _fallen(package, manifest.contract[FRAMES])
         for code in fallen:
             _set_strategy(code, "RUN_ONLY")
-        inlined = inlined_sources(manifest.contract.get(SOURCES, ()))
+        inlined = find_inlined_sources(manifest.contract.get(SOURCES, ()))
         return Installed(
             target.__qualname__, name, opened.digest, manifest, package, fallen, inlined
         )
@@ -186,7 +186,7 @@ def _require_same_values(path: str, manifest: Manifest, target: Any) -> None:
     From then on torch's guards compare what modules have.
     """
     function = getattr(target, "__func__", target)
-    values, owner = from_json(manifest.baked), globals_module(function)
+    values, owner = from_json(manifest.baked), find_globals_module(function)
     found = SpecializedValues.in_scopes(values, owner, function.__globals__)
     problems = found.mismatches({}, arguments=False)
     if problems:
@@ -212,7 +212,7 @@ def _put_under(path: str, package: Any, graphs: Any) -> None:
 def _unpacked(opened: OpenedFile, manifest: Manifest, folder: Path) -> tuple[bytes, Libraries]:
     artifact = opened.artifact
     assert artifact is not None
-    build = best_build(manifest.builds, current_machine().cpu_flags)
+    build = choose_build(manifest.builds, describe_current_machine().cpu_flags)
     wanted = f"kernels/{build.name}/" if build else "no kernels"
     kernels = [member for member in manifest.members if member.startswith(wanted)]
     files = artifact.unpack(folder, [aot_container.PAYLOAD, *kernels])
@@ -252,7 +252,7 @@ def _set_strategy(code: CodeType, action: str) -> None:
 
 def _require_same_sources(path: str, manifest: Manifest) -> None:
     """Raise `ArtifactError` where code that was compiled in says something else here."""
-    changed = changed_sources(manifest.contract.get(SOURCES, ()))
+    changed = find_changed_sources(manifest.contract.get(SOURCES, ()))
     if changed:
         raise ArtifactError(
             f"{path} was compiled from another source of {', '.join(changed)}. Restore that, or "
@@ -262,7 +262,7 @@ def _require_same_sources(path: str, manifest: Manifest) -> None:
 
 def _require_entries(path: str, manifest: Manifest) -> None:
     """Raise `ArtifactError` where a library has not noted down what compiled code reads of it."""
-    missing = missing_entries(manifest.contract.get(REGISTRIES, ()))
+    missing = list_missing_entries(manifest.contract.get(REGISTRIES, ()))
     if missing:
         raise ArtifactError(
             f"{path} cannot be loaded: its code reads {', '.join(missing)}, which is not in this "

@@ -62,7 +62,7 @@ class ViewBases:
 
     def _without_bases(self, parts: Any) -> Any:
         written, told = parts.python_code_parts, parts.verbose_code_parts
-        needless = needless_parts(written.exprs)
+        needless = find_needless_parts(written.exprs)
         self._dropped.update(dict.fromkeys(written.exprs[at] for at in needless))
         kept = [at for at in range(len(written.exprs)) if at not in needless]
         return replace(
@@ -72,7 +72,7 @@ class ViewBases:
         )
 
 
-def needless_parts(parts: Sequence[str]) -> set[int]:
+def find_needless_parts(parts: Sequence[str]) -> set[int]:
     """The places of those that say something of bases alone that no other part speaks of."""
     bases = [frozenset(_OF_BASE.findall(part)) for part in parts]
     rests = [_OF_BASE.sub("", part) for part in parts]

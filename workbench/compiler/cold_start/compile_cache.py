@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.cold_start.partial_pch import PartialPch, precompiling
-from workbench.compiler.cold_start.private_folder import private_folder
+from workbench.compiler.cold_start.private_folder import make_private_folder
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.errors import WorkbenchError
@@ -63,7 +63,7 @@ class FastStart:
     notes: list[str] = field(default_factory=list)
 
 
-def cache_folder(settings: Settings) -> Path:
+def find_cache_folder(settings: Settings) -> Path:
     """The cache of this user for this torch, Python and processor.
 
     Kernels are built for the machine that runs them (`-march=native`), torch's key names only the
@@ -78,7 +78,7 @@ def cache_folder(settings: Settings) -> Path:
 
 
 @contextmanager
-def fast_start(
+def start_fast(
     settings: Settings | None = None,
     *,
     patience: int = PATIENCE,
@@ -92,13 +92,13 @@ def fast_start(
     settings = settings or Settings.from_environment()
     start = FastStart()
     try:
-        private_folder(settings.cache_folder)
-        start.folder = private_folder(cache_folder(settings))
+        make_private_folder(settings.cache_folder)
+        start.folder = make_private_folder(find_cache_folder(settings))
     except OSError as error:
         start.notes.append(f"no lasting cache: {error.strerror or error}")
     with Patches() as patches, _cache_variable(start.folder, settings.inductor_cache):
-        if start.folder is None or not trial_marker(start.folder).exists():
-            patches.wrap(tp.ISA_TRIAL, without_trial, "first compile")
+        if start.folder is None or not find_trial_marker(start.folder).exists():
+            patches.wrap(tp.ISA_TRIAL, skip_trial, "first compile")
         patches.wrap(tp.AUTOGRAD_CACHE_KEY, _never_twice, "first compile")
         patches.wrap(tp.AUTOGRAD_CACHE_WRITE, _unless_nameless, "first compile")
         if start.folder is not None:
@@ -142,7 +142,7 @@ def _unless_nameless(write: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def partial_pch(settings: Settings | None = None) -> Iterator[PartialPch | None]:
-    """Precompile what kernels include first, for `fast_start`; begin it before anything else.
+    """Precompile what kernels include first, for `start_fast`; begin it before anything else.
 
     It runs beside the import of torch's compiler: None once that is imported, and where a whole
     precompiled header is there already.
@@ -150,15 +150,15 @@ def partial_pch(settings: Settings | None = None) -> Iterator[PartialPch | None]
     settings = settings or Settings.from_environment()
     headers: Path | None = None
     if tp.CODECACHE_MODULE.module not in sys.modules:
-        with suppress(OSError, WorkbenchError):  # `fast_start` says what is wrong with the folder
-            private_folder(settings.cache_folder)
-            headers = private_folder(cache_folder(settings)) / _HEADERS
+        with suppress(OSError, WorkbenchError):  # `start_fast` says what is wrong with the folder
+            make_private_folder(settings.cache_folder)
+            headers = make_private_folder(find_cache_folder(settings)) / _HEADERS
     is_there = headers is not None and any(headers.glob("*.ready"))
     with precompiling(None if is_there else headers) as pch:
         yield pch
 
 
-def trial_marker(folder: Path) -> Path:
+def find_trial_marker(folder: Path) -> Path:
     """The file that says: torch's trial gave another answer here than we did."""
     return folder / "trial-compilations-needed"
 
@@ -215,7 +215,7 @@ class _Headers:
 
     def _wanted(self, digest: str) -> bool:
         """True when the header is there, or when enough kernels went without it."""
-        private_folder(self.folder)
+        make_private_folder(self.folder)
         if self._ready(digest).exists():
             return True
         with (self.folder / f"{digest}.without").open("ab") as counter:
@@ -245,13 +245,13 @@ def _header_folder(folder: Path) -> Iterator[None]:
 # whether a CPU instruction set can be built for, known without a trial compilation
 
 
-def gnu_release(banner: str) -> int | None:
+def read_gnu_release(banner: str) -> int | None:
     """The major release named by the output of `g++ -v`; None for another compiler."""
     found = re.search(r"gcc version (\d+)\.", banner)
     return int(found[1]) if found and "clang" not in banner else None
 
 
-def knows_flags(flags: str, release: int | None) -> bool | None:
+def match_flags(flags: str, release: int | None) -> bool | None:
     """Whether GNU C++ of this release builds for these flags; None where only a trial shows it."""
     wanted = flags.split()
     if release is None or not wanted or any(flag not in _SINCE for flag in wanted):
@@ -259,7 +259,7 @@ def knows_flags(flags: str, release: int | None) -> bool | None:
     return True if release >= max(_CXX20, *(_SINCE[flag] for flag in wanted)) else None
 
 
-def exports_vector_math(flags: str) -> bool:
+def has_vector_math(flags: str) -> bool:
     """Whether torch's library has the vector functions that a kernel for these flags links to."""
     symbol = "Sleef_expf16_u10" if "avx512" in flags else "Sleef_expf8_u10"
     library = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
@@ -269,7 +269,7 @@ def exports_vector_math(flags: str) -> bool:
         return False
 
 
-def without_trial(probe: Callable[..., Any]) -> Callable[..., Any]:
+def skip_trial(probe: Callable[..., Any]) -> Callable[..., Any]:
     """Answer torch's trial compilation from the compiler's release, where that decides it.
 
     torch asks the processor first and tries only what the processor has, so that what is left to
@@ -280,7 +280,7 @@ def without_trial(probe: Callable[..., Any]) -> Callable[..., Any]:
     def check_build(isa: Any, code: str) -> Any:
         flags = isa.build_arch_flags()
         banner = tp.COMPILER_BANNER.get()(tp.CPP_COMPILER.get()())
-        if knows_flags(flags, gnu_release(banner)) and exports_vector_math(flags):
+        if match_flags(flags, read_gnu_release(banner)) and has_vector_math(flags):
             return True
         return probe(isa, code)
 

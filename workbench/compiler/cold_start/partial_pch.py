@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-from workbench.compiler.cold_start.private_folder import private_folder
+from workbench.compiler.cold_start.private_folder import make_private_folder
 from workbench.compiler.internals import torch_private as tp
 
 PATIENCE_SECONDS = 0.7
@@ -71,7 +71,7 @@ def compile_arguments(command_line: str) -> tuple[str, ...]:
     return (compiler, *(rest[: rest.index("-o")] if "-o" in rest else rest))
 
 
-def expected_arguments() -> tuple[str, ...]:
+def list_expected_arguments() -> tuple[str, ...]:
     """What torch passes for a kernel of this processor with default options.
 
     Found without importing torch's compiler. A wrong guess costs the header, nothing else.
@@ -82,7 +82,7 @@ def expected_arguments() -> tuple[str, ...]:
     return ("g++", *_FLAGS.split(), *places, *_ISA_FLAGS.split())
 
 
-def opening() -> tuple[str, ...]:
+def read_opening() -> tuple[str, ...]:
     """What a kernel includes first: the part that is precompiled in the time there is."""
     prefix = _includes("torch/csrc/inductor/cpp_prefix.h")
     nested = _includes("c10/util/hash.h")
@@ -99,7 +99,7 @@ def precompiling(folder: Path | None) -> Iterator[PartialPch | None]:
     None where it cannot help: on one core, on a processor other than AVX2, without a folder.
     """
     is_avx2 = tp.CPU_CAPABILITY.get()() == "AVX2"
-    if folder is None or not is_avx2 or len(os.sched_getaffinity(0)) < 2 or not opening():
+    if folder is None or not is_avx2 or len(os.sched_getaffinity(0)) < 2 or not read_opening():
         yield None
         return
     _remove_stale(folder)
@@ -107,7 +107,7 @@ def precompiling(folder: Path | None) -> Iterator[PartialPch | None]:
         pch: PartialPch | None = None
         with contextlib.suppress(OSError):  # no g++, a full disk: torch says so if it matters
             name = tempfile.TemporaryDirectory(
-                prefix=_PREFIX, dir=private_folder(folder), ignore_cleanup_errors=True
+                prefix=_PREFIX, dir=make_private_folder(folder), ignore_cleanup_errors=True
             )
             pch = _start(Path(stack.enter_context(name)))
             stack.callback(pch.stop)
@@ -115,8 +115,8 @@ def precompiling(folder: Path | None) -> Iterator[PartialPch | None]:
 
 
 def _start(folder: Path) -> PartialPch:
-    header, command = folder / "opening.h", expected_arguments()
-    header.write_text("".join(f"#include {name}\n" for name in opening()))
+    header, command = folder / "opening.h", list_expected_arguments()
+    header.write_text("".join(f"#include {name}\n" for name in read_opening()))
     compiler, *flags = command
     process = subprocess.Popen(
         [compiler, "-x", "c++-header", str(header), *flags, "-o", f"{header}.gch"],

@@ -10,7 +10,7 @@ from pathlib import Path
 from workbench.errors import WorkbenchError
 
 
-def private_folder(path: Path) -> Path:
+def make_private_folder(path: Path) -> Path:
     """Create the folder with mode 0700, or check that the one that exists is ours alone.
 
     Raises

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
-from workbench.compiler.cold_start.private_folder import private_folder
+from workbench.compiler.cold_start.private_folder import make_private_folder
 from workbench.errors import WorkbenchError
 from workbench.live_only import LivePart
 from workbench.processes.child import Child
@@ -67,14 +67,14 @@ class WarmUp(LivePart):
         return f"WarmUp({self.state})"
 
 
-def warm_in_background(settings: Settings | None = None) -> WarmUp:
+def start_warming(settings: Settings | None = None) -> WarmUp:
     """Start filling the cache in another process; returns at once and never raises.
 
     The process is niced, ends with this one, and does nothing when another one is at it.
     """
     settings = settings or Settings.from_environment()
     try:
-        private_folder(settings.cache_folder)
+        make_private_folder(settings.cache_folder)
         child = Child(__name__)
         child.send(settings.cache_folder)
     except (OSError, WorkbenchError) as error:
@@ -86,7 +86,7 @@ def warm_in_background(settings: Settings | None = None) -> WarmUp:
 
 def _alone(folder: Path) -> IO[bytes] | None:
     """The lock of the only warm-up, held until the process ends; None when it is taken."""
-    lock = (private_folder(folder) / "warm-up.lock").open("wb")
+    lock = (make_private_folder(folder) / "warm-up.lock").open("wb")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -102,20 +102,24 @@ def _warm(settings: Settings) -> Path:
     """
     import torch
 
-    from workbench.compiler.cold_start.compile_cache import cache_folder, fast_start, trial_marker
+    from workbench.compiler.cold_start.compile_cache import (
+        find_cache_folder,
+        find_trial_marker,
+        start_fast,
+    )
     from workbench.compiler.internals import torch_private as tp
 
     def small(x: torch.Tensor) -> torch.Tensor:
         return x.sin() + 1
 
     trial = tp.ISA_TRIAL.get()
-    with fast_start(settings, patience=0):
+    with start_fast(settings, patience=0):
         torch.compile(small, fullgraph=True)(torch.ones(64))
         isa = tp.PICK_VEC_ISA.get()()
         agreed = not isa.build_arch_flags() or trial(isa, tp.ISA_TRIAL_CODE.get())
-    folder = cache_folder(settings)
+    folder = find_cache_folder(settings)
     if not agreed:
-        trial_marker(folder).write_text(f"{isa}\n")
+        find_trial_marker(folder).write_text(f"{isa}\n")
     return folder
 
 
@@ -146,7 +150,7 @@ class _Done:
 
 
 def main(parent: Parent) -> int:
-    """Run as a process of its own, started by `warm_in_background`."""
+    """Run as a process of its own, started by `start_warming`."""
     os.nice(15)
     settings = replace(Settings.from_environment(), cache_folder=parent.receive())
     lock = _alone(settings.cache_folder)

@@ -37,7 +37,7 @@ class FastCheck:
         ]
 
 
-def binder(signature: inspect.Signature) -> Binder:
+def build_binder(signature: inspect.Signature) -> Binder:
     """A function with the same signature that returns its arguments by name.
 
     Python itself then binds positional, keyword and default arguments, in a tenth of the time of

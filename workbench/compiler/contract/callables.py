@@ -42,7 +42,7 @@ class Callee:
     @property
     def closure(self) -> dict[str, Any]:
         """The variables of an enclosing function that it reads, with their values now."""
-        return closure_of(self.function)
+        return read_closure(self.function)
 
     def share_closure(self, aot_fn: Any) -> None:
         """Put these values into the closure of what torch loaded, in place of its copies."""
@@ -52,14 +52,14 @@ class Callee:
                 cell.cell_contents = live[name]
 
 
-def compiled_parts(target: Any) -> list[str]:
+def find_compiled_parts(target: Any) -> list[str]:
     """The names of the submodules that `aot_compile` made: each has `sent_as`, its original."""
     if not isinstance(target, torch.nn.Module):
         return []
     return [name for name, part in target.named_modules() if hasattr(type(part), "sent_as")]
 
 
-def closure_of(function: types.FunctionType) -> dict[str, Any]:
+def read_closure(function: types.FunctionType) -> dict[str, Any]:
     """The variables of an enclosing function that a function reads, with their values now."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     return {name: cell.cell_contents for name, cell in cells}

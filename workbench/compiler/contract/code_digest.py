@@ -42,7 +42,7 @@ def _constant(value: Any) -> Any:
     return (type(value).__name__, repr(value))
 
 
-def file_hash(path: str) -> str | None:
+def hash_file(path: str) -> str | None:
     """SHA-256 of a source file; None where there is none, as for code typed into a notebook."""
     try:
         return hashlib.sha256(File(path).read_bytes()).hexdigest()
@@ -57,7 +57,7 @@ def in_source(name: str | None, unchanged: str | None) -> str | None:
     """
     module, _, qualified = (name or "").partition(":")
     file = _source_file(module) if qualified else None
-    if file is None or (unchanged is not None and file_hash(file) == unchanged):
+    if file is None or (unchanged is not None and hash_file(file) == unchanged):
         return None
     found = _codes_in(File(file).read_bytes()).get(qualified)
     return None if found is None else digest(found)
@@ -77,7 +77,7 @@ def _source_file(module: str) -> str | None:
     return origin if origin is not None and origin.endswith(".py") else None
 
 
-def codes_in_file(path: File) -> Iterator[tuple[str, types.CodeType]]:
+def compile_codes_in_file(path: File) -> Iterator[tuple[str, types.CodeType]]:
     """Every code of a source file with its qualified name; none where it cannot be parsed."""
     return iter(_codes_in(path.read_bytes()).items())
 
@@ -89,15 +89,15 @@ def _codes_in(source: bytes) -> Mapping[str, types.CodeType]:
         whole = compile(source, "<source>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
         return {}
-    return {code.co_qualname: code for code in codes_inside(whole)}
+    return {code.co_qualname: code for code in find_codes_inside(whole)}
 
 
-def codes_inside(code: types.CodeType) -> Iterator[types.CodeType]:
+def find_codes_inside(code: types.CodeType) -> Iterator[types.CodeType]:
     """The code of functions, lambdas and comprehensions that stand in a code, at any depth."""
     for inner in code.co_consts:
         if inspect.iscode(inner):
             yield inner
-            yield from codes_inside(inner)
+            yield from find_codes_inside(inner)
 
 
 class CodeOf:

@@ -41,11 +41,11 @@ class CompileOptions:
 
     def __post_init__(self) -> None:
         check_mapping("options", self.options, "{'max_autotune': True}")
-        one_of("mode", self.mode, (None, *MODES))
+        require_one_of("mode", self.mode, (None, *MODES))
         _ = self.gpu
-        one_of("capture", self.capture, CAPTURE_LEVELS)
+        require_one_of("capture", self.capture, CAPTURE_LEVELS)
         if not callable(self.guards):
-            one_of("guards", self.guards, GUARD_POLICIES, " or a guard filter function")
+            require_one_of("guards", self.guards, GUARD_POLICIES, " or a guard filter function")
         if not isinstance(self.backend, str) and not callable(self.backend):
             raise UsageError(
                 f"backend is {self.backend!r}: expected a name such as 'inductor' or a callable "
@@ -60,7 +60,7 @@ class CompileOptions:
         if self.target in TARGETS:
             return None
         try:
-            return known_gpus()[self.target]
+            return list_known_gpus()[self.target]
         except UsageError as error:
             choices = ", ".join(repr(name) for name in TARGETS)
             raise UsageError(
@@ -82,7 +82,7 @@ def _name(chosen: str | Callable[..., Any]) -> str:
     return chosen if isinstance(chosen, str) else getattr(chosen, "__name__", type(chosen).__name__)
 
 
-def known_gpus() -> Catalogue:
+def list_known_gpus() -> Catalogue:
     """The GPUs that can be a target: those that come along, and those that the user described."""
     from workbench.specs import Catalogue  # a load that checks no target does without it
 
@@ -105,7 +105,7 @@ def check_mapping(name: str, value: object, such_as: str) -> None:
         raise UsageError(f"{name} is of type {kind}: expected a dict, such as {such_as}.")
 
 
-def one_of(name: str, value: object, allowed: Iterable[object], more: str = "") -> None:
+def require_one_of(name: str, value: object, allowed: Iterable[object], more: str = "") -> None:
     """Raise `UsageError` for a value that is not among the allowed ones; `more` adds to them."""
     allowed = tuple(allowed)
     if value not in allowed:

@@ -66,7 +66,7 @@ def request_of(
         raise UsageError(
             f"dynamic={dynamic} says it for every size and dynamic_shapes says which: give one."
         )
-    there = given_there(fn)
+    there = read_outer_options(fn)
     if there is None:
         asked = backend or "inductor", mode, options or {}
         return CompileOptions(*asked, dynamic_shapes=dynamic_shapes, dynamic=dynamic, **rest)
@@ -121,7 +121,7 @@ def _notes(there: GivenThere, own: Mapping[str, Any], *, keeps: bool) -> tuple[s
     return tuple(notes)
 
 
-def given_there(target: Any) -> GivenThere | None:
+def read_outer_options(target: Any) -> GivenThere | None:
     """What the outermost torch.compile around a callable was given; None where there is none."""
     while isinstance(target, functools.partial):
         target = target.func

@@ -12,7 +12,7 @@ from workbench.compiler.contract import dims
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.surroundings import has_tangents
-from workbench.compiler.internals.tensor_kind import kind_problem, no_sizes
+from workbench.compiler.internals.tensor_kind import explain_kind, explain_no_sizes
 from workbench.compiler.internals.tensor_like import TensorLike
 
 if TYPE_CHECKING:  # what is declared is read when compiling; a package starts without
@@ -82,7 +82,7 @@ class Leaf:
 def describe(path: Path, value: Any) -> Leaf:
     """The leaf that `value` is."""
     kind = type(value).__name__
-    without = no_sizes(value)
+    without = explain_no_sizes(value)
     if without is not None:
         return Leaf(path, "object", without)
     if isinstance(value, torch.Tensor):
@@ -210,7 +210,7 @@ class Contract:
 
     def _all_can_be_read(self, bound: Mapping[str, Any]) -> bool:
         values = [value for _, value in _inputs(bound, self.receiver)]
-        return not (any(map(no_sizes, values)) or has_tangents(values))
+        return not (any(map(explain_no_sizes, values)) or has_tangents(values))
 
     def arguments(self) -> tuple[Leaf, ...]:
         """The plain tensors among the arguments: no parameter of the module is one."""
@@ -309,10 +309,10 @@ def _number_differences(leaf: Leaf, found: Leaf) -> Iterator[str]:
 
 def _kind_of(value: Any) -> str | None:
     """Why a tensor is not in plain memory, or None; what is conjugated only in name is."""
-    is_tensor = isinstance(value, torch.Tensor) and no_sizes(value) is None
+    is_tensor = isinstance(value, torch.Tensor) and explain_no_sizes(value) is None
     if is_tensor and (value.is_conj() or value.is_neg()):
         return None
-    return kind_problem(value) if isinstance(value, torch.Tensor) else None
+    return explain_kind(value) if isinstance(value, torch.Tensor) else None
 
 
 def _instead(path: Path, bound: Mapping[str, Any]) -> str:
@@ -351,7 +351,7 @@ def _shape_differences(
                 )
 
 
-def listing(problems: Sequence[str]) -> str:
+def list_problems(problems: Sequence[str]) -> str:
     """Problems one per line, the first dozen spelled out."""
     lines = [f"  - {problem}" for problem in problems[:_SHOWN]]
     rest = len(problems) - len(lines)

@@ -26,7 +26,7 @@ def is_violated(error: Exception) -> bool:
     return "Constraints violated" in str(error)
 
 
-def conditions(words: str, lines: Mapping[str, str | None] | None = None) -> list[str]:
+def list_conditions(words: str, lines: Mapping[str, str | None] | None = None) -> list[str]:
     """A line for each condition that torch's text names, the first few spelled out.
 
     `lines` are the user's that fixed a size, by its place.
@@ -56,7 +56,7 @@ def short(condition: str, lines: Mapping[str, str | None]) -> str:
 
 def explained(name: str, words: str, lines: Mapping[str, str | None]) -> str:
     """The message for torch's text about a compilation of `name` that keeps guards."""
-    shown = conditions(words, lines)
+    shown = list_conditions(words, lines)
     fixed = all(" is declared dynamic, but " in line for line in shown)
     cure = _FIXED_CURE if fixed else _cure(shown[0])
     return "\n".join([f"{HEAD}{name}:", *shown, f"  Cure: {cure}."])

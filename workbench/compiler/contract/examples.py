@@ -37,10 +37,10 @@ def inputs_of(contract: Contract, device: str | None = None) -> dict[str, Any]:
     Raises `ArtifactError` when a leaf is an object that cannot be made from its description.
     """
     leaves = [leaf for leaf in contract.leaves or () if leaf.path.root != contract.receiver]
-    return _tree((leaf.path, value_of(leaf, device)) for leaf in leaves)
+    return _tree((leaf.path, make_value(leaf, device)) for leaf in leaves)
 
 
-def value_of(leaf: Leaf, device: str | None = None) -> Any:
+def make_value(leaf: Leaf, device: str | None = None) -> Any:
     """A value for one leaf; raises `ArtifactError` for an object."""
     if leaf.kind == "tensor":
         value = leaf.like.empty(device)
@@ -62,7 +62,7 @@ def value_of(leaf: Leaf, device: str | None = None) -> Any:
     )
 
 
-def dynamic_shapes_of(contract: Contract) -> dict[str, Any] | None:
+def write_dynamic_shapes(contract: Contract) -> dict[str, Any] | None:
     """The `dynamic_shapes` that declare the contract's dimensions again, or None."""
     dims: dict[str, Any] = {}
     found: list[tuple[Path, Any]] = []
@@ -167,7 +167,7 @@ def _sizes(values: Any, what: str) -> tuple[int, ...]:
     return tuple(values)
 
 
-def tensor_like(leaf: Leaf, wanted: Description) -> torch.Tensor:
+def make_tensor_like(leaf: Leaf, wanted: Description) -> torch.Tensor:
     """A tensor with the description's layout that is otherwise like the example's leaf.
 
     Its content is not defined. Raises `UsageError` where this machine cannot have such a tensor.
@@ -178,7 +178,7 @@ def tensor_like(leaf: Leaf, wanted: Description) -> torch.Tensor:
     return replace(wanted.like, requires_grad=wants, kind=leaf.type).dressed(value)
 
 
-def with_memory(inputs: Any) -> Any:
+def replace_fakes(inputs: Any) -> Any:
     """The same inputs with zeros in place of fake tensors, for a compilation that is called here.
 
     Raises `UsageError` for one that would be too big or is on a device that is not here.

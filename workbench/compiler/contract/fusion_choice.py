@@ -40,7 +40,7 @@ class FusionChoice:
         return cls(tuple(found["forbid"]), tuple(found["force"]))
 
 
-def operations_of(report: Report, name: str) -> Operations:
+def list_operations(report: Report, name: str) -> Operations:
     """The operations that a kernel, a scheduler node or an FX node names.
 
     Raises `UsageError` for a name that is not in the report.

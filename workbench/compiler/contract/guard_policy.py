@@ -16,15 +16,15 @@ import torch
 from torch.nn.utils.parametrize import is_parametrized
 
 from workbench.compiler.contract.call_path import FastCheck
-from workbench.compiler.contract.callables import closure_of
+from workbench.compiler.contract.callables import read_closure
 from workbench.compiler.contract.contract import CONSTANTS, Contract, Leaf
 from workbench.compiler.contract.guard_words import is_environment
-from workbench.compiler.contract.inlined_places import compared_by_code
+from workbench.compiler.contract.inlined_places import find_compared_by_code
 from workbench.compiler.contract.paths import KEY, VALUE, Path, parse, parse_state
 from workbench.compiler.contract.specialized_values import (
     SAME,
     SpecializedValue,
-    globals_module,
+    find_globals_module,
     is_library_file,
     observe,
     specialize,
@@ -84,7 +84,7 @@ class Decisions:
     def guarded(self) -> frozenset[str]:
         """The local names that kept guards read."""
         kept = [e for e, kept in zip(self.entries, self.kept, strict=True) if kept]
-        places = [parse(name) for e in kept for name in (e.name, *other_sides(e.orig_guard))]
+        places = [parse(name) for e in kept for name in (e.name, *find_other_sides(e.orig_guard))]
         return frozenset(p[1].root for p in places if p is not None and p[0] == "L")
 
     @property
@@ -100,7 +100,7 @@ class Decisions:
             (parse(entry.name), parse(other))
             for entry, kept in zip(self.entries, self.kept, strict=True)
             if kept
-            for other in other_sides(entry.orig_guard)
+            for other in find_other_sides(entry.orig_guard)
         ]
         return tuple((a[1].root, b[1].root) for a, b in pairs if a is not None and b is not None)
 
@@ -132,11 +132,11 @@ class Decisions:
 
     def of_inputs(self, entry: Any) -> bool:
         """Whether a guard is one on arguments, or on what the expression of a fast check asks."""
-        places = (entry.orig_guard.name, *other_sides(entry.orig_guard))
+        places = (entry.orig_guard.name, *find_other_sides(entry.orig_guard))
         return entry.guard_type in _NOT_OF_INPUTS or any("L[" in place for place in places)
 
 
-def guard_filter(
+def build_guard_filter(
     policy: str | Callable[[Sequence[Any]], Sequence[bool]],
     function: types.FunctionType,
     decisions: Decisions,
@@ -157,11 +157,11 @@ def guard_filter(
         # the compiled code reads at run time those globals that lead to a tensor
         tensors = (e for e in entries if e.is_global and e.guard_type == "TENSOR_MATCH")
         anchored = {p[1].root for e in tensors if (p := parse(e.name)) is not None}
-        code = {n for n, value in closure_of(function).items() if isinstance(value, CODE_TYPES)}
+        code = {n for n, value in read_closure(function).items() if isinstance(value, CODE_TYPES)}
         unsupported = frozenset(tp.UNSERIALISABLE_GUARDS.get())
         decisions.reasons[:] = [_why_not(e, unsupported, anchored, code) for e in entries]
         _drop_saved_tensor_hooks(decisions)
-        by_code = compared_by_code(entries, function)
+        by_code = find_compared_by_code(entries, function)
         decisions.live[:] = [
             not (i in by_code or entry.guard_type in _OURS or reason == _NO_BACKWARD)
             for i, (entry, reason) in enumerate(zip(entries, decisions.reasons, strict=True))
@@ -224,7 +224,7 @@ def _why_not(
         return "the class of a parametrized module is made while the program runs"
     if across(entry.orig_guard):
         return "a file has a copy of the global, which is no input of a call"
-    others = [(name, "G[" in name) for name in other_sides(entry.orig_guard)]
+    others = [(name, "G[" in name) for name in find_other_sides(entry.orig_guard)]
     reasons = (
         _why_not_reached(*one, anchored, code) for one in ((entry.name, entry.is_global), *others)
     )
@@ -240,7 +240,7 @@ def _why_not_reached(name: str, is_global: bool, anchored: set[str], code: set[s
     return None
 
 
-def other_sides(guard: Any) -> tuple[str, ...]:
+def find_other_sides(guard: Any) -> tuple[str, ...]:
     """The names that a guard looks at besides its own: what an object has to be, too."""
     source = getattr(guard.create_fn, "keywords", {}).get("source_b")  # of DUPLICATE_INPUT
     if source is None:
@@ -250,7 +250,7 @@ def other_sides(guard: Any) -> tuple[str, ...]:
 
 def across(guard: Any) -> tuple[str, str] | None:
     """The names of the global and of the input that a guard asks to be one object, if it does."""
-    sides = sorted((guard.name, *other_sides(guard)), key=lambda name: "L[" in name)
+    sides = sorted((guard.name, *find_other_sides(guard)), key=lambda name: "L[" in name)
     is_mixed = ["L[" in name for name in sides] == [False, True]
     return (sides[0], sides[1]) if is_mixed else None
 
@@ -304,7 +304,7 @@ def _stand_in(
 
     `guarded` is the value of a guard that a file keeps, so that it can be named there.
     """
-    found = specialized_by(entry, function)
+    found = find_specialized_check(entry, function)
     if found is None:
         return False
     key = found.owner, found.path, found.check
@@ -312,7 +312,7 @@ def _stand_in(
     return found.known
 
 
-def specialized_by(entry: Any, function: types.FunctionType) -> SpecializedValue | None:
+def find_specialized_check(entry: Any, function: types.FunctionType) -> SpecializedValue | None:
     """What another process can compare in place of a guard, or None."""
     place = parse_state(entry.orig_guard.name)
     if place is None or not entry.has_value:
@@ -376,7 +376,7 @@ def _keys(
     if owner is None or hide or not is_users(owner):
         return None
     table = Path(path.root, path.steps[:-1])
-    is_own = owner == globals_module(function)
+    is_own = owner == find_globals_module(function)
     try:
         scope = function.__globals__ if is_own else vars(sys.modules[owner])
         keys = observe(table, table.get(scope), owner, "DICT_KEYS_MATCH", None)
@@ -390,7 +390,7 @@ def _owner(path: Path, function: types.FunctionType) -> tuple[str, Path] | None:
     if path.root.startswith(_BUILTINS):  # a name that torch makes in this process
         kind, name = path.steps[0] if path.steps else ("", "")
         return ("builtins", Path(str(name), path.steps[1:])) if kind == "item" else None
-    owner, scope = globals_module(function), function.__globals__
+    owner, scope = find_globals_module(function), function.__globals__
     while path.steps and isinstance(scope.get(path.root), types.ModuleType):
         module: types.ModuleType = scope[path.root]
         if module is not sys.modules.get(module.__name__):  # made by hand: no import finds it
@@ -465,7 +465,7 @@ def is_plain(decisions: Decisions, bound: Mapping[str, Any]) -> bool:
     return True
 
 
-def fast_guard(signature: inspect.Signature, contract: Contract) -> FastCheck | None:
+def build_fast_guard(signature: inspect.Signature, contract: Contract) -> FastCheck | None:
     """The check for a plain signature, or None when it cannot be one expression.
 
     torch's guard manager takes 1.3 µs for two tensors, this 0.6 µs. What it does not accept is put

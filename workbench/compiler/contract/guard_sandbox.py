@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import torch
 
 from workbench.compiler.contract.contract import Contract, Leaf
-from workbench.compiler.contract.examples import DTYPES, Description, tensor_like, value_of
+from workbench.compiler.contract.examples import DTYPES, Description, make_tensor_like, make_value
 from workbench.compiler.contract.guard_words import in_words, shown
 from workbench.compiler.contract.paths import Path, parts
 from workbench.compiler.contract.plan import CallPlan
@@ -207,7 +207,7 @@ class GuardSandbox(LivePart):
 
         def make(path: Path) -> torch.Tensor:
             leaf = leaves[str(path)]
-            return tensor_like(leaf, wanted.get(str(path)) or _description(leaf))
+            return make_tensor_like(leaf, wanted.get(str(path)) or _description(leaf))
 
         owner = self.plan.receiver[0] if self.plan.receiver else None
         example = self.example or _from_leaves(self.plan.contract)
@@ -234,7 +234,7 @@ def _from_leaves(contract: Contract) -> Example:
         if leaf.kind == "tensor":
             bound[leaf.path.root] = torch.empty(0)
         elif leaf.kind == "constant":
-            bound[leaf.path.root] = value_of(leaf)
+            bound[leaf.path.root] = make_value(leaf)
     return Example(
         {contract.receiver: None, **bound} if contract.receiver else bound, contract.receiver
     )

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from workbench.compiler.contract.paths import Path, leaves, parse
-from workbench.compiler.internals.surroundings import function_modes
-from workbench.compiler.internals.tensor_kind import kind_problem, no_sizes
+from workbench.compiler.internals.surroundings import find_function_modes
+from workbench.compiler.internals.tensor_kind import explain_kind, explain_no_sizes
 
 _OWN_ATTRIBUTE = re.compile(r"not ___dict_contains\('(\w+)', (L\[.*)\.__dict__\)")
 _SAME = re.compile(r"([GL]\[.*) is ([GL]\[.*)")
@@ -68,7 +68,7 @@ def in_words(
     for reason in reasons:
         text = reason.split("  # ")[0].strip()
         if text == _FUNCTION_MODES:
-            yield function_modes()
+            yield find_function_modes()
         elif text == _TWICE:
             yield from _same_tensors(bound) or [text]
         elif own := _OWN_ATTRIBUTE.fullmatch(text):
@@ -86,13 +86,13 @@ def in_words(
             yield text
 
 
-def other_kind(reason: str, bound: Mapping[str, Any], scope: Mapping[str, Any]) -> str:
+def explain_other_kind(reason: str, bound: Mapping[str, Any], scope: Mapping[str, Any]) -> str:
     """A reason in words where it is that a tensor is of another kind, or no tensor at all."""
     text = reason.split("  # ")[0].strip()
     keys, other = _KEYS.fullmatch(text), _NO_TENSOR.match(text)
     if place := keys or other:
-        value = found_at(place[1], {"L": bound, "G": scope})
-        problem = kind_problem(value) if isinstance(value, torch.Tensor) else None
+        value = look_up_place(place[1], {"L": bound, "G": scope})
+        problem = explain_kind(value) if isinstance(value, torch.Tensor) else None
         if problem is not None:
             return f"{shown(place[1])}: {problem}"
     if other is not None:
@@ -115,8 +115,12 @@ def unreadable(
     places: Iterable[str], bound: Mapping[str, Any], scope: Mapping[str, Any]
 ) -> list[str]:
     """A sentence for each of these places whose tensor torch's guards cannot look at."""
-    found = ((place, found_at(place, {"L": bound, "G": scope})) for place in places)
-    return [f"{shown(place)}: {kind_problem(value)}" for place, value in found if no_sizes(value)]
+    found = ((place, look_up_place(place, {"L": bound, "G": scope})) for place in places)
+    return [
+        f"{shown(place)}: {explain_kind(value)}"
+        for place, value in found
+        if explain_no_sizes(value)
+    ]
 
 
 def _of_state(text: str, scopes: Mapping[str, Any]) -> str:
@@ -129,14 +133,14 @@ def _of_state(text: str, scopes: Mapping[str, Any]) -> str:
 
 
 def _now(place: str, scopes: Mapping[str, Any]) -> str:
-    found = found_at(place, scopes, repr)
+    found = look_up_place(place, scopes, repr)
     if found is None:
         return "and cannot be reached now"
     value = str(found)
     return f"now {value if len(value) <= _LONGEST else value[:_LONGEST] + '…'}"
 
 
-def found_at(
+def look_up_place(
     place: str, scopes: Mapping[str, Any], then: Callable[[Any], Any] = lambda value: value
 ) -> Any:
     """What is at a place now, looked up as torch does; None where it cannot be reached."""

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract.code_digest import digest, file_hash, in_source
+from workbench.compiler.contract.code_digest import digest, hash_file, in_source
 from workbench.compiler.contract.paths import Path
-from workbench.compiler.contract.specialized_values import importable_name, resolve
+from workbench.compiler.contract.specialized_values import find_importable_name, resolve
 from workbench.errors import ArtifactError
 
 CODE, OBJECT, CLASS, NO_ATTRIBUTE = "code", "object", "class", "no attribute"
@@ -78,7 +78,7 @@ class Inlined:
         """Whether a file has it: another process finds it by name, and can tell what it was."""
         if self.place is None or self.place.startswith("__main__:"):
             return False
-        is_named = self.kind == OBJECT and importable_name(self.expected) is not None
+        is_named = self.kind == OBJECT and find_importable_name(self.expected) is not None
         return self.kind == CODE or is_named
 
     def has_its_code(self) -> bool:
@@ -108,7 +108,7 @@ def of_function(
     name: str, holder: Any, lookup: str, value: Any, place: str | None = None
 ) -> Inlined:
     """A function of the user, known by its code."""
-    defaults, source = _defaults(value), importable_name(value)
+    defaults, source = _defaults(value), find_importable_name(value)
     return Inlined(name, holder, lookup, CODE, value.__code__, place, defaults, source)
 
 
@@ -193,11 +193,11 @@ class InlinedCode:
             if not one.is_written():
                 continue
             if one.kind == OBJECT:
-                rows.append({"name": one.place, "object": importable_name(one.expected)})
+                rows.append({"name": one.place, "object": find_importable_name(one.expected)})
             else:
                 code = one.expected
                 if code.co_filename not in files:
-                    files[code.co_filename] = file_hash(code.co_filename)
+                    files[code.co_filename] = hash_file(code.co_filename)
                 row = {"name": one.place, "function": code.co_qualname, "digest": digest(code)}
                 row |= {"source": one.source, "file": files[code.co_filename]}
                 rows.append({**row, "defaults": _written(one.defaults)})

@@ -22,7 +22,7 @@ from workbench.compiler.contract.inlined_code import (
     to_function,
 )
 from workbench.compiler.contract.paths import Path, parse
-from workbench.compiler.contract.specialized_values import globals_module, importable_name
+from workbench.compiler.contract.specialized_values import find_globals_module, find_importable_name
 
 _TORCH = str(File(torch.__file__).parent) + "/"
 _IDENTITIES = ("CLOSURE_MATCH", "FUNCTION_MATCH", "BUILTIN_MATCH", "CLASS_MATCH")
@@ -31,7 +31,7 @@ _IMPORTED = "__import_"  # what Dynamo calls a module whose globals a function r
 Codes = frozenset[types.CodeType]
 
 
-def inlined(
+def find_inlined(
     codes: Iterable[types.CodeType],
     function: types.FunctionType,
     receiver: Any | None,
@@ -123,7 +123,7 @@ def _spot(
     return _of_global(path, function, modules) if scope == "G" else None
 
 
-def compared_by_code(entries: Sequence[Any], function: types.FunctionType) -> set[int]:
+def find_compared_by_code(entries: Sequence[Any], function: types.FunctionType) -> set[int]:
     """The places of guards on functions of the user that are compared by their code instead.
 
     Torch compares the code object itself, so that a cell which is run again would be refused.
@@ -141,7 +141,7 @@ def compared_by_code(entries: Sequence[Any], function: types.FunctionType) -> se
     return found
 
 
-def compared_in_files(
+def find_compared_in_files(
     dropped: Sequence[Any], function: types.FunctionType, code: InlinedCode
 ) -> set[int]:
     """The places in `dropped` of guards on what a file compares by its code or its name."""
@@ -171,7 +171,7 @@ def _of_global(
     path: Path, function: types.FunctionType, modules: Mapping[str, Any]
 ) -> Inlined | None:
     """The place of a global, in the module that has it; None for those of torch and Python."""
-    owner, scope = globals_module(function), function.__globals__
+    owner, scope = find_globals_module(function), function.__globals__
     if path.root.startswith(_IMPORTED):
         imported = path.root.removeprefix(_IMPORTED).replace("_dot_", ".")
         found = modules.get(f"G[{path.root!r}]", sys.modules.get(imported))
@@ -229,7 +229,7 @@ def _in_classes(classes: Iterable[type], users: Codes) -> Iterator[Inlined]:
                     if found is not None:
                         shown = f"{holder.__qualname__}.{name}"
                         one = of_function(shown, holder, f".{name}{steps}", found)
-                        place = importable_name(holder)
+                        place = find_importable_name(holder)
                         yield replace(one, place=one.source if place is None else f"{place}.{name}")
 
 
@@ -247,7 +247,7 @@ def _in_modules(users: Codes, function: types.FunctionType) -> Iterator[Inlined]
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and file in files and isinstance(module, types.ModuleType):
             modules.setdefault(file, []).append((module.__name__, vars(module)))
-    own = (globals_module(function), function.__globals__)
+    own = (find_globals_module(function), function.__globals__)
     for code in users:
         root, *rest = code.co_qualname.split(".")
         path = Path(root, tuple(("attr", part) for part in rest))

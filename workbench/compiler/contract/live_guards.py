@@ -15,9 +15,9 @@ import torch
 
 from workbench.compiler.contract.contract import CONSTANTS
 from workbench.compiler.contract.guard_policy import Decisions, located
-from workbench.compiler.contract.guard_words import found_at, in_words, shown, value_text
+from workbench.compiler.contract.guard_words import in_words, look_up_place, shown, value_text
 from workbench.compiler.contract.inlined_code import InlinedCode
-from workbench.compiler.contract.inlined_places import compared_in_files
+from workbench.compiler.contract.inlined_places import find_compared_in_files
 from workbench.compiler.contract.paths import parse_state
 from workbench.compiler.internals.signatures import signature_of
 
@@ -96,7 +96,7 @@ class LiveGuards:
         """Each place whose tensor is also at a place before it, which it was not."""
         seen: dict[int, str] = {}
         for place in self.tensors:
-            value = found_at(place, {"G": self.scope})
+            value = look_up_place(place, {"G": self.scope})
             first = seen.setdefault(id(value), place)
             if first != place and value is not None:
                 yield shown(place), f"changed: it is the tensor of {shown(first)} now"
@@ -132,7 +132,7 @@ def _watched(value: Any, name: str, gone: list[str]) -> Any:
         return value
 
 
-def dropped_rows(
+def list_dropped_guards(
     decisions: Decisions,
     function: types.FunctionType,
     code: InlinedCode,
@@ -145,7 +145,7 @@ def dropped_rows(
     own, of which it names the release, is not.
     """
     by_code = {
-        id(decisions.dropped[i]) for i in compared_in_files(decisions.dropped, function, code)
+        id(decisions.dropped[i]) for i in find_compared_in_files(decisions.dropped, function, code)
     }
     for i, (entry, reason) in enumerate(zip(decisions.entries, decisions.reasons, strict=True)):
         if reason is None:
@@ -190,7 +190,7 @@ _MADE_BY_TORCH = ("__import_", "___unnamed_scope")  # names of what it puts amon
 _NAMED_BY_TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 
-def default_rows(
+def list_default_rows(
     function: Callable[..., Any], bound: Mapping[str, Any]
 ) -> Iterator[Mapping[str, str]]:
     """Defaults that are objects, as rows of what no file holds: a file has copies of its own."""

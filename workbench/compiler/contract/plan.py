@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.compiler.contract.compile_request import GUARD_POLICIES
-from workbench.compiler.contract.contract import Contract, listing
-from workbench.compiler.contract.guard_words import in_words, other_kind, shown, unreadable
+from workbench.compiler.contract.contract import Contract, list_problems
+from workbench.compiler.contract.guard_words import explain_other_kind, in_words, shown, unreadable
 from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.inlined_places import called
 from workbench.compiler.contract.live_guards import LiveGuards
@@ -21,7 +21,7 @@ from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.size_guards import broken
 from workbench.compiler.contract.specialized_values import SpecializedValues, from_json
 from workbench.compiler.internals.surroundings import surroundings
-from workbench.compiler.internals.tensor_kind import kind_problems
+from workbench.compiler.internals.tensor_kind import explain_kinds
 from workbench.compiler.internals.torch_state import GlobalState
 from workbench.errors import ArtifactError, ContractError
 from workbench.live_only import LivePart
@@ -120,7 +120,7 @@ class CallPlan(LivePart):
             raise ContractError("\n".join(f"{one}." for one in around))
         problems = (
             self.mismatches(bound)
-            or list(kind_problems(given))
+            or list(explain_kinds(given))
             or self._broken(guard_reasons, bound)
         )
         raise self.misfit(name, problems, cure)
@@ -133,7 +133,7 @@ class CallPlan(LivePart):
 
     def _of_kinds(self, reasons: list[str], bound: Mapping[str, Any]) -> list[str]:
         scope = self.live.scope if self.live is not None else {}
-        return [other_kind(reason, bound, scope) for reason in reasons]
+        return [explain_other_kind(reason, bound, scope) for reason in reasons]
 
     def unreadable(self, places: Iterable[str], bound: Mapping[str, Any]) -> list[str]:
         """A sentence for each place with a tensor at which torch's guards cannot look."""
@@ -144,7 +144,7 @@ class CallPlan(LivePart):
         """The error for a call of `name` with these problems."""
         return ContractError(
             f"This call does not fit what {name} was compiled for:\n"
-            + listing(
+            + list_problems(
                 problems or ["a check failed that passes now: state changed in another thread"]
             )
             + f"\n{cure or 'Pass inputs that fit, or compile again for these.'}"

@@ -78,7 +78,7 @@ def read(spec: Any, bound: Mapping[str, Any]) -> DynamicShapes:
     return found
 
 
-def every_size(inputs: Mapping[str, Any]) -> dict[str, Any]:
+def mark_every_size(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Every size of 2 or more as one that torch may keep dynamic, by parameter name."""
 
     def dims(value: Any) -> Any:
@@ -89,7 +89,7 @@ def every_size(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tp.TREE_MAP.get()(dims, value) for name, value in inputs.items()}
 
 
-def under_outer_names(
+def rename_entries(
     spec: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     """Entries for the parameters of a decorated function, under those that the decorator takes.
@@ -245,7 +245,7 @@ def sizes_assumed(assumed: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def marked(shapes: DynamicShapes, bound: Mapping[str, Any]) -> Iterator[None]:
+def mark_examples(shapes: DynamicShapes, bound: Mapping[str, Any]) -> Iterator[None]:
     """Mark the example tensors while compiling; they carry no new mark afterwards.
 
     Neither a convolution nor a sum puts a condition on the declared sizes then. Of the first torch

@@ -172,7 +172,7 @@ def _function(path: Path, value: types.FunctionType, owner: str | None) -> Speci
     The user's is known by its code, so that it may be defined again; a library's by its name, or
     else by its code. What a class of Python has is none of a file's business.
     """
-    file, name = value.__code__.co_filename, importable_name(value)
+    file, name = value.__code__.co_filename, find_importable_name(value)
     if is_library_file(file) and name is not None:
         return SpecializedValue(path, value, "is", owner)
     if value.__module__ in sys.stdlib_module_names:  # another Python has others, and tells which
@@ -240,10 +240,10 @@ def _is_literal(value: Any) -> bool:
 
 def is_found_again(value: Any) -> bool:
     """Whether reading a file gives the very object that was written."""
-    return value is None or isinstance(value, bool) or importable_name(value) is not None
+    return value is None or isinstance(value, bool) or find_importable_name(value) is not None
 
 
-def importable_name(value: Any) -> str | None:
+def find_importable_name(value: Any) -> str | None:
     """`module:qualified.name` when importing that gives the object itself, else None."""
     return _object_name(value) if _importable(value) else None
 
@@ -282,7 +282,7 @@ def scope_of(owner: str) -> Mapping[str, Any] | None:
         return None
 
 
-def globals_module(function: types.FunctionType) -> str:
+def find_globals_module(function: types.FunctionType) -> str:
     """The module whose globals a function reads, whatever a decorator gave as its `__module__`."""
     return str(function.__globals__.get("__name__") or function.__module__ or "__main__")
 

@@ -64,23 +64,23 @@ _CALLS = {ast.FloorDiv: "floor_div", ast.Mod: "floor_mod"}
 _NAMED_CALLS = {"max": "std::max", "min": "std::min"}
 
 
-def contract_values(model: PackagedModel) -> dict[str, str]:
+def build_contract_values(model: PackagedModel) -> dict[str, str]:
     """What fills the places of the templates, except the names of the package and its namespace.
 
     Raises UsageError for a model whose inputs C++ code cannot hand over.
     """
     flags = model.isa.flags if model.isa else ()
     return {
-        "model_literal": literal(model.name),
+        "model_literal": write_cpp_literal(model.name),
         "device": _named(DEVICES, model.device.partition(":")[0], "device"),
-        "manifest": literal(MANIFEST),
-        "library": literal(model.library),
+        "manifest": write_cpp_literal(MANIFEST),
+        "library": write_cpp_literal(model.library),
         "weights_kind": f"Stored::k{model.weights.capitalize()}",
         "writes_buffers": str(any(c.mutated for c in model.constants)).lower(),
         "flag_count": str(len(flags)),
-        "flags": ", ".join(map(literal, flags)),
-        "inputs": "".join(map(_input, input_leaves(model))),
-        "relations": "".join(map(relation_row, call_contract(model).relations)),
+        "flags": ", ".join(map(write_cpp_literal, flags)),
+        "inputs": "".join(map(_input, list_input_leaves(model))),
+        "relations": "".join(map(write_relation, call_contract(model).relations)),
         "weights": "".join(map(_weight, model.constants)),
         "outputs": "".join(map(_output, model.outputs)),
     }
@@ -95,13 +95,13 @@ def call_contract(model: PackagedModel) -> CallContract:
     return CallContract.of(model.name, model.contract, torch.device(model.device))
 
 
-def input_leaves(model: PackagedModel) -> list[Leaf]:
+def list_input_leaves(model: PackagedModel) -> list[Leaf]:
     """The tensors that the library takes, in its order."""
     contract = call_contract(model)
     return [contract.leaves[place] for place in contract.tensors]
 
 
-def literal(text: str) -> str:
+def write_cpp_literal(text: str) -> str:
     """A C++ string literal; JSON's escapes are C++'s for all characters of names."""
     return json.dumps(text, ensure_ascii=False)
 
@@ -125,7 +125,7 @@ def _input(leaf: Leaf) -> str:
     exact = f".order = {{}}, .strides = {_braced(leaf.stride)}"
     layout = exact if order is None else f".order = {_braced(order)}"
     return _row(
-        f".name = {literal(str(leaf.path))}",
+        f".name = {write_cpp_literal(str(leaf.path))}",
         f".dtype = {_named(DTYPES, leaf.dtype, 'dtype')}",
         f".device = {_named(DEVICES, leaf.device, 'device')}",
         f".sizes = {_braced([_size(size) for size in leaf.shape])}",
@@ -137,7 +137,7 @@ def _size(size: dims.Size) -> str:
     if isinstance(size, int):
         return f"{{.fixed = {size}}}"
     parts = {
-        "dim": "" if size.name is None else literal(size.name),
+        "dim": "" if size.name is None else write_cpp_literal(size.name),
         "min": "" if size.min is None else str(size.min),
         "max": "" if size.max is None else str(size.max),
         "scale": "" if size.scale == 1 else str(size.scale),
@@ -146,12 +146,12 @@ def _size(size: dims.Size) -> str:
     return _braced([f".{name} = {value}" for name, value in parts.items() if value])
 
 
-def relation_row(relation: Relation) -> str:
+def write_relation(relation: Relation) -> str:
     """One relation between dimensions; raises UsageError for what C++ code cannot check."""
-    names, code = in_cpp(relation.source)
+    names, code = write_condition(relation.source)
     return _row(
-        f".text = {literal(relation.text)}",
-        f".dims = {_braced([literal(name) for name in names])}",
+        f".text = {write_cpp_literal(relation.text)}",
+        f".dims = {_braced([write_cpp_literal(name) for name in names])}",
         f".holds = [](const std::vector<std::int64_t>& v) {{ return {code}; }}",
     )
 
@@ -164,9 +164,9 @@ def _output(output: PackagedOutput) -> str:
 
 
 def _weight(constant: PackagedConstant) -> str:
-    names = f".name = {literal(constant.name)}, .fqn = {literal(constant.fqn)}"
-    aliases = f".aliases = {_braced([literal(name) for name in constant.aliases])}"
-    place = f".member = {literal(constant.member or '')}, .offset = {constant.offset}"
+    names = f".name = {write_cpp_literal(constant.name)}, .fqn = {write_cpp_literal(constant.fqn)}"
+    aliases = f".aliases = {_braced([write_cpp_literal(name) for name in constant.aliases])}"
+    place = f".member = {write_cpp_literal(constant.member or '')}, .offset = {constant.offset}"
     return _row(
         names,
         *([aliases] if constant.aliases else []),
@@ -180,7 +180,7 @@ def _weight(constant: PackagedConstant) -> str:
 # Python's arithmetic of whole numbers, as the relations of a contract use it
 
 
-def in_cpp(source: str) -> tuple[tuple[str, ...], str]:
+def write_condition(source: str) -> tuple[tuple[str, ...], str]:
     """The names in a condition, and the condition in C++ with `v[i]` for the i-th name.
 
     Raises UsageError for more than arithmetic and comparisons of whole numbers.

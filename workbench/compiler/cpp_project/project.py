@@ -20,15 +20,15 @@ from workbench.artifacts.manifest.package_manifest import PackagedModel, Package
 from workbench.compiler.contract import dims
 from workbench.compiler.contract.contract import Leaf
 from workbench.compiler.cpp_project.contract_header import (
+    build_contract_values,
     call_contract,
-    contract_values,
-    input_leaves,
-    literal,
+    list_input_leaves,
+    write_cpp_literal,
 )
 from workbench.compiler.running.loaded import LoadedModel
 from workbench.errors import UsageError
-from workbench.file_path import file_path
-from workbench.report.atomic import saved_folder
+from workbench.file_path import check_file_path
+from workbench.report.atomic import write_saved_folder
 
 INPUTS = "example_inputs.pt"
 OUTPUTS = "example_outputs.pt"
@@ -67,7 +67,7 @@ def project_of(
     model = loaded.model
     linked = _linked(model, libraries)
     if arguments is None:
-        inputs = example_inputs(input_leaves(model))
+        inputs = make_example_inputs(list_input_leaves(model))
     else:
         contract = call_contract(model)
         leaves = contract.examine(loaded.signature.leaves(*arguments))
@@ -87,7 +87,7 @@ def _linked(model: PackagedModel, libraries: Sequence[str | PathLike[str]]) -> l
             "program without Python: register it in C++ (TORCH_LIBRARY), build that as a library "
             "and pass it: cpp_project(folder, libraries=[path])."
         )
-    found = [Path(file_path(library)).resolve() for library in libraries]
+    found = [Path(check_file_path(library)).resolve() for library in libraries]
     for path in found:
         if not path.is_file():
             raise UsageError(f"There is no library {path}: build it first, or correct the path.")
@@ -109,7 +109,7 @@ def write_project(
     Raises UsageError for a folder that holds something, unless `overwrite` allows to replace the
     files of the same names.
     """
-    target = Path(file_path(folder))
+    target = Path(check_file_path(folder))
     if target.exists() and not target.is_dir():
         raise UsageError(f"{target} is a file: name a folder for the C++ project.")
     if target.exists() and any(target.iterdir()) and not overwrite:
@@ -117,8 +117,8 @@ def write_project(
             f"The folder {target} is not empty: name another one, or pass overwrite=True to "
             "replace the files of an earlier project in it."
         )
-    texts = rendered(package, manifest, model, libraries)
-    with saved_folder(target) as made:
+    texts = render_files(package, manifest, model, libraries)
+    with write_saved_folder(target) as made:
         for name, text in texts.items():
             (made / name).parent.mkdir(exist_ok=True)
             (made / name).write_text(text, encoding="utf-8")
@@ -129,7 +129,7 @@ def write_project(
     return target
 
 
-def rendered(
+def render_files(
     package: Path,
     manifest: PackageManifest,
     model: PackagedModel,
@@ -137,16 +137,16 @@ def rendered(
 ) -> dict[str, str]:
     """The texts of the project's files by their path in its folder."""
     values = {
-        **contract_values(model),
+        **build_contract_values(model),
         **_readme_values(model),
         "package": package.name,
-        "package_literal": literal(package.name),
+        "package_literal": write_cpp_literal(package.name),
         "path": str(package.resolve()),
         "model": model.name,
         "model_path": quote(model.name, safe=""),
-        "namespace": namespace(package),
+        "namespace": name_namespace(package),
         "torch": manifest.versions.torch,
-        "libraries": _link_lines(namespace(package), libraries),
+        "libraries": _link_lines(name_namespace(package), libraries),
     }
     templates = files("workbench.compiler.cpp_project") / "templates"
     return {name: Template(text).substitute(values) for name, text in _texts(templates)}
@@ -181,14 +181,14 @@ def _link_lines(target: str, libraries: Sequence[Path]) -> str:
     return "\n".join(lines)
 
 
-def namespace(package: Path) -> str:
+def name_namespace(package: Path) -> str:
     """The C++ namespace of a package's client, such as `gpt2_client` for `gpt2.pt2`."""
     name = re.sub(r"\W+", "_", package.stem, flags=re.ASCII).strip("_").lower() or "model"
     return f"model_{name}_client" if name[0].isdigit() else f"{name}_client"
 
 
 def _readme_values(model: PackagedModel) -> Mapping[str, str]:
-    leaves = input_leaves(model)
+    leaves = list_input_leaves(model)
     names = [re.sub(r"\W+", "_", str(leaf.path), flags=re.ASCII).strip("_") for leaf in leaves]
     rows = [f"| `{leaf.path}` | {leaf.dtype} | {dims.text(leaf.shape)} |" for leaf in leaves]
     outputs = [
@@ -204,7 +204,7 @@ def _readme_values(model: PackagedModel) -> Mapping[str, str]:
     }
 
 
-def example_inputs(leaves: Sequence[Leaf], seed: int = 0) -> list[torch.Tensor]:
+def make_example_inputs(leaves: Sequence[Leaf], seed: int = 0) -> list[torch.Tensor]:
     """Inputs that fit a contract: the sizes of the example call, floats normal, the rest zero."""
     generator = torch.Generator().manual_seed(seed)
     made = []

@@ -46,7 +46,7 @@ def gc_throttle() -> Iterator[None]:
 
 
 @contextmanager
-def nothing_collected() -> Iterator[None]:
+def import_uncollected() -> Iterator[None]:
     """Import what stays for the life of this process; no collection goes through it, now or later.
 
     For a process of our own. Collections take a fifth of the import of torch's compiler.

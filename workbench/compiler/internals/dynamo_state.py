@@ -54,7 +54,7 @@ def _preserved() -> Iterator[None]:
     length = 0 if reasons is None else len(reasons)
     random = torch.random.get_rng_state()
     try:
-        with automatic_dynamic_state():
+        with restore_automatic_dynamic():
             yield
     finally:
         torch.random.set_rng_state(random)
@@ -104,7 +104,7 @@ def _forget(code: CodeType, kept: list[CodeType]) -> None:
 
 
 @contextlib.contextmanager
-def automatic_dynamic_state() -> Iterator[None]:
+def restore_automatic_dynamic() -> Iterator[None]:
     """Inside, torch knows the sizes that it knew before; at the end it forgets what it saw inside.
 
     Of a dimension that had two sizes, `torch.compile` makes a symbol at once, also when one of them

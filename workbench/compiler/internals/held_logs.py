@@ -14,7 +14,7 @@ from workbench.compiler.internals import torch_private as tp
 
 
 @contextmanager
-def held_logs() -> Iterator[None]:
+def hold_logs() -> Iterator[None]:
     """Hold back what torch says of guards in this thread until the block ends without an error."""
     loggers = [logging.getLogger(row.module) for row in tp.GUARD_LOGGERS]
     held: list[logging.LogRecord] = []

@@ -32,24 +32,24 @@ def check_can_cache(module: Any, inputs: Any, options: Mapping[str, Any]) -> Non
         check(module, inputs, options)
 
 
-def could_scale_rblock(tuner: Any) -> bool:
+def match_rblock_rule(tuner: Any) -> bool:
     """Whether Inductor's rule applies to a kernel; before 2.13 the rule itself asks that."""
     return tp.COULD_SCALE_RBLOCK.find() is None or bool(tuner._could_rblock_scale)
 
 
-def known_hint_symbols() -> Callable[[Iterable[Any]], Sequence[int]] | None:
+def find_hint_symbols() -> Callable[[Iterable[Any]], Sequence[int]] | None:
     """What gives sizes their numbers, by its name in this release; None when it has neither."""
     return next((found for row in tp.HINT_SYMBOLS if (found := row.find()) is not None), None)
 
 
-def hint_symbols(sizes: Iterable[Any]) -> Sequence[int]:
+def get_hint_symbols(sizes: Iterable[Any]) -> Sequence[int]:
     """The numbers that stand for sizes that may be symbols."""
-    known = known_hint_symbols() or tp.HINT_SYMBOLS[0].get()
+    known = find_hint_symbols() or tp.HINT_SYMBOLS[0].get()
     numbers: Sequence[int] = known(sizes)
     return numbers
 
 
-def backward_hook(
+def find_backward_hook(
     newer: Callable[[Function], Function], older: Callable[[Function], Function]
 ) -> tuple[tp.Name, Callable[[Function], Function]]:
     """The function that compiles a backward at its first call, with the wrap that fits it."""
@@ -59,15 +59,15 @@ def backward_hook(
 
 
 @contextmanager
-def builtins_in_environment() -> Iterator[None]:
+def add_builtins_to_globals() -> Iterator[None]:
     """Put the builtins that code names among its globals, which torch does from 2.12 on."""
     with Patches() as patches:
         if tp.BUILTINS_IN_ENVIRONMENT.find() is None:
-            patches.wrap(tp.RUNTIME_ENVIRONMENT, with_builtins)
+            patches.wrap(tp.RUNTIME_ENVIRONMENT, add_builtins)
         yield
 
 
-def with_builtins(inner: Function) -> Function:
+def add_builtins(inner: Function) -> Function:
     """What gives compiled code its globals, as newer releases do it."""
 
     def get_runtime_env(capture: Any) -> Any:
@@ -87,7 +87,7 @@ def has_march() -> bool:
 
 
 @contextmanager
-def compiled_for(level: str) -> Iterator[None]:
+def compile_for_level(level: str) -> Iterator[None]:
     """Compile C++ for a level of processors, as `-march` names it; before 2.13 it is no option."""
     with Patches() as patches:
         if has_march():

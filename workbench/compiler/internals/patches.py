@@ -256,7 +256,7 @@ class ProcessPatches(ExitStack):
 
 
 @contextmanager
-def without_torch_warnings() -> Iterator[None]:
+def hold_torch_warnings() -> Iterator[None]:
     """Keep warnings and errors that torch logs in this thread off its handlers; the rest stays."""
     thread = threading.get_ident()
     known = list(logging.root.manager.loggerDict.items())
@@ -274,7 +274,7 @@ def without_torch_warnings() -> Iterator[None]:
 
 
 @contextmanager
-def held_back(log: logging.Logger | None, *starts: str) -> Iterator[None]:
+def hold_messages(log: logging.Logger | None, *starts: str) -> Iterator[None]:
     """Keep messages that begin in one of these ways out of a log of torch's."""
 
     def is_wanted(record: logging.LogRecord) -> bool:

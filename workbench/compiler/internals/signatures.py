@@ -26,7 +26,7 @@ def signature_of(function: Callable[..., Any], follow_wrapped: bool = True) -> i
 
 
 @contextmanager
-def readable_annotations(function: Any) -> Iterator[None]:
+def drop_bad_annotations(function: Any) -> Iterator[None]:
     """Inside, annotations of a function that cannot be evaluated are text, for torch to read."""
     if sys.version_info >= (3, 14) and inspect.isfunction(function):
         try:

@@ -27,19 +27,19 @@ _PROXIES = "ProxyTorchDispatchMode"
 def has_tangents(values: Iterable[Any]) -> bool:
     """Whether one of the values is a dual tensor of forward-mode AD."""
     unpack_dual: Any = forward_ad.unpack_dual
-    return forward_ad_level() >= 0 and any(
+    return get_forward_ad_level() >= 0 and any(
         isinstance(value, torch.Tensor) and unpack_dual(value).tangent is not None
         for value in values
     )
 
 
-def forward_ad_level() -> int:
+def get_forward_ad_level() -> int:
     """The innermost level of forward-mode AD, -1 outside of any."""
     level: int = tp.FORWARD_AD.get()._current_level
     return level
 
 
-def recorders(name: str, values: Iterable[Any]) -> Iterator[str]:
+def find_recorders(name: str, values: Iterable[Any]) -> Iterator[str]:
     """A sentence for each thing around a call of `name` that would record a wrong result.
 
     Tangents are looked for among the `values`, the leaves of the call.
@@ -63,9 +63,9 @@ def surroundings(name: str, values: Iterable[Any]) -> Iterator[str]:
     """A sentence for each thing around a call of `name` that cannot see into compiled code."""
     found = list(values)
     if any(isinstance(value, torch.fx.Proxy) for value in found):
-        yield traced_by_fx(name)
+        yield refuse_fx_trace(name)
         return
-    yield from recorders(name, found)
+    yield from find_recorders(name, found)
     transform = _transform(found)
     if transform is not None:
         yield (
@@ -74,7 +74,7 @@ def surroundings(name: str, values: Iterable[Any]) -> Iterator[str]:
         )
 
 
-def traced_by_fx(name: str) -> str:
+def refuse_fx_trace(name: str) -> str:
     """What torch.fx is told in place of a graph."""
     return (
         f"torch.fx.symbolic_trace follows operators one by one, and the compiled {name} has "
@@ -82,7 +82,7 @@ def traced_by_fx(name: str) -> str:
     )
 
 
-def function_modes() -> str:
+def find_function_modes() -> str:
     """What is said where other torch function modes are on than at the compilation."""
     names = [type(mode).__name__ for mode in tp.FUNCTION_MODE_STACK.get()()]
     found = [_CONTEXT if name == "DeviceContext" else name for name in names]

@@ -19,7 +19,7 @@ NESTED = "nested tensor"
 NO_MEMORY_YET = "uninitialized parameter"
 
 
-def no_sizes(value: Any) -> str | None:
+def explain_no_sizes(value: Any) -> str | None:
     """What a tensor is whose sizes cannot be read, or None."""
     if not isinstance(value, torch.Tensor):
         return None
@@ -28,7 +28,7 @@ def no_sizes(value: Any) -> str | None:
     return NESTED if value.is_nested else None
 
 
-def kind_problem(value: torch.Tensor) -> str | None:
+def explain_kind(value: torch.Tensor) -> str | None:
     """Why a tensor has no plain memory that compiled code could read, or None."""
     if torch.nn.parameter.is_lazy(value):
         return "it has no memory yet: run the lazy module once, which gives it its sizes"
@@ -68,9 +68,9 @@ def _cure(value: torch.Tensor) -> str:
     return ": call .as_subclass(torch.Tensor), or compile with such an example"
 
 
-def kind_problems(leaves: Iterable[tuple[Any, Any]]) -> Iterator[str]:
+def explain_kinds(leaves: Iterable[tuple[Any, Any]]) -> Iterator[str]:
     """A sentence for each tensor among the leaves (path, value) that has no plain memory."""
     for path, value in leaves:
-        problem = kind_problem(value) if isinstance(value, torch.Tensor) else None
+        problem = explain_kind(value) if isinstance(value, torch.Tensor) else None
         if problem is not None:
             yield f"{path}: {problem}"

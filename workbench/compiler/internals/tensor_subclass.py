@@ -15,7 +15,7 @@ from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.errors import UsageError
 
 
-def can_be_flattened(value: torch.Tensor) -> bool:
+def is_flattenable(value: torch.Tensor) -> bool:
     """Whether a tensor is of a subclass that says what it is made of."""
     kind = type(value)
     return kind not in PLAIN and all(
@@ -23,13 +23,13 @@ def can_be_flattened(value: torch.Tensor) -> bool:
     )
 
 
-def dense_parts(value: Any) -> Iterator[torch.Tensor]:
+def find_dense_parts(value: Any) -> Iterator[torch.Tensor]:
     """The tensors that a tensor is made of: its inner ones, or itself where it has none."""
-    if not can_be_flattened(value):
+    if not is_flattenable(value):
         yield value
         return
     for name in value.__tensor_flatten__()[0]:
-        yield from dense_parts(getattr(value, name))
+        yield from find_dense_parts(getattr(value, name))
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Flattened:
 
 def mapped(value: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
     """A tensor of the same class, made of what `change` gives for each of its dense parts."""
-    if not can_be_flattened(value):
+    if not is_flattenable(value):
         return change(value)
     taken = Flattened.of(value)
     inner = {name: mapped(part, change) for name, part in taken.inner.items()}

@@ -129,7 +129,7 @@ class GlobalState:
 
 
 @contextmanager
-def autocast_of(snapshot: Mapping[str, Any]) -> Iterator[None]:
+def restore_autocast(snapshot: Mapping[str, Any]) -> Iterator[None]:
     """Turn autocast on where the snapshot has it on, and off elsewhere.
 
     Guards on tensors take the dispatch keys of the moment in which they are built or read back.
@@ -284,7 +284,7 @@ def _guarded() -> str:
     return json.dumps(GlobalState.current().snapshot, sort_keys=True)
 
 
-def tf32_uses() -> tuple[str, ...]:
+def read_tf32_uses() -> tuple[str, ...]:
     """What torch's libraries may compute in TF32, as in `Request.tf32`."""
     # for products "bf16" means that less than TF32 will do
     return tuple(use for use, precision in _fp32().items() if precision in ("tf32", "bf16"))

@@ -13,7 +13,7 @@ import torch
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.drawing import ONE_EACH, Drawing
 from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
-from workbench.compiler.measuring.double_precision import settled
+from workbench.compiler.measuring.double_precision import settle_difference
 from workbench.compiler.measuring.output_comparison import (
     TOLERANCES,
     KernelComparison,
@@ -141,7 +141,7 @@ class Checker:
             same = same.to(value.dtype)
         found = compare_tensors(name, same, value, *self._tolerance.of(same))
         if not found.ok:
-            found = settled(found, (name, same, value), self._wide(node, value))
+            found = settle_difference(found, (name, same, value), self._wide(node, value))
         return KernelComparison(
             step, name, node, found.dtype, found.shape, found.max_abs_error,
             found.max_rel_error, found.rtol, found.atol, found.verdict, self._name, found.reason,
@@ -239,6 +239,6 @@ def written_inputs(graph: CapturedGraph, inputs: Sequence[Any]) -> dict[str, tor
     }
 
 
-def wanted_nodes(graph: CapturedGraph) -> set[str]:
+def select_wanted_nodes(graph: CapturedGraph) -> set[str]:
     """The nodes whose values are compared."""
     return set(_final_nodes(graph).values())

@@ -41,7 +41,7 @@ class Rounded:
         return compare_tensors(name, left, right, rtol, atol)
 
 
-def copied_inputs(inputs: list[Any]) -> list[Any]:
+def copy_inputs(inputs: list[Any]) -> list[Any]:
     """The same inputs in memory of their own; those that share a storage go on sharing it."""
     storages: dict[int, torch.UntypedStorage] = {}
     made = []

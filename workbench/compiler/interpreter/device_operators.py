@@ -158,7 +158,7 @@ _MASK = np.uint64(0xFFFFFFFF)
 _TO_UNIT = np.float32(4.6566127342e-10)
 
 
-def philox(seed: int, counters: Array) -> tuple[Array, Array, Array, Array]:
+def draw_philox(seed: int, counters: Array) -> tuple[Array, Array, Array, Array]:
     """Four words of 32 bits for every counter, which is the first of Philox's four words."""
     zero = np.zeros(counters.shape, dtype=np.uint64)
     c0, c1, c2, c3 = counters.astype(np.uint64) & _MASK, zero, zero, zero
@@ -200,18 +200,18 @@ def random(size: Any, seed: torch.Tensor, mode: str, *, each: int = 1, **_: Any)
     """
     shape = tuple(int(n) for n in size)
     count = int(np.prod(shape, dtype=np.int64))
-    lanes = philox(int(seed) & 0xFFFFFFFFFFFFFFFF, np.arange(-(-count // each)))
+    lanes = draw_philox(int(seed) & 0xFFFFFFFFFFFFFFFF, np.arange(-(-count // each)))
     words = [word.astype(np.uint32) for word in lanes]
     drawn = _normal(words) if mode == "randn" else [_unit(word) for word in words]
     values = np.stack(drawn[:each], axis=-1).reshape(-1)[:count]
     return torch.from_numpy(values.astype(np.float32)).reshape(shape)
 
 
-def random_integers(low: int, high: int, size: Any, seed: torch.Tensor, **_: Any) -> torch.Tensor:
+def draw_integers(low: int, high: int, size: Any, seed: torch.Tensor, **_: Any) -> torch.Tensor:
     """`inductor_randint`: each from two words of its own counter."""
     shape = tuple(int(n) for n in size)
     count = int(np.prod(shape, dtype=np.int64))
-    first, second, *_rest = philox(int(seed) & 0xFFFFFFFFFFFFFFFF, np.arange(count))
+    first, second, *_rest = draw_philox(int(seed) & 0xFFFFFFFFFFFFFFFF, np.arange(count))
     wide = first | second << np.uint64(32)
     drawn = (wide % np.uint64(high - low)).astype(np.int64) + low
     return torch.from_numpy(drawn).reshape(shape)
@@ -228,6 +228,6 @@ RANDOM: Mapping[str, Callable[..., Any]] = {
     "prims.inductor_seed.default": lambda device=None: seeds(1)[0],
     "prims.inductor_lookup_seed.default": lambda seeds, index: seeds[index],
     "prims.inductor_random.default": random,
-    "prims.inductor_randint.default": random_integers,
+    "prims.inductor_randint.default": draw_integers,
 }
 """By the same names."""

@@ -29,7 +29,7 @@ class Drawing:
 ONE_EACH = Drawing()
 
 
-def drawing_of(source: str) -> Drawing:
+def read_drawing(source: str) -> Drawing:
     """Read from a generated program: a kernel stands below the nodes that it computes."""
     four: set[str] = set()
     takes: set[int] = set()

@@ -29,7 +29,7 @@ _LAYOUT = ("assert_size_stride", "assert_tensor_metadata")  # the latter since t
 _NOT_HERE = ("_cuda_",)  # names of torch that a build without CUDA lacks
 
 
-def on_cpu(source: str, name: str, host: Session, attributes: Mapping[str, Any]) -> ModuleType:
+def run_on_cpu(source: str, name: str, host: Session, attributes: Mapping[str, Any]) -> ModuleType:
     """Run the generated program for the CPU and return its module, which has `call`."""
     parsed = ast.parse(source)
     tree = _Rewriter(_taken_apart(parsed)).visit(parsed)
@@ -214,7 +214,7 @@ def _step(call: ast.AST) -> str | None:
     return text if text.startswith(_LIBRARY) else None
 
 
-def kernel_sources(source: str) -> dict[str, str]:
+def extract_kernel_sources(source: str) -> dict[str, str]:
     """The sources of the Triton kernels in a generated program, by the names of their functions."""
     calls = (
         node.args

@@ -13,7 +13,7 @@ from workbench.errors import ContractError, UsageError
 
 
 @contextmanager
-def users_kernels(
+def interpret_users_kernels(
     graphs: Sequence[CapturedGraph], sources: Mapping[str, str], session: Session
 ) -> Iterator[None]:
     """Launches of Triton kernels go to the interpreter, as long as this is entered."""

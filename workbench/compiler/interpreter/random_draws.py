@@ -105,11 +105,11 @@ def kind_of(node: CapturedNode, args: Any = ()) -> str | None:
     return _base(parts[1]) if torch.Tag.nondeterministic_seeded in tags else None
 
 
-def draws_of(graphs: tuple[CapturedGraph, ...]) -> bool:
+def has_draws(graphs: tuple[CapturedGraph, ...]) -> bool:
     """Whether graphs draw random numbers."""
     return any(
         kind_of(node, node.args) is not None for graph in graphs for node in graph.nodes
-    ) or any(draws_of(tuple(graph.parts.values())) for graph in graphs if graph.parts)
+    ) or any(has_draws(tuple(graph.parts.values())) for graph in graphs if graph.parts)
 
 
 def _base(name: str) -> str:

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 
 from workbench.compiler.aot_files.deserialize import Libraries, deserialize
-from workbench.compiler.aot_files.payload import Serialized, classes_in_main
+from workbench.compiler.aot_files.payload import Serialized, find_classes_in_main
 from workbench.compiler.aot_files.program_parts import Program
 from workbench.compiler.contract.callables import Callee
-from workbench.compiler.contract.contract import listing
+from workbench.compiler.contract.contract import list_problems
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
@@ -55,13 +55,13 @@ class GraphParts(Libraries):
         return post_compile
 
 
-def constants_of(graph: Any) -> dict[str, Any]:
+def list_constants(graph: Any) -> dict[str, Any]:
     """The constants that a generated program reads as its own globals, on the CPU."""
     found: dict[str, Any] = tp.GRAPH_CONSTANTS.get()().unwrap(graph)
     return {name: value.cpu() if hasattr(value, "cpu") else value for name, value in found.items()}
 
 
-def callable_here(
+def make_callable_here(
     serialized: Serialized, contract: Mapping[str, Any], callee: Callee, parts: GraphParts
 ) -> Callable[..., Any]:
     """The function that was compiled, with `parts` in place of its compiled graphs.
@@ -80,7 +80,7 @@ def callable_here(
         )
     outside = {name: known[name] for name in serialized.external_data}
     owner = callee.receiver[0] if callee.receiver else None
-    with classes_in_main(owner, scope):
+    with find_classes_in_main(owner, scope):
         loaded = deserialize(
             serialized.payload,
             parts,
@@ -90,10 +90,10 @@ def callable_here(
         )
     callee.share_closure(loaded)
     _without_streams(loaded.fn.__globals__)
-    return writing_back(loaded, callee)
+    return write_back(loaded, callee)
 
 
-def writing_back(loaded: Any, callee: Callee) -> Callable[..., Any]:
+def write_back(loaded: Any, callee: Callee) -> Callable[..., Any]:
     """The loaded function, which leaves in the user's globals and cells what it sets.
 
     It has namespaces of its own, since torch puts names into them.
@@ -152,7 +152,7 @@ def refuse_unfit(
     if problems:
         raise ContractError(
             f"This call does not fit what {callee.name} was compiled for:\n"
-            + listing(problems)
+            + list_problems(problems)
             + "\nPass inputs that fit, or compile again for these."
         )
 
@@ -200,7 +200,7 @@ class Regions:
 
 
 @contextlib.contextmanager
-def autocast_of_device(regions: Regions) -> Iterator[None]:
+def enter_device_autocast(regions: Regions) -> Iterator[None]:
     """Autocast as the GPU has it, as near as the CPU can: that of the GPU becomes that of the CPU.
 
     torch turns that of a GPU off where there is none; that of the CPU does nothing on a GPU.

@@ -14,12 +14,12 @@ from workbench.compiler.interpreter.reference import GraphRunner
 from workbench.compiler.interpreter.serialized_function import (
     GraphCall,
     GraphParts,
-    callable_here,
-    writing_back,
+    make_callable_here,
+    write_back,
 )
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
 from workbench.compiler.virtual_gpu.captured import CapturedGraph, GraphKeeper
-from workbench.errors import WorkbenchError, first_line
+from workbench.errors import WorkbenchError, read_first_line
 
 Differs = Callable[[Callable[..., Any]], bool]
 """Whether what is called gives something else than the original, in a leaf that is wrong."""
@@ -42,7 +42,7 @@ _CHANGED = (
 )
 
 
-def wrong_stage(
+def name_wrong_stage(
     target: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
@@ -57,7 +57,7 @@ def wrong_stage(
     try:
         plain = replace(options, backend="eager", mode=None, options={}, fusion=None)
         captured = compile_ahead(target, args, kwargs, plain)
-        if differs(writing_back(captured.aot_fn, callee)):
+        if differs(write_back(captured.aot_fn, callee)):
             return _CAPTURE
         if options.backend != "inductor":
             return _not_judged(f"backend {options.backend_name!r} has no graphs that are known")
@@ -65,9 +65,9 @@ def wrong_stage(
             again = compile_ahead(target, args, kwargs, options)
         if differs(_as_graphs(again, callee, tuple(keeper.graphs))):
             return _PASSES
-        return _CODE if differs(writing_back(again.aot_fn, callee)) else _CHANGED
+        return _CODE if differs(write_back(again.aot_fn, callee)) else _CHANGED
     except (WorkbenchError, RuntimeError, NotImplementedError, TypeError, ValueError) as error:
-        return _not_judged(first_line(error))
+        return _not_judged(read_first_line(error))
 
 
 def _not_judged(why: str) -> str:
@@ -78,7 +78,7 @@ def _as_graphs(
     code: CompiledCode, callee: Callee, graphs: tuple[CapturedGraph, ...]
 ) -> Callable[..., Any]:
     """What was compiled, with its graphs run node by node in place of the generated code."""
-    modules, functions = serializability.kept_outside(code.aot_fn)
+    modules, functions = serializability.find_kept_outside(code.aot_fn)
     outside = {**modules, **{name: function for name, (function, _) in functions.items()}}
     aot_fn, _ = serializability.saveable(code.aot_fn, code.plan.guarded)
 
@@ -94,4 +94,4 @@ def _as_graphs(
         return call
 
     imports = {"imports": {name: place for name, (_, place) in functions.items()}}
-    return callable_here(serialize(aot_fn, outside), imports, callee, GraphParts(start))
+    return make_callable_here(serialize(aot_fn, outside), imports, callee, GraphParts(start))

@@ -21,8 +21,8 @@ from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.interpreter import buffer_checks, compared_leaves, serialized_function
-from workbench.compiler.interpreter.drawing import drawing_of
-from workbench.compiler.interpreter.gpu_program import kernel_sources, on_cpu
+from workbench.compiler.interpreter.drawing import read_drawing
+from workbench.compiler.interpreter.gpu_program import extract_kernel_sources, run_on_cpu
 from workbench.compiler.interpreter.interpreter_messages import Arena
 from workbench.compiler.interpreter.interpreter_session import (
     PROGRAMS,
@@ -30,29 +30,29 @@ from workbench.compiler.interpreter.interpreter_session import (
     Interpreter,
     KernelFailed,
     Session,
-    warm_interpreter,
+    keep_warm_interpreter,
 )
-from workbench.compiler.interpreter.original import users_kernels
+from workbench.compiler.interpreter.original import interpret_users_kernels
 from workbench.compiler.interpreter.random_draws import (
     AsDrawn,
     Draw,
     Draws,
     DrawsDifferError,
     Replay,
-    draws_of,
+    has_draws,
 )
 from workbench.compiler.interpreter.reference import GraphRunner
 from workbench.compiler.measuring.double_precision import (
     DoublePrecision,
     InDouble,
     Several,
-    settled,
+    settle_difference,
 )
 from workbench.compiler.measuring.effects import (
     Effects,
     RowMaker,
     Subject,
-    failed_row,
+    make_failed_row,
     pairs,
     subject_of,
 )
@@ -60,9 +60,9 @@ from workbench.compiler.measuring.output_comparison import (
     Comparison,
     KernelComparison,
     Verification,
-    absolute_tolerance,
     compare_objects,
-    not_checked,
+    get_absolute_tolerance,
+    report_not_checked,
 )
 from workbench.compiler.measuring.random_states import TORCH_RANDOM
 from workbench.compiler.virtual_gpu.captured import CapturedGraph
@@ -109,7 +109,7 @@ def verify_program(
     serialized_function.refuse_misfit(callee, question.args, question.kwargs)
     _refuse_meta(callee, question)
     serialized_function.refuse_unfit(program, callee, question.args, question.kwargs)
-    interpreter = interpreter or warm_interpreter()
+    interpreter = interpreter or keep_warm_interpreter()
     interpreter.begin()  # it imports torch while the reference runs
     with Arena() as arena, closing(Session(interpreter, arena, question.edit)) as session:
         return _Verifier(program, callee, question, session).verified()
@@ -191,7 +191,7 @@ class _Verifier:
         try:
             with _said(f"The generated program of {self._callee.name}", _ON_A_GPU):
                 program = self._callable(self._start)
-            if draws_of(self._graphs):
+            if has_draws(self._graphs):
                 self._graph_run()
             expected, exact = self._expected()
             with _said(f"The generated program of {self._callee.name}", _ON_A_GPU):
@@ -254,8 +254,8 @@ class _Verifier:
         def around() -> Iterator[None]:
             with ExitStack() as stack:
                 stack.enter_context(serialized_function.grad_mode(self._program.contract))
-                stack.enter_context(serialized_function.autocast_of_device(self._regions))
-                users = users_kernels(self._graphs, self._sources, self._session)
+                stack.enter_context(serialized_function.enter_device_autocast(self._regions))
+                users = interpret_users_kernels(self._graphs, self._sources, self._session)
                 stack.enter_context(users)
                 for mode in modes:
                     stack.enter_context(mode)
@@ -314,7 +314,7 @@ class _Verifier:
         as_dtype = self._regions.dtype
         rounded = compared_leaves.Rounded(question.tolerance, question.float64, as_dtype)
         is_own = question.tolerance.atol is None and not question.float64
-        unit = (lambda dtype: absolute_tolerance(as_dtype or dtype)) if is_own else None
+        unit = (lambda dtype: get_absolute_tolerance(as_dtype or dtype)) if is_own else None
         maker = RowMaker(rounded, compare_objects, unit=unit)
         sides = [
             pair if exact.get(pair.name) is None else replace(pair, expected=exact[pair.name])
@@ -327,12 +327,17 @@ class _Verifier:
         _, wide = self._run_in_double()
         several = Several(lambda seed: self._run_in_double(seed)[1].exact)
         return [
-            settled(row, (row.leaf, _as(wide.rounded.get(row.leaf), pair.actual), pair.actual),
-                    wide.exact.get(row.leaf), several.of(row.leaf),
-                    is_foreign=row.leaf in wide.foreign)
-            if row.verdict == "failed" and not row.reason else row  # another dtype is no rounding
+            settle_difference(
+                row,
+                (row.leaf, _as(wide.rounded.get(row.leaf), pair.actual), pair.actual),
+                wide.exact.get(row.leaf),
+                several.of(row.leaf),
+                is_foreign=row.leaf in wide.foreign,
+            )
+            if row.verdict == "failed" and not row.reason
+            else row  # another dtype is no rounding
             for row, pair in zip(rows, sides, strict=True)
-        ]  # fmt: skip
+        ]
 
     def _without_chance(
         self, rows: list[Comparison], expected: Effects, actual: Effects
@@ -347,7 +352,7 @@ class _Verifier:
             wrong = {r.leaf for r in self._compared(graph, actual, {}) if r.verdict == "failed"}
         why = _BY_CHANCE.format(self._no_replay)
         return [
-            not_checked(row.leaf, why)
+            report_not_checked(row.leaf, why)
             if row.verdict == "failed" and row.leaf in by_chance and row.leaf not in wrong
             else row
             for row in rows
@@ -368,7 +373,7 @@ class _Verifier:
         if graph is None:
             return "Which stage is wrong was not judged: the captured graph cannot be run here."
         found = {r.leaf for r in self._compared(expected, graph, {}) if r.verdict == "failed"}
-        return stage_of(self._name(), wrong, found, [r for c in self._checkers for r in c.rows])
+        return name_stage(self._name(), wrong, found, [r for c in self._checkers for r in c.rows])
 
     def _verification(
         self,
@@ -421,7 +426,7 @@ class _Verifier:
         return self._callable(start)
 
     def _runner(self, compiled: Any, *, float64: bool, draws: Draws | None = None) -> GraphRunner:
-        sources = kernel_sources(compiled.source_code)
+        sources = extract_kernel_sources(compiled.source_code)
 
         def launch(graph: CapturedGraph, kwargs: Mapping[str, Any]) -> None:
             kernel = graph.kernels[kwargs["kernel_idx"], kwargs["constant_args_idx"]]
@@ -430,7 +435,7 @@ class _Verifier:
             made.run_on((x, y, z), {**kernel.constants, **kwargs["kwargs"]})
 
         return GraphRunner(
-            float64=float64, launch=launch, drawing=drawing_of(compiled.source_code),
+            float64=float64, launch=launch, drawing=read_drawing(compiled.source_code),
             on_draw=None if draws is None else draws.note,
         )  # fmt: skip
 
@@ -443,11 +448,11 @@ class _Verifier:
 
     def _start(self, graph: Any, is_backward: bool) -> serialized_function.GraphCall:
         source, edit = graph.source_code, self._question.edit
-        self._sources.update(kernel_sources(source))
+        self._sources.update(extract_kernel_sources(source))
         if edit is not None:
             source = edit(PROGRAMS[is_backward], source)
-        module = on_cpu(
-            source, graph.cache_key, self._session, serialized_function.constants_of(graph)
+        module = run_on_cpu(
+            source, graph.cache_key, self._session, serialized_function.list_constants(graph)
         )
         call: serialized_function.GraphCall = module.call
         if not self._question.per_kernel:
@@ -469,8 +474,8 @@ class _Verifier:
 
         def checked(inputs: list[Any]) -> Any:
             given, again = (
-                compared_leaves.copied_inputs(inputs),
-                compared_leaves.copied_inputs(inputs),
+                compared_leaves.copy_inputs(inputs),
+                compared_leaves.copy_inputs(inputs),
             )
             before = buffer_checks.written_inputs(graph, inputs)
             state = torch.random.get_rng_state()
@@ -479,13 +484,13 @@ class _Verifier:
                 wide = self._runner(compiled, float64=True)
                 with torch.random.fork_rng(), torch.no_grad():
                     torch.random.set_rng_state(state)
-                    return wide.run(graph, again, buffer_checks.wanted_nodes(graph))[1]
+                    return wide.run(graph, again, buffer_checks.select_wanted_nodes(graph))[1]
 
             with torch.random.fork_rng(), torch.no_grad():
-                _, values = runner.run(graph, given, buffer_checks.wanted_nodes(graph))
+                _, values = runner.run(graph, given, buffer_checks.select_wanted_nodes(graph))
             checker = buffer_checks.Checker(
                 graph, values, question.tolerance, in_double, float64=question.float64,
-                drawing=drawing_of(compiled.source_code), before=before,
+                drawing=read_drawing(compiled.source_code), before=before,
             )  # fmt: skip
             self._checkers.append(checker)
             session.observer = checker
@@ -500,7 +505,7 @@ class _Verifier:
         self, start: Callable[[Any, bool], serialized_function.GraphCall]
     ) -> Callable[..., Any]:
         program = self._program
-        return serialized_function.callable_here(
+        return serialized_function.make_callable_here(
             program.serialized,
             program.contract,
             self._callee,
@@ -508,7 +513,7 @@ class _Verifier:
         )
 
 
-def stage_of(
+def name_stage(
     name: str,
     wrong: Collection[str],
     of_graph: Collection[str],
@@ -542,7 +547,7 @@ def stage_of(
 
 def _masks_differ(once: Draw, again: Draw) -> Comparison:
     share = float((once.value.reshape(-1) != again.value.reshape(-1)).double().mean())
-    return failed_row(
+    return make_failed_row(
         f"random numbers of {again.node}",
         "the backward program draws others from the same seed than the forward program "
         f"({share:.0%} of them differ): the gradients belong to another mask",

@@ -42,7 +42,7 @@ def joined(lines: Iterable[tuple[int, int]]) -> Runs:
     return tuple(found)
 
 
-def source_runs(listing: Listing, file: str, offset: int) -> Runs:
+def find_source_runs(listing: Listing, file: str, offset: int) -> Runs:
     """Runs with their line in the kernel's own `file`, whose text begins `offset` lines later."""
 
     def own(chain: Chain) -> int:
@@ -52,7 +52,7 @@ def source_runs(listing: Listing, file: str, offset: int) -> Runs:
     return tuple((first, last, line) for first, last, line in found if line > 0)
 
 
-def helper_runs(listing: Listing, file: str) -> tuple[tuple[int, int, str, int], ...]:
+def find_helper_runs(listing: Listing, file: str) -> tuple[tuple[int, int, str, int], ...]:
     """Runs that come from another file than the kernel's, with their line there."""
 
     def helper(chain: Chain) -> tuple[str, int] | None:
@@ -71,7 +71,7 @@ def _of_each(chains: Iterable[Chain], value: Callable[[Chain], Value]) -> Iterat
         yield known[id(chain)]
 
 
-def ptx_runs(listing: Listing) -> Runs:
+def find_ptx_runs(listing: Listing) -> Runs:
     """Runs with their line in the PTX."""
     return tuple((first, last, line) for first, last, line in runs(listing.ptx) if line > 0)
 
@@ -106,12 +106,12 @@ class AssemblyRows:
                 id,
                 stage,
                 self._writer.add(self._places.shared("\n".join(listing.lines))),
-                lines=source_runs(listing, file, offset),
+                lines=find_source_runs(listing, file, offset),
                 inlined=tuple(
                     (first, last, self._places.shown(helper), line)
-                    for first, last, helper, line in helper_runs(listing, file)
+                    for first, last, helper, line in find_helper_runs(listing, file)
                 ),
-                ptx=ptx_runs(listing),
+                ptx=find_ptx_runs(listing),
             )
         if code.missing is not None:
             yield Assembly(kernel, id, "sass", None, note=code.missing)

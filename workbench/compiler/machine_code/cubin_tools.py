@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from workbench.compiler.machine_code.joined_cubins import alike, joined, taken_apart
-from workbench.temporary import temporary_folder
+from workbench.compiler.machine_code.joined_cubins import alike, joined, take_apart
+from workbench.temporary import make_temporary_folder
 
 _LIMIT_S = 120
 _USAGE = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)")
@@ -58,7 +58,7 @@ def inspect_cubins(cubins: Sequence[bytes]) -> list[Inspected]:
 
 
 def _inspected(cubin: bytes, code: _Disassembled) -> Inspected:
-    usage, no_usage = cubin_usage(cubin)
+    usage, no_usage = read_cubin_usage(cubin)
     notes = [note for note in (no_usage, code.missing) if note]
     return Inspected(code.sass, usage, "; ".join(notes) or None)
 
@@ -72,7 +72,7 @@ def _disassemble(wanted: dict[bytes, _Disassembled]) -> None:
     for together in groups.values():
         if len(together) > 1:
             printed, _ = _printed(joined(together))
-            for number, text in taken_apart(printed or "").items():
+            for number, text in take_apart(printed or "").items():
                 wanted[together[number]].sass = text
     for cubin, row in wanted.items():
         if row.sass is None:
@@ -81,16 +81,16 @@ def _disassemble(wanted: dict[bytes, _Disassembled]) -> None:
 
 def _printed(cubin: bytes) -> tuple[str | None, str | None]:
     """The code of a file as nvdisasm prints it, or why it does not."""
-    with temporary_folder("aot-workbench-cubin-") as folder:
+    with make_temporary_folder("aot-workbench-cubin-") as folder:
         file = folder / "kernel.cubin"
         file.write_bytes(cubin)
         return _run("nvdisasm", "-gp", "-c", "-ndf", str(file))
 
 
 @lru_cache(maxsize=256)
-def cubin_usage(cubin: bytes) -> tuple[Usage | None, str | None]:
+def read_cubin_usage(cubin: bytes) -> tuple[Usage | None, str | None]:
     """The resources of a cubin without disassembling it, or why they cannot be read."""
-    with temporary_folder("aot-workbench-cubin-") as folder:
+    with make_temporary_folder("aot-workbench-cubin-") as folder:
         file = folder / "kernel.cubin"
         file.write_bytes(cubin)
         printed, missing = _run("cuobjdump", "--dump-resource-usage", str(file))

@@ -74,7 +74,7 @@ def joined(cubins: Sequence[bytes]) -> bytes:
     return _Joined([_read(cubin) for cubin in cubins]).content()
 
 
-def taken_apart(printed: str) -> dict[int, str]:
+def take_apart(printed: str) -> dict[int, str]:
     """What nvdisasm printed of each kernel of a joined file, by its number, as if it were alone."""
     parts = _HEADING.split(printed)
     return {

@@ -76,7 +76,7 @@ class Tile:
     stages: int
 
 
-def ranking(gpu: Gpu) -> Callable[[Any, int], float]:
+def build_ranking(gpu: Gpu) -> Callable[[Any, int], float]:
     """A function from a choice of Inductor's autotuner and its position to a time in ms."""
 
     def rank(choice: Any, position: int) -> float:
@@ -84,21 +84,21 @@ def ranking(gpu: Gpu) -> Callable[[Any, int], float]:
         info = choice.info_dict()
         shape = ast.literal_eval(str(info.get("tile_shape", "None")))
         if shape is None:
-            return library_ms(gpu, product, rate)
+            return estimate_library_ms(gpu, product, rate)
         tile = Tile(shape[0], shape[2], shape[1], int(info["num_warps"]), int(info["num_stages"]))
         # equal times keep Inductor's own order
-        return template_ms(gpu, product, tile, rate) * (1 + position * 1e-9)
+        return estimate_template_ms(gpu, product, tile, rate) * (1 + position * 1e-9)
 
     return rank
 
 
-def library_ms(gpu: Gpu, product: Product, rate: float) -> float:
+def estimate_library_ms(gpu: Gpu, product: Product, rate: float) -> float:
     """Milliseconds of a library call; `rate` is 10^12 operations per second."""
     seconds = max(product.flops / (rate * 1e12), product.traffic / (gpu.bandwidth_gbs * 1e9))
     return seconds / LIBRARY * 1e3 + START_MS
 
 
-def template_ms(gpu: Gpu, product: Product, tile: Tile, rate: float) -> float:
+def estimate_template_ms(gpu: Gpu, product: Product, tile: Tile, rate: float) -> float:
     """Milliseconds of a template; `rate` is 10^12 operations per second."""
     shared = (tile.m + tile.n) * tile.k * product.width * max(1, tile.stages)
     if shared > gpu.shared_per_block_optin:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.analysis.gpu_model.occupancy import combined_registers, occupancy
+from workbench.analysis.gpu_model.occupancy import combine_registers, compute_occupancy
 from workbench.compiler.machine_code import listings
 from workbench.compiler.machine_code.compiled_configs import CompiledConfig
 from workbench.compiler.machine_code.cubin_tools import (
     Inspected,
     Usage,
-    cubin_usage,
     inspect_cubins,
+    read_cubin_usage,
 )
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.listings import Listing
@@ -28,14 +28,14 @@ _FIELD = re.compile(
 INSTRUCTION = re.compile(r"^\t((?:s|v|ds|global|buffer|flat|scratch)_\w+)")
 
 
-def amd_usage(amdgcn: str) -> dict[str, Any]:
+def read_amd_usage(amdgcn: str) -> dict[str, Any]:
     """Fields of `Resources` in AMD's assembly: registers of a lane, bytes, spills."""
     found = {name: int(value) for name, value in _FIELD.findall(amdgcn)}
     vector, accumulation = found.get("vgpr_count"), found.get("agpr_count", 0)
     spills = [found[name] for name in ("vgpr_spill_count", "sgpr_spill_count") if name in found]
     return {
         # the metadata count both kinds together since CDNA 2
-        "registers": vector if vector is not None else combined_registers(0, accumulation),
+        "registers": vector if vector is not None else combine_registers(0, accumulation),
         "scalar_registers": found.get("sgpr_count"),
         "spill_stores": sum(spills) if spills else None,
         "stack": found.get("private_segment_fixed_size"),
@@ -79,7 +79,7 @@ def _listings(config: CompiledConfig) -> dict[str, Listing]:
 
 
 def _of_amd(config: CompiledConfig, device: Device) -> MachineCode:
-    row = replace(_begun(config), **amd_usage(config.texts.get("amdgcn", "")))
+    row = replace(_begun(config), **read_amd_usage(config.texts.get("amdgcn", "")))
     return MachineCode(_listings(config), _with_occupancy(row, device), None)
 
 
@@ -104,7 +104,7 @@ def read_resources(config: CompiledConfig, device: Device) -> Resources:
     A third of the time of `read_code`: instructions are not counted.
     """
     if not device.is_amd:
-        usage, missing = cubin_usage(config.binary)
+        usage, missing = read_cubin_usage(config.binary)
         if usage is not None and not usage.stack:
             row = replace(_begun(config), **_used(usage, device), note=missing)
             return _with_occupancy(row, device)
@@ -143,7 +143,7 @@ def _counted(listing: Listing) -> dict[str, Any]:
 def _with_occupancy(row: Resources, device: Device) -> Resources:
     if row.registers is None:
         return row
-    found = occupancy(
+    found = compute_occupancy(
         device.spec,
         threads=row.warps * device.spec.warp_size,
         registers=row.registers,

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals.patches import ProcessPatches
-from workbench.temporary import temporary_folder
+from workbench.temporary import make_temporary_folder
 
 _EVENT = "[memory]"
 _SILENT = ("KINETO_LOG_LEVEL", "99")  # Kineto prints two lines for each profile
@@ -47,7 +47,7 @@ def allocated(call: Callable[[], Any]) -> Allocated:
 
 def _sizes(seen: torch.profiler.profile) -> list[int]:
     """Bytes of allocations, and negative ones of releases, in their order."""
-    with temporary_folder("aot-workbench-trace-") as folder:
+    with make_temporary_folder("aot-workbench-trace-") as folder:
         path = folder / "trace.json"
         seen.export_chrome_trace(str(path))
         events = json.loads(path.read_bytes())["traceEvents"]

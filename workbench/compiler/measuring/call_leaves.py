@@ -11,11 +11,11 @@ from typing import Any
 import torch
 
 from workbench.compiler.contract.paths import Path, leaves
-from workbench.compiler.internals.tensor_subclass import can_be_flattened, dense_parts
+from workbench.compiler.internals.tensor_subclass import find_dense_parts, is_flattenable
 from workbench.errors import UsageError
 
 
-def held_inputs(
+def find_held_inputs(
     function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None
 ) -> tuple[torch.Tensor, ...]:
     """The inputs that a callable reads otherwise, too: from its closure, a global, its module.
@@ -50,7 +50,7 @@ def _is_data(value: Any) -> bool:
     return isinstance(value, torch.Tensor | torch.nn.Module | list | tuple | dict)
 
 
-def copies(
+def copy_all_inputs(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None,
     held: Collection[torch.Tensor] = (),
@@ -77,7 +77,7 @@ def copies(
     return copied
 
 
-def wrote(args: Any, kwargs: Any, after: Any) -> bool:
+def has_written(args: Any, kwargs: Any, after: Any) -> bool:
     """Whether a call changed the copies of the inputs that it was given."""
     before, later = leaves_of((args, dict(kwargs or {}))), leaves_of(after)
     return [name for name, _ in before] != [name for name, _ in later] or any(
@@ -87,14 +87,14 @@ def wrote(args: Any, kwargs: Any, after: Any) -> bool:
 
 
 @contextlib.contextmanager
-def restored(
+def restore_state(
     module: torch.nn.Module | None,
     gpus: Sequence[int] | None = None,
     held: Collection[torch.Tensor] = (),
 ) -> Iterator[None]:
     """Put the random state (of all GPUs, or of some), the module's buffers and `held` back."""
     changing = (*(() if module is None else module.buffers()), *held)
-    buffers = [(part, part.detach().clone()) for b in changing for part in dense_parts(b)]
+    buffers = [(part, part.detach().clone()) for b in changing for part in find_dense_parts(b)]
     with torch.random.fork_rng(gpus):
         try:
             yield
@@ -118,7 +118,7 @@ def leaves_of(value: Any) -> Any:
 
 
 def _opened(path: Path, leaf: Any, within: frozenset[int]) -> Iterator[tuple[Path, Any]]:
-    if isinstance(leaf, torch.Tensor) and can_be_flattened(leaf):
+    if isinstance(leaf, torch.Tensor) and is_flattenable(leaf):
         names, context = leaf.__tensor_flatten__()  # type: ignore[attr-defined]
         for name in names:
             yield from _opened(path.attr(name), getattr(leaf, name), within)

@@ -12,7 +12,12 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.timing import HOST_CLOCK, Clock, GeneratedProgram, programs_of
+from workbench.compiler.measuring.timing import (
+    HOST_CLOCK,
+    Clock,
+    GeneratedProgram,
+    run_for_programs,
+)
 from workbench.report.profile_record import OperatorTime
 
 WARM_CALLS = 3
@@ -54,21 +59,21 @@ class RepeatableCall:
     def programs(self) -> list[GeneratedProgram]:
         """The generated programs that one run calls, in order."""
         outputs: list[Any] = []
-        found = programs_of(lambda: outputs.append(self.forward()))
+        found = run_for_programs(lambda: outputs.append(self.forward()))
         known = {id(program.scope) for program in found}
-        later = programs_of(lambda: self.backward(outputs), is_backward=True)
+        later = run_for_programs(lambda: self.backward(outputs), is_backward=True)
         return [*found, *(p for p in later if id(p.scope) not in known)]
 
     def seconds(self, repeats: int) -> list[float]:
         """What each of several runs took."""
-        return list(timed_runs(self.run, repeats, self.longest_s))
+        return list(time_runs(self.run, repeats, self.longest_s))
 
 
 def _wants_gradient(value: object) -> bool:
     return isinstance(value, torch.Tensor) and value.requires_grad
 
 
-def timed_runs(
+def time_runs(
     run: Callable[[], object], repeats: int, longest_s: float = LONGEST_S
 ) -> Iterator[float]:
     """Seconds of each run, after a few that are not counted; at most `longest_s` of each kind."""
@@ -104,7 +109,7 @@ def _operator_clock(log: list[tuple[str, int]], clock: Clock) -> Any:
     return OperatorClock()
 
 
-def operator_times(original: RepeatableCall, repeats: int) -> Iterator[OperatorTime]:
+def time_operators(original: RepeatableCall, repeats: int) -> Iterator[OperatorTime]:
     """The operators of the eager original, summed over their calls."""
     totals: defaultdict[tuple[str, bool], list[tuple[int, int]]] = defaultdict(list)
 
@@ -120,7 +125,7 @@ def operator_times(original: RepeatableCall, repeats: int) -> Iterator[OperatorT
         for key, values in taken.items():
             totals[key].append((len(values), sum(values)))
 
-    for _ in timed_runs(once, repeats, original.longest_s):
+    for _ in time_runs(once, repeats, original.longest_s):
         pass
     for (name, is_backward), values in totals.items():
         time_us = statistics.median(total for _, total in values) / 1e3

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.tensor_subclass import can_be_flattened
+from workbench.compiler.internals.tensor_subclass import is_flattenable
 from workbench.compiler.measuring.output_comparison import Comparison, compare_tensors
 from workbench.compiler.measuring.reachable import same_tensor
 from workbench.number_text import number_text
@@ -84,7 +84,7 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
     ) -> Any:
         kwargs = kwargs or {}
         given = tp.TREE_LEAVES.get()((args, kwargs))
-        if any(isinstance(leaf, torch.Tensor) and can_be_flattened(leaf) for leaf in given):
+        if any(isinstance(leaf, torch.Tensor) and is_flattenable(leaf) for leaf in given):
             return NotImplemented  # its inner tensors come by next
         is_operator = isinstance(func, _OPERATOR)
         is_mutable = is_operator and func._schema.is_mutable
@@ -329,7 +329,7 @@ _NOISE = 0.1
 class Blunt(Comparison):
     """A value that only passes since it is small beside its tolerance, `loose_atol`.
 
-    It counts as different until `settled` has heard double precision about it.
+    It counts as different until `settle_difference` has heard double precision about it.
     """
 
     loose_atol: float = 0.0
@@ -356,7 +356,7 @@ def sharpened(
     return row if again.ok else Blunt(**vars(again), loose_atol=row.atol)
 
 
-def settled(
+def settle_difference(
     row: Comparison,
     pair: tuple[str, Any, Any],
     wide: Any,

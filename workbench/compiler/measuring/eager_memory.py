@@ -53,7 +53,7 @@ class EagerCounter:
         reason = self.why_not
         if not self.rows and reason is None:
             reason = "eager's peak was not counted: nothing was captured"
-        return with_eager(report, self.rows, reason)
+        return add_eager_memory(report, self.rows, reason)
 
     def _try(self, count: Callable[[], EagerMemory]) -> bool:
         try:
@@ -64,7 +64,7 @@ class EagerCounter:
         return self.why_not is None
 
 
-def with_eager(report: Report, rows: Sequence[EagerMemory], why_not: str | None) -> Report:
+def add_eager_memory(report: Report, rows: Sequence[EagerMemory], why_not: str | None) -> Report:
     """A report that says what eager holds, or why that is not known."""
     known = [row for row in report.capabilities if row.name != PANE]
     known.append(Capability(PANE, why_not is None, why_not))

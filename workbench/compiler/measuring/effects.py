@@ -17,17 +17,17 @@ import torch
 
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals.tensor_subclass import mapped
-from workbench.compiler.measuring.call_leaves import copies, held_inputs, leaves_of
+from workbench.compiler.measuring.call_leaves import copy_all_inputs, find_held_inputs, leaves_of
 from workbench.compiler.measuring.double_precision import sharpened
 from workbench.compiler.measuring.forms import Forms
-from workbench.compiler.measuring.output_comparison import Comparison, not_checked
+from workbench.compiler.measuring.output_comparison import Comparison, report_not_checked
 from workbench.compiler.measuring.random_states import (
     BEGINNING,
     TORCH_RANDOM,
     difference,
+    keep_random_state,
     moved,
-    random_now,
-    random_state,
+    read_random_states,
 )
 from workbench.compiler.measuring.reachable import (
     GONE,
@@ -38,8 +38,8 @@ from workbench.compiler.measuring.reachable import (
     Reached,
     Root,
     Snapshot,
-    reached_by,
     same_tensor,
+    walk_reachable,
 )
 
 _SEED = 20
@@ -92,7 +92,7 @@ class Subject:
     def run(self, function: Callable[..., Any], seed: int | None = None) -> Effects:
         """Call it on copies; what it changed, and the random state, is put back afterwards."""
         before = Snapshot.of(self.reached)
-        with random_state():
+        with keep_random_state():
             try:
                 return self._effects(function, before, seed)
             finally:
@@ -101,11 +101,11 @@ class Subject:
     def _effects(self, function: Callable[..., Any], before: Snapshot, seed: int | None) -> Effects:
         if seed is not None:
             _seeded(seed)
-        args, kwargs = copies(self.args, self.kwargs, self.held)
+        args, kwargs = copy_all_inputs(self.args, self.kwargs, self.held)
         with self.around():
-            at_first = random_now()
+            at_first = read_random_states()
             output = function(*args, **kwargs)
-            drawn = moved(at_first, random_now())
+            drawn = moved(at_first, read_random_states())
             forms = Forms.of(output, (args, kwargs), self.reached.tensors)
             inputs = _copied_leaves((args, kwargs))
             state = before.changes()
@@ -127,7 +127,7 @@ class Subject:
             **self.reached.learned,
         }
         try:
-            return gradients_of(output, learned), ""
+            return compute_gradients(output, learned), ""
         except RuntimeError as error:  # what autograd raises, for a value that was overwritten
             return None, str(error).partition("\n")[0]
 
@@ -147,17 +147,17 @@ def subject_of(
     `places` are those that another subject gave to objects which both reach.
     """
     named = dict(kwargs or {})
-    held = held_inputs(function, args, named)
+    held = find_held_inputs(function, args, named)
     among = [
         (str(path), leaf)
         for path, leaf in leaves((args, named), Path("call"))
         if isinstance(leaf, torch.nn.Module)
     ]
-    reached = reached_by([*roots, *among], places)
+    reached = walk_reachable([*roots, *among], places)
     return Subject(args, named, reached, held, around, gradients)
 
 
-def gradients_of(
+def compute_gradients(
     output: Any, learned: Mapping[str, torch.Tensor]
 ) -> dict[str, torch.Tensor | None]:
     """Gradients of `learned` for an output whose leaves are weighed at random, by their names."""
@@ -303,7 +303,7 @@ GRADIENT = "gradient of "
 """How the names of gradients begin."""
 
 
-def gradient_scale(found: Iterable[LeafPair]) -> float:
+def compute_gradient_scale(found: Iterable[LeafPair]) -> float:
     """The largest root mean square of the gradients that are expected, 1 where they are smaller.
 
     A gradient that vanishes, as that of a bias before a normalisation, is a sum of terms as large
@@ -334,14 +334,14 @@ class RowMaker:
 
     def rows(self, found: Sequence[LeafPair]) -> list[Comparison]:
         """A row for each pair."""
-        scale = gradient_scale(found)
+        scale = compute_gradient_scale(found)
         return [self._row(p, scale if p.name.startswith(GRADIENT) else 1.0) for p in found]
 
     def _row(self, pair: LeafPair, scale: float) -> Comparison:
         if pair.not_checked:
-            return not_checked(pair.name, pair.not_checked)
+            return report_not_checked(pair.name, pair.not_checked)
         if pair.failure:
-            return failed_row(pair.name, pair.failure)
+            return make_failed_row(pair.name, pair.failure)
         if pair.name.startswith(BEGINNING):
             return self._random(pair)
         if isinstance(pair.expected, torch.Tensor) and isinstance(pair.actual, torch.Tensor):
@@ -355,11 +355,11 @@ class RowMaker:
 
     def _random(self, pair: LeafPair) -> Comparison:
         if pair.name.startswith(TORCH_RANDOM) and self.random_reason:
-            return not_checked(pair.name, self.random_reason)
-        return failed_row(pair.name, difference(pair.expected, pair.actual))
+            return report_not_checked(pair.name, self.random_reason)
+        return make_failed_row(pair.name, difference(pair.expected, pair.actual))
 
 
-def failed_row(name: str, reason: str) -> Comparison:
+def make_failed_row(name: str, reason: str) -> Comparison:
     """A row that differs in another way than by its numbers."""
     inf = float("inf")
     return Comparison(name, "", (), inf, inf, 0.0, 0.0, "failed", reason)

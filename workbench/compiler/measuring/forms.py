@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.contract.paths import Path, leaves, parts
-from workbench.compiler.internals.tensor_subclass import can_be_flattened
+from workbench.compiler.internals.tensor_subclass import is_flattenable
 
 _MOST_NAMED = 4
 _NOT_PROMISED = (
@@ -112,7 +112,7 @@ def _is_plain(value: Any) -> bool:
     return (
         isinstance(value, torch.Tensor)
         and value.layout is torch.strided
-        and not can_be_flattened(value)
+        and not is_flattenable(value)
         and not value.is_nested
         and not value.is_meta
     )

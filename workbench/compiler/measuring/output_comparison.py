@@ -32,7 +32,7 @@ of 1e-3 and 1e-2: a fused kernel keeps intermediates in float32 and rounds once.
 to be equal."""
 
 
-def absolute_tolerance(dtype: torch.dtype) -> float:
+def get_absolute_tolerance(dtype: torch.dtype) -> float:
     """The absolute tolerance of a dtype, for values of about 1."""
     return TOLERANCES.get(dtype, (0.0, 0.0))[1]
 
@@ -208,12 +208,12 @@ class Verification:
         return f", {count} checked"
 
 
-def not_checked(leaf: str, reason: str) -> Comparison:
+def report_not_checked(leaf: str, reason: str) -> Comparison:
     """A leaf that there is nothing to compare with, and why."""
     return Comparison(leaf, "", (), nan, nan, nan, nan, "not checked", reason)
 
 
-def largest_error(rows: Sequence[Comparison]) -> float | None:
+def find_largest_error(rows: Sequence[Comparison]) -> float | None:
     """The largest absolute error; NaN where one is NaN, None without rows."""
     errors = [row.max_abs_error for row in rows]
     return nan if any(map(isnan, errors)) else max(errors, default=None)

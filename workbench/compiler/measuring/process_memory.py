@@ -8,7 +8,7 @@ from pathlib import Path
 _STATUS = Path("/proc/self/status")
 
 
-def status_bytes(name: str) -> int:
+def read_status_bytes(name: str) -> int:
     """A line of /proc/self/status such as VmRSS or VmHWM, in bytes.
 
     Raises `LookupError` when there is no such line, `OSError` where there is no such file.
@@ -19,12 +19,12 @@ def status_bytes(name: str) -> int:
     return int(found[1]) * 1024
 
 
-def peak_rss_bytes() -> int | None:
+def read_peak_rss() -> int | None:
     """The most memory that this process had resident, in bytes; None where nothing counts it.
 
     VmHWM and not ru_maxrss: that one begins at the peak of the process that started this one.
     """
     try:
-        return status_bytes("VmHWM")
+        return read_status_bytes("VmHWM")
     except (OSError, LookupError):
         return None

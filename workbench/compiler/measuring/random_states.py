@@ -16,7 +16,7 @@ TORCH_RANDOM = f"{BEGINNING}torch"
 
 
 @contextlib.contextmanager
-def random_state() -> Iterator[None]:
+def keep_random_state() -> Iterator[None]:
     """Put the random state of torch, Python and numpy back."""
     own, of_numpy = random.getstate(), np.random.get_state()
     with torch.random.fork_rng():
@@ -27,7 +27,7 @@ def random_state() -> Iterator[None]:
             np.random.set_state(of_numpy)
 
 
-def random_now() -> dict[str, bytes]:
+def read_random_states() -> dict[str, bytes]:
     """The states as they are now, by name."""
     numpy: Any = np.random.get_state(legacy=False)
     found = {

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.internals.tensor_subclass import dense_parts, mapped
+from workbench.compiler.internals.tensor_subclass import find_dense_parts, mapped
 from workbench.processes.anew import is_users
 
 MOST = 50_000
@@ -86,7 +86,7 @@ class Reached:
         }
 
 
-def reached_by(roots: Iterable[Root], places: Mapping[int, Place] | None = None) -> Reached:
+def walk_reachable(roots: Iterable[Root], places: Mapping[int, Place] | None = None) -> Reached:
     """What is reached from the roots, nearest first; `places` are those of an earlier search."""
     return _Search(places or {}).run(roots)
 
@@ -444,7 +444,7 @@ class Marks:
 
 def _digest(tensor: torch.Tensor) -> bytes:
     found = hashlib.blake2b(digest_size=16)
-    for part in dense_parts(tensor.detach()):
+    for part in find_dense_parts(tensor.detach()):
         if part.layout is torch.strided and not part.is_quantized and part.device.type != "meta":
             flat = part.cpu().contiguous().reshape(-1).view(torch.uint8)
             found.update(flat.numpy().tobytes())
@@ -471,7 +471,7 @@ def copied(value: torch.Tensor) -> torch.Tensor:
 
 def same_tensor(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two tensors hold the same values, a NaN being the same as a NaN."""
-    left, right = (list(dense_parts(part.detach())) for part in (one, other))
+    left, right = (list(find_dense_parts(part.detach())) for part in (one, other))
     if [(p.shape, p.dtype, p.layout) for p in left] != [
         (p.shape, p.dtype, p.layout) for p in right
     ]:
@@ -489,7 +489,7 @@ def _same_values(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def _put_back(now: torch.Tensor, before: torch.Tensor) -> None:
-    for part, old in zip(dense_parts(now), dense_parts(before), strict=True):
+    for part, old in zip(find_dense_parts(now), find_dense_parts(before), strict=True):
         mode = torch.inference_mode if part.is_inference() else torch.no_grad
         with mode():
             if part.shape != old.shape:

@@ -55,7 +55,9 @@ class GeneratedProgram:
                     yield name
 
 
-def programs_of(run: Callable[[], object], *, is_backward: bool = False) -> list[GeneratedProgram]:
+def run_for_programs(
+    run: Callable[[], object], *, is_backward: bool = False
+) -> list[GeneratedProgram]:
     """Run once and tell which generated programs ran, in order."""
     found: dict[int, GeneratedProgram] = {}
 
@@ -114,7 +116,7 @@ class DeviceClock(Clock):
 HOST_CLOCK = Clock()
 
 
-def clock_of(programs: Sequence[GeneratedProgram]) -> Clock:
+def choose_clock(programs: Sequence[GeneratedProgram]) -> Clock:
     """The clock of the device that programs run on."""
     return DeviceClock() if any(any(program.tuners()) for program in programs) else HOST_CLOCK
 
@@ -195,7 +197,7 @@ def proxies(programs: Sequence[GeneratedProgram], timings: Timings) -> Iterator[
             scope[name] = value
 
 
-def clock_overhead_ns(repeats: int = 2000) -> float:
+def measure_clock_overhead(repeats: int = 2000) -> float:
     """What timing a call adds to its own reading: the median for a call that does nothing."""
     timings = Timings()
     nothing = timed(lambda: None, (0, "nothing"), timings)

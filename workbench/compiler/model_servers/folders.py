@@ -16,8 +16,8 @@ from workbench.artifacts.manifest.package_manifest import PackagedModel
 from workbench.compiler.contract.contract import Leaf
 from workbench.compiler.running.input_checks import CallContract
 from workbench.errors import UsageError
-from workbench.file_path import file_path
-from workbench.report.atomic import saved_folder
+from workbench.file_path import check_file_path
+from workbench.report.atomic import write_saved_folder
 
 FILE = "package.pt2"
 DATATYPES: Mapping[str, str] = {
@@ -66,14 +66,14 @@ def write_model_folder(
             f"name={called!r} is no name for a server: take letters, digits, '_', '-' and '.'."
         )
     values = _values(package.name, digest, model, called)
-    target = Path(file_path(folder)) / called
+    target = Path(check_file_path(folder)) / called
     if target.exists() and not overwrite:
         raise UsageError(
             f"The folder {target} is there: take another name=, or pass overwrite=True to replace "
             "the files of an earlier one."
         )
     templates = files("workbench.compiler.model_servers") / "templates"
-    with saved_folder(target) as made:
+    with write_saved_folder(target) as made:
         for place, template in _FILES[server].items():
             text = Template((templates / template).read_text(encoding="utf-8")).substitute(values)
             (made / place).parent.mkdir(parents=True, exist_ok=True)

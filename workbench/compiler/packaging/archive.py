@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from workbench.artifacts.archive.members import Content as Content
-from workbench.artifacts.archive.members import listed, whole_zip
+from workbench.artifacts.archive.members import listed, write_whole_zip
 from workbench.artifacts.manifest.package_manifest import MANIFEST, PackageManifest
 
 ALIGNMENT = 64  # bytes; torch's own, so that weights can be mapped where they are
@@ -35,7 +35,7 @@ def write_archive(path: Path, manifest: PackageManifest, members: Mapping[str, C
 
     Raises `ArtifactError` when the file cannot be written.
     """
-    with whole_zip(path) as (archive, file):
+    with write_whole_zip(path) as (archive, file):
         for name, content in {**members, MANIFEST: manifest.to_bytes()}.items():
             _write(archive, file, f"{manifest.root}/{name}", content)
 

@@ -14,7 +14,7 @@ from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.output_comparison import TOLERANCES, compare_tensors
-from workbench.compiler.packaging.exporting import exportable
+from workbench.compiler.packaging.exporting import check_exportable
 from workbench.compiler.packaging.outputs import DataClasses
 from workbench.compiler.packaging.package_request import ModelRequest
 from workbench.compiler.packaging.size_trials import of_size
@@ -69,7 +69,7 @@ class _Trial:
     @classmethod
     def of(cls, request: ModelRequest, wanted: Buckets) -> _Trial:
         """Match the sizes with the inputs; raises `UsageError` for what does not fit."""
-        found = exportable(request)
+        found = check_exportable(request)
         paths = [str(path) for path, _ in found.inputs.leaves]
         dims = [
             (paths.index(str(path)), index, dim)

@@ -15,13 +15,13 @@ import torch
 
 from workbench.compiler.internals.signatures import signature_of
 from workbench.compiler.measuring.output_comparison import compare_tensors
-from workbench.compiler.packaging.diagnosis import refusal
+from workbench.compiler.packaging.diagnosis import explain_refusal
 from workbench.compiler.packaging.python_state import (
     Slot,
     State,
     changed,
-    depends_on_state,
     holding,
+    is_state_dependent,
     state_of,
 )
 from workbench.compiler.packaging.written_constants import KEEP, check_written
@@ -44,7 +44,7 @@ States = tuple[State, State]
 
 
 @contextmanager
-def in_eval_mode(module: torch.nn.Module) -> Iterator[None]:
+def enter_eval_mode(module: torch.nn.Module) -> Iterator[None]:
     """The module in eval mode, every part of it as it was afterwards."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
@@ -63,18 +63,18 @@ def check_train_mode(module: torch.nn.Module, title: str, program: Any, export: 
     if not any(part.training for part in module.modules()):
         return ""
     check_program_mode(title, program)
-    with in_eval_mode(module):
+    with enter_eval_mode(module):
         other = export()
     if _text(other) != _text(program):
         more = f"{_TRAIN_REASON}: its program is another one in eval mode"
-        raise CaptureError(refusal(title, [], more, _TRAIN_CURE))
+        raise CaptureError(explain_refusal(title, [], more, _TRAIN_CURE))
     return "the model was packaged in train mode, in which its program is that of eval mode"
 
 
 def check_program_mode(title: str, program: Any) -> None:
     """Raise `CaptureError` for a program with operators in train mode."""
     if lines := list(_training_lines(program)):
-        raise CaptureError(refusal(title, lines, _TRAIN_REASON, _TRAIN_CURE))
+        raise CaptureError(explain_refusal(title, lines, _TRAIN_REASON, _TRAIN_CURE))
 
 
 def _text(program: Any) -> str:
@@ -110,7 +110,7 @@ def _owner(node: Any) -> str:
 
 
 @contextmanager
-def watched_state(module: torch.nn.Module) -> Iterator[list[State]]:
+def watch_state(module: torch.nn.Module) -> Iterator[list[State]]:
     """The Python state before and at the end of each forward: it is put back after a capture."""
     states: list[State] = [state_of(module)]
     handle = module.register_forward_hook(lambda *_: states.append(state_of(module)))
@@ -141,10 +141,10 @@ def check_side_effects(
     if slots:
         with holding(before, after, slots):
             is_read = _differs(program, export)
-        is_read = is_read and depends_on_state(module, *inputs)
+        is_read = is_read and is_state_dependent(module, *inputs)
     if is_read:
         shown = [line or f"{name} (its line was not found)" for name, line in lines.items()]
-        raise CaptureError(refusal(title, shown, _FROZEN, KEEP))
+        raise CaptureError(explain_refusal(title, shown, _FROZEN, KEEP))
     check_written(title, program)
     outer = list(_outer_effects(module))
     lost = [

@@ -13,15 +13,15 @@ from pathlib import Path
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.archive.members import Content
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
-from workbench.artifacts.preflight.preflight import system_needs
+from workbench.artifacts.preflight.preflight import read_system_needs
 from workbench.artifacts.trust.trust import TrustStore, check_trust
-from workbench.compiler.aot_files.saving import current_versions
+from workbench.compiler.aot_files.saving import read_current_versions
 from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
 from workbench.compiler.packaging.package_request import ModelRequest
-from workbench.compiler.packaging.writing import Packed, checked_path, pack, read_content
+from workbench.compiler.packaging.writing import Packed, check_path, pack, read_content
 from workbench.errors import UsageError
 from workbench.processes.child_messages import ProgressCallback
-from workbench.temporary import temporary_folder
+from workbench.temporary import make_temporary_folder
 
 Pack = Callable[[ModelRequest, Path, ProgressCallback | None], Packed]
 
@@ -47,9 +47,9 @@ def write_variant(
     Raises `UsageError` where the file holds something else or its variants are called in another
     way, and `TrustError` where nobody vouched for it: what is written is signed by this user.
     """
-    target, store = checked_path(path), store or TrustStore.of_user()
+    target, store = check_path(path), store or TrustStore.of_user()
     with (
-        temporary_folder() as folder,
+        make_temporary_folder() as folder,
         _others(target, request.name, folder / "kept", store) as kept,
     ):
         packed = pack_model(request, folder / request.name, progress)
@@ -60,8 +60,8 @@ def write_variant(
         manifest = PackageManifest(
             root=re.sub(r"[^A-Za-z0-9_.-]", "_", target.stem),
             models=(*kept.models, made),
-            versions=current_versions(),
-            needs=system_needs(read_content(members[m.library]) for m in (*kept.models, made)),
+            versions=read_current_versions(),
+            needs=read_system_needs(read_content(members[m.library]) for m in (*kept.models, made)),
             are_variants=True,
         )
         manifest = store.sign_if_possible(with_members(manifest, members))
@@ -72,8 +72,8 @@ def write_variant(
 def _described(packed: Packed) -> PackagedModel:
     """The variant with what its own library needs of a machine."""
     model = packed.model
-    needs = system_needs([read_content(packed.members[model.library])])
-    return replace(model, torch=model.torch or current_versions().torch, needs=needs)
+    needs = read_system_needs([read_content(packed.members[model.library])])
+    return replace(model, torch=model.torch or read_current_versions().torch, needs=needs)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from workbench.compiler.contract.contract import (
     Leaf,
     describe,
     differences,
-    listing,
+    list_problems,
 )
 from workbench.compiler.contract.dims import Dynamic, Size
 from workbench.compiler.contract.paths import Path
@@ -23,8 +23,8 @@ from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.size_guards import Relation, read_relations
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.exporting import Exportable
-from workbench.compiler.packaging.inputs import CallInputs, Declared, no_number
-from workbench.compiler.packaging.written_inputs import input_values, memory_of
+from workbench.compiler.packaging.inputs import CallInputs, Declared, explain_no_number
+from workbench.compiler.packaging.written_inputs import list_input_values, memory_of
 from workbench.compiler.sources.size_symbols import in_words
 from workbench.errors import ArtifactError, CaptureError, UsageError
 
@@ -51,10 +51,10 @@ class Names:
         ]
         for path, index, expression in places:
             dim = declared.get((path, index))
-            symbol = only_symbol(expression)
+            symbol = find_only_symbol(expression)
             if dim is None or dim.name is None or symbol is None:
                 continue
-            if affine(expression, symbol) == (dim.scale, dim.offset):
+            if parse_affine(expression, symbol) == (dim.scale, dim.offset):
                 found.setdefault(symbol, dim.name)
         for path, index, expression in places:
             for symbol in sorted(expression.free_symbols, key=str):
@@ -76,13 +76,13 @@ def _unused(wish: str, taken: set[str]) -> str:
     return name
 
 
-def only_symbol(expression: Any) -> Any | None:
+def find_only_symbol(expression: Any) -> Any | None:
     """The symbol of an expression that has one, or None."""
     symbols = expression.free_symbols
     return next(iter(symbols)) if len(symbols) == 1 else None
 
 
-def affine(expression: Any, symbol: Any) -> tuple[int, int] | None:
+def parse_affine(expression: Any, symbol: Any) -> tuple[int, int] | None:
     """(scale, offset) of an expression `scale * symbol + offset` in whole numbers, or None."""
     try:
         scale, offset = expression.coeff(symbol, 1), expression.subs(symbol, 0)
@@ -139,9 +139,9 @@ def _raised(size: Size, lows: Mapping[str, int]) -> Size:
     return size.raised(low)
 
 
-def contract_of(program: Any, inputs: CallInputs, declared: Declared) -> ExportedContract:
+def build_contract(program: Any, inputs: CallInputs, declared: Declared) -> ExportedContract:
     """The contract of an exported program for calls like the example."""
-    values = input_values(program)
+    values = list_input_values(program)
     names = Names.of(inputs, values, declared)
     ranges = {name: _range(program, symbol) for symbol, name in names.by_symbol.items()}
     leaves = []
@@ -176,8 +176,8 @@ def _size(size: Any, names: Names, ranges: Ranges) -> Size:
     expression = size.node.expr
     if not expression.free_symbols:
         return int(expression)
-    symbol = only_symbol(expression)
-    terms = None if symbol is None else affine(expression, symbol)
+    symbol = find_only_symbol(expression)
+    terms = None if symbol is None else parse_affine(expression, symbol)
     if symbol is None or terms is None:
         return Dynamic(None)
     name = names.by_symbol[symbol]
@@ -236,8 +236,8 @@ def _term(dim: Size) -> str:
 
 def check_example(found: Exportable, program: Any) -> None:
     """Raise `UsageError` for example inputs that an exported program was not made for."""
-    contract = contract_of(program, found.inputs, found.declared).contract
-    values = input_values(program)
+    contract = build_contract(program, found.inputs, found.declared).contract
+    values = list_input_values(program)
     problems: list[str] = []
     sizes: dict[str, tuple[int, str]] = {}
     rows = zip(contract.leaves or (), found.inputs.leaves, values, strict=True)
@@ -252,18 +252,20 @@ def check_example(found: Exportable, program: Any) -> None:
     if problems:
         raise UsageError(
             f"The example inputs do not fit the exported program of {found.title}:\n"
-            f"{listing(problems)}\nGive inputs that fit, or leave args out to take its own."
+            f"{list_problems(problems)}\nGive inputs that fit, or leave args out to take its own."
         )
 
 
 def check_inputs(found: Exportable, program: Any) -> None:
     """Raise `CaptureError` for a Python number that was declared dynamic."""
-    for (path, value), made in zip(found.inputs.leaves, input_values(program), strict=True):
+    for (path, value), made in zip(found.inputs.leaves, list_input_values(program), strict=True):
         if type(made) in _SYMBOLIC:
-            raise CaptureError(f"{found.title} cannot be packaged: {no_number(path, value)}")
+            raise CaptureError(
+                f"{found.title} cannot be packaged: {explain_no_number(path, value)}"
+            )
 
 
-def outputs_of(program: Any, names: Names | None = None) -> tuple[PackagedOutput, ...]:
+def build_outputs(program: Any, names: Names | None = None) -> tuple[PackagedOutput, ...]:
     """The handles that the library returns, one for each leaf of the outputs.
 
     Symbolic sizes have the names of the dimensions, where they are given.

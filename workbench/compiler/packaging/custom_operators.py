@@ -18,7 +18,7 @@ _OF_TORCH = frozenset((  # registered by `import torch`
 # fmt: on
 
 
-def custom_operators(program: ExportedProgram) -> tuple[str, ...]:
+def find_custom_operators(program: ExportedProgram) -> tuple[str, ...]:
     """Names such as `mine::scale.default` of the operators that torch itself does not register."""
     return tuple(sorted(set(_names(program.graph_module))))
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from workbench.compiler.contract import dim_errors
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import held_back, without_torch_warnings
+from workbench.compiler.internals.patches import hold_messages, hold_torch_warnings
 from workbench.compiler.sources.size_symbols import (
     BRANCH,
     NUMBER,
     SizeSymbols,
-    data_dependent,
+    explain_data_dependence,
     in_words,
 )
 from workbench.compiler.sources.sources import Places
@@ -64,10 +64,12 @@ def explain_export(
     about declared sizes.
     """
     words = _NOISE.sub("", str(error)).strip() or type(error).__name__
-    lines = lines_of(traceback.extract_tb(error.__traceback__))
+    lines = find_lines(traceback.extract_tb(error.__traceback__))
     if isinstance(error, tp.DATA_DEPENDENT.get()):
         _, cure = NUMBER if words.startswith("Could not extract") else BRANCH
-        return CaptureError(refusal(title, lines, data_dependent(words, sizes) or words, cure))
+        return CaptureError(
+            explain_refusal(title, lines, explain_data_dependence(words, sizes) or words, cure)
+        )
     if dim_errors.is_violated(error):
         return CaptureError(_violated(title, words, sizes, guarded))
     if isinstance(error, tp.CONSTRAINT_VIOLATION.get()):
@@ -77,10 +79,10 @@ def explain_export(
     if unknown := _UNKNOWN.search(words):
         kind = unknown[1].replace("__main__.", "")
         where = "output" if "in output" in words else "input"
-        return CaptureError(refusal(title, lines, _NO_PYTREE.format(kind, where), _PYTREE))
+        return CaptureError(explain_refusal(title, lines, _NO_PYTREE.format(kind, where), _PYTREE))
     cause = f"{type(error).__name__}: {sizes.named(_first_lines(words))}"
     cure = _NUMPY if ".numpy()" in words else _OTHER
-    return CaptureError(refusal(title, lines, cause, cure))
+    return CaptureError(explain_refusal(title, lines, cause, cure))
 
 
 def explain_compile(error: Exception, title: str) -> CaptureError:
@@ -88,7 +90,7 @@ def explain_compile(error: Exception, title: str) -> CaptureError:
     if any(text in str(error) for text in _UNFUNCTIONAL):
         found = _ORIGINAL.findall(str(error))
         return CaptureError(
-            refusal(title, [f"{file}:{line}" for file, line in found[-1:]], *_OF_CONSTANT)
+            explain_refusal(title, [f"{file}:{line}" for file, line in found[-1:]], *_OF_CONSTANT)
         )
     cause = error.__cause__ or error
     words = f"{type(cause).__name__}: {_first_lines(str(error) or repr(error), most=6)}"
@@ -99,14 +101,14 @@ def explain_compile(error: Exception, title: str) -> CaptureError:
     )
 
 
-def refusal(title: str, lines: list[str], reason: str, cure: str) -> str:
+def explain_refusal(title: str, lines: list[str], reason: str, cure: str) -> str:
     """The message of a refused export."""
     places = [f"  at {line}" for line in lines] or ["  (torch keeps no line of yours for it)"]
     said = [f"{title} cannot be exported.", *places, f"  Reason: {reason}.", f"  Cure: {cure}."]
     return "\n".join(said)
 
 
-def lines_of(stack: traceback.StackSummary) -> list[str]:
+def find_lines(stack: traceback.StackSummary) -> list[str]:
     """The innermost line outside of torch, then the innermost one of the user's own files."""
     places = Places()
     frames = [
@@ -131,7 +133,7 @@ def _violated(title: str, words: str, sizes: SizeSymbols, guarded: Sequence[str]
     cure = f"declare {'; '.join(suggested)}" if suggested else _NO_FIX
     if any(re.search(r"= [01]$", line) for line in suggested):
         cure = "use an example input whose size there is 2 or more: torch keeps 0 and 1 as they are"
-    shown = dim_errors.conditions(head, {size.place: size.line for size in sizes.fixed()})
+    shown = dim_errors.list_conditions(head, {size.place: size.line for size in sizes.fixed()})
     return "\n".join([f"{dim_errors.HEAD}{title}:", *shown, *places, f"  Cure: {cure}."])
 
 
@@ -140,12 +142,12 @@ def _first_lines(words: str, most: int = 4) -> str:
 
 
 @contextlib.contextmanager
-def without_torch_log() -> Iterator[None]:
+def hold_torch_log() -> Iterator[None]:
     """Hold back what torch logs of a size without a line: the error names the line."""
     log = logging.getLogger(tp.DATA_DEPENDENT.module)
     with (
-        held_back(log, "Unable to find user code"),
-        without_torch_warnings(),  # the error says it
+        hold_messages(log, "Unable to find user code"),
+        hold_torch_warnings(),  # the error says it
         contextlib.redirect_stderr(_WithoutGraphs(sys.stderr)),
     ):
         yield

@@ -25,7 +25,7 @@ def title_of(program: ExportedProgram) -> str:
     return "ExportedProgram"
 
 
-def example_of(model: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+def choose_example(model: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
     """The example inputs: those that are given, else the program's own.
 
     Raises `UsageError` where there are none.

@@ -19,16 +19,21 @@ from workbench.compiler.contract.compile_request import check_mapping
 from workbench.compiler.contract.shapes import sizes_assumed
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
-from workbench.compiler.internals.signatures import readable_annotations
+from workbench.compiler.internals.signatures import drop_bad_annotations
 from workbench.compiler.packaging import exported_programs
 from workbench.compiler.packaging.capture_side_effects import (
     check_program_mode,
     check_side_effects,
     check_train_mode,
-    watched_state,
+    watch_state,
 )
-from workbench.compiler.packaging.diagnosis import explain_export, lines_of, without_torch_log
-from workbench.compiler.packaging.inputs import CallInputs, Declared, declared_dims, read_inputs
+from workbench.compiler.packaging.diagnosis import explain_export, find_lines, hold_torch_log
+from workbench.compiler.packaging.inputs import (
+    CallInputs,
+    Declared,
+    read_declared_dims,
+    read_inputs,
+)
 from workbench.compiler.packaging.outputs import DataClasses
 from workbench.compiler.packaging.outside_values import frozen_reads
 from workbench.compiler.packaging.package_request import ModelRequest
@@ -67,7 +72,7 @@ class Exported:
     notes: tuple[str, ...] = ()
 
 
-def exportable(request: ModelRequest) -> Exportable:
+def check_exportable(request: ModelRequest) -> Exportable:
     """Check a request against the model; raises `UsageError` for what cannot be."""
     if isinstance(request.model, ExportedProgram):
         return _of_program(request.model, request)
@@ -80,7 +85,7 @@ def exportable(request: ModelRequest) -> Exportable:
         spec = make(module, tuple(request.args), dict(request.kwargs))
     elif not isinstance(spec, list | tuple):
         check_mapping("dynamic_shapes", spec, "{'x': {0: torch.export.Dim('rows')}}")
-    return Exportable(module, title, inputs, declared_dims(spec, inputs), request)
+    return Exportable(module, title, inputs, read_declared_dims(spec, inputs), request)
 
 
 def _of_program(program: ExportedProgram, request: ModelRequest) -> Exportable:
@@ -132,7 +137,7 @@ def export(found: Exportable) -> Exported:
         check_program_mode(title, found.request.model)
         check_written(title, found.request.model)
         return Exported(found.request.model, any_size=False, notes=(exported_programs.EXPORTED,))
-    with watched_state(module) as states, frozen_reads(module) as frozen:
+    with watch_state(module) as states, frozen_reads(module) as frozen:
         program, any_size = _for_every_size(found)
     with sizes_assumed(not any_size):
         train = check_train_mode(module, title, program, lambda: _export(found))
@@ -167,13 +172,13 @@ def _captured(found: Exportable) -> Any:
     spec = request.dynamic_shapes
     if isinstance(spec, Mapping) and spec.keys() < names.keys():
         spec = {name: spec.get(name) for name in names}  # torch wants to see every input
-    with Patches() as patches, without_torch_log(), warnings.catch_warnings():
+    with Patches() as patches, hold_torch_log(), warnings.catch_warnings():
         patches.wrap(tp.TRACEBACK_FRAMES, _with_user_frames, "source lines")
         # we say which line does it, and what becomes of it
         warnings.filterwarnings("ignore", "The tensor attribute")
         args, kwargs = tuple(request.args), dict(request.kwargs)
         forward = getattr(found.module.forward, "__func__", None)
-        with state_kept(found.module), readable_annotations(forward):
+        with state_kept(found.module), drop_bad_annotations(forward):
             return torch.export.export(found.module, args, kwargs, dynamic_shapes=spec)
 
 
@@ -198,7 +203,7 @@ def _guarded_lines(found: Exportable) -> tuple[str, ...]:
     lines: dict[str, None] = {}
 
     def note(*_args: Any, **_options: Any) -> None:
-        lines.update(dict.fromkeys(lines_of(traceback.extract_stack())[:1]))
+        lines.update(dict.fromkeys(find_lines(traceback.extract_stack())[:1]))
 
     with Patches() as patches, contextlib.suppress(Exception):
         patches.observe(tp.LOG_GUARD, "package", before=note)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from workbench.artifacts.machine.elf_stack import without_code_on_stack
+from workbench.artifacts.machine.elf_stack import clear_executable_stack
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.contract.shapes import sizes_assumed
 from workbench.compiler.internals import torch_private as tp
@@ -80,7 +80,7 @@ class Built:
         return next((name for name in self.files if name.endswith(suffix)), None)
 
 
-def options_for(weights: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def build_inductor_options(weights: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Inductor's options for a package.
 
     Constants stay tensors unless the user asks otherwise: torch writes those of up to eight
@@ -147,10 +147,10 @@ def _noted_guards() -> Iterator[dict[str, None]]:
         yield assumed
 
 
-def shareable(file: Path) -> bytes | Path:
+def make_shareable(file: Path) -> bytes | Path:
     """A generated file as others may use it: sources without the folders of this machine."""
     if file.suffix == ".so":
-        without_code_on_stack(file)  # which newer systems than this one refuse
+        clear_executable_stack(file)  # which newer systems than this one refuse
     if file.suffix != ".cpp":
         return file
     code, _, _ = file.read_text().partition(_COMMANDS)
@@ -251,7 +251,7 @@ def _dense(constant: PackagedConstant, tensor: torch.Tensor) -> bytes:
     return raw.numpy().tobytes()
 
 
-def with_names(
+def list_constant_names(
     constants: tuple[PackagedConstant, ...], program: Any
 ) -> tuple[PackagedConstant, ...]:
     """The constants with their kind, and every name under which the module has the same tensor."""
@@ -283,9 +283,9 @@ def _identity(tensor: torch.Tensor) -> Any:
     return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
 
 
-def tensors_by_name(library: Library, program: Any) -> dict[str, torch.Tensor]:
+def map_tensors_by_name(library: Library, program: Any) -> dict[str, torch.Tensor]:
     """The tensors of the program under the names of the library."""
     tensors = _tensors(program)
-    named = with_names(library.constants, program)
+    named = list_constant_names(library.constants, program)
     found = ((c.name, next((n for n in (c.fqn, *c.aliases) if n in tensors), None)) for c in named)
     return {name: tensors[place].detach() for name, place in found if place is not None}

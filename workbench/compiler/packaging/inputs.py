@@ -77,7 +77,7 @@ def _path(keys: tuple[Any, ...], roots: list[Path]) -> Path:
     return path
 
 
-def declared_dims(spec: Any, inputs: CallInputs) -> Declared:
+def read_declared_dims(spec: Any, inputs: CallInputs) -> Declared:
     """The named Dims by leaf path and dimension.
 
     torch.export checks the specification itself, but for dimensions that a tensor does not have:
@@ -112,7 +112,7 @@ def _collect(entry: Any, value: Any, path: Path) -> Iterator[tuple[tuple[Path, i
                 yield (path, index % value.dim()), declared
         return
     if type(value) is int and number_hint(entry, value, path) is not None:
-        raise UsageError(no_number(path, value))
+        raise UsageError(explain_no_number(path, value))
     children = parts(value, path) or {}
     for key, part in _pairs(entry):
         numbered = isinstance(key, int) and key not in children and 0 <= key < len(children)
@@ -121,7 +121,7 @@ def _collect(entry: Any, value: Any, path: Path) -> Iterator[tuple[tuple[Path, i
             yield from _collect(part, *child)
 
 
-def no_number(path: Path, value: Any) -> str:
+def explain_no_number(path: Path, value: Any) -> str:
     """Why a package takes no Python number that varies."""
     return (
         f"{path} is a Python {type(value).__name__} that is declared dynamic, and the library of a "

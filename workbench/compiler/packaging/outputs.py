@@ -87,7 +87,7 @@ def _is_unknown(value: Any) -> bool:
 
 
 @contextmanager
-def every_node_keyed() -> Iterator[None]:
+def register_node_keys() -> Iterator[None]:
     """Classes that were registered without `flatten_with_keys_fn` have one inside of the `with`.
 
     torch asks for the place of every leaf while it exports, and raises where a class has none, as

@@ -14,7 +14,7 @@ from unittest import mock
 
 import torch
 
-from workbench.compiler.packaging.python_state import outer_functions
+from workbench.compiler.packaging.python_state import find_outer_functions
 from workbench.compiler.sources.sources import Places
 
 _CLOCKS = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns")
@@ -58,7 +58,7 @@ def frozen_reads(module: torch.nn.Module) -> Iterator[list[str]]:
         stack.enter_context(_environment_watched(note))
         for owner, name, call in wrapped.values():
             stack.enter_context(mock.patch.object(owner, name, call))
-        for slot in outer_functions(module):  # from time import time
+        for slot in find_outer_functions(module):  # from time import time
             original = slot.get()
             if original in wrapped:
                 slot.set(wrapped[original][2])

@@ -38,7 +38,7 @@ def report_of_elsewhere(report: Report, there: Report) -> Report:
     return replace(there, request=request, extra={**there.extra, **report.extra})
 
 
-def operator_notes(operators: Sequence[str]) -> Iterator[str]:
+def note_operators(operators: Sequence[str]) -> Iterator[str]:
     """What the user of a package has to know of its custom operators."""
     if operators:
         yield (

@@ -18,9 +18,9 @@ from workbench.compiler.contract.compile_request import (
     MODES,
     check_args,
     check_mapping,
-    one_of,
+    require_one_of,
 )
-from workbench.compiler.packaging.exported_programs import example_of
+from workbench.compiler.packaging.exported_programs import choose_example
 from workbench.errors import UsageError
 from workbench.report import Report, Request
 
@@ -55,9 +55,9 @@ class ModelRequest:
                 "up to 64 letters, digits, '_', '.' and '-'."
             )
         check_mapping("options", self.options, "{'max_autotune': True}")
-        one_of("weights", self.weights, WEIGHTS)
-        one_of("mode", self.mode, (None, *MODES))
-        one_of("capture", self.capture, CAPTURE_LEVELS)
+        require_one_of("weights", self.weights, WEIGHTS)
+        require_one_of("mode", self.mode, (None, *MODES))
+        require_one_of("capture", self.capture, CAPTURE_LEVELS)
 
     @cached_property
     def original(self) -> Any:
@@ -96,7 +96,7 @@ def read_requests(
     inputs = _for_each("args", args, names, required=needed)
     keywords = _for_each("kwargs", kwargs, names)
     for name in names:
-        inputs[name], keywords[name] = example_of(model[name], inputs[name], keywords[name])
+        inputs[name], keywords[name] = choose_example(model[name], inputs[name], keywords[name])
     shapes = _for_each("dynamic_shapes", dynamic_shapes, names)
     return tuple(
         ModelRequest(
@@ -114,7 +114,7 @@ def read_requests(
     )
 
 
-def as_variant(requests: Sequence[ModelRequest], variant: str) -> ModelRequest:
+def request_as_variant(requests: Sequence[ModelRequest], variant: str) -> ModelRequest:
     """The one request under the name of a variant; raises `UsageError` for several models."""
     if len(requests) != 1:
         names = ", ".join(request.name for request in requests)
@@ -151,7 +151,7 @@ def _own(value: Any, name: str, names: Sequence[str], default: Any = None) -> An
 # the call that a package was made with
 
 
-def repackage_command(path: str, package: OpenedPackage) -> str:
+def write_repackage_command(path: str, package: OpenedPackage) -> str:
     """A sentence with the call of `workbench.package` that makes the file on this torch."""
     start = (
         f"{path} is a package: example inputs are no part of it, so it cannot be made again from "

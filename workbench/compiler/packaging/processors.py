@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.artifacts.manifest.manifest_json import Build
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS
-from workbench.compiler.aot_files.payload import native_build
+from workbench.compiler.aot_files.payload import find_native_build
 from workbench.compiler.internals import torch_private as tp
 
 _V2 = ("popcnt", "sse4_1", "sse4_2", "ssse3")
@@ -31,7 +31,7 @@ def build_of(options: Mapping[str, Any]) -> Build:
     config = tp.INDUCTOR_CONFIG.get()
     mine = {name: value for name, value in options.items() if name.startswith("cpp.")}
     with config.patch({name: value for name, value in mine.items() if hasattr(config, name)}):
-        native = native_build()
+        native = find_native_build()
         level = str(mine.get("cpp.march"))
         if level not in _LEVELS:
             return native

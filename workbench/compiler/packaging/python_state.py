@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.call_leaves import copies, leaves_of, restored
+from workbench.compiler.measuring.call_leaves import copy_all_inputs, leaves_of, restore_state
 from workbench.compiler.measuring.output_comparison import compare
 from workbench.compiler.sources.sources import Places
 
@@ -138,7 +138,7 @@ def _outer(module: torch.nn.Module) -> Iterator[Slot]:
             yield from _inside(value, slot.name, seen)
 
 
-def outer_functions(module: torch.nn.Module) -> list[Slot]:
+def find_outer_functions(module: torch.nn.Module) -> list[Slot]:
     """The variables outside of the user's own functions that hold functions."""
     return [slot for slot in _reached(module) if isinstance(slot.get(), _CALLED)]
 
@@ -272,7 +272,7 @@ def _hooks(module: torch.nn.Module) -> Iterator[dict[int, Any]]:
     yield tp.BUFFER_HOOKS.get()  # a failed export leaves one for every module
 
 
-def depends_on_state(
+def is_state_dependent(
     module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> bool:
     """Whether the model gives something else after a call with other inputs, as no cache does.
@@ -281,14 +281,14 @@ def depends_on_state(
     """
 
     def call(*, other: bool = False) -> Any:
-        given, named = copies(tuple(args), kwargs)
+        given, named = copy_all_inputs(tuple(args), kwargs)
         if other:
             for _, leaf in leaves_of((given, named)):
                 if isinstance(leaf, torch.Tensor) and leaf.is_floating_point():
                     leaf.mul_(-0.5).add_(1)
-        with restored(module):
+        with restore_state(module):
             torch.manual_seed(0)
-            return leaves_of(copies((module(*given, **named),), {}))
+            return leaves_of(copy_all_inputs((module(*given, **named),), {}))
 
     with contextlib.redirect_stdout(io.StringIO()), torch.no_grad():
         with state_kept(module):

@@ -16,11 +16,11 @@ import torch
 from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.contract.size_guards import read_relations
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.call_leaves import restored
+from workbench.compiler.measuring.call_leaves import restore_state
 from workbench.compiler.measuring.output_comparison import TOLERANCES, compare_tensors
 from workbench.compiler.packaging.contracts import ExportedContract
 from workbench.compiler.packaging.exporting import Exportable, Exported
-from workbench.compiler.packaging.inductor_library import Built, tensors_by_name
+from workbench.compiler.packaging.inductor_library import Built, map_tensors_by_name
 from workbench.errors import ArtifactError
 
 _SAFE = 2  # the least size that torch does not take for impossible
@@ -65,7 +65,7 @@ def tried(
     return honest, notes
 
 
-def untried(
+def build_untried_contract(
     exported: Exported, built: Built, contract: ExportedContract
 ) -> tuple[ExportedContract, tuple[str, ...]]:
     """The contract of a library that cannot be run here: whatever would be tried is refused.
@@ -126,7 +126,7 @@ def _runner(program: Any, built: Built) -> Any:
     else:
         runner = tp.AOTI_CUDA_RUNNER.get()(str(path), 1, device, str(path.parent))
     if not built.has_weights:
-        runner.update_constant_buffer(tensors_by_name(built.library, program), False, True)
+        runner.update_constant_buffer(map_tensors_by_name(built.library, program), False, True)
     return runner
 
 
@@ -149,7 +149,7 @@ class _Trial:
         """Whether the module itself runs with inputs of these sizes."""
         args, kwargs = self._call(list(self._cut(sizes)))
         try:
-            with torch.no_grad(), restored(self.found.module, gpus=()):
+            with torch.no_grad(), restore_state(self.found.module, gpus=()):
                 self.found.module(*args, **kwargs)
         except (RuntimeError, ValueError, IndexError, TypeError):
             return False
@@ -167,7 +167,7 @@ class _Trial:
         args, kwargs = self._call(leaves)
         flat = [leaf.clone() for leaf in leaves if isinstance(leaf, torch.Tensor)]
         try:
-            with torch.no_grad(), restored(self.found.module, gpus=()):
+            with torch.no_grad(), restore_state(self.found.module, gpus=()):
                 expected = tp.TREE_LEAVES.get()(self.found.module(*args, **kwargs))
             actual = self.runner.run(flat)
         except (RuntimeError, ValueError, IndexError, TypeError):

@@ -16,49 +16,49 @@ from torch.export import ExportedProgram
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, encode_report
 from workbench.artifacts.manifest.manifest_json import Build, Versions
 from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel, PackageManifest
-from workbench.artifacts.preflight.preflight import system_needs
+from workbench.artifacts.preflight.preflight import read_system_needs
 from workbench.artifacts.trust.trust import TrustStore
-from workbench.compiler.aot_files.saving import current_versions
-from workbench.compiler.cold_start.compile_cache import fast_start
+from workbench.compiler.aot_files.saving import read_current_versions
+from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
 from workbench.compiler.packaging.contracts import (
     ExportedContract,
+    build_contract,
+    build_outputs,
     check_example,
     check_inputs,
-    contract_of,
-    outputs_of,
 )
-from workbench.compiler.packaging.custom_operators import custom_operators
+from workbench.compiler.packaging.custom_operators import find_custom_operators
 from workbench.compiler.packaging.diagnosis import explain_compile
-from workbench.compiler.packaging.exporting import Exportable, Exported, export, exportable
+from workbench.compiler.packaging.exporting import Exportable, Exported, check_exportable, export
 from workbench.compiler.packaging.inductor_library import (
     Built,
     build,
+    build_inductor_options,
     kept,
-    options_for,
-    shareable,
-    with_names,
+    list_constant_names,
+    make_shareable,
 )
-from workbench.compiler.packaging.outputs import every_node_keyed
+from workbench.compiler.packaging.outputs import register_node_keys
 from workbench.compiler.packaging.package_record import (
-    operator_notes,
+    note_operators,
     report_of_elsewhere,
     request_for,
 )
 from workbench.compiler.packaging.package_request import LATER, ModelRequest
 from workbench.compiler.packaging.processors import build_of
-from workbench.compiler.packaging.size_trials import tried, untried
+from workbench.compiler.packaging.size_trials import build_untried_contract, tried
 from workbench.compiler.packaging.written_inputs import memory_of
 from workbench.compiler.pipeline.failures import recorded
-from workbench.compiler.pipeline.modes import merged_options
+from workbench.compiler.pipeline.modes import merge_options
 from workbench.compiler.recording.recorder import Recorder
 from workbench.errors import ArtifactError, UsageError
-from workbench.file_path import file_path
+from workbench.file_path import check_file_path
 from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Outcome, Report
-from workbench.temporary import temporary_folder
+from workbench.temporary import make_temporary_folder
 
 CODE_FOLDER = "data/aotinductor"
 _NO_GRAPHS = (
@@ -104,17 +104,17 @@ def pack(
     Raises `UsageError` for a request that cannot be and `CaptureError` for a model that cannot be
     packaged; the report of what was done until then is on the exception.
     """
-    found = exportable(request)
-    chosen, notes = merged_options("inductor", request.mode, request.options)
+    found = check_exportable(request)
+    chosen, notes = merge_options("inductor", request.mode, request.options)
     recorder = Recorder(level=request.capture, request=request_for(found, chosen, notes))
     recorder.tell(progress)
     found = replace(found, sizes=recorder.sizes)
     if chosen.get("triton.cudagraphs"):
         notes = (*notes, _NO_GRAPHS)
-    run = _Run(found, options_for(request.weights, chosen), recorder, notes=list(notes))
+    run = _Run(found, build_inductor_options(request.weights, chosen), recorder, notes=list(notes))
     try:
         outputs = found.outputs.as_dicts(found.module)
-        with tp.COMPILE_LOCK.get(), fast_start(), recorder, outputs:
+        with tp.COMPILE_LOCK.get(), start_fast(), recorder, outputs:
             with _step(run, "export"):
                 exported = export(found)
                 recorder.graphs.keep_exported(exported.program.graph_module)
@@ -122,7 +122,7 @@ def pack(
                 if isinstance(request.model, ExportedProgram):
                     check_example(found, exported.program)
                 memory_of(exported.program, found.inputs)
-                outputs_of(exported.program)
+                build_outputs(exported.program)
             with _step(run, "compile"):
                 example = found.request.args, found.request.kwargs
                 options, any_size = run.options, exported.any_size
@@ -153,13 +153,13 @@ def _step(run: _Run, name: str) -> Iterator[None]:
 
 
 def _contract(run: _Run, exported: Exported, built: Built) -> ExportedContract:
-    run.notes += [*exported.notes, *operator_notes(custom_operators(exported.program))]
-    contract = contract_of(exported.program, run.found.inputs, run.found.declared)
+    run.notes += [*exported.notes, *note_operators(find_custom_operators(exported.program))]
+    contract = build_contract(exported.program, run.found.inputs, run.found.declared)
     built = replace(built, assumed=tuple(contract.names.shown(text) for text in built.assumed))
     if built.elsewhere is None:
         contract, notes = tried(run.found, exported, built, contract)
     else:
-        contract, notes = untried(exported, built, contract)
+        contract, notes = build_untried_contract(exported, built, contract)
         notes = (*built.elsewhere.notes, *notes)
     run.extra["assumed_while_compiling"] = list(built.assumed)
     for note in notes:
@@ -197,13 +197,13 @@ def _packed(
     request, program = run.found.request, exported.program
     folder = f"{CODE_FOLDER}/{request.name}"
     page = f"{FOLDER}/{request.name}{REPORT_SUFFIX}"
-    members = {f"{folder}/{name}": shareable(file) for name, file in built.files.items()}
+    members = {f"{folder}/{name}": make_shareable(file) for name, file in built.files.items()}
     members[page] = encode_report(report.to_bytes())
     blob = built.named("_weights.blob")
     place = None if blob is None else f"{folder}/{blob}"
     constants = tuple(
         replace(row, member=place, offset=0 if place is None else row.offset)
-        for row in with_names(built.library.constants, program)
+        for row in list_constant_names(built.library.constants, program)
     )
     if request.weights == LATER or built.elsewhere is not None:
         rest = f"{folder}/{request.name}.constants"
@@ -221,7 +221,7 @@ def _packed(
         contract=contract.to_json(),
         parameters=run.found.inputs.parameters,
         inputs=tuple(str(leaf.path) for leaf in leaves if leaf.kind == "tensor"),
-        outputs=outputs_of(program, contract.names),
+        outputs=build_outputs(program, contract.names),
         in_spec=dumps(program.call_spec.in_spec),
         out_spec=run.found.outputs.specification(dumps(program.call_spec.out_spec)),
         constants=constants,
@@ -230,7 +230,7 @@ def _packed(
         report=page,
         bucket=request.bucket,
         isa=isa,
-        operators=custom_operators(program),
+        operators=find_custom_operators(program),
         torch=there.torch if there else "",
         target=there.target if there else "",
         arch=there.arch if there else "",
@@ -255,9 +255,9 @@ def write_package(
 
     An error or an interrupt leaves no file and no folder behind.
     """
-    target = checked_path(path)
-    with temporary_folder() as folder:
-        with every_node_keyed():
+    target = check_path(path)
+    with make_temporary_folder() as folder:
+        with register_node_keys():
             packed = [pack(one, folder / one.name, progress, build) for one in requests]
         members: dict[str, Content] = dict(FIXED)
         for part in packed:
@@ -266,7 +266,7 @@ def write_package(
             root=re.sub(r"[^A-Za-z0-9_.-]", "_", target.stem),
             models=tuple(part.model for part in packed),
             versions=_versions(packed),
-            needs=system_needs(read_content(members[part.model.library]) for part in packed),
+            needs=read_system_needs(read_content(members[part.model.library]) for part in packed),
             bucketing=bucketing,
         )
         manifest = with_members(manifest, members)
@@ -278,7 +278,7 @@ def write_package(
 def _versions(packed: Sequence[Packed]) -> Versions:
     """The releases here; of torch that which the libraries are for."""
     named = [part.model.torch for part in packed if part.model.torch]
-    return replace(current_versions(), torch=named[0]) if named else current_versions()
+    return replace(read_current_versions(), torch=named[0]) if named else read_current_versions()
 
 
 def read_content(content: Content) -> bytes:
@@ -286,9 +286,9 @@ def read_content(content: Content) -> bytes:
     return content if isinstance(content, bytes) else content.read_bytes()
 
 
-def checked_path(path: str | PathLike[str]) -> Path:
+def check_path(path: str | PathLike[str]) -> Path:
     """The path of the file, refused before anything is compiled for it."""
-    target = Path(file_path(path))
+    target = Path(check_file_path(path))
     if target.suffix != ".pt2":
         raise UsageError(f"path is {str(target)!r}: the name of a package ends in .pt2.")
     if not target.parent.is_dir():

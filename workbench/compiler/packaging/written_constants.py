@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.packaging.diagnosis import refusal
+from workbench.compiler.packaging.diagnosis import explain_refusal
 from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError
 
@@ -30,7 +30,7 @@ def check_written(title: str, program: Any) -> None:
     AOTInductor keeps no such tensor: for some of the writes it raises an assertion of its own.
     """
     if written := [*dict.fromkeys(_written(program))]:
-        raise CaptureError(refusal(title, written, _UNKEPT, KEEP))
+        raise CaptureError(explain_refusal(title, written, _UNKEPT, KEEP))
 
 
 def _written(program: Any) -> Iterator[str]:

@@ -34,7 +34,7 @@ def memory_of(program: Any, inputs: CallInputs) -> SharedMemory | None:
     return found
 
 
-def input_values(program: Any) -> list[Any]:
+def list_input_values(program: Any) -> list[Any]:
     """What torch.export made of each leaf of the inputs, in their order."""
     nodes = [node for node in program.graph.nodes if node.op == "placeholder"]
     specs = program.graph_signature.input_specs
@@ -47,7 +47,7 @@ def _writes(program: Any) -> bool:
     """Whether an operator of the captured graph writes into the memory of an input."""
     if program.graph_signature.user_inputs_to_mutate:  # a program with functional operators alone
         return True
-    inputs = {_storage(value) for value in input_values(program)} - {None}
+    inputs = {_storage(value) for value in list_input_values(program)} - {None}
     for node in program.graph.nodes:
         schema = getattr(node.target, "_schema", None)
         if schema is None:

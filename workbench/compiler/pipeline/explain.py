@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import torch
 
-from workbench.analysis.source.caught_errors import caught_errors
+from workbench.analysis.source.caught_errors import find_caught_errors
 from workbench.compiler.contract.callables import resolve, uncompiled
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
-from workbench.compiler.internals.patches import Patches, held_back, without_torch_warnings
-from workbench.compiler.measuring.call_leaves import copies, restored
+from workbench.compiler.internals.patches import Patches, hold_messages, hold_torch_warnings
+from workbench.compiler.measuring.call_leaves import copy_all_inputs, restore_state
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.recording.recorder import Recorder
 from workbench.live_only import LiveOnly
@@ -140,7 +140,7 @@ def explain(
         recorder.request = replace(recorder.request, notes=notes)
     recorder.guards.note(entries, [True] * len(entries), [None] * len(entries))
     report = recorder.report(Outcome())
-    notes += caught_errors(report)
+    notes += find_caught_errors(report)
     report = replace(report, request=replace(report.request, notes=notes))
     if met and _ENDED not in notes:
         report = _marked(report, met, target, args, kwargs or {})
@@ -200,8 +200,8 @@ def _marked(
 def _run_again(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Run silently on copies of the inputs; buffers are put back."""
     module = target if isinstance(target, torch.nn.Module) else None
-    given, named = copies(tuple(args), kwargs)
-    with silent(), preserved(), restored(module):
+    given, named = copy_all_inputs(tuple(args), kwargs)
+    with silent(), preserved(), restore_state(module):
         _run(target, given, named, _Count(), [])
 
 
@@ -226,8 +226,13 @@ def _run(
     known = {key: value for key, value in settings.items() if hasattr(config, key)}
     # torch prints a break once for each process, though the break says it
     log = tp.SCALAR_LOG.find()
-    quiet = without_torch_warnings()
-    with config.patch(known), held_back(log, "Graph break from"), quiet, warnings.catch_warnings():
+    quiet = hold_torch_warnings()
+    with (
+        config.patch(known),
+        hold_messages(log, "Graph break from"),
+        quiet,
+        warnings.catch_warnings(),
+    ):
         warnings.filterwarnings("ignore", message="Dynamo does not know how to trace")
         warnings.filterwarnings("ignore", module=r"torch(\.|$)")
         compiled: Callable[..., Any] = torch.compile(target, backend=count, options=options)

@@ -12,17 +12,17 @@ import torch
 from workbench.compiler.contract import dim_errors
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.recording.recorder import Recorder
-from workbench.compiler.sources.break_messages import break_message
-from workbench.compiler.sources.refused_inputs import refused_inputs
+from workbench.compiler.sources.break_messages import parse_break_message
+from workbench.compiler.sources.refused_inputs import explain_refused_inputs
 from workbench.compiler.sources.size_symbols import (
     BRANCH,
     NUMBER,
     SizeSymbols,
-    data_dependent,
-    undecided,
+    explain_data_dependence,
+    find_undecided,
 )
 from workbench.compiler.sources.sources import Places
-from workbench.errors import CaptureError, WorkbenchError, first_line
+from workbench.errors import CaptureError, WorkbenchError, read_first_line
 from workbench.report import Outcome
 
 _AUTOGRAD = "trace_autograd_ops"
@@ -58,7 +58,7 @@ def recorded(
         words = words or ("interrupted" if isinstance(error, KeyboardInterrupt) else repr(error))
     elif not isinstance(error, WorkbenchError):
         shown = explained(error)
-        words = first_line(shown) if refused_inputs(str(error)) else words
+        words = read_first_line(shown) if explain_refused_inputs(str(error)) else words
     is_cancelled = isinstance(error, KeyboardInterrupt)
     outcome = Outcome(ok=False, step=step, error=words, is_cancelled=is_cancelled)
     shown.report = recorder.report(outcome)  # type: ignore[attr-defined]
@@ -75,7 +75,7 @@ def _words(error: Exception, name: str, recorder: Recorder) -> str:
     if isinstance(error, (tp.UNSUPPORTED.get(), tp.UNCAPTURED.get())):
         return _graph_break(error, name, places, sizes)
     words = str(error).strip() or _asserted(error) or type(error).__name__
-    if reason := data_dependent(words, sizes):
+    if reason := explain_data_dependence(words, sizes):
         return _undecided(error, name, places, reason)
     if "does not implement SerializableCallable" in words:
         kind = _RETURNED.search(words)
@@ -110,7 +110,7 @@ def _words(error: Exception, name: str, recorder: Recorder) -> str:
             "TORCHINDUCTOR_CACHE_DIR before the first compilation (or in TMPDIR, under which torch "
             "puts it)."
         )
-    if refused := refused_inputs(words):
+    if refused := explain_refused_inputs(words):
         return _raised(error, name, places, sizes.named(refused))
     cause = error.__cause__ or error
     return (
@@ -171,7 +171,7 @@ def _at(frame: Any, places: Places) -> str:
 
 def _undecided(error: Any, name: str, places: Places, reason: str) -> str:
     """What depends on data: a decision or a number that only a run knows."""
-    found = undecided(str(error))
+    found = find_undecided(str(error))
     assert found is not None
     _, cure = NUMBER if found[1] else BRANCH
     stack = error if getattr(error, "real_stack", None) else None
@@ -181,7 +181,7 @@ def _undecided(error: Any, name: str, places: Places, reason: str) -> str:
 
 
 def _graph_break(error: Any, name: str, places: Places, sizes: SizeSymbols) -> str:
-    parts = break_message(str(getattr(error, "msg", error)))
+    parts = parse_break_message(str(getattr(error, "msg", error)))
     found = [f"{name} cannot be captured in one graph: {parts.kind or 'unsupported code'}."]
     found += _line(error, places)
     found += [f"  Explanation: {sizes.named(parts.explanation)}"] if parts.explanation else []

@@ -28,7 +28,7 @@ def frozen_reads(entries: Sequence[Any], places: Places) -> tuple[str, ...]:
     )
 
 
-def missing_variables(entries: Sequence[Any], places: Places) -> Iterator[Mapping[str, str]]:
+def find_missing_variables(entries: Sequence[Any], places: Places) -> Iterator[Mapping[str, str]]:
     """The variables that these lines name and that are not set, as rows of what no file holds."""
     named = (_place(entry.orig_guard, places)[1] for entry, _ in _reads(entries))
     for key in dict.fromkeys(key for keys in named for key in keys if key not in os.environ):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-def merged_options(
+def merge_options(
     backend: str, mode: str | None, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The mode's options overlaid with the user's, and a sentence for each conflict.
@@ -106,7 +106,7 @@ class WrittenName:
 
 
 @cache
-def written_names() -> tuple[WrittenName, ...]:
+def list_written_names() -> tuple[WrittenName, ...]:
     """Every row, in the order of the table."""
     source = files("workbench.compiler.pipeline") / "aotinductor_names.toml"
     rows: list[dict[str, Any]] = tomllib.loads(source.read_text(encoding="utf-8"))["row"]
@@ -114,18 +114,18 @@ def written_names() -> tuple[WrittenName, ...]:
     return tuple(WrittenName(**{**row, **found}) for row, found in zip(rows, lookups, strict=True))
 
 
-def names_frame() -> pandas.DataFrame:
+def build_names_frame() -> pandas.DataFrame:
     """A row per way of writing; `holds` says whether the installed torch is as described."""
     import pandas
 
-    rows = [{**asdict(row), "holds": row.holds()} for row in written_names()]
+    rows = [{**asdict(row), "holds": row.holds()} for row in list_written_names()]
     columns = ["written", "language", "verdict", "instead", "here", "why", "holds"]
     return pandas.DataFrame(rows, columns=columns)
 
 
 def advice(text: str) -> str:
     """What to write instead of an option, function or keyword that is gone; "" if none is known."""
-    for row in written_names():
+    for row in list_written_names():
         names = {name.rpartition(":")[2].rpartition(".")[2] for name in row.gone}
         if row.verdict != "works" and text in names:
             return f"{row.why} Instead: {row.instead}."

@@ -11,42 +11,46 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.source.caught_errors import caught_errors
-from workbench.compiler.aot_files.payload import writes_arguments
-from workbench.compiler.aot_files.serializability import compiling_for_serialization
-from workbench.compiler.cold_start.compile_cache import fast_start, partial_pch
+from workbench.analysis.source.caught_errors import find_caught_errors
+from workbench.compiler.aot_files.payload import find_written_arguments
+from workbench.compiler.aot_files.serializability import prepare_serialization
+from workbench.compiler.cold_start.compile_cache import partial_pch, start_fast
 from workbench.compiler.cold_start.partial_pch import PartialPch
 from workbench.compiler.contract import shapes
-from workbench.compiler.contract.call_path import binder
+from workbench.compiler.contract.call_path import build_binder
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.compile_request import CompileOptions, check_args
 from workbench.compiler.contract.contract import Contract
-from workbench.compiler.contract.guard_policy import Decisions, guard_filter, is_plain
+from workbench.compiler.contract.guard_policy import Decisions, build_guard_filter, is_plain
 from workbench.compiler.contract.guard_sandbox import Example
-from workbench.compiler.contract.inlined_places import inlined
-from workbench.compiler.contract.live_guards import LiveGuards, default_rows, dropped_rows
+from workbench.compiler.contract.inlined_places import find_inlined
+from workbench.compiler.contract.live_guards import (
+    LiveGuards,
+    list_default_rows,
+    list_dropped_guards,
+)
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.specialized_values import (
     SpecializedValues,
-    globals_module,
-    importable_name,
+    find_globals_module,
+    find_importable_name,
 )
 from workbench.compiler.contract.unsupported import check_inputs
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
-from workbench.compiler.internals.dynamo_state import automatic_dynamic_state, patch_torch
-from workbench.compiler.internals.older_releases import builtins_in_environment
-from workbench.compiler.internals.patches import held_back
-from workbench.compiler.internals.signatures import readable_annotations, signature_of
-from workbench.compiler.internals.torch_state import GlobalState, tf32_uses
+from workbench.compiler.internals.dynamo_state import patch_torch, restore_automatic_dynamic
+from workbench.compiler.internals.older_releases import add_builtins_to_globals
+from workbench.compiler.internals.patches import hold_messages
+from workbench.compiler.internals.signatures import drop_bad_annotations, signature_of
+from workbench.compiler.internals.torch_state import GlobalState, read_tf32_uses
 from workbench.compiler.measuring.eager_memory import EagerCounter
 from workbench.compiler.pipeline import failures
 from workbench.compiler.pipeline.captured_sizes import captured
-from workbench.compiler.pipeline.frozen_reads import frozen_reads, missing_variables
-from workbench.compiler.pipeline.modes import check_freezing, merged_options
-from workbench.compiler.recording.fusion_constraints import fusion_chosen
+from workbench.compiler.pipeline.frozen_reads import find_missing_variables, frozen_reads
+from workbench.compiler.pipeline.modes import check_freezing, merge_options
+from workbench.compiler.recording.fusion_constraints import choose_fusion
 from workbench.compiler.recording.recorder import Recorder
 from workbench.errors import CaptureError, UsageError
 from workbench.processes.child_messages import ProgressCallback
@@ -137,11 +141,11 @@ def _recording(
         try:
             with (
                 tp.COMPILE_LOCK.get(),
-                automatic_dynamic_state(),
-                fast_start(pch=pch),
-                fusion_chosen(options.fusion),
+                restore_automatic_dynamic(),
+                start_fast(pch=pch),
+                choose_fusion(options.fusion),
                 recorder,
-                shapes.marked(run.dynamic, run.bound),
+                shapes.mark_examples(run.dynamic, run.bound),
             ):
                 aot_fn = _compile(run)
                 bytecode = aot_fn._artifacts.runtime_env.bytecode
@@ -175,7 +179,7 @@ def _recording(
 
 def _with_caught_errors(report: Report) -> Report:
     """The report, which notes the errors of operators that only eager code catches."""
-    notes = (*report.request.notes, *caught_errors(report))
+    notes = (*report.request.notes, *find_caught_errors(report))
     return replace(report, request=replace(report.request, notes=notes))
 
 
@@ -184,7 +188,7 @@ def _prepare(
 ) -> _Run:
     check_args(args)
     callee = resolve(target)
-    inductor, notes = merged_options(options.backend_name, options.mode, options.options)
+    inductor, notes = merge_options(options.backend_name, options.mode, options.options)
     if options.backend == "inductor":
         grad = torch.is_grad_enabled() if options.grad is None else options.grad
         notes += check_freezing(inductor, grad=grad)
@@ -194,9 +198,9 @@ def _prepare(
     inputs = {name: value for name, value in bound.items() if name != receiver}
     check_inputs(inputs)
     given = (*callee.receiver, *args)
-    wanted = shapes.under_outer_names(options.dynamic_shapes, callee.function, given, kwargs)
+    wanted = shapes.rename_entries(options.dynamic_shapes, callee.function, given, kwargs)
     if options.dynamic and wanted is None:
-        wanted = shapes.every_size(inputs)
+        wanted = shapes.mark_every_size(inputs)
     dynamic = shapes.read(wanted, inputs)
     notes = (*options.notes, *callee.notes, *notes)
     return _Run(options, callee, tuple(args), kwargs, bound, dynamic, inductor, notes)
@@ -206,7 +210,7 @@ def bind(callee: Callee, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[
     """The example inputs by parameter name; raises `UsageError` when they do not fit."""
     signature = signature_of(callee.function, follow_wrapped=False)
     try:
-        return binder(signature)(*callee.receiver, *args, **kwargs)
+        return build_binder(signature)(*callee.receiver, *args, **kwargs)
     except TypeError as error:
         words = str(error).replace("call()", f"{callee.name}()")
         raise UsageError(
@@ -245,7 +249,7 @@ def _request(run: _Run, state: GlobalState) -> Request:
         dynamic_shapes=shown,
         inputs=_inputs(contract, run.receiver),
         notes=(*run.notes, *run.dynamic.notes),
-        tf32=tf32_uses() if torch.cuda.is_available() else (),
+        tf32=read_tf32_uses() if torch.cuda.is_available() else (),
         fusion=() if run.options.fusion is None else run.options.fusion.rows(),
     )
 
@@ -292,15 +296,15 @@ def _compile(run: _Run) -> Any:
 
 def _compile_once(run: _Run, backend: Any) -> Any:
     function = run.callee.function
-    chosen = guard_filter(run.options.guards, function, run.decisions)
+    chosen = build_guard_filter(run.options.guards, function, run.decisions)
     hooks = tp.HOOKS.get()(guard_filter_fn=chosen)
     log = logging.getLogger(tp.TRACING.module)  # the error says what is held back
-    of_guards = held_back(log, "Error while creating guard", "Created at")
+    of_guards = hold_messages(log, "Error while creating guard", "Created at")
     log = logging.getLogger(tp.FAKE_TENSOR_MODE.module)
-    of_shapes = held_back(log, "failed while attempting to run meta")
-    compiling = compiling_for_serialization(run.decisions, run.bound)
-    readable = readable_annotations(function)
-    with compiling, builtins_in_environment(), of_guards, of_shapes, readable:
+    of_shapes = hold_messages(log, "failed while attempting to run meta")
+    compiling = prepare_serialization(run.decisions, run.bound)
+    readable = drop_bad_annotations(function)
+    with compiling, add_builtins_to_globals(), of_guards, of_shapes, readable:
         return tp.AOT_COMPILE_FULLGRAPH.get()(
             run.callee.entry, (run.args, dict(run.kwargs)), hooks, backend, dynamic=False
         )
@@ -311,7 +315,7 @@ def _plan(
 ) -> tuple[CallPlan, tuple[str, ...]]:
     """How the code is called and checked, and what the sizes have to meet together."""
     function = run.callee.function
-    module = globals_module(function)
+    module = find_globals_module(function)
     values = tuple(run.decisions.specialized.values())
     env = aot_fn._artifacts.runtime_env
     instructions = list(dis.get_instructions(env.bytecode))
@@ -329,7 +333,7 @@ def _plan(
     guards = (part for e in run.decisions.entries for part in _on_sizes(e))
     contract, conditions = captured(declared, recorder.sizes.fixed(), guards)
     arguments = contract.arguments()
-    code = inlined(
+    code = find_inlined(
         run.decisions.codes,
         function,
         run.callee.receiver[0] if run.callee.receiver else None,
@@ -347,18 +351,18 @@ def _plan(
         live_globals={name: function.__globals__ for name in sorted(live)},
         function_module=module,
         kind=run.callee.kind,
-        reference=importable_name(run.callee.function) if not run.callee.receiver else None,
+        reference=find_importable_name(run.callee.function) if not run.callee.receiver else None,
         guarded=run.decisions.guarded,
         aliased=run.decisions.aliased,
         read_as_inputs=run.decisions.read_as_inputs,
         plain=is_plain(run.decisions, run.bound),
         dropped=(
-            *dropped_rows(run.decisions, function, code, entered),
-            *missing_variables(run.decisions.entries, recorder.places),
-            *default_rows(function, run.bound),
+            *list_dropped_guards(run.decisions, function, code, entered),
+            *find_missing_variables(run.decisions.entries, recorder.places),
+            *list_default_rows(function, run.bound),
         ),
         memory=SharedMemory.of(arguments, [leaf.path.get(run.bound) for leaf in arguments])
-        if writes_arguments(aot_fn)
+        if find_written_arguments(aot_fn)
         else None,
         inlined=code,
         live=LiveGuards.of(run.decisions, function.__globals__),

@@ -15,7 +15,7 @@ import torch
 from workbench.analysis.memory.liveness import Operator, peak_bytes
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
-from workbench.compiler.recording.flops import formula_flops
+from workbench.compiler.recording.flops import count_formula_flops
 from workbench.compiler.sources.sources import Places
 from workbench.report.memory_rows import MemoryBudget, RecomputedNode
 
@@ -105,9 +105,9 @@ class BudgetRecorder:
             dtype=next((str(leaf.dtype) for leaf in tensors_of(node)), None),
             file=None if frame is None else self._places.shown(frame.file),
             line=None if frame is None else frame.line,
-            flops=hint(formula_flops(node)),
-            bytes=_sum(map(size_of, (node, *node.all_input_nodes))),
-            is_random=draws_numbers(node),
+            flops=hint(count_formula_flops(node)),
+            bytes=_sum(map(count_tensor_bytes, (node, *node.all_input_nodes))),
+            is_random=is_random_operator(node),
         )
 
 
@@ -151,14 +151,14 @@ def _again(graph: Any, info: Any, saved: set[Any]) -> list[Any]:
     return [n for n in graph.nodes if n in seen and info.is_required_fw(n) and not costs_nothing(n)]
 
 
-def draws_numbers(node: Any) -> bool:
+def is_random_operator(node: Any) -> bool:
     """Whether an operator gives random numbers, or the seeds of some.
 
     Inductor's own carry no tag but for the seeds, and attention has the tag without dropout, too.
     """
     if node.op != "call_function":
         return False
-    if any(map(draws_numbers, _nodes_inside(node))):
+    if any(map(is_random_operator, _nodes_inside(node))):
         return True
     is_tagged = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
     return (is_tagged and not _is_switched_off(node)) or str(node.target).startswith(_DRAWING)
@@ -282,7 +282,7 @@ def _is_tensor(node: Any) -> bool:
     return isinstance(node.meta.get("val"), torch.Tensor)
 
 
-def size_of(node: Any) -> int | None:
+def count_tensor_bytes(node: Any) -> int | None:
     """Bytes of its tensors, with the sizes of the example inputs; None where data decide them."""
     return _sum(hint(tensor.numel() * tensor.itemsize) for tensor in tensors_of(node))
 

@@ -28,7 +28,7 @@ class Body:
     stores: dict[str, list[str | None]] = field(default_factory=dict)
 
 
-def nodes_by_line(source: str, bodies: Sequence[Body]) -> dict[int, tuple[str, ...]]:
+def map_nodes_by_line(source: str, bodies: Sequence[Body]) -> dict[int, tuple[str, ...]]:
     """The nodes behind the lines (from 1) of a kernel; a line that is not certain is left out."""
     lines = [line.strip() for line in source.split("\n")]
     if _CPP in source:

@@ -15,7 +15,7 @@ from typing import Any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
-from workbench.compiler.sources.spans import Span, phase_rows
+from workbench.compiler.sources.spans import Span, list_phase_rows
 from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Phase
 
@@ -62,7 +62,7 @@ class PhaseRecorder:
 
     def _named(self, task: Callable[..., Any]) -> Callable[..., Any]:
         """A task of the thread pool as a phase under the name of the kernel that it builds."""
-        kernel = kernel_being_loaded()
+        kernel = find_kernel_being_loaded()
         if kernel is None:
             return task
 
@@ -82,7 +82,7 @@ class PhaseRecorder:
             return
         is_begin = event["ph"] == "B"
         at, name = event["ts"] / 1e6, str(event["name"])
-        if name == _OF_ONE_KERNEL and (kernel := kernel_being_loaded()) is not None:
+        if name == _OF_ONE_KERNEL and (kernel := find_kernel_being_loaded()) is not None:
             name = f"{name}: {kernel}"
         self._add(Mark(name, is_begin, at, record.thread, record.compile_id))
 
@@ -101,7 +101,7 @@ class PhaseRecorder:
         return nest(self.marks, self.started, self.thread)
 
 
-def kernel_being_loaded() -> str | None:
+def find_kernel_being_loaded() -> str | None:
     """The kernel whose definition in a generated program runs now in this thread."""
     frame = sys._getframe(1)
     while frame is not None:
@@ -121,7 +121,7 @@ def nest(marks: Iterable[Mark], started: float, main_thread: int) -> list[Phase]
     names = {thread: "main" for thread in by_thread if thread == main_thread}
     workers = [thread for thread in by_thread if thread != main_thread]
     names.update({thread: f"worker {n}" for n, thread in enumerate(workers, 1)})
-    return phase_rows(
+    return list_phase_rows(
         ((span, names[thread]) for thread, part in by_thread.items() for span in _spans(part)),
         started,
     )

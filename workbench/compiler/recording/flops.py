@@ -33,7 +33,7 @@ def operations(node: Any) -> int | None:
     if body is not None:
         counted = {name: n for name, n in body.op_counts.items() if name not in _NO_WORK}
         count = sum(counted.values()) + counted.get("fma", 0)
-        return known_count(count * prod(size for part in body.sizes for size in part))
+        return evaluate_count(count * prod(size for part in body.sizes for size in part))
     if node.node is None:
         return None
     return _of_library_call(node.node)
@@ -45,10 +45,10 @@ def _of_library_call(ir_node: Any) -> int | None:
     found = [node for node in ir_node.get_origins() if _key(node) in formulas]
     if len(found) != 1 or _is_sparse(found[0]):
         return None
-    return known_count(formula_flops(found[0]))
+    return evaluate_count(count_formula_flops(found[0]))
 
 
-def formula_flops(node: Any) -> Any:
+def count_formula_flops(node: Any) -> Any:
     """What torch's formula says of one FX node, with sizes as they are; None without a formula."""
     formulas = tp.FLOP_FORMULAS.find() or {}
     if _key(node) not in formulas:
@@ -95,7 +95,7 @@ def _unmasked(node: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, 
     return both * (both + 1) // 2 + (queries - both) * keys, queries * keys
 
 
-def known_count(value: Any) -> int | None:
+def evaluate_count(value: Any) -> int | None:
     """A count as a number, with the sizes of the example inputs; None where data decide them."""
     expression = value.node.expr if hasattr(value, "node") else value
     if isinstance(expression, int):

@@ -17,7 +17,7 @@ FORBIDDEN = "forbidden by with_fusion"
 
 
 @contextmanager
-def fusion_chosen(choice: FusionChoice | None) -> Iterator[None]:
+def choose_fusion(choice: FusionChoice | None) -> Iterator[None]:
     """Compile with these pairs; raises `UsageError` where this torch has no such hook.
 
     Has to be entered before the recorder, which then sees the answers.

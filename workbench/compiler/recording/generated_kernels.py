@@ -10,13 +10,13 @@ from typing import Any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
-from workbench.compiler.recording.code_lines import Body, nodes_by_line
+from workbench.compiler.recording.code_lines import Body, map_nodes_by_line
 from workbench.compiler.recording.kernel_lines import LineRecorder
 from workbench.compiler.recording.lowered_nodes import (
     Lowered,
     LoweringRecorder,
-    fx_nodes,
-    origins_of,
+    find_origins,
+    list_fx_nodes,
 )
 from workbench.compiler.recording.stage_graphs import GraphRecorder
 from workbench.compiler.sources.sources import Places
@@ -95,11 +95,11 @@ class KernelRecorder:
         kernel.calls += lowered.times
         if is_extern:
             snodes = [schedule.get_operation_name()]
-            origins = sorted(origins_of(schedule), key=lambda n: str(n.name))
+            origins = sorted(find_origins(schedule), key=lambda n: str(n.name))
         else:
             parts = [part for part in schedule if hasattr(part, "get_name")]
             snodes = [part.get_name() for part in parts]
-            origins = fx_nodes(parts)
+            origins = list_fx_nodes(parts)
             self._lines.on_kernel(lowered.id, name, is_defined=False)
         origins = lowered.of_it(origins)
         kernel.first = kernel.first or tuple(snodes)
@@ -233,7 +233,7 @@ def _line_rows(parts: list[tuple[str, str, Lowered, list[list[Body]]]]) -> Itera
     for kernel, source, lowered, calls in parts:
         found: dict[int, dict[str, None]] = {}
         for bodies in calls:
-            for line, names in nodes_by_line(source, bodies).items():
+            for line, names in map_nodes_by_line(source, bodies).items():
                 found.setdefault(line, {}).update(dict.fromkeys(names))
         for line in sorted(found):
             nodes = lowered.fx_ids(found[line])

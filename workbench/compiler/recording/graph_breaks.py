@@ -55,7 +55,7 @@ class BreakRecorder:
         self._alive.append(error)
         text = str(error.msg)
         cause, _, rest = text.partition(break_messages.ANOTHER)
-        parts = break_messages.break_message(cause)
+        parts = break_messages.parse_break_message(cause)
         kind = parts.kind or str(getattr(error, "gb_type", "") or type(error).__name__)
         frame = self._frame(getattr(error, "real_stack", None) or ())
         if frame is None:
@@ -136,7 +136,7 @@ class BreakRecorder:
         if not self.counts_recompiles:
             return
         for reason in break_messages.recompile_reasons(record.payload or ""):
-            shown = self._places.shared(break_messages.plain_reason(reason))
+            shown = self._places.shared(break_messages.strip_reason(reason))
             self._recompiles.append(Recompile(record.compile_id or "", "", shown))
 
     def recompiles(self) -> list[Recompile]:

@@ -87,10 +87,10 @@ def code_of(parts: Iterable[str] | None) -> tuple[str, ...]:
     Values of the environment may be such: a record is handed on.
     """
     texts = [_IDENTITY.sub("<id>", str(part).partition("#")[0].rstrip()) for part in parts or ()]
-    return tuple(dict.fromkeys(map(without_environment, texts)))
+    return tuple(dict.fromkeys(map(strip_environment, texts)))
 
 
-def without_environment(text: str) -> str:
+def strip_environment(text: str) -> str:
     """The text of a guard, without what is compared there where it is of the environment."""
     known = {repr(value) for value in os.environ.values() if len(value) > _SHORT}
 

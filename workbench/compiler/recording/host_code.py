@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.machine_code.assembly_rows import helper_runs, source_runs
+from workbench.compiler.machine_code.assembly_rows import find_helper_runs, find_source_runs
 from workbench.compiler.machine_code.disassembly import disassembled
 from workbench.compiler.sources.sources import Places
 from workbench.report import Kernel, Table, Texts, TextWriter
@@ -64,9 +64,9 @@ class HostCode:
             text = writer.add(self._places.shared("\n".join(listing.lines)))
             inlined = tuple(
                 (first, last, self._places.shown(helper), line)
-                for first, last, helper, line in helper_runs(listing, source.name)
+                for first, last, helper, line in find_helper_runs(listing, source.name)
             )
-            lines = source_runs(listing, source.name, _blank_lines(source))
+            lines = find_source_runs(listing, source.name, _blank_lines(source))
             yield Assembly(kernel, config, HOST_STAGE, text, lines=lines, inlined=inlined)
 
 

@@ -13,7 +13,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.flops import operations
 from workbench.compiler.recording.lowered_operators import OperatorRecorder
-from workbench.compiler.recording.node_bytes import bytes_read, bytes_written
+from workbench.compiler.recording.node_bytes import count_bytes_read, count_bytes_written
 from workbench.compiler.recording.stage_graphs import GraphRecorder, KeptGraph
 from workbench.report import Buffer, Link, SchedulerNode
 from workbench.report.lowering import Lowering
@@ -129,7 +129,7 @@ class LoweringRecorder:
     def _node(self, node: Any, lowered: Lowered, phase: str) -> SchedulerNode:
         name = node.get_name()
         members = tuple(n.get_name() for n in node.get_nodes())
-        origins = lowered.of_it(fx_nodes(node.get_nodes()))
+        origins = lowered.of_it(list_fx_nodes(node.get_nodes()))
         if phase == "before":
             lowered.lines[name] = self._graphs.lines(origins)
         device = node.get_device()
@@ -141,8 +141,8 @@ class LoweringRecorder:
             kind=_kind(node),
             members=members,
             origins=lowered.fx_ids(n.name for n in origins),
-            bytes_read=bytes_read(node),
-            bytes_written=bytes_written(node),
+            bytes_read=count_bytes_read(node),
+            bytes_written=count_bytes_written(node),
             device=None if device is None else str(device),
             flops=operations(node) if len(members) == 1 else None,
         )
@@ -161,17 +161,17 @@ class LoweringRecorder:
                         yield Link(f"{lowered.id}:{member}", node.id, "scheduler-fused")
 
 
-def fx_nodes(snodes: Iterable[Any]) -> list[Any]:
+def list_fx_nodes(snodes: Iterable[Any]) -> list[Any]:
     """The FX nodes behind scheduler nodes, each once, by name."""
     found: dict[str, Any] = {}
     for snode in snodes:
         node = getattr(snode, "node", None)
         if node is not None:
-            found.update((origin.name, origin) for origin in origins_of(node))
+            found.update((origin.name, origin) for origin in find_origins(node))
     return [found[name] for name in sorted(found)]
 
 
-def origins_of(node: Any) -> list[Any]:
+def find_origins(node: Any) -> list[Any]:
     """The FX nodes behind one IR node; for a library call the one that it computes."""
     exact = node.get_origin_node() if not hasattr(node, "data") else None
     return [exact] if exact is not None else list(node.get_origins())

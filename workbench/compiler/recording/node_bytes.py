@@ -11,17 +11,17 @@ from math import inf, prod
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.recording.flops import known_count
+from workbench.compiler.recording.flops import evaluate_count
 
 
-def bytes_read(node: Any) -> int:
+def count_bytes_read(node: Any) -> int:
     """What a node reads. Of a fused one Inductor counts a table that is looked up in as a whole."""
     parts = node.get_nodes()
     reads = _read(node)
     return reads if len(parts) < 2 else min(reads, sum(map(_read, parts)))
 
 
-def bytes_written(node: Any) -> int:
+def count_bytes_written(node: Any) -> int:
     """What a node writes."""
     return _sizes(node, include_reads=False, include_writes=True)
 
@@ -51,5 +51,5 @@ def _elements(node: Any) -> float:
     """How many elements a generated loop has; a library call may read all there are."""
     if len(node.get_nodes()) > 1 or node.is_extern():
         return inf
-    count = known_count(prod(size for sizes in node.get_ranges()[:2] for size in sizes))
+    count = evaluate_count(prod(size for sizes in node.get_ranges()[:2] for size in sizes))
     return inf if count is None else count

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from workbench.artifacts.manifest.package_manifest import PackageManifest
-from workbench.compiler.contract.contract import listing
-from workbench.compiler.internals.tensor_kind import kind_problem
+from workbench.compiler.contract.contract import list_problems
+from workbench.compiler.internals.tensor_kind import explain_kind
 from workbench.compiler.running.bucketing import BucketedDim, Bucketing
 from workbench.compiler.running.input_checks import CallContract
 from workbench.compiler.running.loaded import NUMBERS, LoadedModel
@@ -103,7 +103,7 @@ class Bucketed(LiveOnly):
         if problems:
             raise ContractError(
                 "The package was called with inputs that do not fit what was compiled:\n"
-                + listing(problems)
+                + list_problems(problems)
             )
         return {name: value for name, (value, _) in values.items()}
 
@@ -165,7 +165,7 @@ def _value(dim: BucketedDim, leaf: Any) -> int | str:
     """The named dimension that a leaf has, or what is wrong with the leaf."""
     if not isinstance(leaf, torch.Tensor):
         return f"expected a tensor, got {type(leaf).__name__}"
-    if (problem := kind_problem(leaf)) is not None:
+    if (problem := explain_kind(leaf)) is not None:
         return problem
     if leaf.dim() <= dim.index:
         return f"expected a dimension {dim.index}, got shape {list(leaf.shape)}"

@@ -15,9 +15,9 @@ from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.running.input_checks import (
     CallContract,
-    fits_layout,
     is_contiguous,
     is_dynamic,
+    match_layout,
 )
 from workbench.compiler.running.signature import CallSignature
 from workbench.errors import ContractError
@@ -197,7 +197,7 @@ def _constant(index: int, leaf: Leaf, scope: dict[str, Any]) -> str:
 def _layout(index: int, leaf: Leaf, scope: dict[str, Any]) -> str:
     if is_contiguous(leaf):
         return f"_wb_v{index}.is_contiguous()"
-    scope["_wb_fits"], scope[f"_wb_f{index}"] = fits_layout, leaf
+    scope["_wb_fits"], scope[f"_wb_f{index}"] = match_layout, leaf
     return f"_wb_fits(_wb_f{index}, _wb_v{index})"
 
 

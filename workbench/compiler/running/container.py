@@ -15,7 +15,7 @@ from weakref import finalize
 
 import torch
 
-from workbench.artifacts.machine.elf_stack import without_code_on_stack
+from workbench.artifacts.machine.elf_stack import clear_executable_stack
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.running.constant_map import filled
 from workbench.compiler.running.library import BACKTRACE, Library
@@ -236,7 +236,7 @@ class BindingContainer:
         cuda = device.startswith("cuda")
         make = (tp.AOTI_CUDA_RUNNER if cuda else tp.AOTI_CPU_RUNNER).get()
         more = (device, str(path.parent)) if cuda else ()
-        without_code_on_stack(path)  # which newer systems refuse
+        clear_executable_stack(path)  # which newer systems refuse
         try:
             self._runner: Any = make(str(path), runners, *more)
         except RuntimeError as error:

@@ -20,11 +20,11 @@ from workbench.compiler.contract.contract import (
     Leaf,
     describe,
     differences,
-    listing,
+    list_problems,
 )
 from workbench.compiler.contract.dims import Dynamic
-from workbench.compiler.internals.surroundings import recorders
-from workbench.compiler.internals.tensor_kind import kind_problem
+from workbench.compiler.internals.surroundings import find_recorders
+from workbench.compiler.internals.tensor_kind import explain_kind
 from workbench.errors import ContractError
 
 if TYPE_CHECKING:  # imported for contracts that have such: a package starts in milliseconds
@@ -62,7 +62,7 @@ class CallContract:
     def examine(self, values: Sequence[Any]) -> list[Any]:
         """The leaves as the library can take them; raises `ContractError` naming each bad one."""
         dims: dict[str, tuple[int, str]] = {}
-        problems: list[str] = list(recorders(self.model, values))
+        problems: list[str] = list(find_recorders(self.model, values))
         for leaf, value in zip(self.leaves, values, strict=True):
             problems.extend(self._problems(leaf, value, dims))
         if not problems:
@@ -77,14 +77,14 @@ class CallContract:
         if problems:
             raise ContractError(
                 f"{self.model} was called with inputs that do not fit what was compiled:\n"
-                + listing(problems)
+                + list_problems(problems)
             )
         return [v.detach() if isinstance(v, torch.Tensor) else v for v in values]
 
     def _problems(self, leaf: Leaf, value: Any, dims: dict[str, tuple[int, str]]) -> Iterator[str]:
         found = describe(leaf.path, value)
         if isinstance(value, torch.Tensor):
-            kind = kind_problem(value)
+            kind = explain_kind(value)
             if kind:
                 yield f"{leaf.path}: {kind}"
                 return
@@ -102,10 +102,10 @@ class CallContract:
         has_index = self.device.index is not None and value.device.type == self.device.type
         if has_index and value.device != self.device:
             yield f"{leaf.path}: on {value.device}, the package was loaded on {self.device}"
-        if not misfits and not fits_layout(leaf, value):
+        if not misfits and not match_layout(leaf, value):
             yield (
-                f"{leaf.path}: expected {layout_words(leaf)}, got stride {list(value.stride())}: "
-                f"{LAYOUT_CURE}"
+                f"{leaf.path}: expected {describe_layout(leaf)}, got stride "
+                f"{list(value.stride())}: {LAYOUT_CURE}"
             )
 
 
@@ -160,7 +160,7 @@ def is_contiguous(leaf: Leaf) -> bool:
     return wide is not None and wide == sorted(wide)
 
 
-def fits_layout(leaf: Leaf, value: torch.Tensor) -> bool:
+def match_layout(leaf: Leaf, value: torch.Tensor) -> bool:
     """Whether a tensor lies in memory as the example did; dimensions of size 1 lie anywhere."""
     if value.numel() == 0:
         return True
@@ -181,7 +181,7 @@ def _same_strides(wanted: Sequence[int], value: torch.Tensor) -> bool:
     )
 
 
-def layout_words(leaf: Leaf) -> str:
+def describe_layout(leaf: Leaf) -> str:
     """The layout as people say it."""
     if is_contiguous(leaf):
         return "a contiguous tensor"

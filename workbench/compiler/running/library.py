@@ -20,7 +20,7 @@ from ctypes import POINTER, byref, c_bool, c_char_p, c_int, c_int32, c_size_t, c
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.machine.elf_stack import without_code_on_stack
+from workbench.artifacts.machine.elf_stack import clear_executable_stack
 from workbench.errors import ArtifactError, RunError
 
 PREFIX = "AOTInductorModelContainer"
@@ -139,7 +139,7 @@ def _opened(path: Path) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL)
     except OSError as error:
-        if "executable stack" not in str(error) or not without_code_on_stack(path):
+        if "executable stack" not in str(error) or not clear_executable_stack(path):
             raise
     return ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL)
 

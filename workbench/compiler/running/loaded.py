@@ -26,7 +26,13 @@ from workbench.compiler.running.model_files import Unpacking
 from workbench.compiler.running.slots import Slots
 from workbench.compiler.running.trees import nested, read_tree
 from workbench.compiler.running.weight_swap import CONSTANT, Weights
-from workbench.errors import ArtifactError, ContractError, UsageError, WorkbenchError, failed_call
+from workbench.errors import (
+    ArtifactError,
+    ContractError,
+    UsageError,
+    WorkbenchError,
+    wrap_failed_call,
+)
 from workbench.live_only import CompiledCode
 
 if TYPE_CHECKING:
@@ -93,13 +99,13 @@ class LoadedModel(CompiledCode):
         Where another compilation traces the call, it is a graph break there.
         """
         if is_compiling():
-            return opaque_call(self._call, args, kwargs)
+            return call_opaquely(self._call, args, kwargs)
         try:
             return self._call(*args, **kwargs)
         except WorkbenchError:
             raise
         except Exception as error:
-            raise as_own_error(error, self, args, kwargs) from error
+            raise convert_error(error, self, args, kwargs) from error
 
     @property
     def __name__(self) -> str:
@@ -245,13 +251,13 @@ class LoadedModel(CompiledCode):
         self.weights.close()
 
 
-def opaque_call(call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def call_opaquely(call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A call into a package, at which whatever traces stops with the reason."""
     return call(*args, **kwargs)
 
 
 # as `torch.compiler.disable` does, which would import Dynamo into a process that only serves
-vars(opaque_call).update(
+vars(call_opaquely).update(
     zip(
         tp.DISABLED,
         (True, "a package holds compiled code alone, without its original"),
@@ -260,7 +266,7 @@ vars(opaque_call).update(
 )
 
 
-def as_own_error(
+def convert_error(
     error: Exception, model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> WorkbenchError:
     """What to raise for an error of a call: a TypeError of the call itself is of the signature."""
@@ -271,7 +277,11 @@ def as_own_error(
         return ContractError(f"{error}. The signature is {model.signature.text}.")
     name = "model" if model.signature is None else model.signature.model
     around = list(surroundings(name, (*args, *kwargs.values())))
-    return ContractError("\n".join(f"{o}." for o in around)) if around else failed_call(name, error)
+    return (
+        ContractError("\n".join(f"{o}." for o in around))
+        if around
+        else wrap_failed_call(name, error)
+    )
 
 
 def _contract(model: PackagedModel, device: torch.device) -> CallContract | None:

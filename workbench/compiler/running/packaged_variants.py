@@ -11,7 +11,7 @@ import torch
 from workbench.artifacts.manifest.package_manifest import PackagedModel
 from workbench.artifacts.preflight.package_variants import VariantFit
 from workbench.compiler.running.input_checks import CallContract
-from workbench.compiler.running.loaded import LoadedModel, as_own_error
+from workbench.compiler.running.loaded import LoadedModel, convert_error
 from workbench.compiler.running.signature import CallSignature
 from workbench.errors import ContractError
 
@@ -24,7 +24,7 @@ class VariantChoice:
     why: str
 
 
-def the_only(name: str, fits: Sequence[VariantFit]) -> VariantChoice:
+def find_only_variant(name: str, fits: Sequence[VariantFit]) -> VariantChoice:
     """The variant that runs every call of a package: it was named, or no other one fits."""
     mine = next(fit for fit in fits if fit.name == name)
     others = any(fit.fits for fit in fits if fit.name != name)
@@ -70,7 +70,7 @@ class PackagedVariants:
             except ContractError as error:
                 problems[fit.name] = str(error)
             except TypeError as error:
-                raise as_own_error(error, loaded, args, kwargs) from error
+                raise convert_error(error, loaded, args, kwargs) from error
         raise ContractError(_refusal(problems))
 
     def choice(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> VariantChoice:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
-from workbench.compiler.contract.contract import listing
+from workbench.compiler.contract.contract import list_problems
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.running.container import Container
 from workbench.compiler.running.slots import Slots
@@ -129,7 +129,8 @@ class Weights(LivePart):
             problems += [f"{n}: the model has no such weight" for n in given if n not in known]
         if problems:
             raise UsageError(
-                f"These weights do not fit {self.model}; nothing was changed:\n{listing(problems)}"
+                f"These weights do not fit {self.model}; nothing was changed:\n"
+                f"{list_problems(problems)}"
             )
         likes = {n: TensorLike.named(r.shape, r.stride, r.dtype) for n, r in self.rows.items()}
         # in memory of their own, laid out as the library expects

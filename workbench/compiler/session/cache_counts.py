@@ -14,7 +14,7 @@ _COUNTED = tuple(
 )
 
 
-def cache_counts() -> dict[str, int]:
+def count_cache_answers() -> dict[str, int]:
     """How often each cache has answered in each way."""
     counters = tp.COUNTERS.find() or {}
     return {
@@ -22,6 +22,8 @@ def cache_counts() -> dict[str, int]:
     }
 
 
-def cache_answers(before: dict[str, int]) -> str:
+def list_cache_answers(before: dict[str, int]) -> str:
     """The answers since, such as `FX graph miss, AOTAutograd miss`."""
-    return ", ".join(words for words, count in cache_counts().items() if count > before[words])
+    return ", ".join(
+        words for words, count in count_cache_answers().items() if count > before[words]
+    )

@@ -10,32 +10,32 @@ from dataclasses import replace
 from types import CodeType
 from typing import Any
 
-from workbench.analysis.source.recompile_reasons import Reason, reason_of
+from workbench.analysis.source.recompile_reasons import Reason, read_reason
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle
-from workbench.compiler.internals.older_releases import backward_hook, variants
+from workbench.compiler.internals.older_releases import find_backward_hook, variants
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.recorder import Recorder
-from workbench.compiler.session.cache_counts import cache_answers, cache_counts
+from workbench.compiler.session.cache_counts import count_cache_answers, list_cache_answers
 from workbench.compiler.session.failed_guards import (
     Scope,
-    actual,
-    failed_guards,
-    in_users_names,
+    find_failed_guards,
     is_fixed,
+    read_actual_value,
     scope_of,
+    write_users_names,
 )
 from workbench.compiler.session.frame_names import (
     Frame,
-    calling_frame,
+    collect_callers_locals,
+    find_calling_frame,
     frame_of,
     is_users,
-    locals_of_callers,
 )
 from workbench.compiler.session.last_batch import is_of_last_batch
 from workbench.compiler.session.open_compile import OpenCompile, request_of
 from workbench.compiler.session.steps import HOOK, Steps
-from workbench.compiler.sources.break_messages import RESUMED, plain_reason
+from workbench.compiler.sources.break_messages import RESUMED, strip_reason
 from workbench.compiler.sources.sources import Places
 from workbench.report.report_header import Request
 from workbench.report.session.session_rows import Compile, SessionRecompile
@@ -62,7 +62,7 @@ class Compiles:
         wraps = (
             (tp.COMPILE_FRAME, self._frame),
             (tp.RECOMPILE_REASONS, self._reasons),
-            backward_hook(self._backward, self._older_backward),
+            find_backward_hook(self._backward, self._older_backward),
         )
         for name, make in wraps:
             self._patches.wrap(name, make, PANE, is_everywhere=True)
@@ -108,7 +108,7 @@ class Compiles:
         if kind == "autograd":  # torch calls it "forward"
             frame = replace(frame, function="compiled autograd")
         if not is_users(self.places, frame.file):
-            at = calling_frame(self.places)
+            at = find_calling_frame(self.places)
             frame = frame if at is None else replace(frame, file=at.file, line=at.line)
         row = self._open(id, frame, kind, request)
         row.code, row.around, row.arguments = code, frame.around, frame.arguments
@@ -153,7 +153,7 @@ class Compiles:
 
     @contextmanager
     def _running(self, row: OpenCompile) -> Iterator[None]:
-        stack, before = self._stack, cache_counts()
+        stack, before = self._stack, count_cache_answers()
         stack.append(row)
         try:
             with gc_throttle(), self._recorded(row):
@@ -164,7 +164,7 @@ class Compiles:
         finally:
             stack.pop()
             row.total_s, row.is_over = self._steps.now() - row.at_s, True
-            row.cache = cache_answers(before)
+            row.cache = list_cache_answers(before)
             if not stack:
                 self._steps.compiled(row.total_s)
             kind = "recompile" if row.kind == "recompile" else "compile"
@@ -268,7 +268,7 @@ class Compiles:
         this one, whose first compile torch counts as one more.
         """
         kept = {str(entry.compile_id): entry for entry in variants(entries)}
-        found = [reason_of(plain_reason(text)) for text in texts]
+        found = [read_reason(strip_reason(text)) for text in texts]
         if row.is_of_wrapper:
             found = [reason for reason in found if not self._is_of_another(row, reason)]
             kept = {reason.against: kept[reason.against] for reason in found}
@@ -300,15 +300,15 @@ class Compiles:
         self, row: OpenCompile, reason: Reason, scope: Scope, kept: Mapping[str, Any]
     ) -> None:
         """What else differs from the nearest variant, and whether a loader explains a size."""
-        also = [reason_of(text).guard for text in failed_guards(kept[reason.against], scope)]
+        also = [read_reason(text).guard for text in find_failed_guards(kept[reason.against], scope)]
         row.also = tuple(
-            in_users_names(guard, row.arguments)
+            write_users_names(guard, row.arguments)
             for guard in dict.fromkeys(also)
             if guard != reason.guard
         )
         row.is_automatic = bool(tp.DYNAMO_CONFIG.get().automatic_dynamic_shapes)
         row.is_last_batch = reason.kind == "size" and is_of_last_batch(
-            reason.expected, reason.actual, locals_of_callers()
+            reason.expected, reason.actual, collect_callers_locals()
         )
 
     def rows(self) -> list[Compile]:
@@ -377,16 +377,18 @@ def _tell_fixed(row: OpenCompile, result: Any) -> None:
 
 
 def _with_actual(reason: Reason, scope: Scope) -> Reason:
-    return reason if reason.actual else replace(reason, actual=actual(reason.source, scope))
+    return (
+        reason if reason.actual else replace(reason, actual=read_actual_value(reason.source, scope))
+    )
 
 
 def _named(reason: Reason, arguments: tuple[str, ...]) -> Reason:
     """A reason in the names of what a wrapper wraps."""
     return replace(
         reason,
-        guard=in_users_names(reason.guard, arguments),
-        source=in_users_names(reason.source, arguments),
-        tensor=in_users_names(reason.tensor, arguments),
+        guard=write_users_names(reason.guard, arguments),
+        source=write_users_names(reason.source, arguments),
+        tensor=write_users_names(reason.tensor, arguments),
     )
 
 

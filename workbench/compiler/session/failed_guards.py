@@ -51,7 +51,7 @@ def scope_of(entry: Any, frame: Any) -> Scope:
     return Scope({**held, **frame.f_locals, "L": frame.f_locals, "G": globals_})
 
 
-def in_users_names(text: str, arguments: tuple[str, ...]) -> str:
+def write_users_names(text: str, arguments: tuple[str, ...]) -> str:
     """A guard as its user writes it: modules and parameters by the names of their attributes.
 
     Of a wrapper in the names of what it wraps: `args[0]` is its first argument. Torch's own wrapper
@@ -71,7 +71,7 @@ def in_users_names(text: str, arguments: tuple[str, ...]) -> str:
     return re.sub(r"\._(?:modules|parameters|buffers)\['(\w+)'\]", r".\1", named)
 
 
-def failed_guards(entry: Any, scope: Scope) -> list[str]:
+def find_failed_guards(entry: Any, scope: Scope) -> list[str]:
     """The guards of a variant on tensors, values and objects that do not hold, in torch's words."""
     found: dict[str, None] = {}
     for part in _parts(entry.guard_manager):
@@ -82,7 +82,7 @@ def failed_guards(entry: Any, scope: Scope) -> list[str]:
     return list(found)
 
 
-def actual(source: str, scope: Scope) -> str:
+def read_actual_value(source: str, scope: Scope) -> str:
     """What a guard's source is now: a plain value as Python writes it, of others the kind."""
     value = scope.read(source)
     if isinstance(value, type):
@@ -98,7 +98,7 @@ def actual(source: str, scope: Scope) -> str:
 def is_fixed(manager: Any, source: str, arguments: tuple[str, ...]) -> bool:
     """Whether the guards of a variant want one size or number at a source, in its user's names."""
     for part in _parts(manager):
-        plain = in_users_names(_LOCAL.sub(r"\1", part), arguments)
+        plain = write_users_names(_LOCAL.sub(r"\1", part), arguments)
         if plain.startswith(f"{source} == "):
             return True
         if (match := _TENSOR.match(plain)) and source.startswith(f"{match['source']}.size()["):

@@ -12,7 +12,7 @@ from typing import Any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.session.compiles import Compiles
-from workbench.compiler.session.frame_names import Frame, calling_frame, frame_of, is_users
+from workbench.compiler.session.frame_names import Frame, find_calling_frame, frame_of, is_users
 from workbench.compiler.session.lookups import LookUps
 from workbench.compiler.session.open_compile import OpenCompile
 from workbench.compiler.session.steps import Steps
@@ -92,7 +92,7 @@ class Fallbacks:
         """A frame of torch's at the line of the user's that led there."""
         if is_users(self._compiles.places, frame.file):
             return frame
-        at = calling_frame(self._compiles.places)
+        at = find_calling_frame(self._compiles.places)
         return frame if at is None else replace(frame, file=at.file, line=at.line)
 
     def _raised(self, code: CodeType) -> None:

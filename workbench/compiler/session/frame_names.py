@@ -96,7 +96,7 @@ def is_users(places: Places, file: str) -> bool:
     return places.is_user(file) and not places.shown(file).startswith("python/")
 
 
-def calling_frame(places: Places) -> Frame | None:
+def find_calling_frame(places: Places) -> Frame | None:
     """The innermost line of the user's on the stack of this thread, else of a library."""
     of_library: FrameType | None = None
     frame = inspect.currentframe()
@@ -115,7 +115,7 @@ def _line_of(frame: FrameType) -> Frame:
     return Frame(_plain(code.co_qualname), code.co_filename, frame.f_lineno)
 
 
-def locals_of_callers() -> list[dict[str, Any]]:
+def collect_callers_locals() -> list[dict[str, Any]]:
     """What the functions on the stack of this thread hold in their names, the innermost first."""
     found = []
     frame: FrameType | None = sys._getframe(1)

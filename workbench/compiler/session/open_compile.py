@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
-from workbench.analysis.source.caught_errors import caught_errors, may_raise
+from workbench.analysis.source.caught_errors import find_caught_errors, may_raise
 from workbench.analysis.source.recompile_reasons import Reason
 from workbench.compiler.internals.trace import Record
 from workbench.compiler.recording.recorder import Recorder
@@ -104,7 +104,7 @@ class OpenCompile:
     def note_caught_errors(self) -> None:
         """Note where what was captured may raise what only eager code catches."""
         if self.recorder is not None and may_raise(self.recorder.graphs.targets()):
-            self.caught = caught_errors(self.recorder.captured())
+            self.caught = find_caught_errors(self.recorder.captured())
 
     def keep_bytecode(self, result: Any) -> None:
         """Add what Dynamo put in the place of the frame, which it gives when it is done."""

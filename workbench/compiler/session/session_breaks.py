@@ -11,7 +11,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.graph_breaks import BreakRecorder
 from workbench.compiler.session.compiles import Compiles
-from workbench.compiler.session.frame_names import Frame, calling_frame, is_users
+from workbench.compiler.session.frame_names import Frame, find_calling_frame, is_users
 from workbench.compiler.session.open_compile import OpenCompile
 from workbench.compiler.session.steps import HOOK, Steps
 from workbench.report.session.session_rows import SessionBreak
@@ -62,7 +62,7 @@ class SessionBreaks:
             file, line, kind = key
             if key not in self._met:
                 is_own = is_users(self._compiles.places, file)
-                at = None if is_own else calling_frame(self._compiles.places)
+                at = None if is_own else find_calling_frame(self._compiles.places)
                 self._met[key] = _Met(self._steps.number, at)
             met = self._met[key]
             if row is not None:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workbench.compiler.sources.refused_inputs import missing_kernel, refused_inputs
-from workbench.compiler.sources.size_symbols import BRANCH, NUMBER, undecided
+from workbench.compiler.sources.refused_inputs import explain_refused_inputs, find_missing_kernel
+from workbench.compiler.sources.size_symbols import BRANCH, NUMBER, find_undecided
 from workbench.plain_data import parse_json
 
 RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)$")
@@ -52,11 +52,11 @@ class BreakMessage:
     gb_id: str | None
 
 
-def break_message(message: str) -> BreakMessage:
+def parse_break_message(message: str) -> BreakMessage:
     """The parts of Dynamo's message about a break."""
-    if condition := undecided(message):
-        return data_break(*condition)
-    head, _, rest = own_words(message).strip().partition("\n  Explanation: ")
+    if condition := find_undecided(message):
+        return parse_data_break(*condition)
+    head, _, rest = strip_foreign_words(message).strip().partition("\n  Explanation: ")
     if _SCRIPT in rest:
         rest = _OF_SCRIPT
     elif _LOCK in rest:
@@ -68,9 +68,9 @@ def break_message(message: str) -> BreakMessage:
     explanation, *hints = re.split(r"\n\s*Hint: ", body)
     context = context.partition("\n\n For more details")[0].strip()
     kind = head.partition("\n")[0].strip()
-    if missing := missing_kernel(message):
+    if missing := find_missing_kernel(message):
         explanation, hints, context = missing, [], ""
-    elif refused := refused_inputs(message):
+    elif refused := explain_refused_inputs(message):
         explanation, hints, context = f"{refused}. {_CALL_IT}", [], ""
     return BreakMessage(
         kind=kind,
@@ -81,14 +81,14 @@ def break_message(message: str) -> BreakMessage:
     )
 
 
-def data_break(condition: str, is_number: bool) -> BreakMessage:
+def parse_data_break(condition: str, is_number: bool) -> BreakMessage:
     """The parts for a condition on data, as torch writes it, or for a number that it computes."""
     (reason, cure), asked = (NUMBER, "asked for") if is_number else (BRANCH, "cannot tell whether")
     kind = "Number from data" if is_number else "Decision by data"
     return BreakMessage(kind, f"{kind}: torch {asked} {condition}", f"{reason}.", [cure], None)
 
 
-def own_words(message: str) -> str:
+def strip_foreign_words(message: str) -> str:
     """A message without what torch.cond and its like put before the reason."""
     return message.rpartition(_WRAPPED)[2]
 
@@ -107,6 +107,6 @@ def recompile_reasons(payload: str) -> Iterator[str]:
         yield str(reason)
 
 
-def plain_reason(reason: str) -> str:
+def strip_reason(reason: str) -> str:
     """The guard that failed, in one line, without the stack that torch adds."""
     return _flat(reason.partition(_STACK)[0].partition(_COMMENT)[0])

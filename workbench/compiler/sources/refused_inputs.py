@@ -14,7 +14,7 @@ _TENSORS = 4  # that are written out
 _NO_KERNEL = re.compile(r"could not find kernel for ([\w.:]+) at dispatch key")
 
 
-def refused_inputs(message: str) -> str | None:
+def explain_refused_inputs(message: str) -> str | None:
     """What an operator refuses and why, in one sentence; None for any other message.
 
     `linear does not take tensors of shapes [2, 7] and [4, 8]: a and b must have same …`.
@@ -33,7 +33,7 @@ def refused_inputs(message: str) -> str | None:
     return f"{names[1] or names[2] if names else operator} does not take {_tensors(shown)}: {cause}"
 
 
-def missing_kernel(message: str) -> str | None:
+def find_missing_kernel(message: str) -> str | None:
     """The operator of which this build of torch knows no result, what to do; else None."""
     found = _NO_KERNEL.search(message)
     if found is None:

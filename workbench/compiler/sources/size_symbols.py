@@ -104,15 +104,17 @@ def in_words(place: str) -> str:
     return _SIZE.sub(lambda m: f"{m[1]}{m[2]}" + ("" if m[3] is None else f".shape[{m[3]}]"), place)
 
 
-def undecided(words: str) -> tuple[str, bool] | None:
+def find_undecided(words: str) -> tuple[str, bool] | None:
     """The condition on data in torch's message, and whether a number is asked for; else None."""
     found = _UNDECIDED.search(words)
     return None if found is None else (" ".join(found[3].split()), found[1].startswith("extract"))
 
 
-def data_dependent(words: str, symbols: SizeSymbols, compile_id: str | None = None) -> str | None:
+def explain_data_dependence(
+    words: str, symbols: SizeSymbols, compile_id: str | None = None
+) -> str | None:
     """The reason in words about the user's tensors for such a message of torch's; else None."""
-    found = undecided(words)
+    found = find_undecided(words)
     if found is None:
         return None
     condition, is_number = found

@@ -251,7 +251,7 @@ def _block(file: str, function: str, line: int) -> _Found | None:
     lines = linecache.getlines(file)
     if not 0 < line <= len(lines):
         return None
-    span = span_around(lines, function, line)
+    span = find_span(lines, function, line)
     if span is None:
         return None
     first, last = span
@@ -262,7 +262,7 @@ def _block(file: str, function: str, line: int) -> _Found | None:
     return _Found(name[1] if name else function, file, first, first + len(kept) - 1, kept)
 
 
-def span_around(lines: Sequence[str], function: str, line: int) -> tuple[int, int] | None:
+def find_span(lines: Sequence[str], function: str, line: int) -> tuple[int, int] | None:
     """First and last line of the function around a line, decorators included, or of a short file.
 
     The lines end in line feeds.

@@ -25,7 +25,7 @@ class Span:
         return self.end - self.start
 
 
-def phase_rows(spans: Iterable[tuple[Span, str]], started: float) -> list[Phase]:
+def list_phase_rows(spans: Iterable[tuple[Span, str]], started: float) -> list[Phase]:
     """Spans with their threads as rows in the order of their start, relative to `started`."""
     ordered = sorted(spans, key=lambda pair: (pair[0].start, pair[0].depth))
     return [

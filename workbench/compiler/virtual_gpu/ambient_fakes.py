@@ -7,7 +7,7 @@ from typing import Any
 from workbench.compiler.internals import torch_private as tp
 
 
-def ambient_fake_mode() -> Any:
+def enter_ambient_fake_mode() -> Any:
     """A mode for example inputs and weights that lets Dynamo handle its own fake tensors.
 
     Dynamo has a mode of its own, and leaves it where it reads numbers out of a tensor

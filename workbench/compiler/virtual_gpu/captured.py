@@ -24,9 +24,9 @@ from workbench.compiler.virtual_gpu.captured_nodes import (
     HigherOrderRef,
     LoopBody,
     OperatorRef,
-    captured_nodes,
-    layout_of,
-    loop_body,
+    list_captured_nodes,
+    read_layout,
+    read_loop_body,
 )
 
 PANE = "captured_graphs"
@@ -151,10 +151,10 @@ def _loops(
     for node in graph.scheduler.nodes:
         for part in node.get_nodes():
             for name in part.get_buffer_names():
-                layout = layout_of(graph.scheduler.name_to_buf[name].node)
+                layout = read_layout(graph.scheduler.name_to_buf[name].node)
                 if layout is not None:
                     layouts[name] = layout
-                body = None if name in known else loop_body(part)
+                body = None if name in known else read_loop_body(part)
                 if body is not None:
                     loops[name] = body
     return loops, layouts
@@ -175,7 +175,7 @@ def captured(module: Any, *, is_backward: bool = False) -> CapturedGraph:
         if "kernel_idx" in node.kwargs:
             _keep_kernel(node.kwargs, kernels)
     return CapturedGraph(
-        captured_nodes(module.graph), is_backward, parts, constants, kernels=kernels
+        list_captured_nodes(module.graph), is_backward, parts, constants, kernels=kernels
     )
 
 

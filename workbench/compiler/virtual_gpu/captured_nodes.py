@@ -47,7 +47,7 @@ class CapturedNode:
     kwargs: Any
 
 
-def captured_nodes(graph: Any) -> tuple[CapturedNode, ...]:
+def list_captured_nodes(graph: Any) -> tuple[CapturedNode, ...]:
     """The nodes of an FX graph in its order; a GPU's device is the CPU in them."""
     return tuple(
         CapturedNode(
@@ -120,7 +120,7 @@ class LoopBody:
     indirect: Mapping[str, str]
 
 
-def layout_of(buffer: Any) -> TensorLike | None:
+def read_layout(buffer: Any) -> TensorLike | None:
     """The layout of a buffer of Inductor; None where it is not known before the call."""
     layout = buffer.maybe_get_layout()
     sizes = (*layout.size, *layout.stride, layout.offset) if hasattr(layout, "stride") else ("?",)
@@ -130,14 +130,14 @@ def layout_of(buffer: Any) -> TensorLike | None:
     return TensorLike(shape, stride, layout.dtype, offset=int(layout.offset))
 
 
-def loop_body(snode: Any) -> LoopBody | None:
+def read_loop_body(snode: Any) -> LoopBody | None:
     """The loops of a scheduler node; None for a library call, or where a size is dynamic."""
     body = getattr(snode, "_body", None)
     if body is None or not all(str(n).isdigit() for part in body.sizes for n in part):
         return None
     text = tp.SYMPY_PRINTER.get()().doprint
-    blocks = {"": captured_nodes(body.root_block.graph)}
-    blocks.update((name, captured_nodes(part.graph)) for name, part in body.subblocks.items())
+    blocks = {"": list_captured_nodes(body.root_block.graph)}
+    blocks.update((name, list_captured_nodes(part.graph)) for name, part in body.subblocks.items())
     iterated, reduced = (tuple(int(n) for n in part) for part in body.sizes)
     return LoopBody(
         sizes=(iterated, reduced),

@@ -13,34 +13,34 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
+from workbench.analysis.gpu_model.kernel_roofline import add_rooflines
 from workbench.artifacts.machine.machine_description import release
 from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel
 from workbench.compiler.aot_files import serializability
-from workbench.compiler.aot_files.generated import kernels_asked_for, packed_binaries
-from workbench.compiler.aot_files.late_globals import with_setters
-from workbench.compiler.aot_files.payload import Serialized, generated_programs, serialize
+from workbench.compiler.aot_files.generated import find_kernels_asked_for, pack_binaries
+from workbench.compiler.aot_files.late_globals import add_setters
+from workbench.compiler.aot_files.payload import Serialized, find_generated_programs, serialize
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.aot_files.read_back import require_readable
 from workbench.compiler.contract.guard_sandbox import GuardSandbox
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
-from workbench.compiler.machine_code.ranking import ranking
+from workbench.compiler.machine_code.ranking import build_ranking
 from workbench.compiler.measuring.eager_memory import EagerCounter
-from workbench.compiler.pipeline.modes import merged_options
+from workbench.compiler.pipeline.modes import merge_options
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
-from workbench.compiler.virtual_gpu.ambient_fakes import ambient_fake_mode
+from workbench.compiler.virtual_gpu.ambient_fakes import enter_ambient_fake_mode
 from workbench.compiler.virtual_gpu.captured import GraphKeeper
 from workbench.compiler.virtual_gpu.device.inductor_offline import OPTIONS
-from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
-from workbench.compiler.virtual_gpu.fidelity import with_fidelity
-from workbench.compiler.virtual_gpu.sent_modules import modules_of
+from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
+from workbench.compiler.virtual_gpu.fidelity import add_fidelity
+from workbench.compiler.virtual_gpu.sent_modules import import_sent_modules
 from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, unpack
 from workbench.compiler.virtual_gpu.shipped_operators import forget
 from workbench.compiler.virtual_gpu.worker_messages import CrossCompilation, Job
 from workbench.errors import ArtifactError, CaptureError, WorkbenchError
-from workbench.processes.child_messages import Done, Failed, ProgressCallback, cause_of, whole
+from workbench.processes.child_messages import Done, Failed, ProgressCallback, pack_causes, whole
 from workbench.report import Report
 from workbench.specs import Gpu
 
@@ -59,13 +59,13 @@ def program_of(
     request = replace(compiled.report.request, target=gpu.name)
     try:
         aot_fn, emptied = serializability.saveable(compiled.aot_fn, plan.guarded)
-        modules, functions = serializability.kept_outside(aot_fn)
+        modules, functions = serializability.find_kept_outside(aot_fn)
         outside = {**modules, **{name: function for name, (function, _) in functions.items()}}
         serialized = serialize(aot_fn, outside)
-        programs = generated_programs(aot_fn)
+        programs = find_generated_programs(aot_fn)
         built_for = _built_for(programs, gpu, registers)
     except WorkbenchError as error:
-        held = serializability.tensors_outside(compiled.aot_fn)
+        held = serializability.find_tensors_outside(compiled.aot_fn)
         return NoProgram(_of_tensors(held) if held else str(error))
     except Exception as error:  # the report of a compilation that worked is not to be lost
         return NoProgram(
@@ -76,14 +76,14 @@ def program_of(
         **plan.to_json(request),
         "imports": {name: place for name, (_, place) in functions.items()},
     }
-    specialized = tuple(with_setters(plan.specialized_to_json(emptied), plan.inlined))
+    specialized = tuple(add_setters(plan.specialized_to_json(emptied), plan.inlined))
     return Program(
         serialized=serialized,
         contract=contract,
         specialized=specialized,
         guards={"policy": request.guards, "dropped": list(plan.dropped)},
         built_for=built_for,
-        not_packed=tuple(sorted(kernels_asked_for(programs) - packed)),
+        not_packed=tuple(sorted(find_kernels_asked_for(programs) - packed)),
         unreadable=_unreadable(compiled, aot_fn, serialized, contract, specialized, outside),
     )
 
@@ -126,7 +126,7 @@ def _unreadable(
 def _built_for(
     programs: Sequence[Any], gpu: Gpu, registers: Mapping[bytes, int | None]
 ) -> BuiltFor:
-    binaries = tuple(packed_binaries(programs))
+    binaries = tuple(pack_binaries(programs))
     codes = [found[1] for b in binaries if (found := _TARGET.search(b.assembly))]
     return BuiltFor(
         gpu=gpu.name,
@@ -169,7 +169,10 @@ def compile_job(
     `stoppable` is entered while `KeyboardInterrupt` may be raised from outside.
     """
     try:
-        with job.context.entered(), virtual_gpu(job.gpu, ranking(job.gpu.spec)) as early:
+        with (
+            job.context.entered(),
+            enter_virtual_gpu(job.gpu, build_ranking(job.gpu.spec)) as early,
+        ):
             if job.counts_eager and (found := _eager(job, stoppable)) is not None:
                 return Done(CrossCompilation(whole_record(job.gpu, found), _NOTHING))
             with MachineCodeRecorder(job.gpu, threads=early.threads) as recorder:
@@ -180,7 +183,7 @@ def compile_job(
             type(error).__name__,
             str(error),
             None if found is None else whole_record(job.gpu, found),
-            cause_of(error),
+            pack_causes(error),
         )
     return Done(CrossCompilation(whole_record(job.gpu, report), program))
 
@@ -192,12 +195,12 @@ def _compile(
     no_training: str | None,
     stoppable: AbstractContextManager[object],
 ) -> tuple[Report, Program | NoProgram]:
-    mode = ambient_fake_mode()
+    mode = enter_ambient_fake_mode()
     call = _unpacked(job, mode)
 
     with (
         ExitStack() as stack,
-        modules_of(call.named),
+        import_sent_modules(call.named),
         call.state.applied(keep=frozenset(OPTIONS)),
         GraphKeeper() as keeper,
         mode,
@@ -209,8 +212,8 @@ def _compile(
                 compiled = compile_ahead(
                     call.target, call.args, call.kwargs, call.options, progress
                 )
-            inductor, _ = merged_options("inductor", call.options.mode, call.options.options)
-            report = with_fidelity(recorder.added(compiled.report), job.gpu, inductor)
+            inductor, _ = merge_options("inductor", call.options.mode, call.options.options)
+            report = add_fidelity(recorder.added(compiled.report), job.gpu, inductor)
             return report, keeper.added(program_of(compiled, job.gpu.spec, recorder.registers()))
         except KeyboardInterrupt as error:
             recorder.hurry()
@@ -228,12 +231,12 @@ def _compile(
 
 def _eager(job: Job, stoppable: AbstractContextManager[object]) -> Report | None:
     """What eager would hold, of the call itself; None where that needs data."""
-    mode, counter = ambient_fake_mode(), EagerCounter()
+    mode, counter = enter_ambient_fake_mode(), EagerCounter()
     call = _unpacked(job, mode)
     grad = torch.is_grad_enabled() if call.options.grad is None else call.options.grad
     with (
         ExitStack() as stack,
-        modules_of(call.named),
+        import_sent_modules(call.named),
         call.state.applied(keep=frozenset(OPTIONS)),
         mode,
         torch.set_grad_enabled(grad),
@@ -291,5 +294,5 @@ def _unpacked(job: Job, mode: Any) -> ShippedCall:
 
 def whole_record(gpu: Device, report: Report) -> Report:
     """A report that can be sent and names the target."""
-    report = with_rooflines(report, gpu.spec)
+    report = add_rooflines(report, gpu.spec)
     return whole(replace(report, request=replace(report.request, target=gpu.target)))

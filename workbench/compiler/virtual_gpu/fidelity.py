@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.device.inductor_offline import can_be_added
-from workbench.compiler.virtual_gpu.device.padding import can_be_decided
+from workbench.compiler.virtual_gpu.device.inductor_offline import has_known_rule
+from workbench.compiler.virtual_gpu.device.padding import has_known_question
 from workbench.report import Node, Report, Table
 from workbench.report.machine_rows import Fidelity
 
@@ -19,7 +19,7 @@ _PARTITION = re.compile(r"^ *def partition_\d+\(", re.MULTILINE)
 _MOVES = ("cpu", "cuda")  # methods of a tensor or module that name a device
 
 
-def with_fidelity(report: Report, device: Device, options: Mapping[str, Any]) -> Report:
+def add_fidelity(report: Report, device: Device, options: Mapping[str, Any]) -> Report:
     """The report with the table `fidelity`; `options` are those of Inductor."""
     rows = [
         *_timings(report),
@@ -47,7 +47,7 @@ def _timings(report: Report) -> Iterator[Fidelity]:
             "others.",
         )
     if any(op.startswith(_PRODUCTS) for kernel in report.kernels for op in kernel.ops):
-        how = "chosen by a model" if can_be_decided() else "left out"
+        how = "chosen by a model" if has_known_question() else "left out"
         yield Fidelity(
             "padding",
             f"Padding of matrices was {how}: torch pads where a measurement on the device says "
@@ -59,7 +59,7 @@ def _timings(report: Report) -> Iterator[Fidelity]:
             "Epilogues were fused into templates without measuring whether that pays.",
         )
     looped = any(kernel.name.startswith("triton_red") for kernel in report.kernels)
-    if looped and not can_be_added():
+    if looped and not has_known_rule():
         yield Fidelity(
             "reductions",
             "A device may add a configuration of a looped reduction with half its block, where "

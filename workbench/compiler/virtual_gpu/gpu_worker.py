@@ -12,7 +12,7 @@ import threading
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from workbench.compiler.internals.cpython_costs import collect_in_pauses, nothing_collected
+from workbench.compiler.internals.cpython_costs import collect_in_pauses, import_uncollected
 from workbench.compiler.virtual_gpu.device import native_hooks
 from workbench.processes.child_messages import Done
 from workbench.processes.parent import Parent
@@ -61,11 +61,11 @@ class Stoppable:
 
 def main(parent: Parent) -> None:
     """Serve the process at the other end until it goes away."""
-    with parent.starting(), nothing_collected():
+    with parent.starting(), import_uncollected():
         no_training = native_hooks.load_before_torch(Settings.from_environment())
         from workbench.compiler.virtual_gpu.cross_compile import compile_job, import_compiler
         from workbench.compiler.virtual_gpu.kernel_builds import build_job
-        from workbench.compiler.virtual_gpu.packaging import package_job
+        from workbench.compiler.virtual_gpu.packaging import run_package_job
         from workbench.compiler.virtual_gpu.worker_messages import BuildJob, PackageJob
 
         import_compiler()
@@ -74,7 +74,7 @@ def main(parent: Parent) -> None:
 
     def answer(job: Job | BuildJob | PackageJob) -> object:
         if isinstance(job, PackageJob):
-            return package_job(job, parent, stoppable)
+            return run_package_job(job, parent, stoppable)
         if isinstance(job, BuildJob):
             build_job(job, parent.send)
             return Done()

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, without_heuristics
+from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, remove_heuristics
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.assembly_rows import AssemblyRows, joined
 from workbench.compiler.machine_code.compiled_configs import CompiledConfig, code_of
@@ -28,7 +28,7 @@ from workbench.errors import UsageError
 from workbench.report import TextWriter
 from workbench.report.machine_rows import Assembly, Runs
 from workbench.settings import Settings
-from workbench.temporary import temporary_folder
+from workbench.temporary import make_temporary_folder
 
 _EMULATED = (
     "Triton emulates bfloat16 on this GPU, which has no instructions for it; Inductor refuses to "
@@ -41,7 +41,7 @@ def build_job(job: BuildJob, send: Callable[[object], object]) -> None:
     with (
         job.context.entered(),
         ProcessPatches() as process_patches,
-        temporary_folder("aot-workbench-build-") as folder,
+        make_temporary_folder("aot-workbench-build-") as folder,
         contextlib.chdir(folder),
         _cache(),
     ):
@@ -107,7 +107,7 @@ class _Sources:
 
 def _function(text: str, file: str) -> tuple[Any, TritonSource]:
     source = read_source(text)
-    module, name = without_heuristics(text)
+    module, name = remove_heuristics(text)
     scope: dict[str, Any] = {"__name__": name, "__file__": file}
     exec(compile(module, file, "exec"), scope)
     return scope[name], source

@@ -27,7 +27,7 @@ class Chosen:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-def triton_kernels(report: Report) -> list[Kernel]:
+def list_triton_kernels(report: Report) -> list[Kernel]:
     """The kernels that Triton compiled; raises `UsageError`, which says why, if there is none."""
     measured = set(report.resources.columns.get("kernel", ()))
     found = [kernel for kernel in report.kernels if kernel.id in measured]
@@ -52,9 +52,9 @@ def triton_kernels(report: Report) -> list[Kernel]:
     )
 
 
-def kernel_named(report: Report, name: str) -> Kernel:
+def find_kernel(report: Report, name: str) -> Kernel:
     """The Triton kernel of this id or name; raises `UsageError`, which lists them, if none is."""
-    kernels = triton_kernels(report)
+    kernels = list_triton_kernels(report)
     for kernel in kernels:
         if name in (kernel.id, kernel.name):
             return kernel
@@ -70,7 +70,7 @@ def chosen(report: Report, kernels: Sequence[Kernel], configs: Mapping[str, str]
     by_kernel: dict[str, dict[str, Resources]] = {}
     for row in report.resources:
         by_kernel.setdefault(row.kernel, {})[row.config] = row
-    wanted = {kernel_named(report, name).id: config for name, config in configs.items()}
+    wanted = {find_kernel(report, name).id: config for name, config in configs.items()}
     ttir = {row.config: row for row in report.assembly if row.stage == "ttir"}
     found = []
     for kernel in kernels:

@@ -23,11 +23,11 @@ from workbench.compiler.packaging.inductor_library import (
     Built,
     Elsewhere,
     Library,
-    options_for,
-    tensors_by_name,
+    build_inductor_options,
+    map_tensors_by_name,
 )
 from workbench.compiler.packaging.package_request import BESIDE, INSIDE, LATER, ModelRequest
-from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler, keep_warm_worker
 from workbench.compiler.virtual_gpu.worker_messages import PackageJob
 from workbench.errors import CaptureError, UsageError
 from workbench.processes.caller_context import CallerContext
@@ -71,18 +71,21 @@ class BuildElsewhere:
         """The files of the library in `folder`, and what the worker saw of it."""
         state, context = TorchState.current(), CallerContext.current()
         sent = _without_weights(program, example)
-        without = {**options_for(LATER, {}), "aot_inductor.package_constants_on_disk_format": None}
+        without = {
+            **build_inductor_options(LATER, {}),
+            "aot_inductor.package_constants_on_disk_format": None,
+        }
         if any(value.numel() == 1 for value in _tensors(program)):
             without |= {"joint_graph_constant_folding": False}  # it reads their values
         given = {**options, **without}  # the worker has no weights that it could write
         job = PackageJob(Device(self.gpu), sent, given, self.request, any_size, state, context)
-        found = (self.worker or warm_worker()).packaged(job, self.progress)
+        found = (self.worker or keep_warm_worker()).packaged(job, self.progress)
         folder.mkdir(parents=True, exist_ok=True)
         files = {name: folder / name for name in found.files}
         for name, content in found.files.items():
             files[name].write_bytes(content)
         library = Library(found.constants, found.needs_proxy, "cuda", seen=True)
-        library.values = tensors_by_name(library, program)
+        library.values = map_tensors_by_name(library, program)
         lost = [row.fqn for row in found.constants if row.name not in library.values]
         if lost:
             raise CaptureError(

@@ -13,50 +13,50 @@ import torch
 from torch.export.passes import move_to_device_pass
 
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
-from workbench.compiler.cold_start.compile_cache import fast_start
+from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
-from workbench.compiler.machine_code.ranking import ranking
+from workbench.compiler.machine_code.ranking import build_ranking
 from workbench.compiler.packaging.inductor_library import Library, build
 from workbench.compiler.pipeline.failures import recorded
 from workbench.compiler.recording.recorder import Recorder
 from workbench.compiler.virtual_gpu.cross_compile import whole_record
 from workbench.compiler.virtual_gpu.device.inductor_offline import OPTIONS
 from workbench.compiler.virtual_gpu.device.packaged_kernels import PackagedKernels
-from workbench.compiler.virtual_gpu.device.toolkit import cuda_toolkit
-from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
-from workbench.compiler.virtual_gpu.fidelity import with_fidelity
+from workbench.compiler.virtual_gpu.device.toolkit import make_cuda_toolkit
+from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
+from workbench.compiler.virtual_gpu.fidelity import add_fidelity
 from workbench.compiler.virtual_gpu.worker_messages import CrossPackage, PackageJob
 from workbench.errors import CaptureError, WorkbenchError
-from workbench.processes.child_messages import Done, Failed, ProgressCallback, cause_of
+from workbench.processes.child_messages import Done, Failed, ProgressCallback, pack_causes
 from workbench.report import Outcome
-from workbench.temporary import temporary_folder
+from workbench.temporary import make_temporary_folder
 
 _DEVICE = "cuda:0"
 _NO_HEADERS = {"aot_inductor.precompile_headers": False}  # the toolkit lies elsewhere every time
 
 
-def package_job(
+def run_package_job(
     job: PackageJob, progress: ProgressCallback, stoppable: AbstractContextManager[object]
 ) -> Done | Failed:
     """Compile what was sent; a failure of the compilation, or its interrupt, is an answer too."""
     try:
         with (
             job.context.entered(),
-            temporary_folder() as folder,
-            virtual_gpu(job.gpu, ranking(job.gpu.spec)) as early,
+            make_temporary_folder() as folder,
+            enter_virtual_gpu(job.gpu, build_ranking(job.gpu.spec)) as early,
             ProcessPatches() as process_patches,
         ):
             kernels = PackagedKernels()
-            cuda_toolkit(process_patches, folder / "toolkit")
+            make_cuda_toolkit(process_patches, folder / "toolkit")
             kernels.install(process_patches)
             with MachineCodeRecorder(job.gpu, threads=early.threads) as machine:
                 return Done(_compiled(job, folder / "model", machine, kernels, progress, stoppable))
     except (WorkbenchError, KeyboardInterrupt) as error:
         report = getattr(error, "report", None)
         told = None if report is None else whole_record(job.gpu, report)
-        return Failed(type(error).__name__, str(error), told, cause_of(error))
+        return Failed(type(error).__name__, str(error), told, pack_causes(error))
 
 
 def _compiled(
@@ -71,7 +71,7 @@ def _compiled(
     recorder.tell(progress)
     try:
         state = job.state.applied(keep=frozenset(OPTIONS))
-        with fast_start(), state, recorder, stoppable:
+        with start_fast(), state, recorder, stoppable:
             program, example = _on_device(job.program)
             recorder.graphs.keep_exported(program.graph_module)
             options = {**_NO_HEADERS, **job.options}
@@ -90,7 +90,7 @@ def _compiled(
         arch=kernels.arch,
         cuda=str(torch.version.cuda),
         several=kernels.several,
-        report=whole_record(job.gpu, with_fidelity(report, job.gpu, job.options)),
+        report=whole_record(job.gpu, add_fidelity(report, job.gpu, job.options)),
     )
 
 

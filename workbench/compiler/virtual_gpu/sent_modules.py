@@ -17,7 +17,7 @@ Named = tuple[str, str, Any]
 
 
 @contextmanager
-def modules_of(named: Sequence[Named]) -> Iterator[None]:
+def import_sent_modules(named: Sequence[Named]) -> Iterator[None]:
     """Have what was sent be found by import, until the block is left."""
     modules: dict[str, list[Named]] = {}
     for entry in named:

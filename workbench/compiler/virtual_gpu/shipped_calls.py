@@ -30,18 +30,18 @@ from torch.nn.utils.parametrize import is_parametrized
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
-from workbench.compiler.internals.tensor_subclass import Flattened, can_be_flattened
+from workbench.compiler.internals.tensor_subclass import Flattened, is_flattenable
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.virtual_gpu.sent_modules import Named
 from workbench.compiler.virtual_gpu.shipped_operators import (
     CustomOperator,
+    find_used_operators,
     forget,
     operator_reduced,
-    used_operators,
 )
 from workbench.errors import UsageError
 from workbench.processes.anew import AnewPickler, is_users
-from workbench.processes.shipping import cannot_be_sent
+from workbench.processes.shipping import explain_unsendable
 
 _CURE = "Pass such objects as arguments that are not compiled, or make them inside the function."
 
@@ -78,7 +78,7 @@ def pack(call: ShippedCall, name: str) -> bytes:
         raise
     except Exception as error:  # pickling raises whatever the objects raise
         with _users_modules_by_value():
-            raise cannot_be_sent(error, vars(call), name, _dump, _CURE) from error
+            raise explain_unsendable(error, vars(call), name, _dump, _CURE) from error
     return buffer.getvalue()
 
 
@@ -145,7 +145,7 @@ class _Packer(AnewPickler):
         if isinstance(value, FunctionType):
             if (named := _chosen_by_flag(value)) is not None:
                 return getattr, named
-            self.operators += used_operators(value)
+            self.operators += find_used_operators(value)
         if type(value).__module__ == "triton.runtime.jit" and hasattr(value, "do_not_specialize"):
             options = {
                 name: getattr(value, name)
@@ -154,7 +154,7 @@ class _Packer(AnewPickler):
             }
             return _jit, (value.fn, options | {"noinline": bool(getattr(value, "noinline", False))})
         if (operator := operator_reduced(value)) is not None:
-            self.operators += used_operators(value)
+            self.operators += find_used_operators(value)
             return operator
         if isinstance(value, torch.nn.Module) and is_parametrized(value):
             # its own class, made for it alone, refuses; the class and what it holds can travel
@@ -200,7 +200,7 @@ def _described(value: torch.Tensor) -> TensorLike | Flattened:
             "process groups of this process. Pass its local part, value.to_local(), or compile "
             "with target='host'."
         )
-    if can_be_flattened(value):
+    if is_flattenable(value):
         return Flattened.of(value)
     if type(value) not in (*PLAIN, tp.FAKE_TENSOR.get()):
         raise UsageError(

@@ -77,7 +77,7 @@ def forget(operator: Any) -> None:
     tp.DESTROY_LIBRARY.get()(getattr(operator, tp.CUSTOM_OPERATOR_LIBRARY))
 
 
-def used_operators(value: Any) -> Iterator[Any]:
+def find_used_operators(value: Any) -> Iterator[Any]:
     """The custom operators behind a function's `torch.ops.….name`, an operator or a namespace."""
     if isinstance(value, FunctionType):
         names = set(value.__code__.co_names)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.analysis.memory.budget_code import Snippet, snippets, step_code
-from workbench.analysis.memory.budgets import BudgetPoint, Budgets, Check, points_of
+from workbench.analysis.memory.budget_code import Snippet, snippets, write_step_code
+from workbench.analysis.memory.budgets import BudgetPoint, Budgets, Check, list_points
 from workbench.analysis.memory.memory import memory
 from workbench.arguments import checked
-from workbench.compiler.contract.compile_request import TARGETS, known_gpus, one_of
+from workbench.compiler.contract.compile_request import TARGETS, list_known_gpus, require_one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Call
@@ -66,14 +66,14 @@ class Checkpoint:
         estimator: Estimator = "flops",
     ):
         recipe = compiled.recipe
-        why_not = why_no_budgets(compiled)
+        why_not = explain_no_budgets(compiled)
         if why_not is not None or recipe is None:
             raise UsageError(why_not or _GONE)
         self.name = compiled.report.request.name
         self._holder = compiled
         self._recipe = recipe
         target = compiled.report.request.target
-        self._gpu = None if target in TARGETS else known_gpus()[target]
+        self._gpu = None if target in TARGETS else list_known_gpus()[target]
         self.estimator = _estimator(estimator)
         if estimator == "roofline" and self._gpu is None:
             raise UsageError(_NO_ROOFLINE.format(self.name, target))
@@ -104,7 +104,7 @@ class Checkpoint:
         """What is known now, as data."""
         reports = (self.report, *self._more.values())
         points = (
-            point for r in reports for point in points_of(r, self._gpu, self._peaks, self._checks)
+            point for r in reports for point in list_points(r, self._gpu, self._peaks, self._checks)
         )
         again = tuple(row for r in reports for row in r.recomputed)
         ordered = tuple(sorted(points, key=lambda point: -point.budget))
@@ -154,7 +154,7 @@ class Checkpoint:
     @checked
     def code(self, budget: float) -> str:
         """What to write for it, with torch.compile as well as here."""
-        return step_code(budget, self._by)
+        return write_step_code(budget, self._by)
 
     @checked
     def snippets(self, budget: float) -> tuple[Snippet, ...]:
@@ -261,7 +261,7 @@ def _estimator(name: Any) -> Estimator:
     return "flops" if name == "flops" else "roofline"
 
 
-def why_no_budgets(compiled: CompiledBase) -> str | None:
+def explain_no_budgets(compiled: CompiledBase) -> str | None:
     """Why no budget can be tried for it, in a sentence; None where it can."""
     if compiled.recipe is None:
         return _GONE
@@ -277,9 +277,9 @@ def in_background(
 
     def stop(thread: threading.Thread) -> None:
         if compiled.report.request.target not in TARGETS:
-            from workbench.compiler.virtual_gpu.client import warm_worker
+            from workbench.compiler.virtual_gpu.client import keep_warm_worker
 
-            warm_worker().kill_for(thread)
+            keep_warm_worker().kill_for(thread)
 
     return BackgroundTask(name, work, stop)
 
@@ -303,13 +303,13 @@ class LiveBudgets(LivePart):
         self._found: dict[Estimator, Checkpoint] = {}
         self._estimator: Estimator = "flops"  # of what the record has
         self._lock = threading.Lock()
-        self.why_not = why_no_budgets(compiled)
+        self.why_not = explain_no_budgets(compiled)
 
     def checkpoint(
         self, progress: ProgressCallback | None = None, estimator: Estimator = "flops"
     ) -> Checkpoint:
         """The same for all who ask; raises `UsageError` where there is none."""
-        one_of("estimator", estimator, ESTIMATORS)
+        require_one_of("estimator", estimator, ESTIMATORS)
         with self._lock:
             if estimator not in self._found:
                 self._found[estimator] = Checkpoint(self._compiled, progress, estimator)

@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.memory.fit import AXES, MISSING, MISSING_OF_STEP, Depth, Fit, depth_of
+from workbench.analysis.memory.fit import AXES, MISSING, MISSING_OF_STEP, Depth, Fit, read_depth
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.analysis.memory.optimizers import state_bytes
-from workbench.compiler.contract.compile_request import TARGETS, known_gpus
+from workbench.compiler.contract.compile_request import TARGETS, list_known_gpus
 from workbench.compiler.contract.composition import request_of
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals import torch_private as tp
@@ -59,7 +59,7 @@ class FitRequest:
         return tuple(args), dict(kwargs)
 
 
-def fitted(request: FitRequest) -> Fit:
+def fit_model(request: FitRequest) -> Fit:
     """See `workbench.fits`."""
     capacity, gpu = _capacity(request)
     make, total = _models(request)
@@ -115,7 +115,7 @@ class _Depths:
         """Compile one depth and count, with twice the size of a dimension of the inputs."""
         request, started = self.request, time.perf_counter()
         inputs = request.inputs(layers)
-        args, kwargs = inputs_without_data(inputs, axis, call_shape(*inputs))
+        args, kwargs = copy_without_data(inputs, axis, call_shape(*inputs))
         model = self.make(layers)
         state = 0
         if request.grad:
@@ -126,7 +126,7 @@ class _Depths:
         counted = memory(compiled.report)
         if request.grad:
             _check_loss(counted)
-        return depth_of(counted, layers, state, time.perf_counter() - started)
+        return read_depth(counted, layers, state, time.perf_counter() - started)
 
 
 def _models(request: FitRequest) -> tuple[Callable[[int], torch.nn.Module], int]:
@@ -138,7 +138,7 @@ def _models(request: FitRequest) -> tuple[Callable[[int], torch.nn.Module], int]
                 "fits needs total= with a function that makes a model: the number of layers that "
                 "the whole has, such as total=32."
             )
-        return lambda count: without_weights(model(count)), total
+        return lambda count: copy_without_weights(model(count)), total
     name = layer_list(model)
     if name is None:
         if total is not None:
@@ -146,14 +146,14 @@ def _models(request: FitRequest) -> tuple[Callable[[int], torch.nn.Module], int]
                 f"{type(model).__name__} has no list of equal layers to take total={total} of: "
                 "leave total out, or pass a function that makes a model of so many layers."
             )
-        return lambda _: without_weights(model), 1
+        return lambda _: copy_without_weights(model), 1
     there = len(model.get_submodule(name))  # type: ignore[arg-type]
     if total is not None and max(request.layers, default=total) > there:
         raise UsageError(
             f"{name} of this {type(model).__name__} has {there} layers, and layers="
             f"{request.layers} asks for more: pass depths up to {there}."
         )
-    return lambda count: with_layers(model, name, count), total or there
+    return lambda count: copy_with_layers(model, name, count), total or there
 
 
 def _capacity(request: FitRequest) -> tuple[int, str]:
@@ -162,7 +162,7 @@ def _capacity(request: FitRequest) -> tuple[int, str]:
             f"target={request.target!r} has no capacity that is known: pass a GPU of targets(), "
             "such as 'h100', which need not be there."
         )
-    known = known_gpus()[request.target]
+    known = list_known_gpus()[request.target]
     if request.capacity is None:
         return known.dram_bytes, known.title
     return request.capacity, f"{number_text(request.capacity, 'bytes')} of {known.title}"
@@ -197,7 +197,7 @@ def layer_list(model: torch.nn.Module) -> str | None:
     return max(found, key=found.__getitem__, default=None)
 
 
-def without_weights(model: torch.nn.Module) -> torch.nn.Module:
+def copy_without_weights(model: torch.nn.Module) -> torch.nn.Module:
     """A copy whose tensors are on the meta device: it has sizes and no memory."""
     memo: dict[int, Any] = {}
     for parameter in model.parameters():
@@ -210,15 +210,15 @@ def without_weights(model: torch.nn.Module) -> torch.nn.Module:
     return copy.deepcopy(model, memo)
 
 
-def with_layers(model: torch.nn.Module, name: str, count: int) -> torch.nn.Module:
+def copy_with_layers(model: torch.nn.Module, name: str, count: int) -> torch.nn.Module:
     """A copy without weights that has the first layers of the list `name` only."""
-    cut = without_weights(model)
+    cut = copy_without_weights(model)
     kept: Any = cut.get_submodule(name)
     del kept[count:]
     return cut
 
 
-def inputs_without_data(value: Any, axis: int | None, shape: tuple[int, ...]) -> Any:
+def copy_without_data(value: Any, axis: int | None, shape: tuple[int, ...]) -> Any:
     """Inputs on the meta device; a dimension `axis` of the size that `shape` has there doubled."""
 
     def changed(leaf: Any) -> Any:

@@ -11,7 +11,12 @@ import torch
 
 from workbench.compiler.contract.compile_request import TARGETS
 from workbench.compiler.contract.paths import Path, leaves
-from workbench.compiler.measuring.call_leaves import copies, held_inputs, read_tensors, restored
+from workbench.compiler.measuring.call_leaves import (
+    copy_all_inputs,
+    find_held_inputs,
+    read_tensors,
+    restore_state,
+)
 from workbench.errors import WorkbenchError
 
 _SEEDS = (3, 20)
@@ -154,11 +159,11 @@ def _outcome(
     call: tuple[tuple[Any, ...], Mapping[str, Any]],
     seed: int,
 ) -> _Outcome:
-    held = held_inputs(original, *call)
-    with restored(module, held=held), torch.enable_grad():
+    held = find_held_inputs(original, *call)
+    with restore_state(module, held=held), torch.enable_grad():
         torch.manual_seed(seed)
-        given = copies(*call, held)
-        learning = learning_tensors(original, module, given)
+        given = copy_all_inputs(*call, held)
+        learning = find_learning_tensors(original, module, given)
         output = function(*given[0], **given[1])
         outputs = dict(_tensors(output, Path("output")))
         wanted = [tensor for tensor in outputs.values() if tensor.requires_grad]
@@ -175,7 +180,7 @@ def _can_differ(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
 
 
-def learning_tensors(
+def find_learning_tensors(
     original: Any,
     module: torch.nn.Module | None,
     given: tuple[tuple[Any, ...], dict[str, Any]],

@@ -15,8 +15,8 @@ from workbench.analysis.memory.memory import Memory, memory
 from workbench.analysis.memory.timeline import is_on_cpu
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.measuring.allocations import allocated
-from workbench.compiler.measuring.call_leaves import held_inputs, read_tensors, restored
-from workbench.compiler.measuring.eager_memory import PANE, EagerCounter, with_eager
+from workbench.compiler.measuring.call_leaves import find_held_inputs, read_tensors, restore_state
+from workbench.compiler.measuring.eager_memory import PANE, EagerCounter, add_eager_memory
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.compiled_base import Call
 from workbench.number_text import number_text
@@ -58,7 +58,7 @@ class MeasuredMemory:
         )
 
 
-def measurable(compiled: CheckedCall, found: Memory) -> Memory:
+def make_measurable(compiled: CheckedCall, found: Memory) -> Memory:
     """The memory of a compilation, which can be measured where all of it is on the CPU."""
     if not is_on_cpu(found.report):
         return found
@@ -69,10 +69,10 @@ def _measure(compiled: CheckedCall, found: Memory, *args: Any, **kwargs: Any) ->
     check_sizes(found, args, kwargs)
     learns = any(wrapper.is_backward for wrapper in found.timeline.wrappers)
     original = compiled.original
-    held = held_inputs(original, args, kwargs)
+    held = find_held_inputs(original, args, kwargs)
     learning = _learning(compiled, args, kwargs)
     with (
-        restored(compiled.module, held=held),
+        restore_state(compiled.module, held=held),
         _without_gradients(learning),
         torch.set_grad_enabled(found.report.request.grad),
     ):
@@ -85,7 +85,7 @@ def _measure(compiled: CheckedCall, found: Memory, *args: Any, **kwargs: Any) ->
     return MeasuredMemory(found.peak - found.base, measured, eager)
 
 
-def memory_of_package(package: OpenPackage, model: str | None) -> Memory:
+def read_package_memory(package: OpenPackage, model: str | None) -> Memory:
     """The memory of one model, which can be measured where all of it is on the CPU."""
     found = memory(package.report if model is None else package.report_of(model))
     if not is_on_cpu(found.report):
@@ -119,13 +119,13 @@ def count_eager(compiled: CompiledBase, progress: ProgressCallback | None = None
     except WorkbenchError as error:
         found = EagerCounter(str(error)).added(Report())
     why = found.why_missing(PANE)
-    compiled.update(with_eager(report, tuple(found.eager_memory), why))
+    compiled.update(add_eager_memory(report, tuple(found.eager_memory), why))
 
 
 def keep_measured(compiled: CompiledBase, bytes_: int) -> None:
     """Keep what was measured of the original in the record, in the place of a count."""
     row = EagerMemory(bytes_, "", False, 0, MEASURED, "", None)
-    compiled.update(with_eager(compiled.report, (row,), None))
+    compiled.update(add_eager_memory(compiled.report, (row,), None))
 
 
 def check_sizes(found: Memory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.arguments import checked
 from workbench.artifacts.archive.file_kinds import open_any
-from workbench.artifacts.inspect.report_in import session_in
+from workbench.artifacts.inspect.report_in import read_session_file
 from workbench.compiler.aot_files.recorded_variants import (
     Call,
     NothingCompiled,
@@ -22,11 +22,11 @@ from workbench.compiler.aot_files.recorded_variants import (
 )
 from workbench.compiler.aot_files.variant_calls import called
 from workbench.compiler.aot_files.variant_files import Installed, install_variants, write_variants
-from workbench.compiler.contract.compile_request import one_of
+from workbench.compiler.contract.compile_request import require_one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.session.recording import is_recording
-from workbench.errors import ArtifactError, UsageError, WorkbenchError, failed_call
-from workbench.file_path import file_path
+from workbench.errors import ArtifactError, UsageError, WorkbenchError, wrap_failed_call
+from workbench.file_path import check_file_path
 from workbench.handles.programs.session import LiveSession
 from workbench.live_only import CompiledCode, LiveOnly
 from workbench.report.session.session_record import Session
@@ -104,7 +104,7 @@ class Variants(LiveOnly):
         import pandas as pd
 
         told = () if self.session is None else tuple(self.session.tables)
-        one_of("name", name, ("variants", "guards", *told))
+        require_one_of("name", name, ("variants", "guards", *told))
         if self.session is not None and name in told:
             return self.session.frame(name)
         if name == "variants":
@@ -124,7 +124,7 @@ class Variants(LiveOnly):
         >>> wb.load("f.aotv", f)  # doctest: +SKIP
         """
         told = None if self.session is None else self.session.to_bytes()
-        return write_variants(file_path(path), self._recorded, told)
+        return write_variants(check_file_path(path), self._recorded, told)
 
     def __repr__(self) -> str:
         rows = self._recorded.frames
@@ -182,7 +182,7 @@ class LoadedVariants(CompiledCode):
         with open_any(path) as opened:
             if opened.digest != self.digest:
                 raise ArtifactError(f"{path} is another file now than the one that was loaded.")
-        return session_in(path)
+        return read_session_file(path)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function.
@@ -201,7 +201,7 @@ class LoadedVariants(CompiledCode):
         except Exception as error:  # whatever a kernel or the user's own lines raise
             if not _is_of_compiled_code(error):
                 raise
-            raise failed_call(self.name, error) from error
+            raise wrap_failed_call(self.name, error) from error
 
     def close(self) -> None:
         """Take the file's code away from the function, which is compiled as ever from then on."""
@@ -239,5 +239,5 @@ def load_variants(
     path: str | PathLike[str], fn: Callable[..., Any], *, trust: bool | str, on_miss: str
 ) -> LoadedVariants:
     """Open a file as something that is called like the function; see `workbench.load`."""
-    one_of("on_miss", on_miss, ON_MISS)
+    require_one_of("on_miss", on_miss, ON_MISS)
     return LoadedVariants(install_variants(path, fn, trust=trust), fn, on_miss)

@@ -9,7 +9,7 @@ from os import PathLike
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.packaging.compiled_variants import write_variant
 from workbench.compiler.packaging.inductor_library import build
-from workbench.compiler.packaging.package_request import ModelRequest, as_variant
+from workbench.compiler.packaging.package_request import ModelRequest, request_as_variant
 from workbench.compiler.packaging.writing import pack, write_package
 from workbench.errors import UsageError
 from workbench.handles.load_package import load_package
@@ -19,7 +19,7 @@ from workbench.processes.child_messages import ProgressCallback
 HOST = "host"
 
 
-def made_package(
+def make_package(
     requests: Sequence[ModelRequest],
     path: str | PathLike[str],
     *,
@@ -43,7 +43,7 @@ def made_package(
     if variant is None:
         manifest = write_package(requests, path, progress=progress, build=compile_library)
     else:
-        requests = (as_variant(requests, variant),)
+        requests = (request_as_variant(requests, variant),)
         packing = partial(pack, build=compile_library)
         manifest = write_variant(requests[0], path, progress=progress, pack_model=packing)
     made = load_package(path, trust=manifest.digest, is_elsewhere=target != HOST)

@@ -13,7 +13,7 @@ from torch.compiler import is_compiling
 from workbench.arguments import checked
 from workbench.artifacts.archive.package_container import decode_report
 from workbench.artifacts.manifest.package_manifest import PackagedModel
-from workbench.compiler.running.loaded import LoadedModel, as_own_error, opaque_call
+from workbench.compiler.running.loaded import LoadedModel, call_opaquely, convert_error
 from workbench.compiler.running.model_files import Unpacking
 from workbench.compiler.running.slots import CLOSED
 from workbench.errors import ArtifactError, UsageError, WorkbenchError
@@ -75,13 +75,13 @@ class OpenPackage(CompiledCode, ReportHolder):
         Where another compilation traces the call, it is a graph break there.
         """
         if is_compiling():
-            return opaque_call(self._only._call, args, kwargs)
+            return call_opaquely(self._only._call, args, kwargs)
         try:
             return self._only._call(*args, **kwargs)
         except WorkbenchError:
             raise
         except Exception as error:
-            raise as_own_error(error, self._only, args, kwargs) from error
+            raise convert_error(error, self._only, args, kwargs) from error
 
     @property
     def __name__(self) -> str:
@@ -152,9 +152,9 @@ class OpenPackage(CompiledCode, ReportHolder):
             raise UsageError(f"{self.path} holds no variants: its model runs every call.")
         if self._variant is None:
             return self._several_variants().choice(args, kwargs)
-        from workbench.compiler.running.packaged_variants import the_only
+        from workbench.compiler.running.packaged_variants import find_only_variant
 
-        return the_only(self._variant, self.variants)
+        return find_only_variant(self._variant, self.variants)
 
     @property
     def digest(self) -> str:
@@ -182,12 +182,12 @@ class OpenPackage(CompiledCode, ReportHolder):
 
         Of variants it is that of the first one that fits the machine.
         """
-        from workbench.compiler.aot_files.file_tables import with_file_later
+        from workbench.compiler.aot_files.file_tables import add_file_later
 
         if self._record is None:
             first = next((fit.name for fit in self.variants if fit.fits), self.names[0])
             found = self.report_of(self._variant or first)
-            self._record = with_file_later(found, self.path, self.digest)
+            self._record = add_file_later(found, self.path, self.digest)
         return self._record
 
     @checked

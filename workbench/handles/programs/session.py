@@ -12,7 +12,7 @@ from workbench.errors import UsageError
 from workbench.live_only import LiveOnly
 from workbench.report.record import Report
 from workbench.report.session.session_header import SessionHeader
-from workbench.report.session.session_record import Session, empty_tables
+from workbench.report.session.session_record import Session, make_empty_tables
 from workbench.report.table import Table
 
 Item = TypeVar("Item")
@@ -30,7 +30,7 @@ class LiveSession(LiveOnly, Session):
                 f"steps={steps!r}: take None, and call step() or go through steps(loader), or "
                 "'optimizer', and every step of an optimizer ends a step."
             )
-        super().__init__(SessionHeader(capture=capture), empty_tables(), {})
+        super().__init__(SessionHeader(capture=capture), make_empty_tables(), {})
         self._capture, self._ends_at_optimizer = capture, steps == "optimizer"
         self._recorder: SessionRecorder | None = None
 

@@ -12,16 +12,16 @@ import torch
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.analysis.opportunities.tried import Tried
-from workbench.analysis.source.cures import cures_of
+from workbench.analysis.source.cures import find_cures
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Recipe
 from workbench.handles.rehearsing.outcomes import Inputs
 from workbench.handles.rehearsing.rehearse import BrokenCall
-from workbench.handles.trying_break import explained_call, try_break
+from workbench.handles.trying_break import explain_call, try_break
 from workbench.number_text import plural
 from workbench.processes.background_task import BackgroundTask, Steps
-from workbench.processes.cell_thread import after_cells
+from workbench.processes.cell_thread import run_after_cells
 from workbench.processes.live_action import LiveAction
 from workbench.report import Report
 
@@ -51,12 +51,12 @@ class LiveCures:
         return cure, LiveAction("try", partial(self.try_rewrite, found))
 
     def start(self, report: Report, break_id: str, number: int) -> BackgroundTask[RehearsedCure]:
-        """Start to try one cure of a break, by its place among `cures_of` it.
+        """Start to try one cure of a break, by its place among `find_cures` it.
 
         Raises `UsageError` for one that there is not, and for inputs that are gone.
         """
         item = next((each for each in report.breaks if each.id == break_id), None)
-        cures = () if item is None else tuple(cures_of(report, item))
+        cures = () if item is None else tuple(find_cures(report, item))
         if item is None or not 0 <= number < len(cures):
             raise UsageError(f"There is no cure {number} of a break {break_id!r} in this report.")
         self._refuse_gone()
@@ -98,8 +98,8 @@ class BrokenCompilation:
     @classmethod
     def of(cls, report: Report, fn: Any, args: Any, kwargs: Mapping[str, Any]) -> BrokenCompilation:
         """The record of this call."""
-        return cls(report, LiveCures(explained_call(fn, tuple(args), kwargs)).actions())
+        return cls(report, LiveCures(explain_call(fn, tuple(args), kwargs)).actions())
 
 
 def _task(name: str, work: Any) -> BackgroundTask[Any]:
-    return BackgroundTask(name, work, lambda thread: None, after_cells)
+    return BackgroundTask(name, work, lambda thread: None, run_after_cells)

@@ -18,14 +18,19 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.cold_start.compile_cache import fast_start
+from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals.dynamo_state import preserved
-from workbench.compiler.internals.patches import without_torch_warnings
-from workbench.compiler.measuring.call_leaves import copies, leaves_of, read_tensors, restored
+from workbench.compiler.internals.patches import hold_torch_warnings
+from workbench.compiler.measuring.call_leaves import (
+    copy_all_inputs,
+    leaves_of,
+    read_tensors,
+    restore_state,
+)
 from workbench.compiler.measuring.output_comparison import compare
-from workbench.compiler.measuring.reachable import Snapshot, reached_by
+from workbench.compiler.measuring.reachable import Snapshot, walk_reachable
 from workbench.compiler.measuring.silence import silent
 
 _NUMBERS = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?")
@@ -60,8 +65,8 @@ def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None)
     It runs silently; random state, buffers and what the callable reads beside its inputs are put
     back. `call` is what runs for the target, and is then not asked what it prints.
     """
-    args, kwargs = copies(inputs.args, inputs.kwargs)
-    with unchanged(target) as state:
+    args, kwargs = copy_all_inputs(inputs.args, inputs.kwargs)
+    with restore_unchanged(target) as state:
         with silent() as printed:
             result = (target if call is None else call)(*args, **kwargs)
         found: Leaves = list(leaves_of(result))
@@ -79,14 +84,14 @@ def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None)
     return [*found, (_PRINTED, text)]
 
 
-def compiled_outcome(target: Any, inputs: Inputs, *, fullgraph: bool) -> Leaves:
+def run_compiled_outcome(target: Any, inputs: Inputs, *, fullgraph: bool) -> Leaves:
     """What a callable gives when torch.compile makes it with Inductor, as `outcome` has it.
 
     Random numbers are drawn as eager draws them. What Dynamo had compiled before stays. Raises
     what compiling or running it raises.
     """
     options: dict[str, Any] = {"fallback_random": True}
-    with preserved(), fast_start(), without_torch_warnings(), warnings.catch_warnings():
+    with preserved(), start_fast(), hold_torch_warnings(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"torch(\.|$)")
         compiled = torch.compile(target, fullgraph=fullgraph, options=options)
         return outcome(target, inputs, compiled)
@@ -146,7 +151,7 @@ def _errors(expected: Leaves, rounded: Leaves) -> dict[str, float]:
 
 
 @contextlib.contextmanager
-def unchanged(target: Any) -> Iterator[Snapshot]:
+def restore_unchanged(target: Any) -> Iterator[Snapshot]:
     """Put back random states, buffers, gradients, tensors that are read, values that are written.
 
     Gives what Python's own values were: of lists, dicts, attributes, globals and closures.
@@ -158,10 +163,10 @@ def unchanged(target: Any) -> Iterator[Snapshot]:
         tensor.grad = None if grad is None else grad.clone()
     state, numpy = random.getstate(), sys.modules.get("numpy")
     drawn = None if numpy is None else numpy.random.get_state()
-    reached = replace(reached_by([("", target)]), tensors={}, generators={})
+    reached = replace(walk_reachable([("", target)]), tensors={}, generators={})
     values = Snapshot.of(reached)
     try:
-        with restored(module, held=read):
+        with restore_state(module, held=read):
             yield values
     finally:
         values.restore()

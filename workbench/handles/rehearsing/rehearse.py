@@ -15,23 +15,23 @@ from functools import cached_property
 from typing import Any
 
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure, Verdict
-from workbench.analysis.source.cures import Cure, cures_of
+from workbench.analysis.source.cures import Cure, find_cures
 from workbench.compiler.contract.callables import resolve, uncompiled
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.call_leaves import copies
+from workbench.compiler.measuring.call_leaves import copy_all_inputs
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.pipeline.explain import Captured, Explanation, capture, explain
 from workbench.errors import UsageError
 from workbench.handles.rehearsing.outcomes import (
     Inputs,
     Leaves,
-    compiled_outcome,
     difference,
     outcome,
     private,
-    unchanged,
+    restore_unchanged,
+    run_compiled_outcome,
 )
-from workbench.handles.rewriting import changed_lines, holder, rewritten
+from workbench.handles.rewriting import apply_line_changes, holder, rewrite_callable
 from workbench.report import Break
 
 _COMPILED = ("cures", "helps", "explicit")
@@ -55,7 +55,7 @@ def rehearse(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Rehea
     found = call.explained
     tried: list[tuple[RehearsedCure, Cure]] = []
     for item in found.breaks:
-        for cure in cures_of(found.report, item):
+        for cure in find_cures(found.report, item):
             tried.append((call.rehearsed(f"c{len(tried)}", item, cure), cure))
     chosen, together = _together(call, tried)
     return Rehearsal(
@@ -127,7 +127,9 @@ class BrokenCall:
         try:
             self._refuse_classes(cures)
             settings = _settings(cures)
-            made = rewritten(self._target, *changes, above=above) if changes else self._target
+            made = (
+                rewrite_callable(self._target, *changes, above=above) if changes else self._target
+            )
         except (UsageError, SyntaxError, NameError, AttributeError) as error:
             return _Result("not checked", f"Not applied: {error}")
         expected = self._expected
@@ -151,7 +153,7 @@ class BrokenCall:
         """What becomes of a copy that Inductor compiles: in one graph where no break was seen."""
         try:
             with tp.DYNAMO_CONFIG.get().patch(settings):
-                compiled = compiled_outcome(made, self._inputs, fullgraph=seen.breaks == 0)
+                compiled = run_compiled_outcome(made, self._inputs, fullgraph=seen.breaks == 0)
         except Exception as error:
             if self._expected_compiled is None:
                 why = f"{_NOT_COMPILED} ({type(error).__name__}: {_first_line(error)})."
@@ -173,7 +175,7 @@ class BrokenCall:
     def _expected_compiled(self) -> Leaves | None:
         """What the original gives when it is compiled, breaks and all; None where it raises."""
         try:
-            return compiled_outcome(self._target, self._inputs, fullgraph=False)
+            return run_compiled_outcome(self._target, self._inputs, fullgraph=False)
         except Exception:  # then a difference is that of the cure
             return None
 
@@ -208,8 +210,8 @@ class BrokenCall:
         return seen[0], leaves
 
     def _explain(self, target: Any) -> Explanation:
-        args, kwargs = copies(self._inputs.args, self._inputs.kwargs)
-        with unchanged(target), silent():
+        args, kwargs = copy_all_inputs(self._inputs.args, self._inputs.kwargs)
+        with restore_unchanged(target), silent():
             return explain(target, args, kwargs)
 
     def _verdict(
@@ -293,7 +295,7 @@ def _overlap(a: Cure, b: Cure) -> bool:
 def _diff(file: str, cures: Sequence[Cure]) -> str:
     """A file before and after, with its path from the working folder where it lies in it."""
     old = [line.rstrip("\n") for line in linecache.getlines(file)]
-    new = changed_lines(old, cures)
+    new = apply_line_changes(old, cures)
     for cure in cures:
         at = _above(old, cure.line)
         new[at:at] = cure.above

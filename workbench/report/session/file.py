@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from workbench.errors import ArtifactError
 from workbench.plain_data import parse_json, read_file
-from workbench.report.atomic import saved_file
+from workbench.report.atomic import write_saved_file
 from workbench.report.record import Report
 from workbench.report.report_header import Environment, read_part
 from workbench.report.session.reports import Reports
@@ -38,7 +38,7 @@ _DAMAGE = (
 
 def write(parts: Parts, path: str | PathLike[str]) -> None:
     """Write the parts of a session, atomically."""
-    with saved_file(path) as file:
+    with write_saved_file(path) as file:
         _write(parts, file)
 
 
@@ -75,10 +75,10 @@ def read(path: str | PathLike[str]) -> Parts:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ArtifactError(f"Cannot open the session {path}: {reason}.") from error
-    return parts_in(content, path)
+    return read_session_parts(content, path)
 
 
-def parts_in(content: bytes, path: str | PathLike[str]) -> Parts:
+def read_session_parts(content: bytes, path: str | PathLike[str]) -> Parts:
     """The parts of a session from what was written; `path` is named in errors, as `read` raises."""
     try:
         record = parse_json(_part(content, _RECORD))

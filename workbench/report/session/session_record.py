@@ -135,9 +135,9 @@ class Session(Presented):
             for noun, (limit, count) in found.items()
             if limit is not None and count > limit
         ]
-        if ran_nothing(self):
+        if has_run_nothing(self):
             wrong.insert(0, "no compiled graph, so that there is nothing to check")
-        elif failed := failed_compiles(self.tables):
+        elif failed := list_failed_compiles(self.tables):
             wrong.insert(0, f"{plural(len(failed), 'compile')} that failed")
         if wrong:
             lines = [f"This session had {'; '.join(wrong)}.", *(f"  - {a}" for a in self.advice)]
@@ -171,9 +171,9 @@ class Session(Presented):
     @checked
     def from_bytes(cls, content: bytes, path: str | PathLike[str]) -> Session:
         """A session from what was written; `path` is named in errors, as `load` raises."""
-        from workbench.report.session.file import parts_in
+        from workbench.report.session.file import read_session_parts
 
-        return Session(*parts_in(content, path))
+        return Session(*read_session_parts(content, path))
 
     def _ipython_display_(self) -> None:
         presenter().display(self)
@@ -209,7 +209,7 @@ def count_recompiles(tables: Mapping[str, Table[Any]]) -> int:
     return sum(kind == "recompile" for kind in tables["compiles"].columns.get("kind", ()))
 
 
-def ran_nothing(session: Session) -> bool:
+def has_run_nothing(session: Session) -> bool:
     """Whether no graph was compiled, and none that was compiled before is known to have run."""
     tables = session.tables
     has_graph = "graph" in tables["compiles"].columns.get("outcome", ())
@@ -217,7 +217,7 @@ def ran_nothing(session: Session) -> bool:
     return not (has_graph or is_called)
 
 
-def failed_compiles(tables: Mapping[str, Table[Any]]) -> list[Compile]:
+def list_failed_compiles(tables: Mapping[str, Table[Any]]) -> list[Compile]:
     """The last compile of each function whose error the program got, and that has no graph."""
     rows: list[Compile] = list(tables["compiles"])
     has_graph = {(row.function, row.file, row.line) for row in rows if row.outcome == "graph"}
@@ -225,6 +225,6 @@ def failed_compiles(tables: Mapping[str, Table[Any]]) -> list[Compile]:
     return [row for key, row in failed.items() if key not in has_graph]
 
 
-def empty_tables() -> dict[str, Table[Any]]:
+def make_empty_tables() -> dict[str, Table[Any]]:
     """Every table of a session, without rows."""
     return {name: Table.of(row_type) for name, row_type in SESSION_TABLES.items()}

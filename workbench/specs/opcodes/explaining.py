@@ -90,7 +90,7 @@ def explanations(stage: str, text: str) -> dict[str, Explanation]:
     return {opcode: what for opcode, what in found.items() if what is not None}
 
 
-def undescribed(stage: str, opcode: str) -> list[str]:
+def find_undescribed(stage: str, opcode: str) -> list[str]:
     """What of an opcode has no description: itself, or some of its modifiers."""
     table = _table(_TABLES[stage])
     base = table.base(opcode)

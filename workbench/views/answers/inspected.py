@@ -11,7 +11,7 @@ from workbench.artifacts.inspect.artifact_report import TITLES, ArtifactReport
 from workbench.artifacts.inspect.artifact_rows import LEVELS
 from workbench.number_text import number_text
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Grid, frame_call, grid
+from workbench.views.static_html.grids import Grid, grid, write_frame_call
 from workbench.views.static_html.row_limits import Limits
 from workbench.views.tables.column import Column
 
@@ -76,7 +76,7 @@ def _table(report: ArtifactReport, name: str, limits: Limits) -> Grid | None:
         hidden.add("model")
     columns = [_column(field.name) for field in fields(found[0]) if field.name not in hidden]
     rows = [_worded(asdict(row)) for row in found]
-    return grid(_TITLES[name], columns, rows, limits, call=frame_call("", name))
+    return grid(_TITLES[name], columns, rows, limits, call=write_frame_call("", name))
 
 
 def _column(name: str) -> Column:

@@ -11,7 +11,7 @@ from workbench.analysis.opportunities.rules import RULES
 from workbench.analysis.opportunities.tried import Cost, Tried
 from workbench.number_text import number_text
 from workbench.report import Report
-from workbench.views.words.units import bytes_text, plural
+from workbench.views.words.units import format_bytes, plural
 
 _WIDTH = 80
 
@@ -54,18 +54,18 @@ def saving(found: Opportunity) -> str:
     return f"saves {', '.join(known)}" if known else "saving not known"
 
 
-def shortest_saving(found: Opportunity) -> str:
+def format_shortest_saving(found: Opportunity) -> str:
     """The first of these."""
     return next(iter(_savings(found)), "not known")
 
 
 def _savings(found: Opportunity) -> list[str]:
-    moved = _range(found.saved_bytes_low, found.saved_bytes_high, bytes_text)
+    moved = _range(found.saved_bytes_low, found.saved_bytes_high, format_bytes)
     parts = [
         _range(found.saved_us_low, found.saved_us_high, _time),
         moved if found.is_told_by_bytes else None,
         plural(found.fewer_kernels, "kernel") if found.fewer_kernels else None,
-        f"{bytes_text(found.saved_memory)} of memory" if found.saved_memory else None,
+        f"{format_bytes(found.saved_memory)} of memory" if found.saved_memory else None,
     ]
     return [part for part in parts if part is not None]
 
@@ -83,7 +83,7 @@ def _range(low: float | None, high: float | None, write: Callable[[Any], str]) -
     return f"{'0' if not low else write(low)} to {write(high)}"
 
 
-def tried_text(tried: Tried) -> str:
+def format_trial(tried: Tried) -> str:
     """Predicted beside measured, and whether the outputs agree."""
     rows = [
         f"{tried.opportunity.rule} tried: predicted {saving(tried.opportunity)}",
@@ -102,14 +102,14 @@ def tried_text(tried: Tried) -> str:
     return "\n".join([*rows, "  .diff has what changed"])
 
 
-def saved_text(tried: Tried) -> str:
+def format_saved(tried: Tried) -> str:
     """What was measured to be saved: time, else bytes; what got worse has a minus."""
     if tried.saved_us is not None:
         return _time(tried.saved_us)
     if tried.saved_bytes is not None:
-        return bytes_text(tried.saved_bytes)
+        return format_bytes(tried.saved_bytes)
     return plural(tried.fewer_kernels, "kernel")
 
 
 def _bytes(cost: Cost) -> str:
-    return bytes_text(cost.bytes) if cost.bytes is not None else "not known"
+    return format_bytes(cost.bytes) if cost.bytes is not None else "not known"

@@ -40,7 +40,7 @@ def sentence(found: Rehearsal) -> str:
     return f"{found.name}: {now}; with {', '.join(found.chosen)}: {after}, the same results."
 
 
-def tried_sentence(cure: RehearsedCure) -> str:
+def describe_trial(cure: RehearsedCure) -> str:
     """What became of one cure: whether it helps, what is left with it, what was compared."""
     words = _VERDICTS[cure.verdict]
     now = left(cure)

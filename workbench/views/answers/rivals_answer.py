@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.views.words.units import ms_text, number_text, plural
+from workbench.views.words.units import format_ms, number_text, plural
 
 if TYPE_CHECKING:
     from workbench.report.rivals import Rivals
@@ -16,11 +16,11 @@ def sentence(found: Rivals) -> str:
     """Which choice won, and by how much."""
     winner, second = found.winner, found.runner_up
     how = " by a cost model, nothing was timed" if found.is_model else ""
-    words = f"{found.op}: {winner.choice} ({winner.kind}) takes {ms_text(winner.time_ms)}{how}"
+    words = f"{found.op}: {winner.choice} ({winner.kind}) takes {format_ms(winner.time_ms)}{how}"
     if second is None:
         return f"{words}; it was the only choice."
     ratio = (
-        f"{number_text(found.ratio, 'ratio')} as long" if found.ratio else ms_text(second.time_ms)
+        f"{number_text(found.ratio, 'ratio')} as long" if found.ratio else format_ms(second.time_ms)
     )
     return f"{words}; {second.choice} ({second.kind}), the next, takes {ratio}."
 

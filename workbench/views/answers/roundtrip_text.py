@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from workbench.report.file_rows import RoundTripWay
 from workbench.report.roundtrip import MissedBudget, RoundTrip
-from workbench.views.words.units import bytes_text, difference_text, number_text, seconds_text
+from workbench.views.words.units import difference_text, format_bytes, format_seconds, number_text
 
 TITLES = {
     "eager": "eager",
@@ -54,7 +54,7 @@ def words_of(phase: str) -> str:
     return WORDS.get(phase, phase)
 
 
-def against_eager(way: RoundTripWay) -> str:
+def compare_with_eager(way: RoundTripWay) -> str:
     """How the outputs of a way compare with eager's, in a few words."""
     if way.ok is None:
         return "not compared" if way.max_abs_error is None else "not all checked"
@@ -71,8 +71,8 @@ def _missed_budget(missed: MissedBudget) -> str:
     words = words_of(name).replace("_", " ")
     times = f", {number_text(value / limit, 'amount')} times as long" if limit else ""
     return (
-        f"{words} ({name}): {seconds_text(value)}, {seconds_text(value - limit)} over the budget "
-        f"of {seconds_text(limit)}{times}"
+        f"{words} ({name}): {format_seconds(value)}, {format_seconds(value - limit)} over the "
+        f"budget of {format_seconds(limit)}{times}"
     )
 
 
@@ -81,7 +81,7 @@ def text(trip: RoundTrip | MissedBudget) -> str:
     if isinstance(trip, MissedBudget):
         return _missed_budget(trip)
     lines = [
-        f"RoundTrip({trip.name}, {bytes_text(trip.size)}: {_verdict(trip)})",
+        f"RoundTrip({trip.name}, {format_bytes(trip.size)}: {_verdict(trip)})",
         *_table(trip.ways),
         *(f"  note: {note}" for note in trip.notes),
     ]
@@ -108,21 +108,23 @@ def _table(ways: Sequence[RoundTripWay]) -> Iterator[str]:
             note = (way.note or "no reason recorded").strip().splitlines()[0]
             yield f"  {title_of(way.way):<{width}}  did not run: {note}"
             continue
-        times = "".join(f"{seconds_text(getattr(way, name)):>17}" for name in _COLUMNS.values())
-        counts = f"{number_text(way.steady_calls, 'whole'):>9}{bytes_text(way.peak_rss_bytes):>12}"
-        yield f"  {title_of(way.way):<{width}}{times}{counts}  {against_eager(way)}"
+        times = "".join(f"{format_seconds(getattr(way, name)):>17}" for name in _COLUMNS.values())
+        counts = (
+            f"{number_text(way.steady_calls, 'whole'):>9}{format_bytes(way.peak_rss_bytes):>12}"
+        )
+        yield f"  {title_of(way.way):<{width}}{times}{counts}  {compare_with_eager(way)}"
 
 
 def _waterfall(trip: RoundTrip, way: RoundTripWay) -> Iterator[str]:
     phases = [phase for phase in trip.phases if phase.way == way.way]
     total = way.total_s or 1.0
-    yield f"  {title_of(way.way)}: {seconds_text(way.total_s)} from the start of the process"
+    yield f"  {title_of(way.way)}: {format_seconds(way.total_s)} from the start of the process"
     for phase in phases:
         yield (
-            f"    {words_of(phase.phase):<18}{seconds_text(phase.duration_s):>9} "
+            f"    {words_of(phase.phase):<18}{format_seconds(phase.duration_s):>9} "
             f"|{bar(phase.start_s, phase.duration_s, total)}|"
         )
-    yield f"    {'steady state':<18}{seconds_text(way.steady_s):>9}"
+    yield f"    {'steady state':<18}{format_seconds(way.steady_s):>9}"
 
 
 def bar(start_s: float, duration_s: float, total_s: float) -> str:

@@ -24,7 +24,7 @@ from workbench.views.static_html.grids import grid
 from workbench.views.static_html.row_limits import SUMMARIES
 from workbench.views.static_html.static_columns import spell_out
 from workbench.views.tables.column import Column
-from workbench.views.tables.columns import columns_of
+from workbench.views.tables.columns import choose_columns
 from workbench.views.words.units import ABSENT
 
 _CHECK = (
@@ -98,7 +98,7 @@ def _(found: Rivals) -> str:
 def _(trip: RoundTrip) -> str:
     """The ways side by side and the phases of each that ran."""
     found = ways(trip.ways, trip.phases)
-    columns = spell_out(columns_of("ways", found))
+    columns = spell_out(choose_columns("ways", found))
     return render.summary(
         "trip",
         lambda limits: {
@@ -122,7 +122,7 @@ def progress(title: str, lines: Iterable[tuple[str, float, bool]]) -> str:
     return _answer("", columns, rows, sentence=title)
 
 
-def plain_page(record: object, path: str | PathLike[str] | None) -> str:
+def write_plain_page(record: object, path: str | PathLike[str] | None) -> str:
     """A page with the text of a record that has no page of its own."""
     shown = {"sentence": "", "text": repr(record), "grid": None}
     return render.page(type(record).__name__, render.body("answer", lambda _: shown), path)

@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from workbench.analysis.cost.costs import CostKind, best_cost
+from workbench.analysis.cost.costs import CostKind, choose_cost
 from workbench.analysis.fusion.fusion import (
     KernelTraffic,
-    before_fusion,
-    traffic_by_kernel,
+    list_before_fusion,
+    list_saved_traffic,
 )
-from workbench.analysis.fusion.kinds import kernel_kinds, kernel_marks
-from workbench.analysis.fusion.traffic import fusion_traffic, moved_bytes
+from workbench.analysis.fusion.kinds import kernel_kinds, mark_kernels
+from workbench.analysis.fusion.traffic import count_moved_bytes, measure_fusion_traffic
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
 from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, NONE, PALE, sheet, unit_of
-from workbench.views.words.place_words import few_words, ops_of, short
-from workbench.views.words.units import bytes_text, ms_text, percent_text, us_text
+from workbench.views.words.place_words import few_words, list_kernel_ops, short
+from workbench.views.words.units import format_bytes, format_ms, format_percent, format_us
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,15 +38,15 @@ _READ, _WRITTEN = KERNEL_COLOURS[0], KERNEL_COLOURS[1]
 
 def kernels(report: Report) -> Figure:
     """The kernels that cost most: by measured time, else by the model's bound, else by bytes."""
-    cost = best_cost(report)
+    cost = choose_cost(report)
     kind: CostKind = "bytes" if cost is None else cost.kind
     by_kernel = {} if cost is None else cost.by_kernel
     ranked = sorted(report.kernels, key=lambda k: -by_kernel.get(k.id, 0.0))
     shown = ranked[:MOST]
-    marks, names = kernel_marks(report), _names(report, shown)
+    marks, names = mark_kernels(report), _names(report, shown)
     values = [by_kernel.get(kernel.id, 0.0) for kernel in shown]
     size, unit = unit_of(max(values, default=0)) if kind == "bytes" else (1.0, "µs")
-    words = [bytes_text(value) if kind == "bytes" else us_text(value) for value in values]
+    words = [format_bytes(value) if kind == "bytes" else format_us(value) for value in values]
     sizes = [value / size for value in values]
     title = _title(_COSTS[kind], len(ranked), "most first")
     with _chart(names, sizes, words, unit, title) as (figure, axes, rows):
@@ -57,20 +57,20 @@ def kernels(report: Report) -> Figure:
 
 def traffic(report: Report) -> Figure:
     """What each kernel reads and writes, the total before and after fusion in the title."""
-    ranked = sorted(report.kernels, key=lambda k: -(moved_bytes(k) or 0))
+    ranked = sorted(report.kernels, key=lambda k: -(count_moved_bytes(k) or 0))
     shown = ranked[:MOST]
-    moved = [moved_bytes(kernel) or 0 for kernel in shown]
+    moved = [count_moved_bytes(kernel) or 0 for kernel in shown]
     size, unit = unit_of(max(moved, default=0))
     reads = [(k.bytes_read or 0) * max(k.calls, 1) / size for k in shown]
     writes = [(k.bytes_written or 0) * max(k.calls, 1) / size for k in shown]
-    groups, change = fusion_traffic(report), ""
+    groups, change = measure_fusion_traffic(report), ""
     if groups is not None:
-        before, after = before_fusion(report)[0], groups.after
-        less = percent_text(after - before.bytes, before.bytes)
-        sizes_text = f"{bytes_text(before.bytes)} → {bytes_text(after)}"
+        before, after = list_before_fusion(report)[0], groups.after
+        less = format_percent(after - before.bytes, before.bytes)
+        sizes_text = f"{format_bytes(before.bytes)} → {format_bytes(after)}"
         change = f": {sizes_text} ({less} against {before.words})"
     title = _title(f"DRAM traffic (estimate){change}", len(ranked), "most first")
-    sizes, words = [m / size for m in moved], [bytes_text(m) for m in moved]
+    sizes, words = [m / size for m in moved], [format_bytes(m) for m in moved]
     with _chart(_names(report, shown), sizes, words, unit, title) as (figure, axes, rows):
         axes.barh(rows, reads, height=0.7, color=_READ, label="read")
         axes.barh(rows, writes, left=reads, height=0.7, color=_WRITTEN, label="written")
@@ -80,7 +80,7 @@ def traffic(report: Report) -> Figure:
 def fusion(report: Report) -> Figure:
     """The groups that fusion changed, by what it saved: what eager moves for them, and together."""
     groups = [
-        group for group in traffic_by_kernel(report) if group.bytes_before != group.bytes_fused
+        group for group in list_saved_traffic(report) if group.bytes_before != group.bytes_fused
     ]
     if not groups:
         raise UsageError("Nothing to draw for 'fusion': it changed the traffic of no group.")
@@ -90,8 +90,8 @@ def fusion(report: Report) -> Figure:
     names = [_of_group(group, by_id.get(group.kernel or "")) for group in shown]
     before = [group.bytes_before / size for group in shown]
     after = [group.bytes_fused / size for group in shown]
-    words_before = before_fusion(report)[0].words
-    words = [f"{bytes_text(g.bytes_before)} → {bytes_text(g.bytes_fused)}" for g in shown]
+    words_before = list_before_fusion(report)[0].words
+    words = [f"{format_bytes(g.bytes_before)} → {format_bytes(g.bytes_fused)}" for g in shown]
     what = "DRAM traffic of each group before and after fusion (estimate)"
     title = _title(what, len(groups), "greatest saving first")
     with _chart(names, list(map(max, before, after)), words, unit, title) as (figure, axes, rows):
@@ -112,7 +112,7 @@ def autotune(report: Report) -> Figure:
     names = [f"{short(c.op, 26)}  {short(c.choice, 22)}" for c in shown]
     colours = [KERNEL_COLOURS[2] if choice.chosen else PALE for choice in shown]
     values = [choice.time_ms or 0.0 for choice in shown]
-    words = [ms_text(value) for value in values]
+    words = [format_ms(value) for value in values]
     title = _title("Choices timed by the autotuner; the chosen ones are green", len(timed), "")
     with _chart(names, values, words, "ms", title) as (figure, axes, rows):
         axes.barh(rows, values, height=0.7, color=colours)
@@ -141,7 +141,7 @@ def _chart(
 
 
 def _of_group(group: KernelTraffic, kernel: Kernel | None) -> str:
-    what = group.name if kernel is None else ops_of(kernel)
+    what = group.name if kernel is None else list_kernel_ops(kernel)
     times = f" × {group.groups}" if group.groups > 1 else ""
     return f"{few_words(what.split(', '), _LABEL)}{times}  {group.kernel or ''}".rstrip()
 
@@ -153,7 +153,7 @@ def _names(report: Report, kernels: Sequence[Kernel]) -> list[str]:
 
 def _name(kernel: Kernel, kind: str) -> str:
     times = f" × {kernel.calls}" if kernel.calls > 1 else ""
-    what = ops_of(kernel)
+    what = list_kernel_ops(kernel)
     if kernel.language == "extern":
         name = kernel.name.removeprefix("torch.ops.aten.").removesuffix(".default")
         what = f"{name.rpartition('.')[2]} ({kind})"

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.analysis.fusion.fusion import KernelCall, calls
-from workbench.analysis.fusion.kinds import kernel_marks
+from workbench.analysis.fusion.kinds import mark_kernels
 from workbench.report import Report
 from workbench.views.charts.sheet import INK, KERNEL_COLOURS, NONE, RULE, sheet
 from workbench.views.layout import GAP_Y, NODE_HEIGHT, layered
-from workbench.views.words.place_words import few_words, ops_of
+from workbench.views.words.place_words import few_words, list_kernel_ops
 from workbench.views.words.units import plural
 
 if TYPE_CHECKING:
@@ -75,13 +75,13 @@ def flow(report: Report) -> Flow:
 
 def short_ops(call: KernelCall) -> str:
     """The operators of a call, whole words only: `add, mul +3`."""
-    return few_words(ops_of(call.kernel).split(", "), _LETTERS)
+    return few_words(list_kernel_ops(call.kernel).split(", "), _LETTERS)
 
 
 def draw(report: Report) -> Figure:
     """The calls from top to bottom in the order of the data, in columns when there are many."""
     drawn = flow(report)
-    marks = kernel_marks(report)
+    marks = mark_kernels(report)
     width = max(drawn.width / _PIXELS + 0.4, 5.0)
     with sheet(drawn.height / _PIXELS + 0.8, width=width) as (figure, axes):
         for line in drawn.far:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.report import Phase, Report
 from workbench.views.charts.sheet import INK, KERNEL_COLOURS, sheet
 from workbench.views.words.place_words import short
-from workbench.views.words.units import seconds_text
+from workbench.views.words.units import format_seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ def draw(report: Report) -> Figure:
     phases = list(report.phases)
     start = min(phase.start_s for phase in phases)
     whole = max(phase.start_s + phase.duration_s for phase in phases) - start or 1.0
-    charts = by_thread(phases, whole * _NARROWEST)
+    charts = group_by_thread(phases, whole * _NARROWEST)
     depths = [max((phase.depth for phase in own), default=0) + 1 for own in charts.values()]
     rows = sum(depths) + len(charts) - 1
     with sheet(_ROW * rows + 0.22 * _LISTED + 1.5) as (figure, axes):
@@ -42,7 +42,7 @@ def draw(report: Report) -> Figure:
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
         axes.set_xlabel("seconds\n\n" + _longest(report), loc="left", linespacing=1.5)
-        axes.set_title(f"Compile timeline, {seconds_text(whole)} in all")
+        axes.set_title(f"Compile timeline, {format_seconds(whole)} in all")
     return figure
 
 
@@ -51,7 +51,7 @@ def _bar(axes: Axes, phase: Phase, level: int, left: float, whole: float) -> Non
     colour = KERNEL_COLOURS[phase.depth % 8]
     axes.barh(row, width, left=left, height=0.9, color=colour, alpha=0.18, linewidth=0)
     axes.barh(row, width, left=left, height=0.9, fill=False, edgecolor=colour, linewidth=0.6)
-    room, duration = int(width / whole / _CHARACTER) - 2, seconds_text(width)
+    room, duration = int(width / whole / _CHARACTER) - 2, format_seconds(width)
     names = (f"{phase.name} {duration}", phase.name, duration)
     text = next((name for name in names if len(name) <= room), None)
     if text is not None:
@@ -64,11 +64,11 @@ def _longest(report: Report) -> str:
     for phase in report.phases:
         totals[phase.name] += phase.self_s
     ranked = sorted(totals.items(), key=lambda item: -item[1])[:_LISTED]
-    rows = [f"{seconds_text(own):>9}  {short(name, 60)}" for name, own in ranked]
+    rows = [f"{format_seconds(own):>9}  {short(name, 60)}" for name, own in ranked]
     return "\n".join(["longest by self time", *rows])
 
 
-def by_thread(phases: list[Phase], narrowest: float) -> dict[str, list[Phase]]:
+def group_by_thread(phases: list[Phase], narrowest: float) -> dict[str, list[Phase]]:
     """The phases of at least `narrowest` seconds by thread, the busiest thread first."""
     threads: dict[str, list[Phase]] = defaultdict(list)
     for phase in phases:

@@ -71,12 +71,12 @@ def draw(heat: Map) -> Figure:
     return figure
 
 
-def shade_colour(shade: float) -> str:
+def get_shade_colour(shade: float) -> str:
     """The colour of a shade from 0 to 1."""
     return _SHADES[min(int(shade * len(_SHADES)), len(_SHADES) - 1)]
 
 
-def shades(values: tuple[float | None, ...], *, more_is_better: bool) -> list[float | None]:
+def compute_shades(values: tuple[float | None, ...], *, more_is_better: bool) -> list[float | None]:
     """How far each value is from the best of them, as a part of the largest: 0 to 1."""
     known = [value for value in values if value is not None]
     largest, least = max(known, default=0.0), min(known, default=0.0)
@@ -94,7 +94,7 @@ def _cell(axes: Axes, x: int, y: int, cell: Cell) -> None:
         (x - 0.5, y - 0.5),
         1,
         1,
-        facecolor=NONE if cell.shade is None else shade_colour(cell.shade),
+        facecolor=NONE if cell.shade is None else get_shade_colour(cell.shade),
         edgecolor=RULE if is_missing else NONE,
         linewidth=1 if is_missing else 0,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from html import escape
 
-from workbench.analysis.fusion.kinds import kernel_marks
+from workbench.analysis.fusion.kinds import mark_kernels
 from workbench.report import Report
 from workbench.views.charts.calls_chart import WIDTH, flow, short_ops
 from workbench.views.charts.sheet import KERNEL_COLOURS
@@ -14,7 +14,7 @@ from workbench.views.layout import NODE_HEIGHT
 _PAD = 8
 
 
-def picture(report: Report) -> str | None:
+def draw_picture(report: Report) -> str | None:
     """The picture, or None when there is no kernel, or too many calls to be read.
 
     It is written to be short: a notebook keeps it. Boxes of one colour are one path.
@@ -23,7 +23,7 @@ def picture(report: Report) -> str | None:
     if not drawn.calls or drawn.left_out:
         return None
     width, height = drawn.width + 2 * _PAD, drawn.height + 2 * _PAD
-    marks = kernel_marks(report)
+    marks = mark_kernels(report)
     boxes: dict[str, list[str]] = {}
     for call, (x, y) in zip(drawn.calls, drawn.places, strict=True):
         corner = f"M{x - WIDTH / 2:.0f} {y - NODE_HEIGHT / 2:.0f}"
@@ -45,9 +45,9 @@ def picture(report: Report) -> str | None:
     )
 
 
-def picture_address(report: Report) -> str | None:
+def encode_picture(report: Report) -> str | None:
     """The picture as a `data:` address."""
-    drawn = picture(report)
+    drawn = draw_picture(report)
     if drawn is None:
         return None
     return f"data:image/svg+xml;base64,{b64encode(drawn.encode()).decode('ascii')}"

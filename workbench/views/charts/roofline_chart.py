@@ -9,8 +9,8 @@ from workbench.errors import UsageError
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import KernelRoofline
 from workbench.views.charts.sheet import FAINT, INK, KERNEL_COLOURS, NONE, RULE, sheet
-from workbench.views.words.place_words import few_words, ops_of
-from workbench.views.words.units import number_text, plural, us_text
+from workbench.views.words.place_words import few_words, list_kernel_ops
+from workbench.views.words.units import format_us, number_text, plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,8 +101,8 @@ def _list(figure: Figure, rows: list[KernelRoofline], kernels: dict[str, Kernel]
 
     groups: dict[tuple[str, str], list[KernelRoofline]] = {}
     for row in sorted(rows, key=lambda row: -(row.measured_us or row.bound_us or 0.0)):
-        what = few_words(ops_of(kernels[row.kernel]).split(", "), _LETTERS)
-        time = us_text(row.bound_us if row.measured_us is None else row.measured_us)
+        what = few_words(list_kernel_ops(kernels[row.kernel]).split(", "), _LETTERS)
+        time = format_us(row.bound_us if row.measured_us is None else row.measured_us)
         groups.setdefault((what, time), []).append(row)
     handles, words = [], []
     for (what, time), same in list(groups.items())[:MOST]:

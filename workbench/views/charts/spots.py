@@ -27,7 +27,7 @@ class Spot:
     high: float
 
 
-def front(spots: Sequence[Spot]) -> list[Spot]:
+def find_front(spots: Sequence[Spot]) -> list[Spot]:
     """The spots that no other beats in both: less on x, more on y; by x (Pareto's front)."""
     found: list[Spot] = []
     for spot in sorted(spots, key=lambda spot: (spot.x, -spot.y)):
@@ -38,7 +38,7 @@ def front(spots: Sequence[Spot]) -> list[Spot]:
 
 def draw(spots: Sequence[Spot], *, title: str, x: str, y: str) -> Figure:
     """Every spot, those of the front filled, numbered and named beside the chart."""
-    best = front(spots)
+    best = find_front(spots)
     with sheet(4.2) as (figure, axes):
         for spot in sorted(spots, key=lambda spot: spot in best):
             colour = KERNEL_COLOURS[0] if spot in best else PALE

@@ -12,12 +12,12 @@ from workbench.analysis.diff.difference import (
     KernelMatch,
     compare_sources,
 )
-from workbench.analysis.diff.kernel_matching import label_of
+from workbench.analysis.diff.kernel_matching import get_label
 from workbench.report import Report
 from workbench.report.side_by_side import SideBySide
 from workbench.views.diff.sentences import sentences
-from workbench.views.diff.words import CHANGES, TITLES, delta_text, side_words, value_text
-from workbench.views.wire.codec import row_of
+from workbench.views.diff.words import CHANGES, TITLES, describe_side, format_delta, value_text
+from workbench.views.wire.codec import convert_row
 from workbench.views.wire.diff_messages import (
     DiffDocument,
     DiffKernels,
@@ -41,8 +41,8 @@ def document(diff: Diff) -> DiffDocument:
     parts = [_part(diff, part, same.get(part, 0), missing.get(part), places) for part in PARTS]
     return {
         "version": VERSION,
-        "a": {"name": diff.names[0], "words": side_words(diff.a)},
-        "b": {"name": diff.names[1], "words": side_words(diff.b)},
+        "a": {"name": diff.names[0], "words": describe_side(diff.a)},
+        "b": {"name": diff.names[1], "words": describe_side(diff.b)},
         "is_same": diff.is_same,
         "sentences": [{"text": s.text, "part": s.part} for s in sentences(diff)],
         "parts": [part for part in parts if part["differ"] or part["same"] or part["missing"]],
@@ -93,13 +93,13 @@ def _row(
     found = [places.get((which, one))
              for which, ids in (("a", change.id_a), ("b", change.id_b)) if ids
              for one in ids.split(",")]  # fmt: skip
-    return row_of(
+    return convert_row(
         DiffRow,
         change,
         change=CHANGES[change.change],
         a=value_text(change, change.a),
         b=value_text(change, change.b),
-        delta=delta_text(change),
+        delta=format_delta(change),
         where=stages.get(f"{side}{id.partition(':')[0]}", ""),
         kernels=sorted({place for place in found if place is not None}),
     )
@@ -115,7 +115,7 @@ def _kernels(diff: Diff) -> Iterator[DiffKernels]:
         if len(source) > left:
             source = []
         left -= len(source)
-        labels = list(dict.fromkeys(label_of(kernel) for kernel in own))
+        labels = list(dict.fromkeys(get_label(kernel) for kernel in own))
         more = [f"{len(labels) - _LABELS} more"] if len(labels) > _LABELS else []
         generated = [k.language for k in reversed(own) if k.text is not None]
         yield {
@@ -140,7 +140,7 @@ def _facts(diff: Diff) -> Mapping[tuple[str, ...], list[str]]:
         if a == b:
             continue
         name = change.item.rpartition(": ")[2] if change.part == "resources" else change.part
-        delta = delta_text(change)
+        delta = format_delta(change)
         found.setdefault(ids, []).append(f"{name} {a} → {b}{f' ({delta})' if delta else ''}")
     return found
 
@@ -157,7 +157,7 @@ def _lines(diff: Diff, match: KernelMatch) -> Iterator[DiffLine]:
         lines = enumerate(found.after.split("\n"), 1)
         rows = (SideBySide("added", None, None, n, line) for n, line in lines)
     for row in rows:
-        yield row_of(DiffLine, row, left=row.before_line, right=row.after_line)
+        yield convert_row(DiffLine, row, left=row.before_line, right=row.after_line)
 
 
 def title(a: Report, b: Report) -> str:

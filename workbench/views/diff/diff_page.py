@@ -8,12 +8,12 @@ from os import PathLike
 from typing import Any
 
 from workbench.analysis.diff.difference import Diff
-from workbench.report.side_by_side import hunks, signed
+from workbench.report.side_by_side import sign_lines, split_hunks
 from workbench.settings import Embed
 from workbench.views.diff.diff_document import document, title
 from workbench.views.pages.interactive import interactive
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import frame_call, grid
+from workbench.views.static_html.grids import grid, write_frame_call
 from workbench.views.static_html.row_limits import PAGE, Limits
 from workbench.views.tables.column import Column
 from workbench.views.wire.codec import SMALL, pack
@@ -81,7 +81,7 @@ def _part(part: DiffPart, limits: Limits) -> dict[str, Any]:
         {**row, "notes": " · ".join(filter(None, (row["where"], row["note"])))}
         for row in part["rows"]
     ]
-    call = frame_call("diff", part["id"])
+    call = write_frame_call("diff", part["id"])
     more = part["differ"] - len(rows)
     counted = f"{part['differ']} differ, {part['same']} the same"
     if part["is_measured"]:
@@ -120,8 +120,8 @@ def unified(source: Sequence[DiffLine]) -> Iterator[str]:
 
     Where only one side has a source, all of it.
     """
-    for near in hunks([line["kind"] for line in source], _CONTEXT):
+    for near in split_hunks([line["kind"] for line in source], _CONTEXT):
         run = source[near.start : near.stop]
         if near.start:
             yield f"@@ {run[0]['left'] or ABSENT}, {run[0]['right'] or ABSENT}"
-        yield from signed((line["kind"], line["before"], line["after"]) for line in run)
+        yield from sign_lines((line["kind"], line["before"], line["after"]) for line in run)

@@ -10,7 +10,7 @@ from workbench.analysis.diff.difference import MEASURED, PARTS, Change, Diff
 from workbench.errors import UsageError
 from workbench.report.presenting import presenter
 from workbench.views.diff.sentences import sentences
-from workbench.views.diff.words import CHANGES, TITLES, difference_text, side_words, value_text
+from workbench.views.diff.words import CHANGES, TITLES, describe_side, difference_text, value_text
 from workbench.views.words.place_words import short
 from workbench.views.words.units import ABSENT
 
@@ -25,7 +25,9 @@ _IN_SENTENCES = ("outcome", "request", "nodes", "graphs")  # rows that add littl
 def text(diff: Diff) -> str:
     """The difference in a few dozen lines of at most 100 columns; measured times left out."""
     lines = [f"Diff({diff.names[0]} → {diff.names[1]})"]
-    lines += [f"  {side}: {side_words(report)}" for side, report in (("a", diff.a), ("b", diff.b))]
+    lines += [
+        f"  {side}: {describe_side(report)}" for side, report in (("a", diff.a), ("b", diff.b))
+    ]
     for sentence in sentences(diff):
         if not sentence.is_measured:
             lines += wrap(

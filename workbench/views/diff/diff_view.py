@@ -12,7 +12,12 @@ from workbench.settings import options
 from workbench.views.diff.diff_document import document
 from workbench.views.diff.diff_page import saved
 from workbench.views.diff.diff_text import text
-from workbench.views.widgets.display import carries_bundle, kernel_shell, live_output, publish
+from workbench.views.widgets.display import (
+    carries_bundle,
+    find_kernel_shell,
+    make_live_output,
+    publish,
+)
 from workbench.views.widgets.request_widget import Answering
 from workbench.views.wire.codec import pack
 
@@ -37,9 +42,9 @@ class DiffView(Answering):
 
 def display(diff: Diff) -> None:
     """Show a difference in the notebook that runs; raises `NotImplementedError` elsewhere."""
-    shell = kernel_shell()
+    shell = find_kernel_shell()
     if shell is None:
         raise NotImplementedError  # a terminal: IPython then takes the text
-    publish(shell, live_output(DiffView(diff)))
+    publish(shell, make_live_output(DiffView(diff)))
     html = saved(diff, embed=options.embed, carries_bundle=carries_bundle(shell))
     publish(shell, {"text/plain": text(diff), "text/html": html})

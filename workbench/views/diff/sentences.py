@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from workbench.analysis.diff.difference import MEASURED, Change, Diff, KernelMatch
-from workbench.analysis.diff.kernel_matching import label_of
+from workbench.analysis.diff.kernel_matching import get_label
 from workbench.analysis.diff.number_changes import ALL, EAGER, UNFUSED, WHOLE
 from workbench.analysis.gpu_model.target_spread import COUNTED
 from workbench.report import Report
@@ -115,7 +115,7 @@ def _regrouped(diff: Diff, match: KernelMatch) -> str:
 def _label(diff: Diff, match: KernelMatch) -> str:
     rows_a, rows_b = diff.kernel_rows
     rows = [rows_a[id] for id in match.a] or [rows_b[id] for id in match.b]
-    names = dict.fromkeys(short(label_of(kernel), 32) for kernel in rows)
+    names = dict.fromkeys(short(get_label(kernel), 32) for kernel in rows)
     return f"{joined([row.id for row in rows], 4)} ({joined(list(names))})"
 
 

@@ -8,11 +8,11 @@ from workbench.analysis.diff.difference import Change, Value
 from workbench.report import Report
 from workbench.views.words.units import (
     ABSENT,
-    bytes_text,
     count_text,
-    percent_text,
-    seconds_text,
-    us_text,
+    format_bytes,
+    format_percent,
+    format_seconds,
+    format_us,
 )
 
 TITLES: Mapping[str, str] = {
@@ -62,17 +62,17 @@ def value_text(change: Change, value: Value) -> str:
         return value or '""'
     match change.unit:
         case "bytes":
-            return bytes_text(value)
+            return format_bytes(value)
         case "s":
-            return seconds_text(value)
+            return format_seconds(value)
         case "us":
-            return us_text(value)
+            return format_us(value)
         case "share":
-            return percent_text(value, 1)
+            return format_percent(value, 1)
     return count_text(value)
 
 
-def delta_text(change: Change) -> str:
+def format_delta(change: Change) -> str:
     """How much more or less, in percent; empty where that says nothing."""
     a, b = change.a, change.b
     if isinstance(a, str) or isinstance(b, str) or not a or b is None or not change.unit:
@@ -80,17 +80,17 @@ def delta_text(change: Change) -> str:
     share = (b - a) / a
     if abs(share) < 0.005:
         return ""
-    return f"{'+' if share > 0 else ''}{percent_text(share)}"
+    return f"{'+' if share > 0 else ''}{format_percent(share)}"
 
 
 def difference_text(change: Change) -> str:
     """Both values, and how far they are apart: `1.3 MB → 2.0 MB (+54 %)`."""
-    delta = delta_text(change)
+    delta = format_delta(change)
     words = f"{value_text(change, change.a)} → {value_text(change, change.b)}"
     return f"{words} ({delta})" if delta else words
 
 
-def side_words(report: Report) -> str:
+def describe_side(report: Report) -> str:
     """What a compilation is, in short."""
     request = report.request
     mode = (request.mode,) if request.mode else ()

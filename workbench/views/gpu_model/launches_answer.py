@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.gpu_model.launches import Launches
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
-from workbench.views.words.units import bytes_text, percent_text, plural, us_text
+from workbench.views.words.units import format_bytes, format_percent, format_us, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +38,9 @@ def plot(found: Launches) -> Figure:
         axes.set_xlim(0, max(found.plain_us, found.graph_us) * 1.02)
         axes.set_xlabel("µs (model, nothing was run)")
         count = plural(len(found.rows), "launch", "launches")
-        both = f"{us_text(found.plain_us)} one by one, {us_text(found.graph_us)} with CUDA graphs"
+        both = (
+            f"{format_us(found.plain_us)} one by one, {format_us(found.graph_us)} with CUDA graphs"
+        )
         axes.set_title(f"{count}: {both}")
     return figure
 
@@ -49,10 +51,10 @@ def text(found: Launches) -> str:
     who = "the GPU waits for it" if waits > found.device_us / 2 else "mostly ahead of the GPU"
     where = f" on {found.target}" if found.target else ""
     lines = [f"Launches({plural(len(found.rows), 'launch', 'launches')}{where}, by a model)"]
-    lines.append(f"  the kernels alone     {us_text(found.device_us):>8}  on the GPU")
-    lines.append(f"  launching them        {us_text(found.host_us):>8}  on the CPU, {who}")
-    lines.append(f"  the call              {us_text(found.plain_us):>8}")
-    copies = f", copies {bytes_text(found.copied_bytes)} of inputs" if found.copied_bytes else ""
-    change = percent_text(found.plain_us - found.graph_us, found.plain_us)
-    lines.append(f"  with CUDA graphs      {us_text(found.graph_us):>8}  saves {change}{copies}")
+    lines.append(f"  the kernels alone     {format_us(found.device_us):>8}  on the GPU")
+    lines.append(f"  launching them        {format_us(found.host_us):>8}  on the CPU, {who}")
+    lines.append(f"  the call              {format_us(found.plain_us):>8}")
+    copies = f", copies {format_bytes(found.copied_bytes)} of inputs" if found.copied_bytes else ""
+    change = format_percent(found.plain_us - found.graph_us, found.plain_us)
+    lines.append(f"  with CUDA graphs      {format_us(found.graph_us):>8}  saves {change}{copies}")
     return "\n".join([*lines, *(f"  {note}" for note in found.notes)])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pandas
 
-from workbench.analysis.gpu_model.matrix import METRICS, Matrix, cells_by_place
-from workbench.analysis.gpu_model.target_spread import comparable, spread_in, spreads
+from workbench.analysis.gpu_model.matrix import METRICS, Matrix, group_cells
+from workbench.analysis.gpu_model.target_spread import comparable, list_spreads, measure_spread
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
@@ -21,8 +21,8 @@ from workbench.views.static_html.grids import grid
 from workbench.views.static_html.row_limits import HEAT_BYTES
 from workbench.views.tables import data_frames
 from workbench.views.tables.column import Column
-from workbench.views.words.place_words import few_words, ops_of, title_of
-from workbench.views.words.units import ABSENT, number_text, percent_text, plural, us_text
+from workbench.views.words.place_words import few_words, list_kernel_ops, title_of
+from workbench.views.words.units import ABSENT, format_percent, format_us, number_text, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,19 +46,19 @@ def frame(matrix: Matrix, metric: str | None) -> pandas.DataFrame:
     """The cells as rows, or one metric as kernels × GPUs; see `Matrix.frame`."""
     whole = data_frames.frame(matrix.report, "matrix")
     if metric is None:
-        order = {found.kernel: n for n, found in enumerate(spreads(matrix.report.matrix))}
+        order = {found.kernel: n for n, found in enumerate(list_spreads(matrix.report.matrix))}
         ranks = whole["kernel"].map(order)
         return whole.iloc[ranks.argsort(kind="stable")].reset_index(drop=True)
     _check(metric)
     wide = whole.pivot(index="kernel", columns="target", values=metric)
-    made = wide.reindex(index=by_spread(matrix, metric), columns=list(matrix.targets))
+    made = wide.reindex(index=sort_by_spread(matrix, metric), columns=list(matrix.targets))
     is_estimate = measures(MatrixCell)[metric].source == "model"
     made.columns.name = f"{metric} (estimate)" if is_estimate else metric
     made.attrs["estimate"] = is_estimate
     return made
 
 
-def by_spread(matrix: Matrix, metric: str) -> list[str]:
+def sort_by_spread(matrix: Matrix, metric: str) -> list[str]:
     """The kernels, those first whose values of one metric are furthest apart.
 
     (largest - smallest) / largest over the GPUs, for what is counted in code over those of one
@@ -70,16 +70,16 @@ def by_spread(matrix: Matrix, metric: str) -> list[str]:
         cells.setdefault(cell.kernel, []).append(cell)
 
     def apart(kernel: str) -> float:
-        found = spread_in(metric, cells[kernel])
+        found = measure_spread(metric, cells[kernel])
         return -1.0 if found is None else found
 
-    in_all = [found.kernel for found in spreads(matrix.report.matrix)]
+    in_all = [found.kernel for found in list_spreads(matrix.report.matrix)]
     return sorted(in_all, key=lambda kernel: -apart(kernel))
 
 
 def heat_map(matrix: Matrix, metric: str) -> heat.Map:
     """One metric with the shade of each cell: how far it is from the best of its row."""
-    order, cells, names = by_spread(matrix, metric), cells_by_place(matrix), kernel_labels(matrix)
+    order, cells, names = sort_by_spread(matrix, metric), group_cells(matrix), kernel_labels(matrix)
     rows = []
     for kernel in order:
         own = [cells.get((kernel, target)) for target in matrix.targets]
@@ -97,7 +97,7 @@ def _shades(metric: str, cells: Iterable[MatrixCell]) -> dict[str, float | None]
     found: dict[str, float | None] = {}
     for group in comparable(metric, cells):
         values = tuple(getattr(cell, metric) for cell in group)
-        shades = heat.shades(values, more_is_better=metric == "occupancy")
+        shades = heat.compute_shades(values, more_is_better=metric == "occupancy")
         found |= dict(zip((cell.target for cell in group), shades, strict=True))
     return found
 
@@ -116,7 +116,7 @@ def plot(matrix: Matrix, metric: str) -> Figure:
 
 def chart(report: Report) -> Figure:
     """The metric of a record's matrix in which the GPUs differ most."""
-    found = spreads(report.matrix)
+    found = list_spreads(report.matrix)
     metric = next((one.differs_in for one in found if one.differs_in), "registers")
     targets = tuple(dict.fromkeys(cell.target for cell in report.matrix))
     return plot(Matrix(report, targets), metric)
@@ -128,16 +128,18 @@ def words(metric: str, value: float | None) -> str:
         return ABSENT
     unit = measures(MatrixCell)[metric].unit
     if unit == "share":
-        return percent_text(value, 1)
+        return format_percent(value, 1)
     return (
-        us_text(value) if unit == "us" else number_text(value, "bytes" if unit == "B" else "whole")
+        format_us(value)
+        if unit == "us"
+        else number_text(value, "bytes" if unit == "B" else "whole")
     )
 
 
 def kernel_labels(matrix: Matrix) -> dict[str, str]:
     """By id of a kernel: what it computes, and the id."""
     labels = {
-        kernel.id: f"{few_words(ops_of(kernel).split(', '), _LETTERS)}  {kernel.id}"
+        kernel.id: f"{few_words(list_kernel_ops(kernel).split(', '), _LETTERS)}  {kernel.id}"
         for kernel in matrix.report.kernels
     }
     return {cell.kernel: labels.get(cell.kernel, cell.kernel) for cell in matrix.report.matrix}
@@ -145,10 +147,10 @@ def kernel_labels(matrix: Matrix) -> dict[str, str]:
 
 def text(matrix: Matrix) -> str:
     """A few lines: what was compared, and the kernels that differ most."""
-    found = spreads(matrix.report.matrix)
+    found = list_spreads(matrix.report.matrix)
     name = matrix.report.request.name or "?"
     lines = [f"Matrix({name}, {plural(len(found), 'kernel')} × {', '.join(matrix.targets)})"]
-    names, cells = kernel_labels(matrix), cells_by_place(matrix)
+    names, cells = kernel_labels(matrix), group_cells(matrix)
     lines.append(_line("kernel", "differs in", matrix.targets))
     for one in found[:_ROWS]:
         metric = one.differs_in or "registers"

@@ -20,8 +20,8 @@ from workbench.views.static_html.grids import grid
 from workbench.views.static_html.row_limits import HEAT_BYTES
 from workbench.views.tables import data_frames
 from workbench.views.tables.column import Column, exact
-from workbench.views.words.place_words import ops_of
-from workbench.views.words.units import ABSENT, percent_text, plural, us_text
+from workbench.views.words.place_words import list_kernel_ops
+from workbench.views.words.units import ABSENT, format_percent, format_us, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,7 +118,7 @@ def _words(row: RankedConfig, *, is_timed: bool) -> str:
     sign = next((word for start, word in _SIGNS if (row.rejection or "").startswith(start)), "")
     if row.rank is None:
         return sign or ABSENT
-    value = us_text(row.model_us) if is_timed else percent_text(row.occupancy or 0.0, 1)
+    value = format_us(row.model_us) if is_timed else format_percent(row.occupancy or 0.0, 1)
     return f"{value}, {sign}" if sign else value
 
 
@@ -137,16 +137,16 @@ def _line(row: RankedConfig) -> Iterator[str]:
     yield f"{row.rank or ABSENT:>3}"
     yield f"{row.choice or 'as it is':<28}"
     yield f"{plural(row.warps, 'warp')}, {plural(row.stages, 'stage')}"
-    yield f"{us_text(row.model_us):>8}"
+    yield f"{format_us(row.model_us):>8}"
     yield f"{ABSENT if row.registers is None else row.registers:>3} registers"
-    yield f"{ABSENT if row.occupancy is None else percent_text(row.occupancy, 1):>5}"
+    yield f"{ABSENT if row.occupancy is None else format_percent(row.occupancy, 1):>5}"
     yield row.rejection or ""
 
 
 def page(ranked: RankedConfigs, path: str | PathLike[str] | None = None) -> str:
     """A self-contained page with the heat map and the rows; written to `path` when given."""
     kernel = next(k for k in ranked.report.kernels if k.id == ranked.kernel)
-    title = f"{ranked.kernel} ({ops_of(kernel)}) on {ranked.target}"
+    title = f"{ranked.kernel} ({list_kernel_ops(kernel)}) on {ranked.target}"
     body = render.body("heat", _view(ranked, title))
     return render.page(f"Configurations of {ranked.kernel}", body, path)
 

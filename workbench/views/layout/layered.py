@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.views.layout.place import order, place
-from workbench.views.layout.proper import consumers, proper, ranks
+from workbench.views.layout.proper import cut_long_edges, find_consumers, ranks
 
 NODE_WIDTH = 104.0
 NODE_HEIGHT = 22.0
@@ -51,7 +51,9 @@ def layered(
     if not inputs:
         return Layout([], [], [], 0.0, 0.0, [])
     is_large = len(inputs) > LARGE
-    graph = proper(inputs, ranks(inputs, consumers(inputs)), 1 if is_large else LONGEST)
+    graph = cut_long_edges(
+        inputs, ranks(inputs, find_consumers(inputs)), 1 if is_large else LONGEST
+    )
     order(graph, sweeps // 2 if is_large else sweeps)
     widths = [width] * graph.real + [DUMMY_WIDTH] * (len(graph.rank) - graph.real)
     x = place(graph, widths, GAP_X, rounds // 2 if is_large else rounds)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 SINK_DEPTH = 3  # a weight, its transpose and a cast of it sink as one to where they are used
 
 
-def consumers(inputs: Sequence[Sequence[int]]) -> list[list[int]]:
+def find_consumers(inputs: Sequence[Sequence[int]]) -> list[list[int]]:
     """The nodes that read each node; raises `ValueError` when an input does not come before."""
     found: list[list[int]] = [[] for _ in inputs]
     for node, parts in enumerate(inputs):
@@ -51,7 +51,7 @@ class Proper:
     layers: list[list[int]]
 
 
-def proper(inputs: Sequence[Sequence[int]], rank: Sequence[int], longest: int) -> Proper:
+def cut_long_edges(inputs: Sequence[Sequence[int]], rank: Sequence[int], longest: int) -> Proper:
     """Cut edges of up to `longest` layers into steps; longer ones stay out of the layout."""
     ranks = list(rank)
     up: list[list[int]] = [[] for _ in inputs]

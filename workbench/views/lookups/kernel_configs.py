@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from workbench.report import Report
 from workbench.report.machine_rows import CODE_STAGES, HOST_STAGE, MatrixCell, Resources
 from workbench.views.wire.code_messages import Config
-from workbench.views.words.units import bytes_text, number_text, percent_text, plural
+from workbench.views.words.units import format_bytes, format_percent, number_text, plural
 
 
 def configs(report: Report) -> Mapping[str, list[Config]]:
@@ -36,7 +36,7 @@ def configs(report: Report) -> Mapping[str, list[Config]]:
     return found
 
 
-def why_no_assembly(report: Report) -> str | None:
+def explain_no_assembly(report: Report) -> str | None:
     """Why there is no machine code of a GPU, in a sentence with what to do; None when there is."""
     if len(report.assembly):
         return None
@@ -77,7 +77,7 @@ def _facts(row: Resources | MatrixCell | None) -> Iterator[tuple[str, str]]:
     if row.occupancy is not None:
         limit = f", limited by {row.limiter}" if row.limiter else ""
         model = " (estimate)" if row.estimate else ""
-        yield "Occupancy", f"{percent_text(row.occupancy)}{limit}{model}"
+        yield "Occupancy", f"{format_percent(row.occupancy)}{limit}{model}"
     if row.instructions is not None:
         yield "Instructions", number_text(row.instructions, "whole")
 
@@ -91,13 +91,13 @@ def _counted(row: Resources) -> Iterator[tuple[str, str]]:
         known = str(stores) if loads is None else words
         yield "Spills", known if stores or loads else "none"
     if row.stack:
-        yield "Stack", bytes_text(row.stack)
+        yield "Stack", format_bytes(row.stack)
     if row.smem_bytes is not None:
-        yield "Shared memory", bytes_text(row.smem_bytes)
+        yield "Shared memory", format_bytes(row.smem_bytes)
 
 
 def _compared(row: MatrixCell) -> Iterator[tuple[str, str]]:
     if row.spills is not None:
         yield "Spills", str(row.spills) if row.spills else "none"
     if row.smem_bytes is not None:
-        yield "Shared memory", bytes_text(row.smem_bytes)
+        yield "Shared memory", format_bytes(row.smem_bytes)

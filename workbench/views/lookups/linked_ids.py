@@ -7,12 +7,12 @@ from collections import defaultdict
 from workbench.report import Report
 
 
-def fx_graphs(report: Report) -> dict[str, str]:
+def map_fx_graphs(report: Report) -> dict[str, str]:
     """By lowered graph (`i0`): the FX graph that it was lowered from (`g7`)."""
     return {lowered: graph for graph, lowered in report.lowered.items()}
 
 
-def groups_of_kernels(report: Report) -> dict[str, list[str]]:
+def map_groups_of_kernels(report: Report) -> dict[str, list[str]]:
     """By kernel id: the ids of the final scheduler groups that it came from."""
     group_of: dict[str, str] = {}
     for node in report.scheduler_nodes:

@@ -6,15 +6,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from workbench.analysis.cost.line_shares import LineShares
-from workbench.analysis.fusion.kinds import fallen_places
+from workbench.analysis.fusion.kinds import find_fallen_places
 from workbench.analysis.memory.memory import memory
-from workbench.analysis.memory.memory_cost import all_costs, peak_by_line, quick_memory
+from workbench.analysis.memory.memory_cost import (
+    count_quick_memory,
+    find_peak_by_line,
+    list_all_costs,
+)
 from workbench.analysis.memory.waste import Waste, remarks
-from workbench.analysis.source.lines import call_sites, callers, in_call_order, line_states
+from workbench.analysis.source.lines import call_sites, callers, find_line_states, sort_by_calls
 from workbench.report import Report, Source
 from workbench.views.wire import report_messages as wire
-from workbench.views.wire.codec import row_of
-from workbench.views.words.cuda_graph_words import cuts, remedy
+from workbench.views.wire.codec import convert_row
+from workbench.views.words.cuda_graph_words import cuts, find_remedy
 from workbench.views.words.place_words import text_of
 
 WORDS: Mapping[str, str] = {
@@ -45,7 +49,7 @@ SIGNS: Mapping[str, str] = {
 def sources(report: Report) -> list[wire.Source]:
     """The functions, the user's own and callers first; lines without a mark are plain."""
     reader = _Marks(report)
-    return [reader.of(source) for source in in_call_order(report, reader.calls)]
+    return [reader.of(source) for source in sort_by_calls(report, reader.calls)]
 
 
 def annotated(report: Report, file: str, text: str) -> wire.Source:
@@ -54,7 +58,7 @@ def annotated(report: Report, file: str, text: str) -> wire.Source:
     first = next((n for n, line in enumerate(lines, 1) if line.strip()), 1)
     marks = list(_Marks(report).of_file(file, first, len(lines)))
     whole = Source("", "", file, first, None)
-    return row_of(wire.Source, whole, first=first, lines=lines[first - 1 :], marks=marks)
+    return convert_row(wire.Source, whole, first=first, lines=lines[first - 1 :], marks=marks)
 
 
 class _Marks:
@@ -65,12 +69,12 @@ class _Marks:
         self.calls = callers(report)
         shares = LineShares.of(report)
         self.kernels = shares.kernels
-        self.costs = {cost.kind: shares.spread(cost.by_kernel) for cost in all_costs(report)}
+        self.costs = {cost.kind: shares.spread(cost.by_kernel) for cost in list_all_costs(report)}
         if "memory" in self.costs:
-            self.costs["memory"] = peak_by_line(memory(report))
-        self.states = line_states(report, self.kernels, self.calls)
+            self.costs["memory"] = find_peak_by_line(memory(report))
+        self.states = find_line_states(report, self.kernels, self.calls)
         self.sites = call_sites(report, self.states, self.calls)
-        self.notes = line_notes(report)
+        self.notes = note_lines(report)
 
     def of(self, source: Source) -> wire.Source:
         first, text = source.first_line, text_of(self.report, source.text)
@@ -80,7 +84,7 @@ class _Marks:
             for number in range(first, first + len(lines))
             for mark in self._line(f"L:{source.id}:{number}", (source.file, number))
         ]
-        return row_of(wire.Source, source, first=first, lines=lines, marks=marks)
+        return convert_row(wire.Source, source, first=first, lines=lines, marks=marks)
 
     def of_file(self, file: str, first: int, last: int) -> Iterable[wire.Line]:
         """The lines of a file that belong to functions of the report, each once."""
@@ -106,7 +110,7 @@ class _Marks:
             }
 
 
-def line_notes(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
+def note_lines(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
     """By file and line: breaks, fallbacks, cuts between CUDA graphs, what could be spared."""
     found: dict[tuple[str, int], list[wire.Note]] = defaultdict(list)
     for item in report.breaks:
@@ -115,7 +119,7 @@ def line_notes(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
             {"title": title, "text": text, "tone": "break", "select": item.id}
         )
     ops = {kernel.id: kernel.name.removeprefix("torch.ops.") for kernel in report.kernels}
-    for place, kernels in fallen_places(report).items():
+    for place, kernels in find_fallen_places(report).items():
         for name, first in {ops[id]: id for id in reversed(kernels)}.items():
             found[place].append(
                 {
@@ -128,7 +132,7 @@ def line_notes(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
             )
     for place, parts in cuts(report).items():
         for title, part in parts.items():
-            text = remedy(part.reason) or ""
+            text = find_remedy(part.reason) or ""
             note: wire.Note = {"title": title, "text": text, "tone": "fallback"}
             found[place].append({**note, "select": part.kernels[0]} if part.kernels else note)
     _add_remarks(report, found)
@@ -137,7 +141,7 @@ def line_notes(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
 
 def _add_remarks(report: Report, found: dict[tuple[str, int], list[wire.Note]]) -> None:
     """What of memory and work could be spared, where that is counted at once."""
-    if quick_memory(report) is None:
+    if count_quick_memory(report) is None:
         return
     for remark in remarks(report):
         if remark.file is not None and remark.line is not None:

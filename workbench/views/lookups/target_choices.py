@@ -19,13 +19,15 @@ ONLY_A_RECORD = (
 )
 
 
-def asleep(report: Report) -> wire.Targets:
+def find_asleep(report: Report) -> wire.Targets:
     """What could be compiled for in place in a live session."""
     name = report.request.target
     return {"present": name, "choices": [{"name": name, "words": name}], "why_not": _ASLEEP}
 
 
-def targets_of(present: str, names: Iterable[str], why_not: str | None = None) -> wire.Targets:
+def describe_targets(
+    present: str, names: Iterable[str], why_not: str | None = None
+) -> wire.Targets:
     """The targets of these names with a description of each."""
     gpus = {gpu.name: f"{gpu.title}, {gpu.arch}" for gpu in Catalogue.built_in()}
     words = {**gpus, **_HERE}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.analysis.memory.budgets import BudgetPoint, Budgets, cost_text
 from workbench.number_text import plural
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
-from workbench.views.words.units import bytes_text
+from workbench.views.words.units import format_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,17 +27,17 @@ def text(budgets: Budgets) -> str:
 
 
 def _line(point: BudgetPoint, *, is_own: bool) -> str:
-    peak = bytes_text(point.peak_bytes) if point.peak_bytes is not None else _preview(point)
+    peak = format_bytes(point.peak_bytes) if point.peak_bytes is not None else _preview(point)
     mark = "*" if is_own else " "
     again = f"{plural(point.recomputed, 'operator')}, {cost_text(point)}"
-    return f"{mark} {point.budget:6g} {bytes_text(point.saved_bytes):>9} {peak:>19}  {again}"
+    return f"{mark} {point.budget:6g} {format_bytes(point.saved_bytes):>9} {peak:>19}  {again}"
 
 
 def _preview(point: BudgetPoint) -> str:
     """The range of a peak that is not known."""
     if point.why_not or point.least_bytes is None:
         return _NOT_COMPILED
-    return f"{bytes_text(point.least_bytes)}–{bytes_text(point.most_bytes)}?"
+    return f"{format_bytes(point.least_bytes)}–{format_bytes(point.most_bytes)}?"
 
 
 def plot(budgets: Budgets) -> Figure:

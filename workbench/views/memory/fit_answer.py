@@ -15,7 +15,7 @@ from workbench.views.static_html import render
 from workbench.views.static_html.grids import Grid, grid
 from workbench.views.static_html.row_limits import Limits
 from workbench.views.tables.column import Column
-from workbench.views.words.units import bytes_text, percent_text
+from workbench.views.words.units import format_bytes, format_percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,9 +47,9 @@ def text(fit: Fit) -> str:
     for row in fit.parts:
         layers = ""
         if row.each_layer:
-            layers = f", {fit.layers} × {bytes_text(row.each_layer)}"
+            layers = f", {fit.layers} × {format_bytes(row.each_layer)}"
         lines.append(
-            f"  {bytes_text(row.bytes):>9}  {percent_text(row.bytes, fit.peak):>5}  "
+            f"  {format_bytes(row.bytes):>9}  {format_percent(row.bytes, fit.peak):>5}  "
             f"{row.part}{layers} ({row.source})"
         )
     lines.append(f"  {fit.sentence}")
@@ -64,7 +64,7 @@ def plot(fit: Fit) -> Figure:
             size = row.bytes / 1e9
             colour = KERNEL_COLOURS[place % len(KERNEL_COLOURS)]
             axes.barh(
-                0, size, left=start, color=colour, label=f"{row.part} {bytes_text(row.bytes)}"
+                0, size, left=start, color=colour, label=f"{row.part} {format_bytes(row.bytes)}"
             )
             start += size
         axes.axvline(fit.capacity / 1e9, color="#b3261e", linestyle="--", linewidth=1.2)
@@ -96,7 +96,7 @@ def _shown(fit: Fit, limits: Limits) -> Mapping[str, Any]:
         "title": _title(fit),
         "sentence": fit.sentence,
         "picture": f"data:image/svg+xml;base64,{picture}",
-        "alt": ", ".join(f"{row.part} {bytes_text(row.bytes)}" for row in fit.parts),
+        "alt": ", ".join(f"{row.part} {format_bytes(row.bytes)}" for row in fit.parts),
         "grids": [each for each in _grids(fit, limits) if each is not None],
         "missing": fit.missing,
     }
@@ -115,7 +115,7 @@ def _grids(fit: Fit, limits: Limits) -> Iterator[Grid | None]:
         }
         for row in fit.parts
     ]
-    title = f"The peak, {bytes_text(fit.peak)}: {place}"
+    title = f"The peak, {format_bytes(fit.peak)}: {place}"
     yield grid(title, _PARTS, parts, limits, most=len(parts))
     rows = [row for share in fit.modules[:_MODULES] for row in _module_rows(share)]
     if rows:
@@ -127,7 +127,7 @@ def _grids(fit: Fit, limits: Limits) -> Iterator[Grid | None]:
 
 def _module_rows(share: ModuleShare) -> Iterator[dict[str, object]]:
     """Equal layers are one row; those that make the peak are opened."""
-    least, most = (bytes_text(size) for size in share.each)
+    least, most = (format_bytes(size) for size in share.each)
     each = least if least == most else f"{least} to {most}"
     yield {
         "name": share.name,
@@ -151,14 +151,14 @@ def _picture(fit: Fit) -> str:
     x, boxes = 0.0, []
     for place, row in enumerate(fit.parts):
         width = _WIDE * row.bytes / most
-        words = f"{row.part} {bytes_text(row.bytes)}"
+        words = f"{row.part} {format_bytes(row.bytes)}"
         colour = _pale(KERNEL_COLOURS[place % len(KERNEL_COLOURS)])
         boxes.append(f'<rect x="{x:.1f}" width="{width:.1f}" height="{_BAR}" fill="{colour}"/>')
         if len(words) * _LETTER + 8 < width:
             boxes.append(f'<text x="{x + 5:.1f}" y="17" fill="{CELL_INK}">{escape(words)}</text>')
         x += width
     at = min(_WIDE * fit.capacity / most, _WIDE - 1)
-    label = f"capacity {bytes_text(fit.capacity)}"
+    label = f"capacity {format_bytes(fit.capacity)}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDE}" height="{_HIGH}" '
         f'font-family="sans-serif" font-size="11">'

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.memory.memory import Memory, stacked
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
-from workbench.views.words.units import bytes_text
+from workbench.views.words.units import format_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +36,7 @@ def plot(memory: Memory) -> Figure:
             axes.axvline(backward - 0.5, color=_GREY, linewidth=0.8, linestyle=":")
         peak = memory.peaks[-1]
         axes.annotate(
-            f"{bytes_text(peak.bytes)} at {peak.kernel or peak.name}",
+            f"{format_bytes(peak.bytes)} at {peak.kernel or peak.name}",
             (peak.step, peak.bytes / 1e6),
             xytext=(0, 4),
             textcoords="offset points",

@@ -7,9 +7,9 @@ from itertools import pairwise, product
 from math import inf
 from typing import Any, cast
 
-from workbench.analysis.cost.costs import best_cost
+from workbench.analysis.cost.costs import choose_cost
 from workbench.analysis.fusion.kinds import GENERATED
-from workbench.analysis.memory.timeline import why_unknown
+from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import HOST_STAGE
@@ -17,7 +17,7 @@ from workbench.settings import Embed
 from workbench.views.parts import Parts
 from workbench.views.wire.codec import SMALL, Budget, pack
 from workbench.views.wire.report_messages import Document, Embedded
-from workbench.views.words.units import bytes_text
+from workbench.views.words.units import format_bytes
 
 CELL_BYTES = 300_000
 """A saved cell's output, besides the front end itself."""
@@ -53,7 +53,7 @@ def embedded(
     that of the record as text in the page. `left_out` says why a part is missing.
     """
     too_big = (
-        f"This part does not fit into the {bytes_text(limit)} that are kept here. "
+        f"This part does not fit into the {format_bytes(limit)} that are kept here. "
         "Run the cell again, or use the saved report."
     )
     whole = int(limit / _BASE64)
@@ -62,7 +62,7 @@ def embedded(
     has_room = room.budget.take(kept)
     parts: dict[str, Any] = {}
     left_out: dict[str, str] = {}
-    for name in part_names(report):
+    for name in list_part_names(report):
         is_wanted = embed != "light" and has_room and _compared(name) <= parts.keys()
         part, why = _made(build, name) if is_wanted and room.may_hold(name) else (None, None)
         if part is not None and room.take(name, part):
@@ -87,7 +87,7 @@ def _made(build: Parts, name: str) -> tuple[Any, str | None]:
 
 def _scripts(report: Report, build: Parts) -> Iterator[tuple[str, Any]]:
     """The scripts of the generated kernels that cost most, where they can be made and are short."""
-    known = best_cost(report)
+    known = choose_cost(report)
     cost = {} if known is None else known.by_kernel
     own = [kernel.id for kernel in report.kernels if kernel.language in GENERATED]
     for id in sorted(own, key=lambda id: -cost.get(id, 0.0))[:_SCRIPTS]:
@@ -181,7 +181,7 @@ def _kept(report: Report, rows: Iterable[Any]) -> list[Any]:
     return [row for row in rows if row.text is not None and row.text in report.texts]
 
 
-def part_names(report: Report) -> Iterator[str]:
+def list_part_names(report: Report) -> Iterator[str]:
     """The parts of a report, those that are looked at first in front."""
     graphs = list(report.graphs)
     ends = [g.id for g in graphs if g.stage == "after_post_grad"]
@@ -191,7 +191,7 @@ def part_names(report: Report) -> Iterator[str]:
     yield from (f"code:{kernel.id}" for kernel in _kept(report, report.kernels))
     yield from (f"bytecode:{row.id}" for row in _kept(report, report.bytecode))
     yield from (f"wrapper:{wrapper.id}" for wrapper in _kept(report, report.wrappers))
-    if why_unknown(report) is None:
+    if explain_unknown_memory(report) is None:
         yield "memory:"
         if any(report.memory_budgets.columns.get("is_own", ())):
             yield "budgets:"

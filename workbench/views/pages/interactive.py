@@ -6,7 +6,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
-from workbench.views.wire.codec import bundle, packed_text, short_hash
+from workbench.views.wire.codec import bundle, hash_bytes, pack_text
 
 PLAIN = "mathjax_ignore"
 """The class of what a notebook does not typeset: MathJax passes over it."""
@@ -22,9 +22,9 @@ def interactive(summary: str, record: bytes, *, kind: str, carries_bundle: bool)
     packed, name = bundle()
     front_end = f'<script type="text/plain" class="wb-bundle" data-hash="{name}">{packed}</script>'
     return (
-        f'<div class="wb-saved {PLAIN}" id="wb-{short_hash(record)}" data-kind="{escape(kind)}" '
+        f'<div class="wb-saved {PLAIN}" id="wb-{hash_bytes(record)}" data-kind="{escape(kind)}" '
         f'data-bundle="{name}"><div class="wb-summary">{summary}</div>'
-        f'<script type="text/plain" class="wb-record">{packed_text(record)}</script>'
+        f'<script type="text/plain" class="wb-record">{pack_text(record)}</script>'
         f"{front_end if carries_bundle else ''}<script>{loader()}</script></div>"
     )
 

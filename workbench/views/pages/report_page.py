@@ -9,12 +9,12 @@ from os import PathLike
 from workbench.analysis.source.report_redaction import redact as without_sources
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.views.charts.picture import picture_address
+from workbench.views.charts.picture import encode_picture
 from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedding import embedded
 from workbench.views.pages.interactive import interactive
-from workbench.views.parts.budgets_part import budgets_part
-from workbench.views.parts.memory_part import memory_part
+from workbench.views.parts.budgets_part import build_budgets_part
+from workbench.views.parts.memory_part import build_memory_part
 from workbench.views.static_html import render
 from workbench.views.static_html.row_limits import PAGE
 from workbench.views.static_html.static_report import Code, body, summary
@@ -41,8 +41,8 @@ def page(report: Report, path: str | PathLike[str] | None = None, *, redact: boo
     loaded = f'wb.Report.load("{_file_name(report)}.wbr")'  # nothing is alive beside a page
     shown = document(report, ViewContext(loaded, dropped=dropped))
     memory = _memory(report)
-    budgets = budgets_part(report) if shown["has_budgets"] else None
-    static = body(shown, picture_address(report), tuple(_codes(report)), memory, budgets)
+    budgets = build_budgets_part(report) if shown["has_budgets"] else None
+    static = body(shown, encode_picture(report), tuple(_codes(report)), memory, budgets)
     limit = PAGE_BYTES - len(static.encode()) - len(bundle()[0])
     record = pack(embedded(report, shown, "full", limit, has_scripts=True), SMALL)
     view = interactive(static, record, kind="page", carries_bundle=True)
@@ -51,12 +51,12 @@ def page(report: Report, path: str | PathLike[str] | None = None, *, redact: boo
 
 def _memory(report: Report) -> MemoryPart | None:
     try:
-        return memory_part(report)
+        return build_memory_part(report)
     except UsageError:
         return None  # its pane says why
 
 
-def saved_page(report: Report) -> SavedPage:
+def write_saved_page(report: Report) -> SavedPage:
     """The page as what a live view gives its reader to keep."""
     return {"name": f"{_file_name(report)}.html", "html": page(report)}
 
@@ -67,7 +67,7 @@ def _file_name(report: Report) -> str:
 
 def fragment(report: Report) -> str:
     """A small version for a notebook's output: no script, no style sheet, readable untrusted."""
-    return summary(document(report), picture_address(report))
+    return summary(document(report), encode_picture(report))
 
 
 def _codes(report: Report) -> Iterator[Code]:

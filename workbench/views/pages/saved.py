@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.report import Report
 from workbench.settings import Embed
-from workbench.views.charts.picture import picture_address
+from workbench.views.charts.picture import encode_picture
 from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedding import CELL_BYTES, embedded
 from workbench.views.pages.interactive import interactive, loader
@@ -14,7 +14,7 @@ from workbench.views.wire.codec import SMALL, pack
 _MARKUP = 600  # bytes around the summary, the record and the script
 
 
-def saved_view(
+def write_saved_view(
     report: Report, context: ViewContext, *, embed: Embed = "full", carries_bundle: bool = True
 ) -> str:
     """The HTML of a saved output, at most 300 kB besides the front end.
@@ -23,7 +23,7 @@ def saved_view(
     is found, the summary stays. A sanitiser leaves the summary alone and takes the scripts.
     """
     shown = document(report, context)
-    static = summary(shown, picture_address(report))
+    static = summary(shown, encode_picture(report))
     if embed == "none":
         return static
     limit = CELL_BYTES - len(static.encode()) - len(loader()) - _MARKUP

@@ -9,11 +9,16 @@ from workbench.analysis.opportunities.opportunity import SURE, Opportunity
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.analysis.opportunities.tried import Cost, Tried
 from workbench.report import Report
-from workbench.views.answers.opportunities_text import nothing, saved_text, saving, shortest_saving
+from workbench.views.answers.opportunities_text import (
+    format_saved,
+    format_shortest_saving,
+    nothing,
+    saving,
+)
 from workbench.views.panes.pane import ViewContext
 from workbench.views.wire import advice_messages as wire
-from workbench.views.wire.codec import row_of
-from workbench.views.words.units import bytes_text, us_text
+from workbench.views.wire.codec import convert_row
+from workbench.views.words.units import format_bytes, format_us
 
 MOST = 5
 
@@ -32,11 +37,11 @@ def advice(report: Report, context: ViewContext) -> wire.Advice:
 def _row(found: Opportunity, context: ViewContext) -> wire.Opportunity:
     tried = context.tried.get(found.key)
     file = None if found.file is None else PurePath(found.file).name
-    return row_of(
+    return convert_row(
         wire.Opportunity,
         found,
         saving=sentence(f"{saving(found)}"),
-        short=shortest_saving(found),
+        short=format_shortest_saving(found),
         source=sentence(found.source),
         sure_words=f"{sentence(found.sure, '')}: {SURE[found.sure]}",
         place=file if found.line is None else f"{file}:{found.line}",
@@ -54,7 +59,7 @@ def sentence(text: str, end: str = ".") -> str:
 def _tried(found: Opportunity, tried: Tried) -> wire.TriedChange:
     return {
         "rows": list(_figures(tried.before, tried.after)),
-        "saved": saved_text(tried),
+        "saved": format_saved(tried),
         "agrees": tried.agrees,
         "checked": tried.checked,
         "part": f"tried:{found.id}",
@@ -67,8 +72,8 @@ def _figures(before: Cost, after: Cost) -> Iterator[tuple[str, str, str]]:
         yield "Graph breaks, counted", str(before.breaks), str(after.breaks)
     yield "Kernels, counted", str(before.kernels), str(after.kernels)
     if before.bytes is not None and after.bytes is not None:
-        yield "Traffic, counted", bytes_text(before.bytes), bytes_text(after.bytes)
+        yield "Traffic, counted", format_bytes(before.bytes), format_bytes(after.bytes)
     if before.bound_us is not None and after.bound_us is not None:
-        yield "Bound, by the roofline", us_text(before.bound_us), us_text(after.bound_us)
+        yield "Bound, by the roofline", format_us(before.bound_us), format_us(after.bound_us)
     if before.call_us is not None and after.call_us is not None:
-        yield "Call, measured in turn", us_text(before.call_us), us_text(after.call_us)
+        yield "Call, measured in turn", format_us(before.call_us), format_us(after.call_us)

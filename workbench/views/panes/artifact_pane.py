@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from workbench.report import Report
 from workbench.report.file_rows import RoundTripPhase, RoundTripWay
-from workbench.views.answers.roundtrip_text import against_eager, title_of, words_of
+from workbench.views.answers.roundtrip_text import compare_with_eager, title_of, words_of
 from workbench.views.panes.pane import Content, Pane, ViewContext
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.artifact_messages import (
@@ -19,9 +19,9 @@ from workbench.views.wire.artifact_messages import (
     TripPhase,
     TripWay,
 )
-from workbench.views.wire.codec import row_of
-from workbench.views.words.place_words import absent_parts
-from workbench.views.words.units import bytes_text, difference_text, plural
+from workbench.views.wire.codec import convert_row
+from workbench.views.words.place_words import describe_absent_parts
+from workbench.views.words.units import difference_text, format_bytes, plural
 
 _OF_THIS_MACHINE = ("host", "cpu", "cuda", "")  # targets that are loaded where they were made
 _SAVE = "`compiled.save(path)` writes a file, `wb.package(model, args, path=…)` one for C++ too"
@@ -38,12 +38,12 @@ def _saved_file(report: Report, saved: tuple[str, int] | None) -> SavedFile:
     """The tables of the pane."""
     return {
         "advice": _advice(report, saved),
-        "members": [row_of(Member, row, id=f"Z:m{n}") for n, row in enumerate(report.members)],
+        "members": [convert_row(Member, row, id=f"Z:m{n}") for n, row in enumerate(report.members)],
         "contract": [
-            row_of(ContractLeaf, row, id=f"Z:c{n}") for n, row in enumerate(report.contract)
+            convert_row(ContractLeaf, row, id=f"Z:c{n}") for n, row in enumerate(report.contract)
         ],
         "requirements": [
-            row_of(Requirement, row, id=f"Z:r{n}") for n, row in enumerate(report.requirements)
+            convert_row(Requirement, row, id=f"Z:r{n}") for n, row in enumerate(report.requirements)
         ],
         "ways": ways(report.roundtrip, report.roundtrip_phases),
         "leaves": list(_leaves(report)),
@@ -78,7 +78,7 @@ def _facts(report: Report, saved: tuple[str, int] | None) -> list[wire.Artifact]
         ("Request", [row for row in _request_rows(report) if row[1]]),
         ("Environment", [row for row in _environment_rows(report) if row[1]]),
         ("What torch's caches answered", caches),
-        ("What could not be captured", absent_parts(report)),
+        ("What could not be captured", describe_absent_parts(report)),
     ]
     return [{"title": title, "facts": rows} for title, rows in groups if rows]
 
@@ -96,7 +96,7 @@ def _file_rows(report: Report, saved: tuple[str, int] | None) -> list[tuple[str,
 def _worded(name: str, value: str) -> str:
     count = value.partition(" ")[0]
     if name == "Size" and count.isdigit():
-        return f"{bytes_text(int(count))} ({plural(int(count), 'byte')})"
+        return f"{format_bytes(int(count))} ({plural(int(count), 'byte')})"
     return value
 
 
@@ -167,16 +167,16 @@ def ways(rows: Iterable[RoundTripWay], of_phases: Iterable[RoundTripPhase]) -> l
     phases: dict[str, list[TripPhase]] = {}
     for row in of_phases:
         id, title = f"Z:{row.way}:{row.phase}", words_of(row.phase)
-        made = row_of(TripPhase, row, id=id, name=row.phase, title=title)
+        made = convert_row(TripPhase, row, id=id, name=row.phase, title=title)
         phases.setdefault(row.way, []).append(made)
     return [
-        row_of(
+        convert_row(
             TripWay,
             way,
             id=f"Z:{way.way}",
             name=way.way,
             title=title_of(way.way),
-            against=against_eager(way) if way.ran else "did not run",
+            against=compare_with_eager(way) if way.ran else "did not run",
             phases=phases.get(way.way, []),
         )
         for way in rows
@@ -185,7 +185,7 @@ def ways(rows: Iterable[RoundTripWay], of_phases: Iterable[RoundTripPhase]) -> l
 
 def _leaves(report: Report) -> list[TripLeaf]:
     return [
-        row_of(
+        convert_row(
             TripLeaf,
             row,
             id=f"Z:o{n}",

@@ -8,7 +8,7 @@ from workbench.report import AutotuneChoice, Report
 from workbench.report.machine_rows import RankedConfig
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import report_messages as wire
-from workbench.views.wire.codec import row_of
+from workbench.views.wire.codec import convert_row
 from workbench.views.wire.gpu_messages import Ranked
 
 _NOTHING = (
@@ -26,7 +26,7 @@ _OWN = ("num_warps", "num_stages", "warps", "stages")  # told beside the sizes o
 
 def document(report: Report, context: ViewContext) -> Content:
     """Timed choices in the order of the autotuner; ranked ones, the best of each kernel first."""
-    choices = [row_of(wire.Choice, choice, state=_state(choice)) for choice in report.autotune]
+    choices = [convert_row(wire.Choice, choice, state=_state(choice)) for choice in report.autotune]
     count = len(report.autotune) + len(report.ranked_configs) or None
     text = _NOTHING_ON_A_GPU if len(report.resources) else _NOTHING
     empty = missing(report, "autotune", "Nothing was timed.", text)
@@ -49,7 +49,7 @@ def _ranked(report: Report) -> list[Ranked]:
         range(len(rows)),
         key=lambda at: (order[rows[at].kernel, rows[at].target], rows[at].rank or last, at),
     )
-    return [row_of(Ranked, rows[at], id=f"r{at}", sizes=_sizes(rows[at])) for at in places]
+    return [convert_row(Ranked, rows[at], id=f"r{at}", sizes=_sizes(rows[at])) for at in places]
 
 
 def _sizes(row: RankedConfig) -> dict[str, int]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from workbench.analysis.cost.line_shares import line_ids
+from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure, Verdict
-from workbench.analysis.source.cures import Cure, cures_of
+from workbench.analysis.source.cures import Cure, find_cures
 from workbench.report import Guard, Node, Report
-from workbench.report.column_filter import rows_with
-from workbench.views.answers.rehearsal_text import tried_sentence as sentence
+from workbench.report.column_filter import select_rows
+from workbench.views.answers.rehearsal_text import describe_trial as sentence
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import report_messages as wire
-from workbench.views.wire.codec import row_of
+from workbench.views.wire.codec import convert_row
 
 _DTYPES = (
     *("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8"),
@@ -43,7 +43,7 @@ def document(report: Report, context: ViewContext) -> Content:
         "breaks": _breaks(report, context),
         "guards": _guards(report, tensors),
         "sandbox": context.sandbox or _sandbox(tensors, report.request.kind),
-        "recompiles": [row_of(wire.Recompile, row) for row in report.recompiles],
+        "recompiles": [convert_row(wire.Recompile, row) for row in report.recompiles],
     }
     has_any = count or len(report.guards)
     return Content(data, count, is_problem=count > 0, empty=None if has_any else empty)
@@ -51,15 +51,15 @@ def document(report: Report, context: ViewContext) -> Content:
 
 def _breaks(report: Report, context: ViewContext) -> list[wire.Break]:
     """Every graph break on its line, with its cures."""
-    line_of = line_ids(report)
+    line_of = list_line_ids(report)
     return [
-        row_of(
+        convert_row(
             wire.Break,
             item,
             line_id=line_of.get((item.file, item.line)),
             cures=[
                 _cure(cure, context.cures.get((item.id, number)))
-                for number, cure in enumerate(cures_of(report, item))
+                for number, cure in enumerate(find_cures(report, item))
             ],
         )
         for item in report.breaks
@@ -69,7 +69,7 @@ def _breaks(report: Report, context: ViewContext) -> list[wire.Break]:
 def _cure(cure: Cure, tried: RehearsedCure | None) -> wire.Cure:
     title, *rest = _HEAD.split(cure.text, maxsplit=1)
     text = "".join(rest)
-    return row_of(
+    return convert_row(
         wire.Cure,
         cure,
         title=title.removesuffix("."),
@@ -84,10 +84,10 @@ def _cure(cure: Cure, tried: RehearsedCure | None) -> wire.Cure:
 def _guards(report: Report, tensors: Sequence[wire.Input]) -> list[wire.Guard]:
     """Every guard, kept and dropped."""
     inputs = {item["path"]: item for item in tensors}
-    line_of = line_ids(report)
+    line_of = list_line_ids(report)
     paths = {source: path(source) for source in set(report.guards.columns.get("source", ()))}
     return [
-        row_of(
+        convert_row(
             wire.Guard,
             guard,
             path=paths[guard.source],
@@ -138,7 +138,7 @@ def _tensors(report: Report) -> Iterator[wire.Input]:
     captured = {graph.id for graph in report.graphs if graph.stage == "dynamo"}
     nodes = {
         node.target: node
-        for node in rows_with(report.nodes, "graph", captured)
+        for node in select_rows(report.nodes, "graph", captured)
         if node.op == "placeholder"
     }
     requested = {item["path"]: item for item in _requested(report)}

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from workbench.analysis.fusion.fusion import (
     Rejected,
     Saving,
+    list_saved_traffic,
+    list_savings,
     rejected,
-    savings,
-    traffic_by_kernel,
 )
 from workbench.analysis.fusion.kinds import kernel_kinds
 from workbench.analysis.fusion.why_not import Apart
@@ -17,10 +17,10 @@ from workbench.report import Report
 from workbench.views.lookups.passes import Passes
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import report_messages as wire
-from workbench.views.wire.codec import row_of
+from workbench.views.wire.codec import convert_row
 from workbench.views.wire.gpu_messages import CudaGraph, CudaGraphs
-from workbench.views.words.cuda_graph_words import headline, name_of, reasons, remedy
-from workbench.views.words.place_words import ops_of
+from workbench.views.words.cuda_graph_words import find_remedy, headline, name_of, reasons
+from workbench.views.words.place_words import list_kernel_ops
 
 _NOTHING = 0.005  # of the traffic of a group
 _MOST = 5000
@@ -29,7 +29,7 @@ _MOST = 5000
 
 def document(report: Report, context: ViewContext) -> Content:
     """What fusion saved, what it left apart, what of the program becomes CUDA graphs."""
-    groups, pairs = savings(report), rejected(report)
+    groups, pairs = list_savings(report), rejected(report)
     data = {
         "groups": _groups(report, groups),
         "rejected": _rejected_pairs(report, pairs),
@@ -54,8 +54,8 @@ def _groups(report: Report, savings: Sequence[Saving]) -> list[wire.Group]:
         (node.graph, node.name): node for node in report.scheduler_nodes if node.phase == "before"
     }
     kinds = kernel_kinds(report)
-    labels = {kernel.id: ops_of(kernel) for kernel in report.kernels}
-    worse = {row.kernel: row.why_more for row in traffic_by_kernel(report)}
+    labels = {kernel.id: list_kernel_ops(kernel) for kernel in report.kernels}
+    worse = {row.kernel: row.why_more for row in list_saved_traffic(report)}
     passes = Passes(report)
     found: list[wire.Group] = []
     for saving in savings:
@@ -64,7 +64,7 @@ def _groups(report: Report, savings: Sequence[Saving]) -> list[wire.Group]:
         parts = [before.get((node.graph, member)) for member in members]
         origins = [o for part in parts if part is not None for o in part.origins]
         share = 1 - saving.after / saving.before if saving.before else 0.0
-        made = row_of(
+        made = convert_row(
             wire.Group,
             saving,
             graph=node.graph,
@@ -90,7 +90,7 @@ def _rejected_pairs(report: Report, pairs: Sequence[Rejected]) -> list[wire.Reje
         own = {"graph": pair.graph, "a": pair.a, "b": pair.b, "rounds": pair.rounds}
         own["side"] = passes.lowered(pair.graph)
         more = {"id": f"f0:{pair.row}", "shared_bytes": pair.shared, "why": why.sentence}
-        found.append(row_of(wire.Rejected, why, **own, **more))
+        found.append(convert_row(wire.Rejected, why, **own, **more))
     return found
 
 
@@ -103,7 +103,13 @@ def _cuda_graphs(report: Report) -> CudaGraphs | None:
     return {
         "summary": "; ".join((said, *reasons(report))),
         "parts": [
-            row_of(CudaGraph, part, id=f"c{n}", name=name_of(part, parts), help=remedy(part.reason))
+            convert_row(
+                CudaGraph,
+                part,
+                id=f"c{n}",
+                name=name_of(part, parts),
+                help=find_remedy(part.reason),
+            )
             for n, part in enumerate(parts)
         ],
     }

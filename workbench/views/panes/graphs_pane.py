@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 
 from workbench.report import Bytecode, Graph, Report
-from workbench.report.column_filter import linked_pairs
+from workbench.report.column_filter import list_linked_pairs
 from workbench.views.lookups.passes import Passes
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import report_messages as wire
-from workbench.views.wire.codec import row_of
+from workbench.views.wire.codec import convert_row
 
 _STAGE_NAMES = {
     "dynamo": "Captured graph",
@@ -38,7 +38,7 @@ def _graphs(report: Report) -> list[wire.GraphHead]:
     following: dict[str, dict[str, None]] = defaultdict(dict)
     several = len({graph.compile_id for graph in report.graphs}) > 1
     first, second, passes = ":", ":", Passes(report)
-    for a, b in linked_pairs(report, "node-node"):
+    for a, b in list_linked_pairs(report, "node-node"):
         if not (a.startswith(first) and b.startswith(second)):  # links of a stage stand together
             first, second = a[: a.index(":") + 1], b[: b.index(":") + 1]
             following[first[:-1]][second[:-1]] = None
@@ -46,7 +46,7 @@ def _graphs(report: Report) -> list[wire.GraphHead]:
     for graph in report.graphs:
         compilation = f"{graph.compile_id or '?'} · " if several else ""
         heads.append(
-            row_of(
+            convert_row(
                 wire.GraphHead,
                 graph,
                 title=compilation + _stage_name(graph),
@@ -62,7 +62,7 @@ def _graphs(report: Report) -> list[wire.GraphHead]:
 
 def _bytecode(row: Bytecode, compilation: str) -> wire.GraphHead:
     """The bytecode that calls a captured graph, beside it like a stage; it has no nodes."""
-    return row_of(
+    return convert_row(
         wire.GraphHead,
         row,
         stage="bytecode",

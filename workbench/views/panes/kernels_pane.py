@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from workbench.analysis.cost.costs import rooflines_of
+from workbench.analysis.cost.costs import get_rooflines
 from workbench.analysis.cost.identical_kernels import grouped
-from workbench.analysis.fusion.kinds import GENERATED, kernel_kinds, kernel_marks
-from workbench.analysis.memory.memory_cost import all_costs
+from workbench.analysis.fusion.kinds import GENERATED, kernel_kinds, mark_kernels
+from workbench.analysis.memory.memory_cost import list_all_costs
 from workbench.report import Kernel, Report
-from workbench.report.column_filter import linked_pairs
-from workbench.views.lookups.kernel_configs import configs, why_no_assembly
-from workbench.views.lookups.linked_ids import fx_graphs, groups_of_kernels
+from workbench.report.column_filter import list_linked_pairs
+from workbench.views.lookups.kernel_configs import configs, explain_no_assembly
+from workbench.views.lookups.linked_ids import map_fx_graphs, map_groups_of_kernels
 from workbench.views.lookups.passes import Passes
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import report_messages as wire
-from workbench.views.wire.codec import row_of
-from workbench.views.words.place_words import line_numbers, ops_of, text_of
-from workbench.views.words.units import bytes_text, count_text, number_text, plural, us_text
+from workbench.views.wire.codec import convert_row
+from workbench.views.words.place_words import format_line_numbers, list_kernel_ops, text_of
+from workbench.views.words.units import count_text, format_bytes, format_us, number_text, plural
 from workbench.views.words.verdict import verdicts
 
 _LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}
@@ -27,7 +27,7 @@ def document(report: Report, context: ViewContext) -> Content:
     """Every kernel in the order of the compiler."""
     reader = _Ties(report)
     kernels = [reader.kernel(kernel) for kernel in report.kernels]
-    data = {"kernels": kernels, "no_assembly": why_no_assembly(report)}
+    data = {"kernels": kernels, "no_assembly": explain_no_assembly(report)}
     return Content(data, len(kernels), empty=None if kernels else _empty(report))
 
 
@@ -47,20 +47,20 @@ class _Ties:
 
     def __init__(self, report: Report):
         self.report = report
-        self.marks = kernel_marks(report)
+        self.marks = mark_kernels(report)
         self.same = {k.id: group[0].id for group in grouped(report) for k in group}
         self.passes = Passes(report)
         self.kinds = kernel_kinds(report)
-        self.graphs = fx_graphs(report)
-        self.groups = groups_of_kernels(report)
+        self.graphs = map_fx_graphs(report)
+        self.groups = map_groups_of_kernels(report)
         self.lengths: dict[str | None, int] = {None: 0}
         self.buffers: dict[str, list[str]] = defaultdict(list)
         self.configs = configs(report)
-        self.costs = {cost.kind: cost.by_kernel for cost in all_costs(report)}
-        self.rooflines = rooflines_of(report)
+        self.costs = {cost.kind: cost.by_kernel for cost in list_all_costs(report)}
+        self.rooflines = get_rooflines(report)
         self.verdicts = verdicts(report)
-        self.wrappers = dict(linked_pairs(report, "kernel-wrapper"))
-        for kernel, buffer in linked_pairs(report, "kernel-buffer"):
+        self.wrappers = dict(list_linked_pairs(report, "kernel-wrapper"))
+        for kernel, buffer in list_linked_pairs(report, "kernel-buffer"):
             self.buffers[kernel].append(buffer)
 
     def _length(self, key: str | None) -> int:
@@ -73,10 +73,10 @@ class _Ties:
     def kernel(self, kernel: Kernel) -> wire.Kernel:
         id, lines, kind = kernel.id, self._length(kernel.text), self.kinds[kernel.id]
         place = self.rooflines.get(id)
-        return row_of(
+        return convert_row(
             wire.Kernel,
             kernel,
-            label=ops_of(kernel),
+            label=list_kernel_ops(kernel),
             same=self.same[id],
             kind=kind,
             side=self.passes.kernel(kernel),
@@ -101,13 +101,13 @@ def _facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[
     is_generated = kernel.language in GENERATED
     ratio = kernel.flops / moved if kernel.flops and moved else None
     intensity = "" if ratio is None else f"{number_text(ratio, 'amount')} FLOP per byte"
-    time = "" if kernel.time_us is None else f"{us_text(kernel.time_us)}, measured"
+    time = "" if kernel.time_us is None else f"{format_us(kernel.time_us)}, measured"
     rows = (
         ("Name", kernel.name),
         ("Kind", f"{_LANGUAGES[kernel.language]}, {kind}" if is_generated else kind),
-        ("Lines", line_numbers(report, kernel)),
-        ("Reads", bytes_text(kernel.bytes_read) if kernel.bytes_read is not None else ""),
-        ("Writes", bytes_text(kernel.bytes_written) if kernel.bytes_written is not None else ""),
+        ("Lines", format_line_numbers(report, kernel)),
+        ("Reads", format_bytes(kernel.bytes_read) if kernel.bytes_read is not None else ""),
+        ("Writes", format_bytes(kernel.bytes_written) if kernel.bytes_written is not None else ""),
         ("Work", f"{count_text(kernel.flops)} FLOP (estimate)" if kernel.flops else ""),
         ("Intensity", intensity),
         ("Time", time),

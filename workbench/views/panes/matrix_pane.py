@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from workbench.analysis.gpu_model.target_spread import spreads
+from workbench.analysis.gpu_model.target_spread import list_spreads
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import gpu_messages as wire
-from workbench.views.wire.codec import row_of
+from workbench.views.wire.codec import convert_row
 from workbench.views.wire.report_messages import Note
 from workbench.views.words.units import plural
 
@@ -45,7 +45,7 @@ def _matrix(report: Report, targets: list[str]) -> list[wire.MatrixRow]:
             "differs_in": found.differs_in,
             "cells": [_cell(cells.get((found.kernel, target))) for target in targets],
         }
-        for found in spreads(report.matrix)
+        for found in list_spreads(report.matrix)
     ]
 
 
@@ -54,7 +54,7 @@ def _cell(cell: MatrixCell | None) -> wire.MatrixCell | None:
         return None
     counts = ((cell.warps, "warp"), (cell.stages, "stage"))
     words = [cell.choice, *(plural(count, noun) for count, noun in counts if count is not None)]
-    return row_of(wire.MatrixCell, cell, id=cell.config, choice=", ".join(filter(None, words)))
+    return convert_row(wire.MatrixCell, cell, id=cell.config, choice=", ".join(filter(None, words)))
 
 
 PANE = Pane("matrix", "Matrix", document)

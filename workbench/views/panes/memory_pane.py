@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.analysis.memory.timeline import why_unknown
+from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.report import Report
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 
@@ -14,7 +14,7 @@ _NO_BACKWARD = (
 
 def document(report: Report, context: ViewContext) -> Content:
     """Nothing at rest, but why there is nothing to count where that is seen at once."""
-    why = why_unknown(report)
+    why = explain_unknown_memory(report)
     empty = None if why is None else missing(report, "wrappers", "No memory is known.", why)
     has_budgets = any(report.memory_budgets.columns.get("is_own", ()))
     why_not = dict.fromkeys(("budgets", "budget"), _NO_BACKWARD) if _is_inference(report) else {}

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from workbench.analysis.cost.costs import costs
+from workbench.analysis.cost.costs import list_costs
 from workbench.analysis.cost.identical_kernels import grouped
-from workbench.analysis.fusion.fusion import before_fusion
-from workbench.analysis.fusion.traffic import fusion_traffic, moved_bytes
-from workbench.analysis.memory.memory_cost import quick_memory
-from workbench.analysis.memory.timeline import why_unknown
+from workbench.analysis.fusion.fusion import list_before_fusion
+from workbench.analysis.fusion.traffic import count_moved_bytes, measure_fusion_traffic
+from workbench.analysis.memory.memory_cost import count_quick_memory
+from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.report import Report
-from workbench.report.profile_record import MeasuredCall, measured_call
+from workbench.report.profile_record import MeasuredCall, read_measured_call
 from workbench.views.lookups.source_marks import sources
 from workbench.views.panes.advice_pane import advice
 from workbench.views.panes.artifact_pane import file_of
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import report_messages as wire
-from workbench.views.words.cost_words import cost_heads
+from workbench.views.words.cost_words import list_cost_heads
 from workbench.views.words.cuda_graph_words import remark
-from workbench.views.words.place_words import absent_parts
-from workbench.views.words.progress_words import phase_words
+from workbench.views.words.place_words import describe_absent_parts
+from workbench.views.words.progress_words import describe_phase
 from workbench.views.words.units import (
-    bytes_text,
-    percent_text,
+    format_bytes,
+    format_percent,
+    format_seconds,
+    format_us,
     plural,
-    seconds_text,
-    us_text,
 )
 
 
@@ -35,12 +35,12 @@ def document(report: Report, context: ViewContext) -> Content:
     """The figures, the notes and the sources; `empty` is about the sources only."""
     data = {
         "advice": advice(report, context),
-        "costs": cost_heads(report),
+        "costs": list_cost_heads(report),
         "figures": figures(report, context.saved or file_of(report)),
         "notes": _notes(report, context.dropped),
         "missing": [
             {"title": name.replace("_", " "), "text": why, "tone": "fallback"}
-            for name, why in absent_parts(report)
+            for name, why in describe_absent_parts(report)
         ],
         "sources": sources(report),
     }
@@ -70,17 +70,17 @@ def _figure(label: str, value: str, note: str, pane: wire.PaneId) -> wire.Figure
 
 def _run_time(report: Report) -> wire.Figure:
     """What a call takes and how much of that the kernels are, else the least that they can take."""
-    known = {cost.kind: cost for cost in costs(report)}
-    call, time, bound = measured_call(report), known.get("time"), known.get("bound")
+    known = {cost.kind: cost for cost in list_costs(report)}
+    call, time, bound = read_measured_call(report), known.get("time"), known.get("bound")
     if call is not None:
         inside = "kernels not timed" if time is None else _inside(time.total, call)
         how = "noisy" if any("noisy" in note for note in call.notes) else "measured"
-        return _figure("Run time", us_text(call.call_us), f"{how}, {inside}", "kernels")
+        return _figure("Run time", format_us(call.call_us), f"{how}, {inside}", "kernels")
     if time is not None:
-        return _figure("Run time", us_text(time.total), "kernels alone, measured", "kernels")
+        return _figure("Run time", format_us(time.total), "kernels alone, measured", "kernels")
     if bound is not None:
         note = f"model, {_part(len(bound.by_kernel), len(report.kernels))}"
-        return _figure("Bound", f"≥ {us_text(bound.total)}", note, "roofline")
+        return _figure("Bound", f"≥ {format_us(bound.total)}", note, "roofline")
     return _figure("Run time", "–", "not measured", "kernels")
 
 
@@ -88,7 +88,7 @@ def _inside(kernels_us: float, call: MeasuredCall) -> str:
     """What part of the call the kernels are; where they take longer than it, that is noise."""
     if kernels_us > call.call_us:
         return "measure again"
-    return f"{percent_text(kernels_us, call.call_us)} in kernels"
+    return f"{format_percent(kernels_us, call.call_us)} in kernels"
 
 
 def _part(known: int, count: int) -> str:
@@ -113,31 +113,31 @@ def _kernels(report: Report) -> wire.Figure:
 
 
 def _traffic(report: Report) -> wire.Figure:
-    traffic = fusion_traffic(report)
+    traffic = measure_fusion_traffic(report)
     if traffic is None:
         return _kernels_traffic(report)
-    before = before_fusion(report)[0]
-    change = percent_text(traffic.after - before.bytes, before.bytes)
-    value = f"{bytes_text(before.bytes)} → {bytes_text(traffic.after)}"
+    before = list_before_fusion(report)[0]
+    change = format_percent(traffic.after - before.bytes, before.bytes)
+    value = f"{format_bytes(before.bytes)} → {format_bytes(traffic.after)}"
     return _figure("DRAM traffic", value, f"{change} against {before.words} (estimate)", "fusion")
 
 
 def _kernels_traffic(report: Report) -> wire.Figure:
     """What the kernels move, where nothing is known of the time before fusion."""
-    known = [moved for kernel in report.kernels if (moved := moved_bytes(kernel)) is not None]
+    known = [moved for kernel in report.kernels if (moved := count_moved_bytes(kernel)) is not None]
     if not known:
         return _figure("DRAM traffic", "–", "not recorded", "fusion")
     note = f"{_part(len(known), len(report.kernels))}, after fusion"
-    return _figure("DRAM traffic", bytes_text(sum(known)), note, "fusion")
+    return _figure("DRAM traffic", format_bytes(sum(known)), note, "fusion")
 
 
 def _memory(report: Report) -> wire.Figure:
     """The peak, where it is counted at once."""
-    found = quick_memory(report)
+    found = count_quick_memory(report)
     if found is not None and found.peak:
-        above = f"{bytes_text(found.peak - found.base)} above inputs"
-        return _figure("Peak memory", bytes_text(found.peak), above, "memory")
-    note = "counted when opened" if why_unknown(report) is None else "not recorded"
+        above = f"{format_bytes(found.peak - found.base)} above inputs"
+        return _figure("Peak memory", format_bytes(found.peak), above, "memory")
+    note = "counted when opened" if explain_unknown_memory(report) is None else "not recorded"
     return _figure("Peak memory", "–", note, "memory")
 
 
@@ -149,15 +149,15 @@ def _compile_time(report: Report) -> wire.Figure:
     by_thread: dict[str, float] = defaultdict(float)
     for phase in roots:
         by_thread[phase.thread] += phase.duration_s
-    note = f"{phase_words(longest.name)} {seconds_text(longest.self_s)}"
-    return _figure("Compile time", seconds_text(max(by_thread.values())), note, "timeline")
+    note = f"{describe_phase(longest.name)} {format_seconds(longest.self_s)}"
+    return _figure("Compile time", format_seconds(max(by_thread.values())), note, "timeline")
 
 
 def _artifact(report: Report, saved: tuple[str, int] | None) -> wire.Figure:
     kept = sum(report.guards.columns.get("kept", ()))
     guards = f"{plural(kept, 'guard')} kept, {len(report.guards) - kept} dropped"
     if saved is not None:
-        return _figure("Artifact", bytes_text(saved[1]), guards, "artifact")
+        return _figure("Artifact", format_bytes(saved[1]), guards, "artifact")
     if report.request.kind == "trace":
         return _figure("Artifact", "none", "a trace log only tells", "artifact")
     if len(report.breaks):

@@ -9,7 +9,7 @@ from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.analysis.opportunities.tried import Tried
 from workbench.processes.live_action import LiveAction
 from workbench.report import Report
-from workbench.views.live_actions import why_not_started
+from workbench.views.live_actions import explain_not_started
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.gpu_messages import Targets
 from workbench.views.wire.report_messages import Note
@@ -45,7 +45,7 @@ class ViewContext:
     @property
     def why_not(self) -> dict[str, str | None]:
         """Of each action why it cannot be started from the view; None where it can."""
-        return why_not_started(self.actions)
+        return explain_not_started(self.actions)
 
 
 @dataclass(frozen=True)

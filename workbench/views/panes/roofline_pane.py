@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.report import Report
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
-from workbench.views.wire.codec import row_of
+from workbench.views.wire.codec import convert_row
 from workbench.views.wire.gpu_messages import Roof, RooflinePoint
 from workbench.views.wire.report_messages import Note
 
@@ -66,7 +66,7 @@ def _points(report: Report) -> list[RooflinePoint]:
         totals[row.target] = totals.get(row.target, 0.0) + time
     shares = (time / (totals[row.target] or 1.0) for row, time in zip(rows, times, strict=True))
     return [
-        row_of(RooflinePoint, row, share=round(share, 4))
+        convert_row(RooflinePoint, row, share=round(share, 4))
         for row, share in zip(rows, shares, strict=True)
     ]
 

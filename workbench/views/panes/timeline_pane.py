@@ -6,7 +6,7 @@ from workbench.report import Report
 from workbench.views.lookups.passes import Passes
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import report_messages as wire
-from workbench.views.wire.codec import row_of
+from workbench.views.wire.codec import convert_row
 
 
 def document(report: Report, context: ViewContext) -> Content:
@@ -15,7 +15,7 @@ def document(report: Report, context: ViewContext) -> Content:
     start = min(report.phases.columns.get("start_s", ()), default=0.0)
     side = Passes(report).phase
     phases = [
-        row_of(wire.Phase, phase, start_s=round(phase.start_s - start, 6), side=side(phase))
+        convert_row(wire.Phase, phase, start_s=round(phase.start_s - start, 6), side=side(phase))
         for phase in report.phases
     ]
     return Content({"phases": phases}, empty=None if phases else empty)

@@ -7,12 +7,12 @@ from functools import cached_property
 
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.views.parts.budgets_part import budgets_part
-from workbench.views.parts.code_part import Codes, bytecode_part, wrapper_part
-from workbench.views.parts.graph_part import GraphParts, changes_part
-from workbench.views.parts.memory_part import memory_part
+from workbench.views.parts.budgets_part import build_budgets_part
+from workbench.views.parts.code_part import Codes, build_bytecode_part, build_wrapper_part
+from workbench.views.parts.graph_part import GraphParts, build_changes_part
+from workbench.views.parts.memory_part import build_memory_part
 from workbench.views.parts.stage import Stages, compare_part
-from workbench.views.parts.table_part import table_part
+from workbench.views.parts.table_part import build_table_part
 from workbench.views.wire.report_messages import Part
 
 _FORMS = (
@@ -53,16 +53,16 @@ class Parts:
         report = self._report
         return {
             "graph": lambda rest: self._graphs.part(rest),
-            "bytecode": lambda rest: bytecode_part(report, rest),
+            "bytecode": lambda rest: build_bytecode_part(report, rest),
             "code": lambda rest: self._codes.part(rest),
             "script": lambda id: {"kind": "script", "id": id, "text": report.kernel_script(id)},
-            "wrapper": lambda rest: wrapper_part(report, rest),
-            "table": lambda rest: table_part(report, rest),
-            "changes": lambda rest: changes_part(report, *rest.partition(":")[::2]),
+            "wrapper": lambda rest: build_wrapper_part(report, rest),
+            "table": lambda rest: build_table_part(report, rest),
+            "changes": lambda rest: build_changes_part(report, *rest.partition(":")[::2]),
             "asm": lambda rest: self._stages.part(rest),
             "compare": lambda rest: compare_part(self._stages, rest),
-            "memory": lambda _: memory_part(report),
-            "budgets": lambda _: budgets_part(report),
+            "memory": lambda _: build_memory_part(report),
+            "budgets": lambda _: build_budgets_part(report),
         }
 
 

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 
-from workbench.analysis.cost.line_shares import line_ids
+from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.analysis.memory.budget_code import snippets
 from workbench.analysis.memory.budgets import (
     BudgetPoint,
     Budgets,
     cost_text,
-    operator_name,
-    recorded_budgets,
+    read_recorded_budgets,
+    strip_overload,
 )
 from workbench.errors import UsageError
 from workbench.report import Report
@@ -28,13 +28,13 @@ _NONE = (
 )
 
 
-def budgets_part(report: Report) -> BudgetsPart:
+def build_budgets_part(report: Report) -> BudgetsPart:
     """Build the part; raises `UsageError` where the record has no budgets."""
     gpus = [gpu for gpu in Catalogue.built_in() if gpu.name == report.request.target]
-    found = recorded_budgets(report, gpus[0] if gpus else None)
+    found = read_recorded_budgets(report, gpus[0] if gpus else None)
     if found is None:
         raise UsageError(_NONE.format(report.request.name))
-    lines = line_ids(report)
+    lines = list_line_ids(report)
     return {
         "kind": "budgets",
         "id": "",
@@ -88,8 +88,8 @@ def _named(rows: Iterable[RecomputedNode]) -> str:
     counts: Counter[str] = Counter()
     flops: Counter[str] = Counter()
     for row in rows:
-        counts[operator_name(row.operator)] += 1
-        flops[operator_name(row.operator)] += row.flops or 0
+        counts[strip_overload(row.operator)] += 1
+        flops[strip_overload(row.operator)] += row.flops or 0
     names = sorted(counts, key=lambda name: (-flops[name], -counts[name]))[:_OPERATORS]
     shown = [f"{name} × {counts[name]}" if counts[name] > 1 else name for name in names]
     rest = len(counts) - len(shown)

@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 
 from workbench.errors import UsageError
 from workbench.report import KernelLine, Report, Wrapper
-from workbench.views.wire.codec import row_of
+from workbench.views.wire.codec import convert_row
 from workbench.views.wire.report_messages import BytecodePart, CodePart, WrapperPart
 from workbench.views.words.place_words import text_of
 
@@ -42,10 +42,10 @@ class Codes:
         for row in self._lines.get(id, ()):
             if 0 < row.line <= len(nodes):
                 nodes[row.line - 1] = list(row.nodes)
-        return row_of(CodePart, kernel, kind="code", text=text, nodes=nodes)
+        return convert_row(CodePart, kernel, kind="code", text=text, nodes=nodes)
 
 
-def bytecode_part(report: Report, id: str) -> BytecodePart:
+def build_bytecode_part(report: Report, id: str) -> BytecodePart:
     """Build the part; raises `UsageError` when there is no such bytecode or it has no text."""
     row = next((row for row in report.bytecode if row.id == id), None)
     if row is None:
@@ -59,7 +59,7 @@ def bytecode_part(report: Report, id: str) -> BytecodePart:
     return {"kind": "bytecode", "id": id, "text": text, "source": source, "note": note}
 
 
-def wrapper_part(report: Report, id: str) -> WrapperPart:
+def build_wrapper_part(report: Report, id: str) -> WrapperPart:
     """Build the part; raises `UsageError` when there is no such wrapper or it has no text."""
     wrapper = next((wrapper for wrapper in report.wrappers if wrapper.id == id), None)
     if wrapper is None:

@@ -6,25 +6,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from workbench.analysis.cost.line_shares import line_ids
+from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.analysis.fusion.lineage import (
     NodePair,
     changes,
-    kernels_of_nodes,
-    named_owners,
+    find_kernels_of_nodes,
+    find_named_owners,
 )
-from workbench.analysis.source.input_names import pretty_input
+from workbench.analysis.source.input_names import name_input
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.report.column_filter import linked_pairs
+from workbench.report.column_filter import list_linked_pairs
 from workbench.views.layout import layered
 from workbench.views.parts.quiet import (
     Rows,
-    all_quiet_ids,
-    input_names,
-    quiet_nodes,
+    find_all_quiet_ids,
+    find_quiet_nodes,
+    name_inputs,
 )
-from workbench.views.wire.codec import row_of
+from workbench.views.wire.codec import convert_row
 from workbench.views.wire.no_collection import no_collection
 from workbench.views.wire.report_messages import ChangesPart, GraphPart
 
@@ -55,11 +55,11 @@ class GraphParts:
     @cached_property
     def _owners(self) -> tuple[frozenset[str], dict[str, str]]:
         """The ids of the quiet nodes, and the kernels of nodes by name."""
-        return frozenset(all_quiet_ids(self._report)), named_owners(self._report)
+        return frozenset(find_all_quiet_ids(self._report)), find_named_owners(self._report)
 
     @cached_property
     def _linked(self) -> dict[str, str]:
-        pairs = linked_pairs(self._report, "line-node")
+        pairs = list_linked_pairs(self._report, "line-node")
         return {node: line for line, node in reversed(list(pairs))}
 
     def part(self, id: str) -> GraphPart:
@@ -80,9 +80,9 @@ class GraphParts:
         links = report.node_pairs
         kernel, kernels = self._kernels(id, rows.ids, links)
         module, modules = _numbered(_column(report, "module_path", picked))
-        names = input_names(rows, _captured(report, id, index))
+        names = name_inputs(rows, _captured(report, id, index))
         layout = layered(inputs, straight=False)
-        return row_of(
+        return convert_row(
             GraphPart,
             layout,
             kind="graph",
@@ -102,12 +102,12 @@ class GraphParts:
             modules=modules,
             kernel=kernel,
             kernels=kernels,
-            is_quiet=quiet_nodes(rows, names, kernel),
+            is_quiet=find_quiet_nodes(rows, names, kernel),
         )
 
     def _lines(self, ids: Sequence[str], picked: Sequence[int]) -> list[str | None]:
         """The innermost user line of each node; an input's is where its value is first used."""
-        places = line_ids(self._report)
+        places = list_line_ids(self._report)
         spots = (_column(self._report, name, picked) for name in ("file", "line"))
         found = [places.get(place) for place in zip(*spots, strict=True)]
         if None in found:
@@ -120,14 +120,14 @@ class GraphParts:
         mine = self._compilations[graph]
         own = {id: pairs for id, pairs in links.items() if self._compilations.get(id) == mine}
         quiet, named = self._owners
-        owners = kernels_of_nodes(self._report, quiet, links=own, owners=named, back_to=graph)
+        owners = find_kernels_of_nodes(self._report, quiet, links=own, owners=named, back_to=graph)
         used = {owners[id] for id in ids if id in owners}
         kernels = [id for id in self._report.kernels.columns.get("id", ()) if id in used]
         numbers = {kernel: number for number, kernel in enumerate(kernels)}
         return [numbers.get(owners.get(id, ""), -1) for id in ids], kernels
 
 
-def graph_part(report: Report, id: str) -> GraphPart:
+def build_graph_part(report: Report, id: str) -> GraphPart:
     """Build the part of one graph; raises `UsageError` for an id that is not a graph."""
     return GraphParts(report).part(id)
 
@@ -170,7 +170,7 @@ def _captured(report: Report, id: str, index: Mapping[str, list[int]]) -> Rows |
 
 def _targets(rows: Rows, names: Mapping[int, str]) -> list[str]:
     return [
-        pretty_input(names.get(node, target)) if rows.ops[node] == "placeholder" else target
+        name_input(names.get(node, target)) if rows.ops[node] == "placeholder" else target
         for node, target in enumerate(rows.targets)
     ]
 
@@ -186,8 +186,8 @@ def _before(links: Iterable[NodePair], ids: Sequence[str]) -> list[list[str]]:
     return [found.get(id, []) for id in ids]
 
 
-def changes_part(report: Report, before: str, after: str) -> ChangesPart:
+def build_changes_part(report: Report, before: str, after: str) -> ChangesPart:
     """Build the part; raises `UsageError` for an id that is not a graph."""
     found = changes(report, before, after)
     replaced = [(list(old), list(new)) for old, new in found.replaced]
-    return row_of(ChangesPart, found, kind="changes", replaced=replaced, kept=len(found.kept))
+    return convert_row(ChangesPart, found, kind="changes", replaced=replaced, kept=len(found.kept))

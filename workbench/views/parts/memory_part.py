@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from workbench.analysis.cost.line_shares import line_ids
-from workbench.analysis.memory.layers import ModuleShare, module_shares, template
+from workbench.analysis.cost.line_shares import list_line_ids
+from workbench.analysis.memory.layers import ModuleShare, sum_module_shares, template
 from workbench.analysis.memory.memory import By, Memory, memory, stacked
 from workbench.analysis.memory.memory_tables import Allocation, Kind
 from workbench.analysis.memory.timeline import Timeline
@@ -36,10 +36,10 @@ _HOW: Mapping[str, str] = {
 _MOST = 40  # entries of the peak
 
 
-def memory_part(report: Report) -> MemoryPart:
+def build_memory_part(report: Report) -> MemoryPart:
     """Build the part; raises `UsageError` where the record tells nothing of memory."""
     found = memory(report)
-    lines = line_ids(report)
+    lines = list_line_ids(report)
     pairs = zip(found.allocations, _buffers(found.timeline), strict=True)
     same = _same(found.allocations)
     rows = [_storage(found, row, buffers, lines, same) for row, buffers in pairs]
@@ -62,7 +62,7 @@ def memory_part(report: Report) -> MemoryPart:
         ],
         "at_peak": {
             "line": list(_shares(found, "line", lines)),
-            "module": list(map(_module, _fewer(module_shares(found)))),
+            "module": list(map(_module, _fewer(sum_module_shares(found)))),
             "kind": list(_shares(found, "kind", lines)),
         },
         "storages": rows,

@@ -38,7 +38,7 @@ class Rows:
     shapes: Sequence[Sequence[int | str] | None]
 
 
-def base_op(target: str) -> str:
+def strip_op_name(target: str) -> str:
     """An operation without its namespace and overload: `aten.add.Tensor` is `add`."""
     parts = target.split(".")
     if len(parts) > 1 and parts[0] in _NAMESPACES:
@@ -46,7 +46,7 @@ def base_op(target: str) -> str:
     return parts[-1]
 
 
-def input_names(rows: Rows, captured: Rows | None) -> dict[int, str]:
+def name_inputs(rows: Rows, captured: Rows | None) -> dict[int, str]:
     """What the inputs of a graph are called in the captured one, by index.
 
     Later stages number them; the number is the place in the captured graph. One whose shape does
@@ -67,12 +67,12 @@ def _placeholders(rows: Rows) -> list[int]:
     return [node for node, op in enumerate(rows.ops) if op == "placeholder"]
 
 
-def quiet_nodes(rows: Rows, inputs: Mapping[int, str], kernel: Sequence[int]) -> list[bool]:
+def find_quiet_nodes(rows: Rows, inputs: Mapping[int, str], kernel: Sequence[int]) -> list[bool]:
     """Which nodes to hide at first; `kernel` is -1 for a node in none.
 
     A kernel that consists of such nodes keeps its last one, so that it can be seen.
     """
-    base = {target: base_op(target) for target in set(rows.targets)}
+    base = {target: strip_op_name(target) for target in set(rows.targets)}
     quiet: list[bool] = []
     for node, op in enumerate(rows.ops):
         target = rows.targets[node]
@@ -92,10 +92,10 @@ def quiet_nodes(rows: Rows, inputs: Mapping[int, str], kernel: Sequence[int]) ->
     return quiet
 
 
-def all_quiet_ids(report: Report) -> list[str]:
+def find_all_quiet_ids(report: Report) -> list[str]:
     """Ids of the nodes, of any stage, that only look at other data."""
     columns = report.nodes.columns
     targets: Sequence[str] = columns.get("target", ())
-    quiet = {target for target in set(targets) if base_op(target) in _QUIET}
+    quiet = {target for target in set(targets) if strip_op_name(target) in _QUIET}
     ids: Sequence[str] = columns.get("id", ())
     return [id for id, target in zip(ids, targets, strict=True) if target in quiet]

@@ -8,7 +8,7 @@ from workbench.report.machine_rows import Assembly
 from workbench.report.side_by_side import compare
 from workbench.specs.opcodes import explanations
 from workbench.views.wire.code_messages import ComparePart, Opcode, StagePart
-from workbench.views.wire.codec import row_of
+from workbench.views.wire.codec import convert_row
 from workbench.views.words.place_words import text_of
 
 _PIECES = 5  # two configurations of two words each, and the stage
@@ -25,8 +25,8 @@ class Stages:
         """Build the part of `k0:c0:sass`; raises `UsageError` when there is no such text."""
         row, text = self.text(name)
         found = explanations(row.stage, text).items()
-        opcodes = {name: row_of(Opcode, opcode) for name, opcode in found}
-        return row_of(StagePart, row, kind="stage", text=text, opcodes=opcodes)
+        opcodes = {name: convert_row(Opcode, opcode) for name, opcode in found}
+        return convert_row(StagePart, row, kind="stage", text=text, opcodes=opcodes)
 
     def text(self, name: str) -> tuple[Assembly, str]:
         """A row and its text; raises `UsageError` when there is none."""

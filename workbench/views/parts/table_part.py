@@ -12,7 +12,7 @@ from workbench.views.wire.report_messages import Cell, TablePart
 _TEXTS = ("sources", "graphs", "kernels", "wrappers")  # `text` names one that other parts hold
 
 
-def table_part(report: Report, name: str) -> TablePart:
+def build_table_part(report: Report, name: str) -> TablePart:
     """Build the part; raises `UsageError` for a name that is no table."""
     if name not in TABLES:
         raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(sorted(TABLES))}.")

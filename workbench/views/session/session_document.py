@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from workbench.analysis.session.advice import advice, slow_reasons
+from workbench.analysis.session.advice import advice, explain_slow_steps
 from workbench.report.session.session_record import Session
-from workbench.views.session.session_facts import facts, notes, slowest
+from workbench.views.session.session_facts import explain_slowest, facts, notes
 from workbench.views.session.session_lists import Shown, tables
 from workbench.views.session.session_text import counts
 from workbench.views.session.session_timeline import timeline
@@ -38,7 +38,7 @@ def document(
         "facts": facts(session),
         "notes": notes(session, is_running=is_running),
         "advice": [one.sentence for one in advice(session)],
-        "slow": slowest(session),
+        "slow": explain_slowest(session),
         "bars": bars,
         "scale": scale,
         "tables": shown,
@@ -53,7 +53,7 @@ def _picture(
     drawn = timeline(session)
     if drawn is None:
         return [], []
-    why = slow_reasons(session, [bar.bar.slowest for bar in drawn.bars])
+    why = explain_slow_steps(session, [bar.bar.slowest for bar in drawn.bars])
     rows = _rows_of_steps(shown)
     bars: list[SessionBar] = [
         {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from heapq import nsmallest
 
-from workbench.analysis.session.advice import slow_reasons
+from workbench.analysis.session.advice import explain_slow_steps
 from workbench.report.session.session_record import Session
-from workbench.views.words.units import seconds_text
+from workbench.views.words.units import format_seconds
 
 _SLOWEST = 3
 
@@ -16,7 +16,7 @@ def facts(session: Session) -> str:
     header = session.header
     environment = header.environment
     where = f"torch {environment.torch}, Python {environment.python}" if environment.torch else ""
-    parts = [f"{seconds_text(header.wall_s)} recorded", f"capture {header.capture}", where]
+    parts = [f"{format_seconds(header.wall_s)} recorded", f"capture {header.capture}", where]
     return ", ".join(part for part in parts if part) + ". Times are measured on the host."
 
 
@@ -60,9 +60,9 @@ def _of_compiles(session: Session) -> list[str]:
     return found
 
 
-def slowest(session: Session) -> list[str]:
+def explain_slowest(session: Session) -> list[str]:
     """Why the slowest steps took so long, a sentence each."""
     columns = session.tables["steps"].columns
     times = zip(columns.get("wall_ms", ()), columns.get("step", ()), strict=True)
     slow = nsmallest(_SLOWEST, ((-time, step) for time, step in times))
-    return list(slow_reasons(session, [step for _, step in slow]).values())
+    return list(explain_slow_steps(session, [step for _, step in slow]).values())

@@ -12,7 +12,7 @@ from workbench.report.session.session_record import Session
 from workbench.settings import Embed
 from workbench.views.pages.interactive import interactive
 from workbench.views.session.session_document import document
-from workbench.views.session.session_facts import facts, notes, slowest
+from workbench.views.session.session_facts import explain_slowest, facts, notes
 from workbench.views.session.session_lists import tables
 from workbench.views.session.session_text import text
 from workbench.views.session.session_timeline import timeline
@@ -57,7 +57,7 @@ def _view(session: Session, limits: Limits) -> dict[str, Any]:
         "facts": facts(session),
         "notes": notes(session),
         "advice": [one.sentence for one in advice(session)],
-        "slow": slowest(session),
+        "slow": explain_slowest(session),
         "timeline": timeline(session),
         "grids": [
             (own.name, grid(own.title, own.columns, own.rows, limits, call=own.call))

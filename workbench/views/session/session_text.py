@@ -6,7 +6,7 @@ import pandas
 
 from workbench.analysis.session.advice import advice
 from workbench.errors import UsageError
-from workbench.report.session.session_record import Session, count_recompiles, ran_nothing
+from workbench.report.session.session_record import Session, count_recompiles, has_run_nothing
 from workbench.views.words.units import plural
 
 _COUNTS = ("guards", "ops", "eager_calls")
@@ -28,7 +28,7 @@ def counts(session: Session) -> str:
         "step": session.header.steps,
     }
     words = [plural(count, noun) for noun, count in found.items()]
-    if not session.is_running and ran_nothing(session):
+    if not session.is_running and has_run_nothing(session):
         words.insert(0, "nothing compiled")
     return ", ".join(words)
 

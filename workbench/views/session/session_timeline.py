@@ -9,7 +9,7 @@ from math import log10
 from workbench.report.session.session_record import Session
 from workbench.views.charts.sheet import KERNEL_COLOURS, PALE
 from workbench.views.session.session_chart import Bar, bars
-from workbench.views.words.units import ms_text
+from workbench.views.words.units import format_ms
 
 WIDTH, HEIGHT = 900, 160
 """Of the picture, without its axis."""
@@ -68,7 +68,7 @@ def timeline(session: Session) -> Timeline | None:
     found = bars(steps, list(session.tables["events"]))
     most = max(sum(_times(bar)) for bar in found) or _LEAST_MS
     width = WIDTH / len(found)
-    ticks = tuple((HEIGHT - _high(ms, most), ms_text(ms)) for ms in _TICKS_MS if ms <= most)
+    ticks = tuple((HEIGHT - _high(ms, most), format_ms(ms)) for ms in _TICKS_MS if ms <= most)
     shown = tuple(_shown(bar, n * width, width, most) for n, bar in enumerate(found))
     return Timeline(shown, ticks, found[0].first, found[-1].last)
 
@@ -101,7 +101,7 @@ def _words(bar: Bar) -> str:
     one = bar.first == bar.last
     name = f"step {bar.first}" if one else f"steps {bar.first} to {bar.last}, each"
     times: Sequence[str] = [
-        f"{ms_text(ms)} {part}" for ms, (part, _) in zip(_times(bar), PARTS, strict=True)
+        f"{format_ms(ms)} {part}" for ms, (part, _) in zip(_times(bar), PARTS, strict=True)
     ]
     happened = f"; {', '.join(bar.kinds)}" if bar.kinds else ""
     return f"{name}: {', '.join(times)}{happened}"

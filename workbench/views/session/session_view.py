@@ -15,7 +15,7 @@ from workbench.report.record import Report
 from workbench.report.session.session_record import Session
 from workbench.settings import options
 from workbench.views import document as whole
-from workbench.views.lookups.target_choices import ONLY_A_RECORD, targets_of
+from workbench.views.lookups.target_choices import ONLY_A_RECORD, describe_targets
 from workbench.views.parts import report_part
 from workbench.views.session.session_document import Status, document
 from workbench.views.session.session_page import saved
@@ -65,7 +65,7 @@ class SessionView(Answering):
         if question["part"] != "document":
             return report_part(report, question["part"])
         name = f"{self.variable}.report({at})"
-        targets = targets_of(report.request.target, (), ONLY_A_RECORD)
+        targets = describe_targets(report.request.target, (), ONLY_A_RECORD)
         return whole.document(report, whole.ViewContext(name, targets=targets))
 
 
@@ -113,13 +113,13 @@ def display(session: Session) -> None:
     A view that has followed it in the same run of the cell is there already. One that records is
     followed until it stops.
     """
-    shell = displaying.kernel_shell()
+    shell = displaying.find_kernel_shell()
     if shell is None:
         raise NotImplementedError  # a terminal: IPython then takes the text
     view, is_running = session.view, session.is_running
-    if not isinstance(view, SessionView) or view.cell != displaying.running_cell(shell):
+    if not isinstance(view, SessionView) or view.cell != displaying.find_running_cell(shell):
         view = SessionView(session.so_far(), "running" if is_running else "done")
-        displaying.publish(shell, displaying.live_output(view))
+        displaying.publish(shell, displaying.make_live_output(view))
         if is_running:
             Following(session, view)
     html = saved(session, embed=options.embed, carries_bundle=displaying.carries_bundle(shell))

@@ -63,7 +63,7 @@ class Grid:
         return "  ".join(cells).rstrip()
 
 
-def frame_call(owner: str, name: str) -> Markup:
+def write_frame_call(owner: str, name: str) -> Markup:
     """The call that gives the same rows as a DataFrame; the name is one of ours."""
     return Markup("{}.frame('{}')").format(owner, name)
 

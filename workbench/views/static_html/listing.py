@@ -13,7 +13,7 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
 from workbench.views.static_html.row_limits import Limits
 from workbench.views.wire.report_messages import CostKind, Line, Note, Source
-from workbench.views.words.cost_words import cost_text, kind_of_lines
+from workbench.views.words.cost_words import choose_cost_of_lines, cost_text
 
 LONGEST = 1500  # lines; Pygments needs 0.2 s for 1,000 lines and makes the page six times as big
 
@@ -53,7 +53,7 @@ def pieces(text: str, language: str) -> Iterator[tuple[str | None, str]]:
     yield last, held
 
 
-def line_pieces(text: str, language: str) -> list[list[tuple[str | None, str]]]:
+def split_line_pieces(text: str, language: str) -> list[list[tuple[str | None, str]]]:
     """The pieces of each line."""
     lines: list[list[tuple[str | None, str]]] = [[]]
     for name, value in pieces(text, language):
@@ -96,11 +96,11 @@ class Listing:
     rows: list[Row]
 
 
-def listings(sources: Sequence[Source], limits: Limits) -> tuple[list[Listing], int]:
+def choose_listings(sources: Sequence[Source], limits: Limits) -> tuple[list[Listing], int]:
     """The functions in which something happened, and how many of them are left out."""
     found: list[Listing] = []
     room, left = limits.lines, 0
-    kind = kind_of_lines(mark for source in sources for mark in source["marks"])
+    kind = choose_cost_of_lines(mark for source in sources for mark in source["marks"])
     for source in sources:
         if not source["marks"]:
             continue
@@ -116,7 +116,7 @@ def listings(sources: Sequence[Source], limits: Limits) -> tuple[list[Listing], 
 def _rows(source: Source, limits: Limits, kind: CostKind | None) -> Iterator[Row]:
     marks = {int(mark["id"].rpartition(":")[2]): mark for mark in source["marks"]}
     kept = _kept(source, marks, limits)
-    texts = line_pieces("\n".join(source["lines"]), "python")
+    texts = split_line_pieces("\n".join(source["lines"]), "python")
     last = source["first"] - 1
     for number in kept:
         if number > last + 1:

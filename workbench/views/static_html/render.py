@@ -11,13 +11,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from workbench.report.atomic import saved_file
+from workbench.report.atomic import write_saved_file
 from workbench.views.answers.roundtrip_text import bar
 from workbench.views.lookups.source_marks import SIGNS, WORDS
 from workbench.views.pages.interactive import output
-from workbench.views.static_html.listing import gutter, line_pieces
+from workbench.views.static_html.listing import gutter, split_line_pieces
 from workbench.views.static_html.row_limits import PAGE, SUMMARIES, SUMMARY_BYTES, Limits
-from workbench.views.words.units import bytes_text, plural, seconds_text
+from workbench.views.words.units import format_bytes, format_seconds, plural
 
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; "
@@ -77,10 +77,10 @@ def page(
     With `has_view` the body holds an interactive view, which takes the place of its summary.
     """
     text = _environment().get_template("page.html").render(
-        title=title, content=content, policy=POLICY, style=page_style(), has_view=has_view
+        title=title, content=content, policy=POLICY, style=read_page_style(), has_view=has_view
     ) + "\n"  # fmt: skip
     if path is not None:
-        with saved_file(path) as file:
+        with write_saved_file(path) as file:
             file.write(text.encode())
     return text
 
@@ -100,8 +100,8 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
     )
     made.filters |= {
-        "bytes": bytes_text,
-        "seconds": seconds_text,
+        "bytes": format_bytes,
+        "seconds": format_seconds,
         "gutter": gutter,
         "plural": plural,
         "pieces": partial(_pieces, "python"),
@@ -111,7 +111,7 @@ def _environment() -> Environment:
 
 
 def _pieces(language: str, text: str) -> list[tuple[str | None, str]]:
-    lines = line_pieces(text, language)
+    lines = split_line_pieces(text, language)
     return [piece for line in lines for piece in (*line, (None, "\n"))]
 
 
@@ -123,7 +123,7 @@ def _at(is_page: bool, name: str) -> Markup:
 
 
 @cache
-def page_style() -> str:
+def read_page_style() -> str:
     """The style sheet of a page: the looks as classes, then what only a page has."""
     looks = "".join(f".{name}{{{style}}}" for name, style in _LOOKS.items())
     own = files("workbench.views.static_html").joinpath("page.css").read_text(encoding="utf-8")

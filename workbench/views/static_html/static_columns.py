@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from workbench.report.machine_rows import MatrixCell
 from workbench.report.measures import measures
-from workbench.views.static_html.grids import Grid, frame_call, grid
+from workbench.views.static_html.grids import Grid, grid, write_frame_call
 from workbench.views.static_html.row_limits import Limits
 from workbench.views.tables.column import Column, exact
-from workbench.views.tables.columns import columns_of
+from workbench.views.tables.columns import choose_columns
 from workbench.views.wire.report_messages import Document
 from workbench.views.words.cost_words import cost_text
 from workbench.views.words.units import plural
@@ -85,8 +85,11 @@ def table(shown: Document, name: str, limits: Limits, most: int | None = None) -
     if name == "kernels" and shown["costs"]:
         title = f"{title}: {shown['costs'][0]['source']}"
     rows = _ROWS[name](shown) if name in _ROWS else cast(Any, shown)[name]
-    columns = _OWN[name] if name in _OWN else spell_out(columns_of(name, rows))
-    call, omitted = frame_call("report", frame), shown["omitted"].get(_STORED.get(frame, frame), 0)
+    columns = _OWN[name] if name in _OWN else spell_out(choose_columns(name, rows))
+    call, omitted = (
+        write_frame_call("report", frame),
+        shown["omitted"].get(_STORED.get(frame, frame), 0),
+    )
     return grid(title, columns, rows, limits, call=call, most=most, omitted=omitted)
 
 
@@ -119,7 +122,9 @@ def matrix(shown: Document, limits: Limits) -> Iterator[Grid]:
         values = [{t: cast(Any, c)[figure] for t, c in own.items() if c} for _, own in cells]
         if any(value is not None for row in values for value in row.values()):
             rows = [{"kernel": id, **row} for (id, _), row in zip(cells, values, strict=True)]
-            found.append(grid(title, columns, rows, limits, call=frame_call("report", "matrix")))
+            found.append(
+                grid(title, columns, rows, limits, call=write_frame_call("report", "matrix"))
+            )
     remarks = [
         {"kernel": id, "target": target, "note": cell["note"]}
         for id, own in cells
@@ -153,7 +158,7 @@ def _guards(shown: Document) -> list[dict[str, Any]]:
     return sorted(cast(Any, shown["guards"]), key=lambda row: row["kept"])
 
 
-def guard_counts(shown: Document) -> str:
+def count_guards(shown: Document) -> str:
     """How many guards are kept and dropped, and why those were."""
     kept = sum(guard["kept"] for guard in shown["guards"])
     why = Counter(guard["why_dropped"] for guard in shown["guards"] if not guard["kept"])

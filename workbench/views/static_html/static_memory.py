@@ -32,7 +32,7 @@ _STORAGES = (
 )
 
 
-def memory_grids(
+def build_memory_grids(
     part: MemoryPart, limits: Limits, budgets: BudgetsPart | None = None
 ) -> Iterator[Grid]:
     """The peaks, that of the whole by line, module and kind, the largest storages, the budgets."""

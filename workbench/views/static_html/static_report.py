@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, cast
 
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Grid, frame_call, grid
-from workbench.views.static_html.listing import listings
+from workbench.views.static_html.grids import Grid, grid, write_frame_call
+from workbench.views.static_html.listing import choose_listings
 from workbench.views.static_html.row_limits import PAGE, SUMMARIES, Limits
-from workbench.views.static_html.static_columns import FIGURES, guard_counts, matrix, table
-from workbench.views.static_html.static_memory import memory_grids
+from workbench.views.static_html.static_columns import FIGURES, count_guards, matrix, table
+from workbench.views.static_html.static_memory import build_memory_grids
 from workbench.views.tables.column import Column
 from workbench.views.wire.budget_messages import BudgetsPart
 from workbench.views.wire.memory_messages import MemoryPart
@@ -64,7 +64,7 @@ def body(
 def source_summary(source: Source) -> str:
     """The lines of one source with what became of each."""
     whole = replace(SUMMARIES[0], lines=len(source["lines"]), context=len(source["lines"]))
-    return render.summary("source", lambda _: {"listings": listings([source], whole)[0]})
+    return render.summary("source", lambda _: {"listings": choose_listings([source], whole)[0]})
 
 
 def _view(
@@ -75,7 +75,7 @@ def _view(
     memory: MemoryPart | None = None,
     budgets: BudgetsPart | None = None,
 ) -> dict[str, Any]:
-    own, left = listings(shown["sources"], limits)
+    own, left = choose_listings(shown["sources"], limits)
     tabled = partial(table, shown, limits=limits)
 
     def tables_of(names: tuple[str, ...]) -> list[Grid]:
@@ -93,13 +93,13 @@ def _view(
         "listings": own,
         "share": share_words(next((cost["kind"] for cost in shown["costs"]), None)),
         "functions_left": left,
-        "guard_counts": guard_counts(shown),
+        "guard_counts": count_guards(shown),
         "table": lambda name, most=None: tabled(name, most=most),
         "tabled": _TABLED,
         "tables_of": tables_of,
         "matrix": list(matrix(shown, limits)),
         "memory": memory,
-        "memory_grids": [] if memory is None else list(memory_grids(memory, limits, budgets)),
+        "memory_grids": [] if memory is None else list(build_memory_grids(memory, limits, budgets)),
         "file": _file(shown, limits),
         "codes": codes,
         "picture": picture,
@@ -126,7 +126,7 @@ def _file(shown: Document, limits: Limits) -> Grid | None:
     """What the file is; the first group of facts."""
     facts = [{"name": name, "value": value} for name, value in shown["artifact"][0]["facts"]]
     columns = (Column("", "name"), Column("", "value", "code"))
-    call = frame_call("report", "artifact")
+    call = write_frame_call("report", "artifact")
     return grid("File", columns, facts, limits, call=call, most=len(facts))
 
 

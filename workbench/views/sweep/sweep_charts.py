@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.sweep.choosing import relative
-from workbench.analysis.sweep.medians import median_interval
+from workbench.analysis.sweep.medians import compute_median_interval
 from workbench.analysis.sweep.sweep import CHARTS, Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
@@ -14,7 +14,7 @@ from workbench.views.charts import heat, spots, strands
 from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, PALE, sheet
 from workbench.views.sweep.frame import FIGURES
 from workbench.views.words.place_words import short
-from workbench.views.words.units import bytes_text, number_text, seconds_text, us_text
+from workbench.views.words.units import format_bytes, format_seconds, format_us, number_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _MORE_IS_BETTER = {"speedup", "speedup_low", "speedup_high"}
 _MOST = 40  # rows of a chart of distributions
 _UNITS: Mapping[str, Callable[[float], str]] = {
-    "_s": seconds_text,
-    "_us": us_text,
-    "_bytes": bytes_text,
+    "_s": format_seconds,
+    "_us": format_us,
+    "_bytes": format_bytes,
 }
 
 
@@ -37,7 +37,7 @@ def plot(sweep: Sweep, chart: str, **choice: Any) -> Figure:
             "Nothing to draw: no setting was measured. Look at the column reason of .frame()."
         )
     if chart == "heat":
-        return heat.draw(heat_of(sweep, **choice))
+        return heat.draw(draw_heat(sweep, **choice))
     draw = {"parallel": parallel, "pareto": pareto, "distribution": rounds}[chart]
     return draw(sweep, **choice)
 
@@ -63,16 +63,16 @@ def timed(sweep: Sweep) -> list[Trial]:
     return [trial for trial in sweep.trials if trial.call_us is not None]
 
 
-def best_metric(sweep: Sweep) -> str:
+def choose_metric(sweep: Sweep) -> str:
     """What says best how good a row is: the speed-up, without one the time of a model."""
     return "speedup" if any(trial.speedup for trial in sweep.trials) else "call_us"
 
 
-def heat_of(
+def draw_heat(
     sweep: Sweep, x: str | None = None, y: str | None = None, metric: str | None = None
 ) -> heat.Map:
     """One metric over two axes, darker: further from the best; of several rows the best."""
-    metric = metric or best_metric(sweep)
+    metric = metric or choose_metric(sweep)
     if metric not in FIGURES:
         raise UsageError(f"There is no metric {metric!r}. Take one of: {', '.join(FIGURES)}.")
     longest = sorted(sweep.axes, key=lambda name: -len(sweep.axes[name]))
@@ -90,7 +90,7 @@ def heat_of(
         key = (place[down] if down != across else "", place[across])
         best[key] = pick(best.get(key, value), value)
     flat = tuple(best.get((row, column)) for row in rows for column in columns)
-    shade = iter(heat.shades(flat, more_is_better=metric in _MORE_IS_BETTER))
+    shade = iter(heat.compute_shades(flat, more_is_better=metric in _MORE_IS_BETTER))
     cells = [heat.Cell(next(shade), words_of(metric, value)) for value in flat]
     width = len(columns)
     return heat.Map(
@@ -113,7 +113,7 @@ def _axis(sweep: Sweep, name: str) -> str:
 
 def pareto(sweep: Sweep) -> Figure:
     """Speed-up against compile time; what no other setting beats in both is filled."""
-    metric = best_metric(sweep)
+    metric = choose_metric(sweep)
     found = [
         spots.Spot(
             trial.title,
@@ -135,7 +135,7 @@ def pareto(sweep: Sweep) -> Figure:
 
 def parallel(sweep: Sweep) -> Figure:
     """Every axis and the metric side by side, a line for each row."""
-    metric, rows = best_metric(sweep), timed(sweep)
+    metric, rows = choose_metric(sweep), timed(sweep)
     values = [float(getattr(trial, metric) or 0.0) for trial in rows]
     low, high = min(values), max(values)
     span = (high - low) or 1.0
@@ -166,14 +166,14 @@ def rounds(sweep: Sweep) -> Figure:
     rows = [(trial, values) for trial, values in rows if values]
     if not rows:
         raise UsageError("Nothing to draw: a model gave the times, there are no rounds.")
-    rows.sort(key=lambda row: median_interval(row[1]).median)
+    rows.sort(key=lambda row: compute_median_interval(row[1]).median)
     shown = rows[:_MOST]
     lines = list(_forest(sweep, shown))
     with sheet(0.9 + 0.28 * len(lines)) as (drawn, axes):
         for number, (_, values) in enumerate(lines):
             if not values:
                 continue
-            found = median_interval(values)
+            found = compute_median_interval(values)
             axes.plot(values, [number] * len(values), "|", color=PALE, markersize=9, zorder=1)
             axes.plot([found.low, found.high], [number] * 2, color=KERNEL_COLOURS[0], linewidth=3)
             axes.plot(found.median, number, "o", color=KERNEL_COLOURS[0], markersize=5)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workbench.analysis.sweep.choosing import relative
-from workbench.analysis.sweep.medians import median_interval
+from workbench.analysis.sweep.medians import compute_median_interval
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
-from workbench.views.sweep.sweep_charts import best_metric, timed, words_of
+from workbench.views.sweep.sweep_charts import choose_metric, timed, words_of
 from workbench.views.wire.sweep_messages import SweepDocument, SweepRow
-from workbench.views.words.units import plural, seconds_text
+from workbench.views.words.units import format_seconds, plural
 
 VERSION = 1
 MOST_ROWS = 1000
@@ -76,7 +76,7 @@ def document(sweep: Sweep, live: Live | None = None) -> SweepDocument:
         "total": None if here.planned is None else len(here.planned),
         "elapsed_s": round(sweep.seconds, 1),
         "left_s": left(sweep, here),
-        "by": best_metric(sweep),
+        "by": choose_metric(sweep),
         "best": by_gain[0].title if by_gain else None,
         "sentence": sentence,
         "code": code,
@@ -134,7 +134,7 @@ def _rounds(trial: Trial) -> list[float]:
     values = relative(trial)
     if not values:
         return []
-    found = median_interval(values)
+    found = compute_median_interval(values)
     return [_rounded(v) for v in (found.low, found.median, found.high, *values[:_ROUNDS])]
 
 
@@ -165,7 +165,7 @@ def _answer(sweep: Sweep) -> tuple[str, str]:
 def facts(sweep: Sweep) -> str:
     """How many settings, how long that took, on which machines."""
     known = f", {sweep.from_store} from the store" if sweep.from_store else ""
-    took = f" in {seconds_text(sweep.seconds)}" if sweep.seconds else ""
+    took = f" in {format_seconds(sweep.seconds)}" if sweep.seconds else ""
     machines = sorted({trial.machine for trial in sweep.trials if trial.machine})
     words = [f"{plural(len(sweep.trials), 'setting')}{took}{known}."]
     words += [f"Measured on {', '.join(machines)}."] if machines else []

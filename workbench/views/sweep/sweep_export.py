@@ -19,9 +19,9 @@ import pandas
 
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import ArtifactError, UsageError
-from workbench.file_path import file_path
+from workbench.file_path import check_file_path
 from workbench.plain_data import parse_json, read_file
-from workbench.report.atomic import saved_file
+from workbench.report.atomic import write_saved_file
 from workbench.report.trials import Trial
 
 SUFFIXES = (".csv", ".parquet")
@@ -49,7 +49,7 @@ def write(sweep: Sweep, path: str | PathLike[str]) -> None:
             raise UsageError(_INSTALL) from error
     else:
         table.to_csv(content, index=False, encoding="utf-8")
-    with saved_file(path) as file:
+    with write_saved_file(path) as file:
         file.write(content.getvalue())
 
 
@@ -77,7 +77,7 @@ def read(path: str | PathLike[str]) -> Sweep:
 
 
 def _is_parquet(path: str | PathLike[str]) -> bool:
-    ending = Path(file_path(path)).suffix.lower()
+    ending = Path(check_file_path(path)).suffix.lower()
     if ending not in SUFFIXES:
         raise UsageError(
             f"{Path(path).name}: expected the ending .sqlite (with the records of all rows), "

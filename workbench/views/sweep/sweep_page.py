@@ -23,7 +23,7 @@ from workbench.views.sweep.sweep_document import document
 from workbench.views.tables.column import Column
 from workbench.views.wire.codec import SMALL, pack
 from workbench.views.wire.sweep_messages import SweepDocument, SweepRow
-from workbench.views.words.units import us_text
+from workbench.views.words.units import format_us
 
 _CHOICES = (
     Column("Operation", "op", "code"),
@@ -99,7 +99,7 @@ def _inside(sweep: Sweep) -> _Inside | None:
 def _choice(row: Mapping[Any, Any]) -> dict[str, Any]:
     """A choice with its time in words; what is missing in a DataFrame is not a number."""
     time, ratio = row["time_us"], row["against_best"]
-    words = us_text(time) if isinstance(time, float) and time == time else None
+    words = format_us(time) if isinstance(time, float) and time == time else None
     if words is not None and row["is_model"]:
         words += " (model)"
     return {

@@ -15,7 +15,7 @@ from workbench.report.trials import Trial, apart
 from workbench.settings import options
 from workbench.views import document as whole
 from workbench.views.diff.diff_document import document as diff_document
-from workbench.views.lookups.target_choices import ONLY_A_RECORD, targets_of
+from workbench.views.lookups.target_choices import ONLY_A_RECORD, describe_targets
 from workbench.views.parts import report_part
 from workbench.views.sweep.sweep_document import Live, document
 from workbench.views.sweep.sweep_page import saved
@@ -78,7 +78,7 @@ class SweepView(Answering):
         if question["part"] != "document":
             return report_part(report, question["part"])
         number = self._shown.trials.index(self._trial(question["row"]))
-        targets = targets_of(report.request.target, (), ONLY_A_RECORD)
+        targets = describe_targets(report.request.target, (), ONLY_A_RECORD)
         return whole.document(report, whole.ViewContext(f"found.report({number})", targets=targets))
 
     def _compared(self, question: RowsQuestion) -> Any:
@@ -99,12 +99,12 @@ def display(sweep: Sweep) -> None:
 
     A view that has followed the sweep in the same run of the cell is there already.
     """
-    shell = displaying.kernel_shell()
+    shell = displaying.find_kernel_shell()
     if shell is None:
         raise NotImplementedError  # a terminal: IPython then takes the text
     view = sweep.view
-    if not isinstance(view, SweepView) or view.cell != displaying.running_cell(shell):
+    if not isinstance(view, SweepView) or view.cell != displaying.find_running_cell(shell):
         view = SweepView(sweep)
-        displaying.publish(shell, displaying.live_output(view))
+        displaying.publish(shell, displaying.make_live_output(view))
     html = saved(sweep, embed=options.embed, carries_bundle=displaying.carries_bundle(shell))
     displaying.publish(shell, {"text/plain": repr(sweep), "text/html": html})

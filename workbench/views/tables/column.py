@@ -19,13 +19,13 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "right": str,
     "length": lambda value: str(len(value)),
     "number": lambda value: f"{value:,.4g}" if isinstance(value, float) else str(value),
-    "B": units.bytes_text,
-    "s": units.seconds_text,
-    "ms": units.ms_text,
-    "us": units.us_text,
+    "B": units.format_bytes,
+    "s": units.format_seconds,
+    "ms": units.format_ms,
+    "us": units.format_us,
     "count": units.count_text,
     "amount": lambda value: units.number_text(value, "amount"),
-    "share": lambda value: units.percent_text(value, 1),
+    "share": lambda value: units.format_percent(value, 1),
     "ratio": lambda value: units.number_text(value, "ratio"),
 }
 """Units of what stands on the right, each with how a value is written."""

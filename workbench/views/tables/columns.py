@@ -218,7 +218,7 @@ def specs(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[C
     A table that stands beside another one keeps its head where the other has rows.
     """
     return {
-        table: [column.spec() for column in columns_of(table, rows)]
+        table: [column.spec() for column in choose_columns(table, rows)]
         for table, rows in tables.items()
         if rows or tables.get(_BESIDE.get(table, ""))
     }
@@ -227,7 +227,7 @@ def specs(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[C
 _BESIDE = {"groups": "rejected", "rejected": "groups"}
 
 
-def columns_of(table: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
+def choose_columns(table: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
     """The columns of a table with these rows."""
     for column in COLUMNS[table]:
         place = (table, column.key)

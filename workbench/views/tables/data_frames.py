@@ -61,7 +61,7 @@ def _columns(row_type: type) -> list[str]:
 _PARTS = ("matrix", "vector")
 
 
-def targets_frame(gpus: Catalogue) -> pandas.DataFrame:
+def build_targets_frame(gpus: Catalogue) -> pandas.DataFrame:
     """A row for each GPU: its limits, its memory, and its peak dense rates in TFLOP/s (TOPS)."""
     rows = [gpu.values() for gpu in gpus]
     rates = [f"{part}.{dtype}" for part in _PARTS for dtype in DTYPES]
@@ -72,7 +72,7 @@ def targets_frame(gpus: Catalogue) -> pandas.DataFrame:
     return pandas.DataFrame(columns).rename(columns=names)
 
 
-def target_frame(gpu: Gpu) -> pandas.DataFrame:
+def build_target_frame(gpu: Gpu) -> pandas.DataFrame:
     """A row for each number that is known of one GPU, with the document it is from."""
     rows = [
         {"field": key, "value": value, "source": gpu.sources[key]}

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.analysis.cost.identical_kernels import IdenticalKernels, identical_kernels
-from workbench.analysis.cost.kernel_costs import KernelCost, kernel_costs
-from workbench.analysis.fusion.fusion import KernelTraffic, traffic_by_kernel
-from workbench.analysis.fusion.why_not import NotFused, not_fused
-from workbench.analysis.memory.layers import LayerRow, layer_rows
+from workbench.analysis.cost.identical_kernels import IdenticalKernels, list_identical_kernels
+from workbench.analysis.cost.kernel_costs import KernelCost, list_kernel_costs
+from workbench.analysis.fusion.fusion import KernelTraffic, list_saved_traffic
+from workbench.analysis.fusion.why_not import NotFused, list_not_fused
+from workbench.analysis.memory.layers import LayerRow, list_layer_rows
 from workbench.analysis.memory.waste import MemoryRemark, remarks
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities
@@ -33,12 +33,12 @@ class Derived:
 
 
 DERIVED: Mapping[str, Derived] = {
-    "costs": Derived(KernelCost, kernel_costs),
-    "identical_kernels": Derived(IdenticalKernels, identical_kernels),
-    "memory_layers": Derived(LayerRow, layer_rows),
+    "costs": Derived(KernelCost, list_kernel_costs),
+    "identical_kernels": Derived(IdenticalKernels, list_identical_kernels),
+    "memory_layers": Derived(LayerRow, list_layer_rows),
     "memory_remarks": Derived(MemoryRemark, remarks),
-    "not_fused": Derived(NotFused, not_fused),
+    "not_fused": Derived(NotFused, list_not_fused),
     "opportunities": Derived(Opportunity, opportunities),
-    "traffic": Derived(KernelTraffic, traffic_by_kernel),
+    "traffic": Derived(KernelTraffic, list_saved_traffic),
 }
 """Every derived table by name."""

@@ -17,14 +17,14 @@ from workbench.settings import options
 from workbench.views.document import ViewContext
 from workbench.views.live_actions import LiveActions
 from workbench.views.lookups.source_marks import SIGNS, annotated
-from workbench.views.lookups.target_choices import ONLY_A_RECORD, targets_of
+from workbench.views.lookups.target_choices import ONLY_A_RECORD, describe_targets
 from workbench.views.pages.report_page import fragment
-from workbench.views.pages.saved import saved_view
+from workbench.views.pages.saved import write_saved_view
 from workbench.views.static_html.static_report import source_summary
 from workbench.views.text import text
 from workbench.views.wire.gpu_messages import Targets
 from workbench.views.wire.report_messages import Input, Sandbox
-from workbench.views.words.cost_words import cost_text, kind_of_lines
+from workbench.views.words.cost_words import choose_cost_of_lines, cost_text
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget
@@ -96,15 +96,15 @@ class Shown(LiveOnly):
         """The static output, for a notebook that is opened without its kernel."""
         carries = shell is None or carries_bundle(shell)
         context = replace(self.context, sandbox=None, targets=None, actions=())  # nothing is alive
-        html = saved_view(self.report, context, embed=options.embed, carries_bundle=carries)
+        html = write_saved_view(self.report, context, embed=options.embed, carries_bundle=carries)
         return {"text/plain": text(self.report), "text/html": html}
 
     def _ipython_display_(self) -> None:
-        shell = kernel_shell()
+        shell = find_kernel_shell()
         if shell is None:
             raise NotImplementedError  # a terminal: IPython then takes the text
         if self.view is None:  # otherwise it is already on the page
-            publish(shell, live_output(self.live()))
+            publish(shell, make_live_output(self.live()))
         publish(shell, self.saved(shell))
 
     def _display_(self) -> View:
@@ -124,7 +124,7 @@ class Annotated:
     def __repr__(self) -> str:
         """The lines with a sign, the kernels they end in, their share of what those cost."""
         marks = {int(mark["id"].rpartition(":")[2]): mark for mark in self.source["marks"]}
-        kind, rows = kind_of_lines(marks.values()), []
+        kind, rows = choose_cost_of_lines(marks.values()), []
         for number, line in enumerate(self.source["lines"], self.source["first"]):
             mark = marks.get(number)
             sign = SIGNS[mark["state"]] if mark else " "
@@ -148,7 +148,7 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
             f"Cannot show a {type(x).__name__}: it is no report and has none in .report. "
             "Pass what aot_compile, explain, load or inspect returned."
         )
-    check, sandbox = live_guards(x)
+    check, sandbox = find_live_guards(x)
     given = context or ViewContext(variable="report" if x is report else "compiled")
     actions = _actions_of(x)
     here = replace(
@@ -192,8 +192,8 @@ def _targets_of(present: str, actions: Sequence[LiveAction]) -> Targets:
     """The targets that the call can be compiled for in place, or why it cannot be."""
     again = next((action for action in actions if action.id == "retarget"), None)
     if again is None:
-        return targets_of(present, (), ONLY_A_RECORD)
-    return targets_of(present, again.choices if again.why_not is None else (), again.why_not)
+        return describe_targets(present, (), ONLY_A_RECORD)
+    return describe_targets(present, again.choices if again.why_not is None else (), again.why_not)
 
 
 def _presenter_in_place(x: Any, context: ViewContext) -> Callable[[Any, str, Any], None]:
@@ -207,7 +207,7 @@ def _presenter_in_place(x: Any, context: ViewContext) -> Callable[[Any, str, Any
         if _actions_of(found):
             show(found, again, view=view)
             return
-        check, sandbox = live_guards(x)
+        check, sandbox = find_live_guards(x)
         actions = tuple(action for action in _actions_of(x) if action.choices)
         targets = _targets_of(found.report.request.target, actions)
         here = replace(again, sandbox=sandbox, targets=targets, actions=actions)
@@ -217,7 +217,7 @@ def _presenter_in_place(x: Any, context: ViewContext) -> Callable[[Any, str, Any
     return present
 
 
-def live_guards(x: Any) -> tuple[CheckGuards | None, Sandbox | None]:
+def find_live_guards(x: Any) -> tuple[CheckGuards | None, Sandbox | None]:
     """The guards of a live compiled object, ready to be tried, and its inputs to edit."""
     engine = getattr(x, "guard_sandbox", None)
     if engine is None:
@@ -231,14 +231,14 @@ def carries_bundle(shell: Any) -> bool:
     return carrier().carries(*_cell(shell))
 
 
-def kernel_shell() -> Any:
+def find_kernel_shell() -> Any:
     """The shell of a notebook's kernel; None in a terminal and outside IPython."""
     get = getattr(builtins, "get_ipython", None)  # IPython puts it there while a cell runs
     shell = None if get is None else get()
     return shell if getattr(shell, "kernel", None) is not None else None
 
 
-def live_output(view: AnyWidget) -> dict[str, Any]:
+def make_live_output(view: AnyWidget) -> dict[str, Any]:
     """The output of a live view. Its text is empty: a page without scripts shows it as nothing."""
     made = view._repr_mimebundle_()
     data: dict[str, Any] = dict(made[0] if isinstance(made, tuple) else made or {})
@@ -253,7 +253,7 @@ def publish(shell: Any, data: dict[str, Any]) -> None:
 def publish_live(shell: Any, view: AnyWidget) -> None:
     """Show a live view that may be taken back."""
     name = {"display_id": view.model_id}
-    shell.display_pub.publish(data=live_output(view), metadata={}, transient=name)
+    shell.display_pub.publish(data=make_live_output(view), metadata={}, transient=name)
 
 
 def take_back(shell: Any, view: AnyWidget) -> None:
@@ -263,7 +263,7 @@ def take_back(shell: Any, view: AnyWidget) -> None:
     view.close()
 
 
-def running_cell(shell: Any) -> str:
+def find_running_cell(shell: Any) -> str:
     """The run of a cell in which outputs are published now."""
     return _cell(shell)[1]
 

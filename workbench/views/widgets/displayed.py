@@ -35,7 +35,7 @@ def displayed() -> Displayed:
     return Displayed()
 
 
-def summary_bundle(holder: Any) -> dict[str, str]:
+def make_summary_bundle(holder: Any) -> dict[str, str]:
     """Text and HTML of what has a report, as the value of a cell."""
     if displayed().has(holder):
         return {"text/plain": repr(holder)}

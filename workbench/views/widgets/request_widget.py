@@ -14,7 +14,7 @@ from ipywidgets import Widget, widget_serialization
 
 from workbench.errors import WorkbenchError
 from workbench.views.widgets.questions import check_message
-from workbench.views.wire.codec import bundle, bundle_bytes, pack
+from workbench.views.wire.codec import bundle, pack, read_bundle_bytes
 from workbench.views.wire.report_messages import Answer
 
 
@@ -34,10 +34,10 @@ def front_end() -> FrontEnd:
 
 @cache
 def _made() -> FrontEnd:
-    return FrontEnd(packed=bundle_bytes())
+    return FrontEnd(packed=read_bundle_bytes())
 
 
-def live_loader() -> str:
+def write_live_loader() -> str:
     """The script of each live view, which finds the front end in the page or in that model."""
     text = files("workbench.views.widgets").joinpath("live_loader.js").read_text(encoding="utf-8")
     return text.replace("HASH_OF_BUNDLE", bundle()[1])
@@ -50,7 +50,7 @@ class Answering(anywidget.AnyWidget):
     that all views share.
     """
 
-    _esm = live_loader()
+    _esm = write_live_loader()
 
     front_end = traitlets.Instance(Widget).tag(sync=True, **widget_serialization)
 
@@ -66,7 +66,7 @@ class Answering(anywidget.AnyWidget):
             check_message(content)
             is_own = ask == "front-end"  # a host that has no models besides that of the view
             found = self._answer(ask, content.get("question")) if not is_own else None
-            packed = bundle_bytes() if is_own else pack(found)
+            packed = read_bundle_bytes() if is_own else pack(found)
         except WorkbenchError as error:
             self.send({**answer, "error": str(error)})
         except Exception as error:  # the front end waits for an answer, whatever went wrong

@@ -18,7 +18,7 @@ FAST, SMALL = 1, 9
 Wire = TypeVar("Wire")
 
 
-def row_of(kind: type[Wire], row: object, /, **more: object) -> Wire:
+def convert_row(kind: type[Wire], row: object, /, **more: object) -> Wire:
     """A row of the report as a type of the wire: what is not in `more` are fields of its name."""
     made = {}
     for name in kind.__annotations__:
@@ -59,30 +59,30 @@ class Budget:
         return True
 
 
-def packed_text(content: bytes) -> str:
+def pack_text(content: bytes) -> str:
     """Bytes as text for a page."""
     return base64.b64encode(content).decode("ascii")
 
 
-def short_hash(content: bytes) -> str:
+def hash_bytes(content: bytes) -> str:
     """A name for bytes that is the same in every run: 12 hex digits."""
     return hashlib.sha256(content).hexdigest()[:12]
 
 
 @cache
-def static_text(name: str) -> str:
+def read_static_text(name: str) -> str:
     """A file of the built front end, or of what the pages need besides."""
     return files("workbench.views").joinpath("static", name).read_text(encoding="utf-8")
 
 
 @cache
-def bundle_bytes() -> bytes:
+def read_bundle_bytes() -> bytes:
     """The front end as gzip of JSON (`js`, `css`)."""
-    return pack({kind: static_text(f"workbench.{kind}") for kind in ("js", "css")}, SMALL)
+    return pack({kind: read_static_text(f"workbench.{kind}") for kind in ("js", "css")}, SMALL)
 
 
 @cache
 def bundle() -> tuple[str, str]:
     """The front end as base64 text, and its hash."""
-    packed = bundle_bytes()
-    return packed_text(packed), short_hash(packed)
+    packed = read_bundle_bytes()
+    return pack_text(packed), hash_bytes(packed)

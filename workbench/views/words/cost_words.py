@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from workbench.analysis.cost.costs import CostKind
-from workbench.analysis.memory.memory_cost import all_costs
+from workbench.analysis.memory.memory_cost import list_all_costs
 from workbench.report import Report
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.table_messages import Unit
-from workbench.views.words.units import bytes_text, us_text
+from workbench.views.words.units import format_bytes, format_us
 
 _HEADS: Mapping[CostKind, tuple[str, Unit, bool]] = {  # name, unit, whether it is an estimate
     "time": ("Time", "us", False),
@@ -25,10 +25,10 @@ _SHARES: Mapping[CostKind, str] = {
 }
 
 
-def cost_heads(report: Report) -> list[wire.Cost]:
+def list_cost_heads(report: Report) -> list[wire.Cost]:
     """The costs that are known, the one that ranks first."""
     found: list[wire.Cost] = []
-    for cost in all_costs(report):
+    for cost in list_all_costs(report):
         name, unit, is_estimate = _HEADS[cost.kind]
         found.append(
             {
@@ -42,7 +42,7 @@ def cost_heads(report: Report) -> list[wire.Cost]:
     return found
 
 
-def kind_of_lines(marks: Iterable[wire.Line]) -> CostKind | None:
+def choose_cost_of_lines(marks: Iterable[wire.Line]) -> CostKind | None:
     """The best cost that any of these lines has."""
     there = {kind for mark in marks for kind in mark["cost"]}
     return next((kind for kind in _HEADS if kind in there), None)
@@ -53,7 +53,7 @@ def cost_text(cost: Mapping[str, float], kind: CostKind | None) -> str:
     value = None if kind is None else cost.get(kind)
     if value is None:
         return ""
-    return bytes_text(value) if kind in ("bytes", "memory") else us_text(value)
+    return format_bytes(value) if kind in ("bytes", "memory") else format_us(value)
 
 
 def share_words(kind: CostKind | None) -> str:

@@ -23,7 +23,7 @@ _REMEDIES = (  # a piece of torch's reason, what to do about it
 )
 
 
-def remedy(reason: str | None) -> str | None:
+def find_remedy(reason: str | None) -> str | None:
     """What would help, where one is known."""
     return next((text for words, text in _REMEDIES if words in (reason or "")), None)
 

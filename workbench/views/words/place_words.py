@@ -8,7 +8,7 @@ from workbench.views.words.units import plural
 _FILES = 2  # named beside a kernel
 
 
-def ops_of(kernel: Kernel) -> str:
+def list_kernel_ops(kernel: Kernel) -> str:
     """The operators in a kernel: `add, relu, mul`."""
     short = [op.removeprefix("aten.").removeprefix("prims.").partition(".")[0] for op in kernel.ops]
     return ", ".join(dict.fromkeys(short)) or kernel.name
@@ -30,7 +30,7 @@ def few_words(words: list[str], letters: int) -> str:
     return short(words[0] if words else "", letters - len(more)) + more
 
 
-def line_numbers(report: Report, kernel: Kernel) -> str:
+def format_line_numbers(report: Report, kernel: Kernel) -> str:
     """The lines behind a kernel: `12, 14–16`, with file names when the report has several."""
     files = {source.id: source.file for source in report.sources}
     by_file: dict[str, list[int]] = {}
@@ -62,7 +62,7 @@ def text_of(report: Report, key: str | None) -> str | None:
     return None if key is None else report.texts.get(key)
 
 
-def absent_parts(report: Report) -> list[tuple[str, str]]:
+def describe_absent_parts(report: Report) -> list[tuple[str, str]]:
     """What could not be captured, and why."""
     absent = [part for part in report.capabilities if not part.available]
     return [(part.name, part.reason or "no reason recorded") for part in absent]

@@ -43,19 +43,19 @@ _JOINT: Final = "aot_trace_joint_graph"
 _ONE_KERNEL: Final = "async_compile.precompile"
 
 
-def starting_words(target: str | None) -> str:
+def describe_start(target: str | None) -> str:
     """What is said before the first phase."""
     is_virtual = target not in (None, "host", "cpu", "cuda")
     return f"Starting the {'GPU ' if is_virtual else ''}compiler…"
 
 
-def phase_words(name: str) -> str:
+def describe_phase(name: str) -> str:
     """What a phase does, within a sentence; one that has no words of ours as torch calls it."""
     words = _WORDS.get(name, "").rstrip("…")
     return f"{words[0].lower()}{words[1:]}" if words else name
 
 
-def progress_words(progress: Progress, target: str | None = None) -> str:
+def describe_progress(progress: Progress, target: str | None = None) -> str:
     """What runs now: `Forward: 9 of 16 kernels compiled`.
 
     A phase that has no words of ours is called as torch calls it.
@@ -63,7 +63,7 @@ def progress_words(progress: Progress, target: str | None = None) -> str:
     steps = progress["steps"]
     running = [step["name"] for step in steps if step["duration_s"] is None]
     if not steps:
-        return starting_words(target)
+        return describe_start(target)
     if not running or (running == ["compile"] and _has(steps, "inductor_compile")):
         return "Finishing"
     words = next((_WORDS[name] for name in reversed(running) if name in _WORDS), None)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from workbench.analysis.fusion.traffic import bytes_of
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import KernelRoofline
-from workbench.views.words.units import number_text, percent_text, us_text
+from workbench.views.words.units import format_percent, format_us, number_text
 
 _MODEL = (
     "Model: the bytes and operations that Inductor counts, at the full bandwidth and rate of the "
@@ -35,17 +35,17 @@ def _verdict(kernel: Kernel, roofs: Mapping[str, KernelRoofline]) -> Verdict:
     if row is None or row.bound_us is None:
         return _without_roof(kernel, row)
     bound = "Not bound by a known rate" if row.bound is None else f"Bound by {row.bound}"
-    text = f"{bound}, at least {us_text(row.bound_us)}"
+    text = f"{bound}, at least {format_us(row.bound_us)}"
     model = _MODEL.format(target=row.target)
     if row.note is not None:
         model = f"{model} Here {row.note}."
     if row.measured_us is None:
         return Verdict(f"{text} (model)", f"{model} Nothing was measured.")
-    reached = f"{percent_text(row.bound_us, row.measured_us)} of the roof"
+    reached = f"{format_percent(row.bound_us, row.measured_us)} of the roof"
     if row.measured_us < row.bound_us:
         reached += ", faster than DRAM allows: its data may stay in a cache"
-    text = f"{text}, {reached} ({us_text(row.measured_us)} measured)"
-    return Verdict(text, f"{model} {_MEASURED}: {us_text(row.measured_us)} of one call.")
+    text = f"{text}, {reached} ({format_us(row.measured_us)} measured)"
+    return Verdict(text, f"{model} {_MEASURED}: {format_us(row.measured_us)} of one call.")
 
 
 def _without_roof(kernel: Kernel, row: KernelRoofline | None) -> Verdict:
@@ -63,4 +63,4 @@ def _without_roof(kernel: Kernel, row: KernelRoofline | None) -> Verdict:
         rates.append(number_text(kernel.flops * per_second, "flops_per_second"))
     moved = f", {' and '.join(rates)}" if rates and per_second else ""
     source = f"{_MEASURED}, by the bytes and operations that Inductor counts. {no_roof}"
-    return Verdict(f"{us_text(time)} measured{moved}", source)
+    return Verdict(f"{format_us(time)} measured{moved}", source)

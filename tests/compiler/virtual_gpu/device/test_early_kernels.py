@@ -15,7 +15,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.pipeline.pipeline import compile_ahead
-from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
+from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.errors import CaptureError
 from workbench.report import Report
 
@@ -32,7 +32,7 @@ def compiled(length: int) -> Report:
 
 def test_every_kernel_is_compiled_once_in_one_of_the_threads() -> None:
     where: list[int] = []
-    with virtual_gpu(H100, lambda choice, n: float(n)) as early, Patches() as patches:
+    with enter_virtual_gpu(H100, lambda choice, n: float(n)) as early, Patches() as patches:
         patches.threads |= early.threads
         patches.observe(
             tp.AUTOTUNER_PRECOMPILE, "", before=lambda *_, **__: where.append(threading.get_ident())
@@ -50,7 +50,7 @@ def test_every_kernel_is_compiled_once_in_one_of_the_threads() -> None:
 
 
 def test_what_the_thread_raises_fails_the_compilation() -> None:
-    with virtual_gpu(H100, lambda choice, n: float(n)) as early, Patches() as patches:
+    with enter_virtual_gpu(H100, lambda choice, n: float(n)) as early, Patches() as patches:
         patches.threads = set(early.threads)
 
         def failing(inner: Callable[..., Any]) -> Callable[..., Any]:

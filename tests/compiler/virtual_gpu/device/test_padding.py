@@ -10,7 +10,7 @@ import torch
 from tests.compiler.virtual_gpu.jobs import job
 from workbench.compiler.machine_code.ranking import Product
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.compiler.virtual_gpu.device.padding import Padding, padding_pays
+from workbench.compiler.virtual_gpu.device.padding import Padding, is_padding_faster
 from workbench.specs import Catalogue
 
 H100 = Catalogue.built_in()["h100"]
@@ -21,18 +21,18 @@ COPIES = Padding(ODD, EVEN, aligned=2, copied=4.0 * (4095**2 + 4096**2), copies=
 
 
 def test_a_large_odd_product_is_worth_its_copies() -> None:
-    assert padding_pays(H100, COPIES, RATE)
+    assert is_padding_faster(H100, COPIES, RATE)
 
 
 def test_an_aligned_one_is_not() -> None:
-    assert not padding_pays(H100, replace(COPIES, aligned=16), RATE)
+    assert not is_padding_faster(H100, replace(COPIES, aligned=16), RATE)
 
 
 def test_a_small_one_is_not_worth_the_launches() -> None:
     small, padded = replace(ODD, m=255, n=255, k=255), replace(EVEN, m=256, n=256, k=256)
     copied = 4.0 * (255**2 + 256**2)
-    assert not padding_pays(H100, Padding(small, padded, 2, copied, 2), RATE)
-    assert padding_pays(H100, Padding(ODD, EVEN, 2, 0.0, 0), RATE)
+    assert not is_padding_faster(H100, Padding(small, padded, 2, copied, 2), RATE)
+    assert is_padding_faster(H100, Padding(ODD, EVEN, 2, 0.0, 0), RATE)
 
 
 def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -16,7 +16,7 @@ from workbench.compiler.virtual_gpu.device import toolkit
 def test_it_is_torch_s_toolkit_until_it_is_left(tmp_path: Path) -> None:
     before = cpp_extension.CUDA_HOME
     with ProcessPatches() as process_patches:
-        toolkit.cuda_toolkit(process_patches, tmp_path)
+        toolkit.make_cuda_toolkit(process_patches, tmp_path)
         assert str(tmp_path) == cpp_extension.CUDA_HOME
         assert (tmp_path / "include" / "cuda_runtime.h").exists()
     assert before == cpp_extension.CUDA_HOME

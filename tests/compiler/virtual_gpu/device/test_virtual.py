@@ -15,8 +15,8 @@ from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.pipeline.pipeline import compile_ahead
-from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
-from workbench.handles.compiled_module import compiled_from
+from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
+from workbench.handles.compiled_module import make_compiled
 
 
 def first(choice: Any, position: int) -> float:
@@ -59,7 +59,7 @@ def beliefs() -> dict[str, Any]:
 
 
 def compile_for(gpu: Device) -> Any:
-    with virtual_gpu(gpu, first):
+    with enter_virtual_gpu(gpu, first):
         mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
         with mode:
             x = torch.empty(64, 128, device="cuda")
@@ -77,13 +77,13 @@ def test_two_gpus_in_turn_and_the_cpu_between_them() -> None:
         assert beliefs() == before
         compiled = compile_ahead(softmax, (x,), None, CompileOptions())
         assert [kernel.language for kernel in compiled.report.kernels] == ["cpp"]
-        torch.testing.assert_close(compiled_from(compiled)(x), softmax(x))
+        torch.testing.assert_close(make_compiled(compiled)(x), softmax(x))
     with pytest.raises((RuntimeError, AssertionError)):
         torch.empty(3, device="cuda")
 
 
 def test_questions_are_answered_for_the_gpu() -> None:
-    with virtual_gpu(H100, first):
+    with enter_virtual_gpu(H100, first):
         assert torch.cuda.is_available()
         assert torch.cuda.get_device_capability() == (9, 0)
         assert torch.cuda.get_device_name() == "NVIDIA H100 80GB HBM3"
@@ -93,6 +93,6 @@ def test_questions_are_answered_for_the_gpu() -> None:
 
 def test_it_is_undone_after_an_error() -> None:
     before = beliefs()
-    with pytest.raises(ZeroDivisionError), virtual_gpu(H100, first):
+    with pytest.raises(ZeroDivisionError), enter_virtual_gpu(H100, first):
         raise ZeroDivisionError
     assert beliefs() == before

@@ -195,7 +195,7 @@ def _one(tensor: Any) -> Any:
     raise DivergentError(values)
 
 
-def annotated_constants(function: Any) -> list[str]:
+def find_annotated_constants(function: Any) -> list[str]:
     """The parameters of a kernel that are constants of the compilation."""
     parameters = inspect.signature(function).parameters.values()
     return [p.name for p in parameters if "constexpr" in str(p.annotation)]

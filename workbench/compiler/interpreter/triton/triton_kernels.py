@@ -16,7 +16,7 @@ from triton.runtime import interpreter as stock
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder
 from workbench.compiler.interpreter.triton.checked_memory import Memory
-from workbench.compiler.interpreter.triton.language import DivergentError, annotated_constants
+from workbench.compiler.interpreter.triton.language import DivergentError, find_annotated_constants
 
 Array = np.ndarray[Any, Any]
 Grid = tuple[int, int, int]
@@ -32,7 +32,7 @@ def run_grid(
     builder: BatchedBuilder, kernel: Any, arguments: Mapping[str, Any], grid: Grid, source: str
 ) -> None:
     """Run an interpreted function for every program; raises what the kernel raises."""
-    constants = annotated_constants(kernel.fn)
+    constants = find_annotated_constants(kernel.fn)
     tensors = [value for value in arguments.values() if isinstance(value, torch.Tensor)]
     builder.memory = Memory(tensors)
     builder.set_grid_dim(*grid)

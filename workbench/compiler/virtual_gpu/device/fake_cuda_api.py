@@ -29,7 +29,7 @@ class NoOpContext:
         pass
 
 
-def fake_cuda_api(gpu: Device, process_patches: ProcessPatches) -> None:
+def patch_cuda_api(gpu: Device, process_patches: ProcessPatches) -> None:
     """Have `torch.cuda` and what it calls describe `gpu`; nothing can run on it."""
     _toolkit(gpu, process_patches)
     for name, answer in _queries(gpu).items():

@@ -10,16 +10,16 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.older_releases import could_scale_rblock
+from workbench.compiler.internals.older_releases import match_rblock_rule
 from workbench.compiler.internals.patches import ProcessPatches
-from workbench.compiler.machine_code.cubin_tools import cubin_usage
+from workbench.compiler.machine_code.cubin_tools import read_cubin_usage
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.machine_code.reading_code import amd_usage
+from workbench.compiler.machine_code.reading_code import read_amd_usage
 from workbench.compiler.virtual_gpu.device.early_kernels import EarlyKernels
-from workbench.compiler.virtual_gpu.device.padding import can_be_decided, deciding
+from workbench.compiler.virtual_gpu.device.padding import deciding, has_known_question
 
 
-def can_be_added() -> bool:
+def has_known_rule() -> bool:
     """Whether this torch has the rule in the form that is known here."""
     return tp.SCALE_RBLOCK.find() is not None
 
@@ -30,7 +30,7 @@ def add_dynamic_rblock(tuner: Any, gpu: Device) -> None:
     Call it once for each tuner, after it compiled. Inductor applies the rule to the registers that
     the driver names once a kernel is loaded; they are in the machine code too.
     """
-    if not can_be_added() or not could_scale_rblock(tuner):
+    if not has_known_rule() or not match_rblock_rule(tuner):
         return
     kernels = [result.kernel for result in tuner.compile_results]
     for kernel in kernels:
@@ -44,9 +44,9 @@ def add_dynamic_rblock(tuner: Any, gpu: Device) -> None:
 
 def _registers(kernel: Any, gpu: Device) -> int | None:
     if gpu.is_amd:
-        found: int | None = amd_usage(_part(kernel, "amdgcn").decode())["registers"]
+        found: int | None = read_amd_usage(_part(kernel, "amdgcn").decode())["registers"]
         return found
-    usage, _ = cubin_usage(_part(kernel, "cubin"))
+    usage, _ = read_cubin_usage(_part(kernel, "cubin"))
     return None if usage is None else usage.registers
 
 
@@ -82,7 +82,7 @@ def compile_offline(process_patches: ProcessPatches, gpu: Device, rank: Rank) ->
     process_patches.name(tp.SAME_CONSTANT, _same_constant(tp.SAME_CONSTANT.get()))
     process_patches.name(tp.UNIFORM_VALUE, _on_cpu(tp.UNIFORM_VALUE.get()))
     options = dict(OPTIONS)
-    if can_be_decided():
+    if has_known_question():
         process_patches.name(tp.SHOULD_PAD, deciding(gpu.spec))
     else:
         options["shape_padding"] = False  # would allocate and time matrices

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from workbench.compiler.cold_start.private_folder import private_folder
+from workbench.compiler.cold_start.private_folder import make_private_folder
 from workbench.errors import WorkbenchError
 from workbench.settings import Settings
 
@@ -75,8 +75,8 @@ def _built(settings: Settings, torch_folder: Path) -> Path:
     version = importlib.metadata.version("torch")
     content = b"".join(source.read_bytes() for source in _SOURCES)
     digest = hashlib.sha256(content).hexdigest()[:12]
-    private_folder(settings.cache_folder)
-    folder = private_folder(settings.cache_folder / "virtual_gpu")
+    make_private_folder(settings.cache_folder)
+    folder = make_private_folder(settings.cache_folder / "virtual_gpu")
     library = folder / f"hooks-{version}-{digest}.so"
     if library.exists():
         return library

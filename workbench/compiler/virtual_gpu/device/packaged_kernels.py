@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
-from workbench.compiler.machine_code.cubin_tools import cubin_usage
+from workbench.compiler.machine_code.cubin_tools import read_cubin_usage
 
 _WAIT = "async_compile.wait(globals())\ndel async_compile\n"
 _TARGET = re.compile(r"^\.target\s+(sm_\w+)", re.MULTILINE)
@@ -57,5 +57,5 @@ class PackagedKernels:
 
 def _spilled(result: Any) -> int:
     """Bytes of a thread's stack; those that cannot be read come last."""
-    usage, _ = cubin_usage(result.kernel.asm["cubin"])
+    usage, _ = read_cubin_usage(result.kernel.asm["cubin"])
     return 1 << 30 if usage is None else usage.stack

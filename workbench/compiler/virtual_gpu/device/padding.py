@@ -23,10 +23,10 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.gpu_model.roofline import peak_rate
+from workbench.analysis.gpu_model.roofline import find_peak_rate
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.older_releases import hint_symbols, known_hint_symbols
-from workbench.compiler.machine_code.ranking import START_MS, Product, library_ms
+from workbench.compiler.internals.older_releases import find_hint_symbols, get_hint_symbols
+from workbench.compiler.machine_code.ranking import START_MS, Product, estimate_library_ms
 from workbench.specs import Gpu
 
 MARGIN = 1.1
@@ -35,9 +35,9 @@ _NEEDED = (tp.SHOULD_PAD, tp.PADDED_LENGTH, tp.PAD_ALIGNMENT, tp.PAD_IS_FREE, tp
 _OPERATORS = (torch.ops.aten.mm, torch.ops.aten.addmm, torch.ops.aten.bmm)
 
 
-def can_be_decided() -> bool:
+def has_known_question() -> bool:
     """Whether this torch asks in the form that is known here."""
-    return all(row.find() is not None for row in _NEEDED) and known_hint_symbols() is not None
+    return all(row.find() is not None for row in _NEEDED) and find_hint_symbols() is not None
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class Padding:
     copies: int
 
 
-def padding_pays(gpu: Gpu, padding: Padding, rate: float) -> bool:
+def is_padding_faster(gpu: Gpu, padding: Padding, rate: float) -> bool:
     """Whether the padded product is enough faster; `rate` is 10^12 operations per second."""
     efficiency = (min(padding.aligned, _CHUNK) / _CHUNK) ** 0.5
     copying = padding.copies * START_MS + padding.copied / (gpu.bandwidth_gbs * 1e9) * 1e3
-    now = library_ms(gpu, padding.product, rate * efficiency)
-    return now > MARGIN * (library_ms(gpu, padding.padded, rate) + copying)
+    now = estimate_library_ms(gpu, padding.product, rate * efficiency)
+    return now > MARGIN * (estimate_library_ms(gpu, padding.padded, rate) + copying)
 
 
 def deciding(gpu: Gpu) -> Callable[..., bool]:
@@ -68,16 +68,16 @@ def deciding(gpu: Gpu) -> Callable[..., bool]:
             return False
         if config.force_shape_pad:
             return True
-        m, k, n = hint_symbols((*mat1.shape[-2:], mat2.shape[-1]))
+        m, k, n = get_hint_symbols((*mat1.shape[-2:], mat2.shape[-1]))
         if config.deterministic or not tp.IS_COMPUTE_BOUND.get()(m, k, n, mat1.dtype):
             return False
         dtype = str(mat1.dtype)
         if mat1.dtype is torch.float32 and torch.backends.cuda.matmul.fp32_precision == "tf32":
             dtype = "tf32"
-        name, rate = peak_rate(gpu, dtype, matrix=True)
+        name, rate = find_peak_rate(gpu, dtype, matrix=True)
         if rate is None or name is None or name.startswith("vector"):
             return False
-        return padding_pays(gpu, _padding(match, mat1, mat2, (m, k, n)), rate)
+        return is_padding_faster(gpu, _padding(match, mat1, mat2, (m, k, n)), rate)
 
     return should_pad
 
@@ -86,7 +86,7 @@ def _padding(match: Any, mat1: Any, mat2: Any, sizes: tuple[int, int, int]) -> P
     alignment = tp.PAD_ALIGNMENT.get()(mat1)
     lengths = [tp.PADDED_LENGTH.get()(s, alignment) for s in (*mat1.shape[-2:], mat2.shape[-1])]
     (m, k, n), width = sizes, mat1.dtype.itemsize
-    batch = prod(hint_symbols(mat1.shape[:-2]))
+    batch = prod(get_hint_symbols(mat1.shape[:-2]))
     product = Product(batch, m, n, k, width, width)
     padded = replace(product, m=m + lengths[0], k=k + lengths[1], n=n + lengths[2])
     copied, copies = 0.0, 0

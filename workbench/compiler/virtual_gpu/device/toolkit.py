@@ -26,7 +26,7 @@ _TARGET = Path(__file__).with_name("nv_target.h")
 _LIMIT_S = 120
 
 
-def cuda_toolkit(process_patches: ProcessPatches, folder: Path) -> None:
+def make_cuda_toolkit(process_patches: ProcessPatches, folder: Path) -> None:
     """Have torch build CUDA libraries with a toolkit that is made in `folder`.
 
     Raises `CaptureError` where Triton's headers or a compiler are missing.

@@ -17,7 +17,7 @@ from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.device import native_hooks
 from workbench.compiler.virtual_gpu.device.early_kernels import EarlyKernels
-from workbench.compiler.virtual_gpu.device.fake_cuda_api import drive, fake_cuda_api
+from workbench.compiler.virtual_gpu.device.fake_cuda_api import drive, patch_cuda_api
 from workbench.compiler.virtual_gpu.device.inductor_offline import Rank, compile_offline
 from workbench.errors import TorchNameMissing
 
@@ -70,7 +70,7 @@ def _slots() -> ctypes.Array[ctypes.c_void_p]:
 
 
 @contextmanager
-def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[EarlyKernels]:
+def enter_virtual_gpu(gpu: Device, rank: Rank) -> Iterator[EarlyKernels]:
     """Make this process believe that `gpu` is its only CUDA device, until it is left.
 
     Everything can be compiled for it and nothing can run on it. It holds for the whole process
@@ -80,7 +80,7 @@ def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[EarlyKernels]:
     with ProcessPatches() as process_patches:
         _forget()
         process_patches.callback(_forget)
-        fake_cuda_api(gpu, process_patches)
+        patch_cuda_api(gpu, process_patches)
         drive(gpu, process_patches)
         early = compile_offline(process_patches, gpu, rank)
         _guard_with_nothing(process_patches)
