@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,42 @@ def upward(file: Path) -> Iterator[str]:
 
 def test_a_room_imports_lower_floors_only() -> None:
     assert [fault for file in files() for fault in upward(file)] == []
+
+
+MOST_WITHOUT_DOORS = 44
+MOST_FOREIGN_MODULES = 399
+
+
+def folder_of(module: str) -> str:
+    """The folder of a module; a package stands for its own."""
+    is_package = MODULES[module].name == "__init__.py"
+    return module if is_package else module.rpartition(".")[0]
+
+
+def entered() -> dict[str, set[str]]:
+    """By folder the modules that files of other folders import, but for those inside of it."""
+    found: dict[str, set[str]] = {}
+    for file in files():
+        own = folder_of(module_of(file))
+        for name in imported(file):
+            target = target_of(name.name)
+            if target is None or target in HOUSES or f"{own}.".startswith(f"{folder_of(target)}."):
+                continue
+            found.setdefault(folder_of(target), set()).add(target)
+    return found
+
+
+def test_a_room_with_doors_is_entered_by_these_only() -> None:
+    modules = entered()
+    doors = {room: getattr(import_module(room), "DOORS", None) for room in modules}
+    for room, listed in doors.items():
+        if listed is not None:
+            assert len(listed) <= 3
+            assert all(sentence.endswith(".") for sentence in listed.values())
+            assert modules[room] - {room} == {f"{room}.{name}" for name in listed}
+    without = {room for room, listed in doors.items() if listed is None and modules[room] != {room}}
+    assert len(without) <= MOST_WITHOUT_DOORS, without
+    assert sum(map(len, modules.values())) <= MOST_FOREIGN_MODULES
 
 
 def foreign(file: Path) -> Iterator[str]:

@@ -29,7 +29,7 @@ from workbench.report.trials import Trial
 from workbench.specs import Gpu
 from workbench.views.sweep.frame import FIGURES
 from workbench.views.tables.columns import FIRST_COLUMNS
-from workbench.views.tables.derived import DERIVED
+from workbench.views.tables.data_frames import DERIVED
 
 _IDS = """Ids are short and stable within a report: `s0` source, `g0` graph, `g0:add_1` node, `i0`
 scheduler graph, `i0:op1` scheduler node, `i0:buf1` buffer, `k0` kernel, `w0` wrapper, `b0` break,

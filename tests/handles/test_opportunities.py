@@ -10,7 +10,7 @@ import torch
 from opportunity_cases import Copying, Pictures, best, copied, scaled
 
 import workbench as wb
-from workbench.analysis.opportunities.topk_line import rewrite_topk
+from workbench.analysis.opportunities.operator_rules import rewrite_topk
 from workbench.compiler.measuring.output_comparison import compare
 from workbench.handles.opportunities import Opportunities
 from workbench.handles.rewriting import rewrite_callable

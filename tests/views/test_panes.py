@@ -10,7 +10,7 @@ from workbench.analysis.memory import memory_cost
 from workbench.analysis.memory.memory import memory
 from workbench.report import Capability, FusionPair, Kernel, Outcome, Report, Table
 from workbench.report.profile_record import MeasuredCall, add_measured_call
-from workbench.views.charts.flame_chart import group_by_thread
+from workbench.views.charts.report_charts import group_by_thread
 from workbench.views.document import document
 from workbench.views.lookups.source_marks import annotated
 from workbench.views.panes.overview_pane import figures

@@ -1,1 +1,6 @@
 """The workbench inside IPython: magics, completion, progress."""
+
+DOORS = {
+    "magics": "The magics: each parses its line and makes one call into the API.",
+}
+"""What other rooms import of this one."""

@@ -1,1 +1,7 @@
 """What a person looks at: a report as text, tables, figures, a page."""
+
+DOORS = {
+    "document": "A report as the one document that a view shows at rest; plain JSON-ready data.",
+    "presenters": "How records of every kind are shown.",
+}
+"""What other rooms import of this one."""

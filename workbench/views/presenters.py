@@ -210,10 +210,9 @@ def _views_of_a_run(record: Any) -> Views:
     """What describes a record of a program that runs."""
     match record:
         case Memory():
-            from workbench.views.memory import live_bytes_chart
-            from workbench.views.memory import memory_text as of_memory
+            from workbench.views.memory import memory_answer
 
-            return Views(of_memory.text, plot=live_bytes_chart.plot)
+            return Views(memory_answer.text, plot=memory_answer.plot)
         case Fit():
             from workbench.views.memory import fit_answer
 

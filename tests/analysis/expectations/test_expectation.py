@@ -9,7 +9,7 @@ import torch
 
 import workbench as wb
 from tests.handles.memory.programs import MLP
-from workbench.analysis.expectations.limits import Limit, limit
+from workbench.analysis.expectations.expectation import Limit, limit
 from workbench.analysis.expectations.quantities import QUANTITIES, read_quantities
 from workbench.analysis.memory import memory as memory_module
 from workbench.report import Capability, Table

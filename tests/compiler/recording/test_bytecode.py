@@ -9,11 +9,11 @@ import torch
 
 import workbench as wb
 from workbench.analysis.source.report_redaction import redact
-from workbench.compiler.recording import decompiled
+from workbench.compiler.recording import bytecode
 from workbench.report import Report
 from workbench.views.parts import Parts
 
-READ = sys.version_info[:2] <= decompiled.NEWEST_READ
+READ = sys.version_info[:2] <= bytecode.NEWEST_READ
 by_depyf = pytest.mark.skipif(not READ, reason="depyf does not read bytecode of this Python")
 
 
@@ -90,8 +90,8 @@ def test_bytecode_that_no_source_is_written_of_says_where_it_stops() -> None:
 
 
 def test_a_python_that_depyf_does_not_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decompiled, "NEWEST_READ", (3, 10))
-    source, why = decompiled.decompiled(doubled.__code__)
+    monkeypatch.setattr(bytecode, "NEWEST_READ", (3, 10))
+    source, why = bytecode.decompiled(doubled.__code__)
     assert source is None
     assert why.startswith("depyf 0.")
     assert why.endswith(f"does not read bytecode of Python 3.{sys.version_info.minor}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.compiler.running.constant_map import filled
+from workbench.compiler.running.container import filled
 
 # operator new and delete are counted, so that what is left in memory is known
 SOURCE = """

@@ -10,8 +10,7 @@ from workbench.analysis.fusion.traffic import count_operation_bytes, measure_fus
 from workbench.errors import UsageError
 from workbench.report import TABLES, Report
 from workbench.specs import Catalogue
-from workbench.views.tables.data_frames import build_target_frame, build_targets_frame
-from workbench.views.tables.derived import DERIVED
+from workbench.views.tables.data_frames import DERIVED, build_target_frame, build_targets_frame
 
 BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")
 TRAINING = Report.load(Path(__file__).parents[2] / "records" / "training.wbr")

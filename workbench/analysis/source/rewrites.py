@@ -7,28 +7,155 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.analysis.source.assertions import check_changes
-from workbench.analysis.source.branches import rewrite_branch, rewrite_expression, where
+from workbench.analysis.source.branches import (
+    negated,
+    rewrite_branch,
+    rewrite_expression,
+    where,
+    write_as_tensor,
+)
 from workbench.analysis.source.broken_statement import (
     BrokenStatement,
     Change,
     change_of,
     find_broken_statements,
+    parse_expression,
     parsed,
+    replace_expression,
     replaced,
 )
+from workbench.analysis.source.caught_errors import is_caught
 from workbench.analysis.source.counts import list_changes
-from workbench.analysis.source.host_calls import (
-    rewrite_clock,
-    rewrite_message,
-    rewrite_progress,
-)
+from workbench.analysis.source.host_calls import rewrite_clock, rewrite_message, rewrite_progress
 from workbench.analysis.source.host_values import copy_changes, read_changes, rewrite_unused
-from workbench.analysis.source.lookup_tables import rewrite_table_lookup
 from workbench.analysis.source.loops import rewrite_while
 from workbench.analysis.source.python_draws import rewrite_random
 from workbench.analysis.source.python_numbers import number_change
 from workbench.report import Break, Report
+
+_TITLE = "Pick with index_select"
+_PICKED = (
+    "All of them are stacked, and the index picks one while the code runs: right where they have "
+    "one shape and one dtype and the index is not negative."
+)
+
+
+def rewrite_table_lookup(broken: BrokenStatement) -> Iterator[Change]:
+    """`torch.stack(…).index_select(…)` for `table[index]`, where the table is written out."""
+    for node in ast.walk(broken.statement):
+        match node:
+            case ast.Subscript(ast.Name(name), index) if not isinstance(index, ast.Constant):
+                table = _table(broken.tree, name)
+            case _:
+                continue
+        if table is None or isinstance(index, ast.Slice | ast.Tuple):
+            continue
+        picked = f"({ast.unparse(_kept(index))}).long().reshape(1)"
+        new = parse_expression(f"torch.stack({table}).index_select(0, {picked}).squeeze(0)")
+        made = replace_expression(_TITLE, _PICKED, broken.statement, node, new)
+        if made is not None:
+            yield made
+        return
+
+
+def _kept(index: ast.expr) -> ast.expr:
+    """An index as a tensor, without what makes it a number."""
+    match index:
+        case ast.Call(ast.Name("int" | "bool"), [value], []):
+            return _kept(value)
+        case ast.Call(ast.Attribute(value, "item"), [], []):
+            return _kept(value)
+        case ast.BinOp(left, sign, right):
+            return ast.BinOp(_kept(left), sign, _kept(right))
+    return write_as_tensor(index)
+
+
+def _table(tree: ast.AST, name: str) -> str | None:
+    """The values of a table as a sequence; None where it is given anything else somewhere."""
+    stored = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+    ]
+    values = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and stored and node.targets == stored
+    ]
+    match values:
+        case [ast.List(items) | ast.Tuple(items)] if items and len(stored) == 1:
+            return name
+        case [ast.Dict(keys, items)] if items and len(stored) == 1:
+            numbers = [key.value for key in keys if isinstance(key, ast.Constant)]
+            is_counted = numbers == list(range(len(items)))  # False and True are 0 and 1
+            return f"list({name}.values())" if is_counted else None
+    return None
+
+
+_KEPT = (
+    "The condition stays a tensor, and the graph checks it; on a GPU what it finds comes later "
+    "than its line, and ends the process's use of the GPU."
+)
+_ASSERTED = "Assert a tensor"
+_ASYNC = "Check with torch._assert_async"
+_CHECK = "torch._assert_async({}, {})"
+_RAISES = "It raises RuntimeError in place of {}."
+_COMPILED = "Only compiled code does."
+
+
+def check_changes(broken: BrokenStatement) -> Iterator[Change]:
+    """`assert ~t.any()` and `torch._assert_async` for an assertion, or for an `if` that raises."""
+    if is_caught(broken.tree, broken.statement):  # by its class, which is another one in the graph
+        return
+    match broken.statement:
+        case ast.Assert(test, message) as statement:
+            condition, said = write_as_tensor(test), _constant(message)
+            changed = ast.unparse(ast.Assert(condition, said))
+            why = f"{_KEPT} {_RAISES.format('AssertionError')}"
+            if changed != ast.unparse(statement):
+                yield change_of(_ASSERTED, f"{why} {_COMPILED}", statement, changed)
+            yield change_of(_ASYNC, why, statement, _checked(condition, said))
+        case ast.If(test, [ast.Raise(ast.expr() as raised)], []) as statement:
+            name, message = _raised(raised)
+            why = f"{_KEPT} {_RAISES.format(name)}"
+            code = _checked(write_as_tensor(negated(test)), _constant(message))
+            yield change_of(_ASYNC, why, statement, code)
+
+
+def _checked(condition: ast.expr, message: ast.expr | None) -> str:
+    said = ast.Constant("an assertion failed") if message is None else message
+    return _CHECK.format(ast.unparse(condition), ast.unparse(said))
+
+
+def _raised(raised: ast.expr) -> tuple[str, ast.expr | None]:
+    """The name of what is raised, and its message."""
+    match raised:
+        case ast.Call(function, [message, *_]):
+            return ast.unparse(function), message
+        case ast.Call(function):
+            return ast.unparse(function), None
+    return ast.unparse(raised), None
+
+
+def _constant(message: ast.expr | None) -> ast.expr | None:
+    """A message as a constant: what it would fill in stands there by its code.
+
+    A graph holds no text that is put together while it runs.
+    """
+    if message is None or isinstance(message, ast.Constant):
+        return message
+    if not isinstance(message, ast.JoinedStr):
+        return ast.Constant(ast.unparse(message))
+    parts = (
+        str(part.value) if isinstance(part, ast.Constant) else f"{{{ast.unparse(_value(part))}}}"
+        for part in message.values
+    )
+    return ast.Constant("".join(parts))
+
+
+def _value(part: ast.expr) -> ast.expr:
+    return part.value if isinstance(part, ast.FormattedValue) else part
+
 
 _VALUE = ("Data-dependent branching", "Unsupported Tensor.item() call", "Data dependent operator")
 _SHAPE = ("Dynamic shape operator", "Tensor.tolist()")

@@ -1,1 +1,8 @@
 """What a file says of itself, as typed rows."""
+
+DOORS = {
+    "manifest": "What an artifact is, needs, checks and consists of.",
+    "manifest_json": "Manifests as JSON, compared with their types when read.",
+    "package_manifest": "What the models of a `.pt2` package take, need and consist of.",
+}
+"""What other rooms import of this one."""

@@ -11,13 +11,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch.export import ExportedProgram
 
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, encode_report
 from workbench.artifacts.manifest.manifest_json import Build, Versions
 from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel, PackageManifest
-from workbench.artifacts.preflight.preflight import read_system_needs
+from workbench.artifacts.preflight.preflight import BUILD_FLAGS, read_system_needs
 from workbench.artifacts.trust.trust import TrustStore
+from workbench.compiler.aot_files.payload import find_native_build
 from workbench.compiler.aot_files.saving import read_current_versions
 from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.internals import torch_private as tp
@@ -30,7 +32,6 @@ from workbench.compiler.packaging.contracts import (
     check_example,
     check_inputs,
 )
-from workbench.compiler.packaging.custom_operators import find_custom_operators
 from workbench.compiler.packaging.diagnosis import explain_compile
 from workbench.compiler.packaging.exporting import Exportable, Exported, check_exportable, export
 from workbench.compiler.packaging.inductor_library import (
@@ -48,7 +49,6 @@ from workbench.compiler.packaging.package_record import (
     request_for,
 )
 from workbench.compiler.packaging.package_request import LATER, ModelRequest
-from workbench.compiler.packaging.processors import build_of
 from workbench.compiler.packaging.size_trials import build_untried_contract, tried
 from workbench.compiler.packaging.written_inputs import memory_of
 from workbench.compiler.pipeline.failures import recorded
@@ -59,6 +59,63 @@ from workbench.file_path import check_file_path
 from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Outcome, Report
 from workbench.temporary import make_temporary_folder
+
+_V2 = ("popcnt", "sse4_1", "sse4_2", "ssse3")
+_V3 = (*_V2, "abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe")
+_LEVELS: Mapping[str, tuple[str, ...]] = {
+    "x86-64": (),
+    "x86-64-v2": _V2,
+    "x86-64-v3": _V3,
+    "x86-64-v4": (*_V3, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"),
+}
+"""The processor flags that each level of the x86-64 psABI needs, as /proc/cpuinfo names them."""
+
+
+def build_of(options: Mapping[str, Any]) -> Build:
+    """The build that these options of Inductor make here.
+
+    It needs the whole processor, as `-march=native` does, unless `cpp.march` names a level of
+    x86-64: then that level, and what the vectors that torch picks need.
+    """
+    config = tp.INDUCTOR_CONFIG.get()
+    mine = {name: value for name, value in options.items() if name.startswith("cpp.")}
+    with config.patch({name: value for name, value in mine.items() if hasattr(config, name)}):
+        native = find_native_build()
+        level = str(mine.get("cpp.march"))
+        if level not in _LEVELS:
+            return native
+        vectors = str(tp.PICK_VEC_ISA.get()().build_arch_flags() or "").split()
+    known = {flag.replace("_", ""): flag for flag in BUILD_FLAGS}  # the compiler's are without
+    asked = (re.sub(r"^-?m|[-_]", "", vector) for vector in vectors)
+    named = {known[flag] for flag in asked if flag in known}
+    flags = tuple(sorted({*_LEVELS[level], *named}))
+    return Build(f"{native.isa}-{level}" if named else level, native.isa, flags)
+
+
+# fmt: off
+_OF_TORCH = frozenset((  # registered by `import torch`
+    "_c10d_functional", "_c10d_functional_autograd", "_dtensor", "_quantized", "_test", "aten",
+    "c10d", "c10d_functional", "cuda", "debugprims", "export", "fsdp", "higher_order", "inductor",
+    "inductor_prims", "mkl", "mkldnn", "mkldnn_prepacked", "mkldnn_reorder", "onednn", "prepacked",
+    "prim", "prims", "profiler", "quantized", "quantized_decomposed", "rngprims", "sparse",
+    "static_runtime", "symm_mem", "xnnpack",
+))
+# fmt: on
+
+
+def find_custom_operators(program: ExportedProgram) -> tuple[str, ...]:
+    """Names such as `mine::scale.default` of the operators that torch itself does not register."""
+    return tuple(sorted(set(_names(program.graph_module))))
+
+
+def _names(module: torch.nn.Module) -> Iterator[str]:
+    for part in module.modules():  # branches of a condition are graphs of their own
+        if isinstance(part, torch.fx.GraphModule):
+            for node in part.graph.nodes:
+                namespace = getattr(node.target, "namespace", None)
+                if namespace is not None and namespace not in _OF_TORCH:
+                    yield f"{namespace}::{str(node.target).partition('.')[2]}"
+
 
 CODE_FOLDER = "data/aotinductor"
 _NO_GRAPHS = (

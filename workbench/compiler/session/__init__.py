@@ -1,1 +1,6 @@
 """Hooks that watch what plain torch.compile does in a running program."""
+
+DOORS = {
+    "recording": "The recorder of all that torch.compile does until it is stopped.",
+}
+"""What other rooms import of this one."""

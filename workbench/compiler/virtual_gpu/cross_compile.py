@@ -30,7 +30,6 @@ from workbench.compiler.machine_code.ranking import build_ranking
 from workbench.compiler.measuring.eager_memory import EagerCounter
 from workbench.compiler.pipeline.modes import merge_options
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
-from workbench.compiler.virtual_gpu.ambient_fakes import enter_ambient_fake_mode
 from workbench.compiler.virtual_gpu.captured import GraphKeeper
 from workbench.compiler.virtual_gpu.device.inductor_offline import OPTIONS
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
@@ -43,6 +42,29 @@ from workbench.errors import ArtifactError, CaptureError, WorkbenchError
 from workbench.processes.child_messages import Done, Failed, ProgressCallback, pack_causes, whole
 from workbench.report import Report
 from workbench.specs import Gpu
+
+
+def enter_ambient_fake_mode() -> Any:
+    """A mode for example inputs and weights that lets Dynamo handle its own fake tensors.
+
+    Dynamo has a mode of its own, and leaves it where it reads numbers out of a tensor
+    (`tolist`). Torch refuses to mix the two, so an operation on Dynamo's tensors runs in theirs.
+    """
+    base, fake = tp.FAKE_TENSOR_MODE.get(), tp.FAKE_TENSOR.get()
+    leaves = tp.TREE_LEAVES.get()
+
+    class AmbientFakeMode(base):  # type: ignore[valid-type,misc]
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            for leaf in leaves((args, kwargs)):
+                if isinstance(leaf, fake) and leaf.fake_mode is not self:
+                    with leaf.fake_mode:
+                        return func(*args, **(kwargs or {}))
+            return super().__torch_dispatch__(func, types, args, kwargs)
+
+    return AmbientFakeMode(shape_env=tp.SHAPE_ENV.get()())
+
 
 _TARGET = re.compile(r"^\.target\s+(sm_\w+)", re.MULTILINE)
 

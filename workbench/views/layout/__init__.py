@@ -6,4 +6,9 @@ second because it never lets a long edge become a chain of thousands of dummy no
 
 from workbench.views.layout.layered import GAP_Y, NODE_HEIGHT, NODE_WIDTH, Layout, layered
 
+DOORS = {
+    "layered": "Positions of nodes in layers, and edges that run between them.",
+}
+"""What other rooms import of this one."""
+
 __all__ = ["GAP_Y", "NODE_HEIGHT", "NODE_WIDTH", "Layout", "layered"]

@@ -15,6 +15,12 @@ from workbench.views.parts.stage import Stages, compare_part
 from workbench.views.parts.table_part import build_table_part
 from workbench.views.wire.report_messages import Part
 
+DOORS = {
+    "budgets_part": "The part `budgets:`: activation memory budgets of a training step.",
+    "memory_part": "The part `memory:`: live bytes over the steps of a call.",
+}
+"""What other rooms import of this one."""
+
 _FORMS = (
     "graph:ID, bytecode:ID, code:ID, script:ID, wrapper:ID, table:NAME, changes:ID:ID, "
     "asm:CONFIG:STAGE, compare:CONFIG:CONFIG:STAGE, memory:, budgets:"

@@ -2,18 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas
 
+from workbench.analysis.cost.identical_kernels import IdenticalKernels, list_identical_kernels
+from workbench.analysis.cost.kernel_costs import KernelCost, list_kernel_costs
+from workbench.analysis.fusion.fusion import KernelTraffic, list_saved_traffic
+from workbench.analysis.fusion.why_not import NotFused, list_not_fused
+from workbench.analysis.memory.layers import LayerRow, list_layer_rows
+from workbench.analysis.memory.waste import MemoryRemark, remarks
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rules import opportunities
 from workbench.errors import UsageError
-from workbench.report import TABLES, Report
+from workbench.report import TABLES, Report, Table
 from workbench.report.table import number_columns
 from workbench.specs import DTYPES, Catalogue, Gpu
 from workbench.views.tables.columns import FIRST_COLUMNS
-from workbench.views.tables.derived import DERIVED
-from workbench.views.tables.readable import Readable
+
+_LINE = re.compile(r"L:(\w+):(\d+)")
+_PLACES = frozenset({"lines", "called_from", "line_id", "a", "b"})
+"""Columns that name lines, `a` and `b` of links graphs too."""
+
+
+class Readable:
+    """Renames the ids in a report that no table explains; two ids never get one name.
+
+    `L:s0:12` becomes `model.py:12`, the lowered graph `i1` becomes `backward`.
+    """
+
+    def __init__(self, report: Report):
+        self._files = {source.id: source.file for source in report.sources}
+        self._passes = pass_names(report)
+
+    def column(self, name: str, values: list[Any]) -> list[Any]:
+        """The values of a column."""
+        if name == "graph":
+            return [self._passes.get(value, value) for value in values]
+        return [self._placed(value) for value in values] if name in _PLACES else values
+
+    def _placed(self, value: Any) -> Any:
+        if isinstance(value, tuple | list):
+            return tuple(self._placed(each) for each in value)
+        match = _LINE.fullmatch(value) if isinstance(value, str) else None
+        if match is None or match[1] not in self._files:
+            return self._passes.get(value, value)
+        return f"{self._files[match[1]]}:{match[2]}"
+
+
+def pass_names(report: Report) -> Mapping[str, str]:
+    """By lowered graph (`i1`): `forward` or `backward`, with a number where there are several."""
+    is_backward = {wrapper.graph: wrapper.is_backward for wrapper in report.wrappers}
+    is_backward |= {kernel.graph: kernel.is_backward for kernel in report.kernels}
+    lowered = [graph for graph in is_backward if graph.startswith("i")]
+    lowered.sort(key=lambda graph: (len(graph), graph))
+    total = Counter(is_backward[graph] for graph in lowered)
+    met: Counter[bool] = Counter()
+    found = {}
+    for graph in lowered:
+        side = is_backward[graph]
+        met[side] += 1
+        name = "backward" if side else "forward"
+        found[graph] = f"{name} {met[side]}" if total[side] > 1 else name
+    return found
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A table that is not recorded: the type of a row, and what makes the rows of a report."""
+
+    row_type: type
+    rows: Callable[[Report], Sequence[Any]]
+
+    def table(self, report: Report) -> Table[Any]:
+        """The table of a report."""
+        return Table.of(self.row_type, self.rows(report))
+
+
+DERIVED: Mapping[str, Derived] = {
+    "costs": Derived(KernelCost, list_kernel_costs),
+    "identical_kernels": Derived(IdenticalKernels, list_identical_kernels),
+    "memory_layers": Derived(LayerRow, list_layer_rows),
+    "memory_remarks": Derived(MemoryRemark, remarks),
+    "not_fused": Derived(NotFused, list_not_fused),
+    "opportunities": Derived(Opportunity, opportunities),
+    "traffic": Derived(KernelTraffic, list_saved_traffic),
+}
+"""Every derived table by name."""
+
 
 _TEXTS = ("sources", "graphs", "bytecode", "kernels", "wrappers", "assembly", "autotune")
 """Tables whose `text` and `source_text` name texts kept once."""

@@ -1,4 +1,4 @@
-"""Live bytes over the steps of a call, stacked by kind, with its peak."""
+"""The memory of a call: its peaks and what they are made of as text, its steps as a chart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.memory.memory import Memory, stacked
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
-from workbench.views.words.units import format_bytes
+from workbench.views.words.units import format_bytes, format_percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,3 +50,34 @@ def plot(memory: Memory) -> Figure:
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
         axes.set_title(memory.report.request.name)
     return figure
+
+
+_SHOWN = 6  # entries of the peak
+
+
+def text(memory: Memory) -> str:
+    """A table of the peaks, the lines of the whole one, the sentence."""
+    lines = [f"Memory({memory.report.request.name}, {memory.report.request.target}, counted)"]
+    for row in memory.rows("memory_peaks"):
+        above = format_bytes(row.bytes - row.base_bytes)
+        where = row.kernel or row.name or "-"
+        lines.append(
+            f"  {row.scope:<10}{format_bytes(row.bytes):>9}  {above} above inputs, at {where}"
+        )
+    reserved = memory.peaks[-1].reserved_bytes
+    if reserved is not None:
+        lines.append(
+            f"  reserved{format_bytes(reserved):>11}  of the device, by a model of its allocator"
+        )
+    parts = memory.at_peak("line")
+    shown = list(parts.items())[:_SHOWN]
+    lines += [
+        f"    {format_bytes(size):>9}  {format_percent(size, memory.peak):>5}  {name}"
+        for name, size in shown
+    ]
+    if len(parts) > len(shown):
+        rest = sum(parts.values()) - sum(size for _, size in shown)
+        lines.append(f"    {format_bytes(rest):>9}  {len(parts) - len(shown)} more")
+    lines.append(f"  {memory.sentence}")
+    left = memory.also_missing
+    return "\n".join([*lines, *([f"  not in it: {left}"] if left else [])])
