@@ -362,3 +362,20 @@ def test_two_values_of_a_module_or_of_the_environment_are_refused_while_recordin
             wb.variants(function, [(x,), with_another])
         assert token not in str(e.value)
         torch.compiler.reset()
+
+
+@torch.compiler.disable
+def disabled(x: torch.Tensor) -> torch.Tensor:
+    return x + 1
+
+
+class Disabled(torch.nn.Module):
+    @torch.compiler.disable
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+
+@pytest.mark.parametrize("fn", [disabled, Disabled()], ids=["function", "module"])
+def test_what_is_kept_from_being_compiled_is_refused_before_it_is_saved(fn: Any) -> None:
+    with pytest.raises(wb.UsageError, match=r"is under torch.compiler.disable"):
+        wb.variants(fn, [(torch.ones(2),)])

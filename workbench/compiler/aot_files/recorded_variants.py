@@ -86,9 +86,16 @@ class Recorded:
 def target_of(fn: Callable[..., Any]) -> Any:
     """The function that Dynamo compiles for a callable: the `forward` of a module.
 
-    Raises `UsageError` for what is neither a function, a method nor a module.
+    Raises `UsageError` for what is neither a function, a method nor a module, and for what
+    `torch.compiler.disable` keeps from being compiled.
     """
     target = fn.forward if isinstance(fn, torch.nn.Module) else fn
+    if getattr(target, tp.DISABLED[0], False):
+        name = getattr(target, "__qualname__", type(fn).__name__)
+        raise UsageError(
+            f"{name} is under torch.compiler.disable, which leaves it to Python: take that off, or "
+            "record a function that calls it."
+        )
     if not hasattr(target, "__code__"):
         raise UsageError(
             f"{type(fn).__name__} is neither a function, a method nor a module: hand over the "
