@@ -53,3 +53,9 @@ def test_a_space_in_the_cache_folder_is_named(recorder: Recorder) -> None:
     assert "TORCHINDUCTOR_CACHE_DIR" in said
     other = OF_GCC.replace("a folder", "folder")
     assert "has a space" not in str(explain(RuntimeError(other), "f", recorder))
+
+
+def test_a_library_that_a_kill_cut_short_is_named(recorder: Recorder) -> None:
+    said = str(explain(ImportError("/tmp/cache/ab/cab.main.so: file too short"), "f", recorder))
+    assert "/tmp/cache/ab/cab.main.so, a library in torch's cache, is damaged" in said
+    assert "delete it and compile again" in said

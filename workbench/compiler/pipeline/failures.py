@@ -32,6 +32,8 @@ _TRACE_AUTOGRAD = (
 )
 _RETURNED = re.compile(r"type <class '([\w.]+)'>")
 _COMPILED_FILE = re.compile(r"^\S*\+\+\S* (/[^\n]*?)/[^/\n]+\.cpp\b", re.MULTILINE)
+# torch has a library written under its final name, and takes any file there as finished (2.13)
+_DAMAGED = re.compile(r"(/\S+\.so): (file too short|invalid ELF header)")
 _KEPT = 6  # lines of a message at either end
 _EVERY_BREAK = (
     "See every break at once with %aot_explain or workbench.explain(fn, args): it runs the "
@@ -67,6 +69,12 @@ def recorded(
 
 def explain(error: Exception, name: str, recorder: Recorder) -> CaptureError:
     """A `CaptureError` for what a compilation of `name` raised; files as the report has them."""
+    if damaged := _DAMAGED.search(str(error)):
+        return CaptureError(
+            f"Compiling {name} failed: {damaged[1]}, a library in torch's cache, is damaged "
+            f"({damaged[2]}). A compilation that was killed while it wrote leaves such a file: "
+            "delete it and compile again."
+        )
     return CaptureError(recorder.places.shared(_words(error, name, recorder)))
 
 
