@@ -204,7 +204,7 @@ class TestTorchCompile:
         counters.clear()
         ours(torch.randn(2, 10))
         assert not counters
-        torch.compile(SimpleModel())(torch.randn(2, 10))  # what compiles is counted
+        torch.compile(lambda x: x + 1)(torch.randn(2, 10))  # what compiles is counted
         assert counters
 
 

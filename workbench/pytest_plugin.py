@@ -102,7 +102,7 @@ def _is_unittest(item: pytest.Function) -> bool:
 
 
 @pytest.fixture
-def attach_compilation() -> Compiles:
+def compiles() -> Compiles:
     """Call it with what was compiled: it is checked against the marker and the baseline."""
     return Compiles()
 

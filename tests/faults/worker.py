@@ -165,8 +165,8 @@ def _remember_machine() -> None:
     """Describe this machine once: it does not change, and files are what matters here."""
     machine = describe_current_machine()
     for name, module in list(sys.modules.items()):
-        if name.startswith("workbench.") and hasattr(module, "current_machine"):
-            module.current_machine = lambda **_: machine  # type: ignore[attr-defined]
+        if name.startswith("workbench.") and hasattr(module, "describe_current_machine"):
+            module.describe_current_machine = lambda **_: machine  # type: ignore[attr-defined]
 
 
 def _limit_memory() -> None:

@@ -223,6 +223,6 @@ def test_lines_are_read_as_the_parser_reads_them(monkeypatch: pytest.MonkeyPatch
     assert len(texts) > 1
     found = [read_python_program(text) for text in texts]
     assert all(found)
-    monkeypatch.setattr(python_program, "line_events", lambda line, sizes: None)
+    monkeypatch.setattr(python_program, "read_line_events", lambda line, sizes: None)
     monkeypatch.setattr(python_program, "example", lambda line: None)
     assert [read_python_program(text) for text in texts] == found

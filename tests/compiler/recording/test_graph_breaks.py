@@ -22,7 +22,7 @@ def test_a_break_says_where_why_and_what_to_do() -> None:
         torch.compile(broken, backend="eager")(torch.ones(2))
     (found,) = recorder.report().breaks
     assert (found.line, found.function, found.text) == (LINE, "broken", 'print("in between")')
-    assert found.file.endswith("test_breaks.py")
+    assert found.file.endswith("test_graph_breaks.py")
     assert found.kind == "Failed to trace builtin operator"
     assert found.gb_id == "GB0059"
     assert "print" in found.explanation
