@@ -14,7 +14,7 @@ from tests.big_report import big_report
 from workbench.report import Graph, Link, Node, Report, Table
 from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedding import CELL_BYTES
-from workbench.views.pages.saved import write_saved_view
+from workbench.views.pages.saved import render_saved_view
 from workbench.views.wire.codec import bundle
 
 CONDITIONS = "width 256, length 64, no gradients; default share of a record in a cell"
@@ -39,7 +39,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
 def sizes(report: Report) -> Iterator[Figure]:
     """The saved outputs of one report shown in ten cells, the first of which carries the bundle."""
     cells = [
-        write_saved_view(report, ViewContext(), carries_bundle=n == 0) for n in range(COMPILATIONS)
+        render_saved_view(report, ViewContext(), carries_bundle=n == 0) for n in range(COMPILATIONS)
     ]
     largest = max(len(cell.encode()) for cell in cells[1:])
     first = len(cells[0].encode()) - len(bundle()[0]) - 100  # its element

@@ -125,7 +125,7 @@ def make_compiled(code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
     return wrap_compiled(code.aot_fn, code.plan, code.report, **rest)
 
 
-def restore_originals(target: Any) -> tuple[Any, tuple[str, ...]]:
+def unwrap_originals(target: Any) -> tuple[Any, tuple[str, ...]]:
     """What is compiled where `target` is, or holds, what was compiled before; with notes of it."""
     if isinstance(target, Compiled):
         if target.original is None:

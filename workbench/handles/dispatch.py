@@ -28,7 +28,7 @@ from workbench.errors import ArtifactError, UsageError
 from workbench.handles.chosen_fusion import compile_again, refuse_for_other_torch
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_base import CompiledBase, Recipe
-from workbench.handles.compiled_module import make_compiled, restore_originals
+from workbench.handles.compiled_module import make_compiled, unwrap_originals
 from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report
 
@@ -102,7 +102,7 @@ def compile_in_background(
 
 
 def _with_originals(target: Any, options: CompileOptions) -> tuple[Any, CompileOptions]:
-    target, notes = restore_originals(target)
+    target, notes = unwrap_originals(target)
     known = (*options.notes, *(note for note in notes if note not in options.notes))
     return target, replace(options, notes=known)
 

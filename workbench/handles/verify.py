@@ -67,7 +67,7 @@ def verify(
     comparing = _Comparing(compiled, original, own, other, RowMaker(
         lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
         compare_objects,
-        DRAWN if compare_draws(compiled) else "",
+        DRAWN if has_other_draws(compiled) else "",
         get_absolute_tolerance if atol is None else None,
     ))  # fmt: skip
     rows, notes = comparing.rows(), comparing.notes
@@ -124,7 +124,7 @@ def _is_filled(cell: Any) -> bool:
     return True
 
 
-def compare_draws(compiled: CheckedCall) -> bool:
+def has_other_draws(compiled: CheckedCall) -> bool:
     """Whether the generated code draws other random numbers than torch from the same state."""
     request = compiled.report.request
     options = {name.replace("-", "_"): value for name, value in request.options}

@@ -22,7 +22,7 @@ from workbench.handles.compiled_base import CompiledBase
 from workbench.handles.package import Package
 from workbench.handles.packages.frame_variants import LoadedVariants, Variants
 from workbench.handles.save import save_compiled
-from workbench.handles.verify import compare_draws
+from workbench.handles.verify import has_other_draws
 from workbench.report import Report, Request
 from workbench.report.file_rows import CPP
 from workbench.roundtrips.of_variants import plan_of_variants
@@ -135,7 +135,7 @@ def _of_compiled(
         folders=shipment.folders,
         saved_s=saved_s,
         notes=notes,
-        draws_otherwise=compare_draws(compiled),
+        draws_otherwise=has_other_draws(compiled),
     )
 
 

@@ -141,9 +141,9 @@ def _as_text(record: Any) -> str:
 
 
 def _as_page(record: Any, path: str | PathLike[str] | None) -> str:
-    from workbench.views.answers.short import write_plain_page
+    from workbench.views.answers.short import render_plain_page
 
-    return write_plain_page(record, path)
+    return render_plain_page(record, path)
 
 
 def _refuse(record: Any, *_: Any) -> Any:

@@ -19,8 +19,8 @@ from workbench.compiler.cold_start.compile_cache import (
     match_flags,
     partial_pch,
     read_gnu_release,
-    skip_trial,
     start_fast,
+    wrap_without_trial,
 )
 from workbench.compiler.cold_start.private_folder import make_private_folder
 from workbench.compiler.internals import torch_private as tp
@@ -252,7 +252,7 @@ def test_what_is_uncertain_is_tried(monkeypatch):
         return "tried"
 
     monkeypatch.setattr(tp.Name, "get", lambda self: lambda *args: GNU)
-    check_build = skip_trial(probe)
+    check_build = wrap_without_trial(probe)
     assert check_build(Isa("-mavx2"), "code") is True
     assert check_build(Isa("-mfuture"), "code") == "tried"
     assert tried == ["-mfuture"]

@@ -11,7 +11,7 @@ import torch
 
 import workbench as wb
 from tests.older_releases import since
-from workbench.compiler.contract.shared_memory import share_bytes
+from workbench.compiler.contract.shared_memory import has_overlap
 
 Pair = tuple[torch.Tensor, torch.Tensor]
 
@@ -115,13 +115,13 @@ def test_strided_views_are_compared_by_their_elements(
     one: slice, other: slice, found: bool
 ) -> None:
     z = torch.zeros(8)
-    assert share_bytes(z[one], z[other]) is found
+    assert has_overlap(z[one], z[other]) is found
 
 
 def test_views_of_different_types() -> None:
     z = torch.zeros(8)
-    assert share_bytes(z[4:], z.view(torch.int16)[8:10])
-    assert not share_bytes(z[4:], z.view(torch.int16)[:8])
+    assert has_overlap(z[4:], z.view(torch.int16)[8:10])
+    assert not has_overlap(z[4:], z.view(torch.int16)[:8])
 
 
 def test_a_package_refuses_what_shares_memory(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_overlap_is_what_the_elements_say() -> None:
     for _ in range(300):
         views = [memory.as_strided(*random_layout()) for _ in range(2)]
         elements = [set(view.flatten().tolist()) for view in views]
-        assert share_bytes(*views) is bool(elements[0] & elements[1])
+        assert has_overlap(*views) is bool(elements[0] & elements[1])
 
 
 def random_layout() -> tuple[list[int], list[int], int]:
@@ -160,5 +160,5 @@ def test_a_picture_of_interleaved_rows_is_small(monkeypatch: pytest.MonkeyPatch)
         torch, "zeros", lambda *size, **kw: made.append(size[0]) or zeros(*size, **kw)
     )
     cache = torch.empty(2, 1000, 2, 64)
-    assert not share_bytes(cache[:, :, 0], cache[:, :, 1])
+    assert not has_overlap(cache[:, :, 0], cache[:, :, 1])
     assert made == [4000]  # one value for a row of 64 floats

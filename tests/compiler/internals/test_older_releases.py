@@ -10,13 +10,13 @@ import pytest
 from workbench.compiler.internals import older_releases
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import (
-    add_builtins,
     check_can_cache,
-    compile_for_level,
     find_backward_hook,
     get_hint_symbols,
     match_rblock_rule,
+    use_processor_level,
     variants,
+    wrap_with_builtins,
 )
 from workbench.errors import TorchNameMissing
 
@@ -74,7 +74,7 @@ def test_builtins_that_code_names_are_among_its_globals() -> None:
         used_globals={"scale": 2}, import_sources={"torch": "torch"},
         external_refs={"scale", "torch", "type", "unknown"},
     )  # fmt: skip
-    found = add_builtins(lambda capture: environment)(None)
+    found = wrap_with_builtins(lambda capture: environment)(None)
     assert found.used_globals == {"scale": 2, "type": type}
 
 
@@ -98,6 +98,6 @@ def test_a_level_of_processors_is_compiled_for_and_forgotten(
         monkeypatch.setattr(target, lambda *_: (["O3", "march=native"], []))
     elif not older_releases.has_march():
         pytest.skip("torch before 2.13: it has no such option")
-    with compile_for_level("x86-64-v3"):
+    with use_processor_level("x86-64-v3"):
         assert "march=x86-64-v3" in tp.OPTIMIZATION_FLAGS.get()("g++")[0]
     assert "march=x86-64-v3" not in tp.OPTIMIZATION_FLAGS.get()("g++")[0]

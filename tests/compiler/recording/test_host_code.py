@@ -9,7 +9,7 @@ import torch
 
 import workbench as wb
 from tests.older_releases import since
-from workbench.compiler.machine_code.disassembly import print_listings
+from workbench.compiler.machine_code.disassembly import read_printed_listings
 from workbench.compiler.machine_code.listings import Place
 from workbench.report import Report
 
@@ -43,7 +43,7 @@ inlined by /cache/a.main.cpp:10 (kernel._omp_fn.0)
 
 
 def test_a_library_is_read_with_what_is_inlined_and_called() -> None:
-    listing = print_listings(PRINTED)["/cache/a.main.so"]
+    listing = read_printed_listings(PRINTED)["/cache/a.main.so"]
     assert [line.split("\t")[-1] for line in listing.lines] == [
         "kernel._omp_fn.0:",
         "push   %rbp",

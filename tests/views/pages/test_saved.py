@@ -21,7 +21,7 @@ from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedding import CELL_BYTES, embedded, list_part_names
 from workbench.views.pages.interactive import loader
 from workbench.views.pages.report_page import fragment, page
-from workbench.views.pages.saved import write_saved_view
+from workbench.views.pages.saved import render_saved_view
 from workbench.views.parts import Parts
 from workbench.views.widgets.display import Carrier, Shown, show
 from workbench.views.wire.codec import bundle, pack
@@ -72,7 +72,7 @@ def test_light_keeps_the_document_only() -> None:
 
 
 def test_none_keeps_the_summary_only() -> None:
-    assert write_saved_view(BLOCK, ViewContext(), embed="none") == fragment(BLOCK)
+    assert render_saved_view(BLOCK, ViewContext(), embed="none") == fragment(BLOCK)
 
 
 def test_a_cell_stays_small_whatever_the_report() -> None:
@@ -81,7 +81,7 @@ def test_a_cell_stays_small_whatever_the_report() -> None:
         for n in range(60_000)
     ]
     big = replace(BLOCK, tables={**BLOCK.tables, "guards": Table.of(Guard, rows)})
-    html = write_saved_view(big, ViewContext(), carries_bundle=False)
+    html = render_saved_view(big, ViewContext(), carries_bundle=False)
     assert len(html.encode()) < CELL_BYTES
     kept = record_of(html)["document"]
     assert len(kept["guards"]) + kept["omitted"]["guards"] == 60_000
@@ -89,7 +89,7 @@ def test_a_cell_stays_small_whatever_the_report() -> None:
 
 
 def test_a_cell_stays_small_with_thousands_of_kernels() -> None:
-    html = write_saved_view(big_report(20_000), ViewContext(), carries_bundle=False)
+    html = render_saved_view(big_report(20_000), ViewContext(), carries_bundle=False)
     assert len(html.encode()) < CELL_BYTES
     kept = record_of(html)
     assert len(kept["document"]["kernels"]) > 3_000
@@ -111,7 +111,7 @@ def test_a_part_that_cannot_fit_is_not_even_made(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_same_report_gives_the_same_output() -> None:
-    first, second = (write_saved_view(BLOCK, ViewContext()) for _ in range(2))
+    first, second = (render_saved_view(BLOCK, ViewContext()) for _ in range(2))
     assert first == second
 
 

@@ -14,7 +14,7 @@ from workbench.analysis.sweep.sweep import CHARTS, Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.views.charts.spots import Spot, find_front
-from workbench.views.sweep.sweep_charts import draw_heat
+from workbench.views.sweep.sweep_charts import build_heat_map
 from workbench.views.sweep.sweep_document import document
 
 AXES = {"mode": ("default", "max-autotune"), "threads": ("1", "2"), "batch": ("1", "8", "32")}
@@ -92,7 +92,7 @@ def test_every_chart_is_drawn(chart: str) -> None:
 
 
 def test_a_heat_map_takes_two_axes_and_a_figure() -> None:
-    found = draw_heat(sweep(), x="batch", y="mode", metric="compile_s")
+    found = build_heat_map(sweep(), x="batch", y="mode", metric="compile_s")
     assert found.columns == ("batch=1", "batch=8", "batch=32")
     assert [row.label for row in found.rows] == ["default", "max-autotune"]
     assert [cell.words for cell in found.rows[1].cells] == ["20.0 s"] * 3

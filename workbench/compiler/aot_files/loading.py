@@ -27,7 +27,7 @@ from workbench.compiler.aot_files.deserialize import (
     ensure_writable_cache,
 )
 from workbench.compiler.aot_files.generated import PackedKernels
-from workbench.compiler.aot_files.payload import find_classes_in_main
+from workbench.compiler.aot_files.payload import place_classes_in_main
 from workbench.compiler.aot_files.stored_weights import Weights
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
@@ -159,7 +159,7 @@ def _load(
     state = manifest.contract.get("state")
     with (
         explained(request.path),
-        find_classes_in_main(module, request.f_globals, classes),
+        place_classes_in_main(module, request.f_globals, classes),
         nullcontext() if state is None else restore_autocast(state),
     ):
         function = deserialize(
@@ -246,7 +246,7 @@ def _load_torch_file(opened: OpenedFile, request: _Request) -> LoadedArtifact:
             f"{request.path} was written by a {newer} release of torch in a format that this "
             f"{older} one does not read. Save it again with this release."
         )
-    with explained(request.path), find_classes_in_main(request.module, request.f_globals):
+    with explained(request.path), place_classes_in_main(request.module, request.f_globals):
         function = deserialize(
             content,
             Libraries({}, None, packed=False),

@@ -171,7 +171,7 @@ def _no_foreign_kernels(aot_fn: Any) -> Iterator[None]:
             table.id_to_kernel, table.constant_args = kept
 
 
-def find_written_arguments(aot_fn: Any) -> bool:
+def has_argument_writes(aot_fn: Any) -> bool:
     """Whether the code writes into an argument; parameters and buffers of modules do not count."""
     compiled = aot_fn._artifacts.compiled_fn
     bundled = tp.BUNDLED_CALLABLE.find()
@@ -279,7 +279,7 @@ _MAIN_LOCK = threading.RLock()  # `__main__` belongs to the whole process
 
 
 @contextmanager
-def find_classes_in_main(
+def place_classes_in_main(
     module: Any | None,
     f_globals: Mapping[str, Any] | None = None,
     stored: Iterable[type] = (),

@@ -26,7 +26,7 @@ from workbench.compiler.aot_files.payload import (
     NATIVE,
     BuiltKernel,
     Serialized,
-    find_classes_in_main,
+    place_classes_in_main,
     serialize,
 )
 from workbench.compiler.aot_files.read_back import require_readable
@@ -34,7 +34,7 @@ from workbench.compiler.aot_files.stored_weights import explain_not_storable, pa
 from workbench.compiler.cold_start.compile_cache import PATIENCE, start_fast
 from workbench.compiler.contract.compile_request import require_one_of
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.older_releases import compile_for_level
+from workbench.compiler.internals.older_releases import use_processor_level
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report
 from workbench.report.texts import LateTexts
@@ -99,7 +99,7 @@ def save_artifact(
     serialized = serialize(aot_fn, external_data, _options(report))
 
     def read_back(owner: tuple[Any, ...], classes: Sequence[type] = ()) -> None:
-        with find_classes_in_main(owner[0] if owner else None, stored=classes):
+        with place_classes_in_main(owner[0] if owner else None, stored=classes):
             require_readable(
                 serialized,
                 aot_fn,
@@ -287,7 +287,7 @@ def _build_all(kernels: Sequence[BuiltKernel], isa: Any, march: str) -> tuple[Bu
     patience = 0 if len(kernels) > PATIENCE else PATIENCE
     with (
         make_temporary_folder("aot-workbench-build-") as folder,
-        compile_for_level(march),
+        use_processor_level(march),
         start_fast(patience=patience),
         ThreadPoolExecutor(os.cpu_count() or 1) as pool,
     ):

@@ -98,7 +98,7 @@ def start_fast(
         start.notes.append(f"no lasting cache: {error.strerror or error}")
     with Patches() as patches, _cache_variable(start.folder, settings.inductor_cache):
         if start.folder is None or not find_trial_marker(start.folder).exists():
-            patches.wrap(tp.ISA_TRIAL, skip_trial, "first compile")
+            patches.wrap(tp.ISA_TRIAL, wrap_without_trial, "first compile")
         patches.wrap(tp.AUTOGRAD_CACHE_KEY, _never_twice, "first compile")
         patches.wrap(tp.AUTOGRAD_CACHE_WRITE, _unless_nameless, "first compile")
         if start.folder is not None:
@@ -269,7 +269,7 @@ def has_vector_math(flags: str) -> bool:
         return False
 
 
-def skip_trial(probe: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_without_trial(probe: Callable[..., Any]) -> Callable[..., Any]:
     """Answer torch's trial compilation from the compiler's release, where that decides it.
 
     torch asks the processor first and tries only what the processor has, so that what is left to

@@ -97,11 +97,11 @@ def _is_fake(value: torch.Tensor) -> bool:
 def _shared(tensors: Sequence[torch.Tensor]) -> Iterator[Shared]:
     for (i, one), (j, other) in combinations(enumerate(tensors), 2):
         storage = one.untyped_storage()
-        if storage.data_ptr() == other.untyped_storage().data_ptr() and share_bytes(one, other):
+        if storage.data_ptr() == other.untyped_storage().data_ptr() and has_overlap(one, other):
             yield Shared(i, j, other.data_ptr() - one.data_ptr(), storage.nbytes())
 
 
-def share_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
+def has_overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two tensors of one storage have a byte in common."""
     (begin, end), (start, stop) = _range(one), _range(other)
     if end <= start or stop <= begin:

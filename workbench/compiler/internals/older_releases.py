@@ -63,11 +63,11 @@ def add_builtins_to_globals() -> Iterator[None]:
     """Put the builtins that code names among its globals, which torch does from 2.12 on."""
     with Patches() as patches:
         if tp.BUILTINS_IN_ENVIRONMENT.find() is None:
-            patches.wrap(tp.RUNTIME_ENVIRONMENT, add_builtins)
+            patches.wrap(tp.RUNTIME_ENVIRONMENT, wrap_with_builtins)
         yield
 
 
-def add_builtins(inner: Function) -> Function:
+def wrap_with_builtins(inner: Function) -> Function:
     """What gives compiled code its globals, as newer releases do it."""
 
     def get_runtime_env(capture: Any) -> Any:
@@ -87,7 +87,7 @@ def has_march() -> bool:
 
 
 @contextmanager
-def compile_for_level(level: str) -> Iterator[None]:
+def use_processor_level(level: str) -> Iterator[None]:
     """Compile C++ for a level of processors, as `-march` names it; before 2.13 it is no option."""
     with Patches() as patches:
         if has_march():

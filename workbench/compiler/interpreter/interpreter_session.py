@@ -15,7 +15,7 @@ import torch
 
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter import interpreter_messages
-from workbench.compiler.virtual_gpu.client import HIDDEN, set_own_caches
+from workbench.compiler.virtual_gpu.client import HIDDEN, list_own_caches
 from workbench.processes.worker import Worker, WorkerEnded
 
 RUN_S = 900.0
@@ -29,7 +29,7 @@ class Interpreter(Worker):
 
     def variables(self) -> Mapping[str, str]:
         """Triton interprets in it, instead of compiling."""
-        return {**set_own_caches(), "TRITON_INTERPRET": "1"}
+        return {**list_own_caches(), "TRITON_INTERPRET": "1"}
 
     def define(self, kernel: interpreter_messages.Define) -> None:
         """Send a kernel; to another process where this one has ended meanwhile."""

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.aot_files.deserialize import Libraries, deserialize
-from workbench.compiler.aot_files.payload import Serialized, find_classes_in_main
+from workbench.compiler.aot_files.payload import Serialized, place_classes_in_main
 from workbench.compiler.aot_files.program_parts import Program
 from workbench.compiler.contract.callables import Callee
 from workbench.compiler.contract.contract import list_problems
@@ -80,7 +80,7 @@ def make_callable_here(
         )
     outside = {name: known[name] for name in serialized.external_data}
     owner = callee.receiver[0] if callee.receiver else None
-    with find_classes_in_main(owner, scope):
+    with place_classes_in_main(owner, scope):
         loaded = deserialize(
             serialized.payload,
             parts,
@@ -90,10 +90,10 @@ def make_callable_here(
         )
     callee.share_closure(loaded)
     _without_streams(loaded.fn.__globals__)
-    return write_back(loaded, callee)
+    return wrap_writing_back(loaded, callee)
 
 
-def write_back(loaded: Any, callee: Callee) -> Callable[..., Any]:
+def wrap_writing_back(loaded: Any, callee: Callee) -> Callable[..., Any]:
     """The loaded function, which leaves in the user's globals and cells what it sets.
 
     It has namespaces of its own, since torch puts names into them.

@@ -15,7 +15,7 @@ from workbench.compiler.interpreter.serialized_function import (
     GraphCall,
     GraphParts,
     make_callable_here,
-    write_back,
+    wrap_writing_back,
 )
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
 from workbench.compiler.virtual_gpu.captured import CapturedGraph, GraphKeeper
@@ -57,7 +57,7 @@ def name_wrong_stage(
     try:
         plain = replace(options, backend="eager", mode=None, options={}, fusion=None)
         captured = compile_ahead(target, args, kwargs, plain)
-        if differs(write_back(captured.aot_fn, callee)):
+        if differs(wrap_writing_back(captured.aot_fn, callee)):
             return _CAPTURE
         if options.backend != "inductor":
             return _not_judged(f"backend {options.backend_name!r} has no graphs that are known")
@@ -65,7 +65,7 @@ def name_wrong_stage(
             again = compile_ahead(target, args, kwargs, options)
         if differs(_as_graphs(again, callee, tuple(keeper.graphs))):
             return _PASSES
-        return _CODE if differs(write_back(again.aot_fn, callee)) else _CHANGED
+        return _CODE if differs(wrap_writing_back(again.aot_fn, callee)) else _CHANGED
     except (WorkbenchError, RuntimeError, NotImplementedError, TypeError, ValueError) as error:
         return _not_judged(read_first_line(error))
 

@@ -44,10 +44,10 @@ def disassembled(files: Sequence[str]) -> tuple[Mapping[str, Listing], str | Non
     except (OSError, subprocess.TimeoutExpired) as error:
         return {}, f"objdump failed: {error}"
     words = done.stderr.strip().splitlines()
-    return print_listings(done.stdout), words[-1] if words else "its library is empty"
+    return read_printed_listings(done.stdout), words[-1] if words else "its library is empty"
 
 
-def print_listings(printed: str) -> dict[str, Listing]:
+def read_printed_listings(printed: str) -> dict[str, Listing]:
     """What objdump printed of several libraries, by the library's file."""
     pieces = _FILE.split(printed)[1:]
     found = zip(pieces[::2], pieces[1::2], strict=True)

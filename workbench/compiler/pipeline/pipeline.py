@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from workbench.analysis.source.caught_errors import find_caught_errors
-from workbench.compiler.aot_files.payload import find_written_arguments
+from workbench.compiler.aot_files.payload import has_argument_writes
 from workbench.compiler.aot_files.serializability import prepare_serialization
 from workbench.compiler.cold_start.compile_cache import partial_pch, start_fast
 from workbench.compiler.cold_start.partial_pch import PartialPch
@@ -362,7 +362,7 @@ def _plan(
             *list_default_rows(function, run.bound),
         ),
         memory=SharedMemory.of(arguments, [leaf.path.get(run.bound) for leaf in arguments])
-        if find_written_arguments(aot_fn)
+        if has_argument_writes(aot_fn)
         else None,
         inlined=code,
         live=LiveGuards.of(run.decisions, function.__globals__),

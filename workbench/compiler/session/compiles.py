@@ -23,7 +23,7 @@ from workbench.compiler.session.failed_guards import (
     is_fixed,
     read_actual_value,
     scope_of,
-    write_users_names,
+    translate_guard,
 )
 from workbench.compiler.session.frame_names import (
     Frame,
@@ -302,7 +302,7 @@ class Compiles:
         """What else differs from the nearest variant, and whether a loader explains a size."""
         also = [read_reason(text).guard for text in find_failed_guards(kept[reason.against], scope)]
         row.also = tuple(
-            write_users_names(guard, row.arguments)
+            translate_guard(guard, row.arguments)
             for guard in dict.fromkeys(also)
             if guard != reason.guard
         )
@@ -386,9 +386,9 @@ def _named(reason: Reason, arguments: tuple[str, ...]) -> Reason:
     """A reason in the names of what a wrapper wraps."""
     return replace(
         reason,
-        guard=write_users_names(reason.guard, arguments),
-        source=write_users_names(reason.source, arguments),
-        tensor=write_users_names(reason.tensor, arguments),
+        guard=translate_guard(reason.guard, arguments),
+        source=translate_guard(reason.source, arguments),
+        tensor=translate_guard(reason.tensor, arguments),
     )
 
 

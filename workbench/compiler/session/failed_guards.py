@@ -51,7 +51,7 @@ def scope_of(entry: Any, frame: Any) -> Scope:
     return Scope({**held, **frame.f_locals, "L": frame.f_locals, "G": globals_})
 
 
-def write_users_names(text: str, arguments: tuple[str, ...]) -> str:
+def translate_guard(text: str, arguments: tuple[str, ...]) -> str:
     """A guard as its user writes it: modules and parameters by the names of their attributes.
 
     Of a wrapper in the names of what it wraps: `args[0]` is its first argument. Torch's own wrapper
@@ -98,7 +98,7 @@ def read_actual_value(source: str, scope: Scope) -> str:
 def is_fixed(manager: Any, source: str, arguments: tuple[str, ...]) -> bool:
     """Whether the guards of a variant want one size or number at a source, in its user's names."""
     for part in _parts(manager):
-        plain = write_users_names(_LOCAL.sub(r"\1", part), arguments)
+        plain = translate_guard(_LOCAL.sub(r"\1", part), arguments)
         if plain.startswith(f"{source} == "):
             return True
         if (match := _TENSOR.match(plain)) and source.startswith(f"{match['source']}.size()["):

@@ -25,7 +25,7 @@ from workbench.settings import Settings
 HIDDEN = ("TRITON_INTERPRET", "TRITON_CACHE_DIR", "TORCHINDUCTOR_FORCE_DISABLE_CACHES")
 
 
-def set_own_caches() -> dict[str, str]:
+def list_own_caches() -> dict[str, str]:
     """What is set in the environment of a process that works for virtual GPUs.
 
     What was compiled for a virtual GPU must not answer for a real one of the same name.
@@ -48,7 +48,7 @@ class CrossCompiler(Worker):
 
     def variables(self) -> Mapping[str, str]:
         """Caches of its own, no other device."""
-        return set_own_caches()
+        return list_own_caches()
 
     def compiled(self, job: Job, progress: ProgressCallback | None = None) -> CrossCompilation:
         """Compile for a virtual GPU and return the record and the program.

@@ -44,7 +44,7 @@ from workbench.report import Report
 from workbench.specs import Gpu
 
 
-def enter_ambient_fake_mode() -> Any:
+def make_ambient_fake_mode() -> Any:
     """A mode for example inputs and weights that lets Dynamo handle its own fake tensors.
 
     Dynamo has a mode of its own, and leaves it where it reads numbers out of a tensor
@@ -217,7 +217,7 @@ def _compile(
     no_training: str | None,
     stoppable: AbstractContextManager[object],
 ) -> tuple[Report, Program | NoProgram]:
-    mode = enter_ambient_fake_mode()
+    mode = make_ambient_fake_mode()
     call = _unpacked(job, mode)
 
     with (
@@ -253,7 +253,7 @@ def _compile(
 
 def _eager(job: Job, stoppable: AbstractContextManager[object]) -> Report | None:
     """What eager would hold, of the call itself; None where that needs data."""
-    mode, counter = enter_ambient_fake_mode(), EagerCounter()
+    mode, counter = make_ambient_fake_mode(), EagerCounter()
     call = _unpacked(job, mode)
     grad = torch.is_grad_enabled() if call.options.grad is None else call.options.grad
     with (

@@ -122,7 +122,7 @@ def progress(title: str, lines: Iterable[tuple[str, float, bool]]) -> str:
     return _answer("", columns, rows, sentence=title)
 
 
-def write_plain_page(record: object, path: str | PathLike[str] | None) -> str:
+def render_plain_page(record: object, path: str | PathLike[str] | None) -> str:
     """A page with the text of a record that has no page of its own."""
     shown = {"sentence": "", "text": repr(record), "grid": None}
     return render.page(type(record).__name__, render.body("answer", lambda _: shown), path)

@@ -56,7 +56,7 @@ def _memory(report: Report) -> MemoryPart | None:
         return None  # its pane says why
 
 
-def write_saved_page(report: Report) -> SavedPage:
+def make_saved_page(report: Report) -> SavedPage:
     """The page as what a live view gives its reader to keep."""
     return {"name": f"{_file_name(report)}.html", "html": page(report)}
 

@@ -14,7 +14,7 @@ from workbench.views.wire.codec import SMALL, pack
 _MARKUP = 600  # bytes around the summary, the record and the script
 
 
-def write_saved_view(
+def render_saved_view(
     report: Report, context: ViewContext, *, embed: Embed = "full", carries_bundle: bool = True
 ) -> str:
     """The HTML of a saved output, at most 300 kB besides the front end.

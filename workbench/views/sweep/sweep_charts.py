@@ -37,7 +37,7 @@ def plot(sweep: Sweep, chart: str, **choice: Any) -> Figure:
             "Nothing to draw: no setting was measured. Look at the column reason of .frame()."
         )
     if chart == "heat":
-        return heat.draw(draw_heat(sweep, **choice))
+        return heat.draw(build_heat_map(sweep, **choice))
     draw = {"parallel": parallel, "pareto": pareto, "distribution": rounds}[chart]
     return draw(sweep, **choice)
 
@@ -68,7 +68,7 @@ def choose_metric(sweep: Sweep) -> str:
     return "speedup" if any(trial.speedup for trial in sweep.trials) else "call_us"
 
 
-def draw_heat(
+def build_heat_map(
     sweep: Sweep, x: str | None = None, y: str | None = None, metric: str | None = None
 ) -> heat.Map:
     """One metric over two axes, darker: further from the best; of several rows the best."""

@@ -19,7 +19,7 @@ from workbench.views.live_actions import LiveActions
 from workbench.views.lookups.source_marks import SIGNS, annotated
 from workbench.views.lookups.target_choices import ONLY_A_RECORD, describe_targets
 from workbench.views.pages.report_page import fragment
-from workbench.views.pages.saved import write_saved_view
+from workbench.views.pages.saved import render_saved_view
 from workbench.views.static_html.static_report import source_summary
 from workbench.views.text import text
 from workbench.views.wire.gpu_messages import Targets
@@ -96,7 +96,7 @@ class Shown(LiveOnly):
         """The static output, for a notebook that is opened without its kernel."""
         carries = shell is None or carries_bundle(shell)
         context = replace(self.context, sandbox=None, targets=None, actions=())  # nothing is alive
-        html = write_saved_view(self.report, context, embed=options.embed, carries_bundle=carries)
+        html = render_saved_view(self.report, context, embed=options.embed, carries_bundle=carries)
         return {"text/plain": text(self.report), "text/html": html}
 
     def _ipython_display_(self) -> None:

@@ -16,7 +16,7 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
 from workbench.views.live_actions import ACTIONS, LiveActions
-from workbench.views.pages.report_page import write_saved_page
+from workbench.views.pages.report_page import make_saved_page
 from workbench.views.parts import report_part
 from workbench.views.widgets.request_widget import Answering
 from workbench.views.wire.diff_messages import DiffDocument
@@ -117,7 +117,7 @@ class View(Answering):
         if ask in ACTIONS:
             return (self._live_actions or LiveActions()).start(self, ask, question)
         if ask == "page":
-            return write_saved_page(self._report)
+            return make_saved_page(self._report)
         if str(ask).startswith("tried:"):
             return self._difference(str(ask).partition(":")[2])
         return report_part(self._report, str(ask))

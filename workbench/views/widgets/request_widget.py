@@ -37,7 +37,7 @@ def _made() -> FrontEnd:
     return FrontEnd(packed=read_bundle_bytes())
 
 
-def write_live_loader() -> str:
+def render_live_loader() -> str:
     """The script of each live view, which finds the front end in the page or in that model."""
     text = files("workbench.views.widgets").joinpath("live_loader.js").read_text(encoding="utf-8")
     return text.replace("HASH_OF_BUNDLE", bundle()[1])
@@ -50,7 +50,7 @@ class Answering(anywidget.AnyWidget):
     that all views share.
     """
 
-    _esm = write_live_loader()
+    _esm = render_live_loader()
 
     front_end = traitlets.Instance(Widget).tag(sync=True, **widget_serialization)
 
