@@ -59,6 +59,14 @@ def test_what_is_called_on_an_object_is_refused() -> None:
             way(method)
 
 
+@pytest.mark.parametrize("part", ["inlined", "live", "specialized"])
+def test_a_part_of_a_plan_says_what_to_do(part: str) -> None:
+    held = getattr(wb.aot_compile(doubled, (X,), backend="eager", grad=False).plan, part)
+    for way in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(wb.WorkbenchError, match=r"lives in this process.*Save what it belongs"):
+            way(held)
+
+
 def test_sessions_and_jobs_say_what_to_do() -> None:
     with wb.session() as session:
         torch.compile(doubled, backend="eager")(X)

@@ -123,6 +123,8 @@ def test_a_frame_whose_limit_is_hit_runs_eagerly_and_its_calls_are_counted() -> 
     assert "recompile limit" in row.why
     compiles = session.frame("compiles")
     assert list(compiles.outcome) == ["graph"] * 3 + ["limit"]
+    assert repr(session).startswith("Session(3 compiles, 2 recompiles, 0 breaks, 1 fallback")
+    session.check(recompiles=2)
     again = session.frame("recompiles")
     assert set(again.kind) == {"value"}
     assert again.groupby("compile_id").nearest.sum().eq(1).all()

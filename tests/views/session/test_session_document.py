@@ -33,7 +33,7 @@ def test_a_bar_says_why_its_step_was_slow_and_which_rows_belong_to_it() -> None:
     assert mismatches(shown, SessionDocument) == []
     assert (shown["status"], shown["title"]) == (
         "done",
-        "4 compiles, 2 recompiles, 1 break, 1 fallback, 6 steps",
+        "3 compiles, 1 recompile, 1 break, 1 fallback, 6 steps",
     )
     slow = shown["bars"][2]
     assert (slow["first"], slow["last"], slow["marks"]) == (2, 2, "↻")

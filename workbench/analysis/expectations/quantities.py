@@ -11,7 +11,7 @@ from workbench.analysis.session.nothing import explain_nothing_compiled
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.session.own_breaks import find_own_breaks
-from workbench.report.session.session_record import Session
+from workbench.report.session.session_record import Session, list_recompiles
 
 Record = Report | Session
 Source = Literal["counted", "measured", "model"]
@@ -138,7 +138,7 @@ def _unseen(session: Session, table: str) -> str | None:
 
 
 def _session_recompiles(session: Session) -> Quantity:
-    rows = (row for row in session.tables["compiles"] if row.kind == "recompile")
+    rows = list_recompiles(session.tables)
     texts = (f"{row.function} ({row.id}): {row.why}" for row in rows)
     return _counted("recompiles", texts, _unseen(session, "compiles"))
 

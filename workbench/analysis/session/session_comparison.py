@@ -14,7 +14,7 @@ from workbench.analysis.session.line_names import place
 from workbench.number_text import Quantity, number_text
 from workbench.report import Report
 from workbench.report.presenting import Presented, presenter
-from workbench.report.session.session_record import Session, count_recompiles
+from workbench.report.session.session_record import Session, list_compiled, list_recompiles
 from workbench.report.session.session_rows import Compile
 
 if TYPE_CHECKING:
@@ -140,8 +140,8 @@ def _reported(session: Session) -> dict[tuple[str, str, int], tuple[Compile, Rep
 
 def _quantities(session: Session) -> Iterator[tuple[str, float | None, str]]:
     tables = session.tables
-    yield "compiles", len(tables["compiles"]), "count"
-    yield "recompiles", count_recompiles(tables), "count"
+    yield "compiles", len(list_compiled(tables)), "count"
+    yield "recompiles", len(list_recompiles(tables)), "count"
     yield "breaks", len(tables["breaks"]), "count"
     answers = [row.cache for row in tables["compiles"]]
     is_asked = any(answers)

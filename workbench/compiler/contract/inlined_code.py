@@ -18,6 +18,7 @@ from workbench.compiler.contract.code_digest import digest, hash_file, in_source
 from workbench.compiler.contract.paths import Path
 from workbench.compiler.contract.specialized_values import find_importable_name, resolve
 from workbench.errors import ArtifactError
+from workbench.live_only import LivePart
 
 CODE, OBJECT, CLASS, NO_ATTRIBUTE = "code", "object", "class", "no attribute"
 DEFAULTS = "defaults"
@@ -113,7 +114,7 @@ def of_function(
 
 
 @dataclass(frozen=True)
-class InlinedCode:
+class InlinedCode(LivePart):
     """Everything that was compiled in, and the hooks that a call would run besides.
 
     `hooks` are dictionaries that were empty, each with its name: torch does not guard them.

@@ -20,6 +20,7 @@ from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.inlined_places import find_compared_in_files
 from workbench.compiler.contract.paths import parse_state
 from workbench.compiler.internals.signatures import signature_of
+from workbench.live_only import LivePart
 
 Check = Callable[[Mapping[str, Any]], bool]
 
@@ -36,7 +37,7 @@ _BY_ADDRESS = frozenset(
 
 
 @dataclass(frozen=True)
-class LiveGuards:
+class LiveGuards(LivePart):
     """The guards that are checked in this process, also those that no file can hold.
 
     `scope` are the globals that they look into. `apart` is torch's tree of those that look at no

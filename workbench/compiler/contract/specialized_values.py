@@ -20,6 +20,7 @@ import torch
 from workbench.compiler.contract.code_digest import HIDDEN, CodeOf, Hidden, digest
 from workbench.compiler.contract.paths import Path
 from workbench.compiler.internals.tensor_like import TensorCheck
+from workbench.live_only import LivePart
 
 _LITERALS = (int, float, str, bytes, complex, tuple, frozenset)
 _OBJECTS = (types.FunctionType, types.BuiltinFunctionType, type)
@@ -356,7 +357,7 @@ def from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[SpecializedValue, ...]
 
 
 @dataclass(frozen=True)
-class SpecializedValues:
+class SpecializedValues(LivePart):
     """Specialized values bound to the live scopes in which they are compared."""
 
     values: tuple[SpecializedValue, ...] = ()

@@ -123,7 +123,7 @@ class Session(Presented):
         function failed and the program went on without.
         """
         found = {
-            "recompile": (recompiles, count_recompiles(self.tables)),
+            "recompile": (recompiles, len(list_recompiles(self.tables))),
             "fallback": (fallbacks, len(self.tables["fallbacks"])),
             "break": (breaks, len(find_own_breaks(self.tables))),
         }
@@ -204,9 +204,14 @@ def _row_of(rows: Table[Compile], id: str) -> int:
     return places[-1]
 
 
-def count_recompiles(tables: Mapping[str, Table[Any]]) -> int:
-    """How many compiles were of what had been compiled before."""
-    return sum(kind == "recompile" for kind in tables["compiles"].columns.get("kind", ()))
+def list_compiled(tables: Mapping[str, Table[Any]]) -> list[Compile]:
+    """The compiles that torch did: what it refused at the recompile limit is none."""
+    return [row for row in tables["compiles"] if row.outcome != "limit"]
+
+
+def list_recompiles(tables: Mapping[str, Table[Any]]) -> list[Compile]:
+    """The compiles of what had been compiled before."""
+    return [row for row in list_compiled(tables) if row.kind == "recompile"]
 
 
 def has_run_nothing(session: Session) -> bool:

@@ -11,8 +11,8 @@ class Compile:
 
     `kind`: "first", "recompile", "resume" (what follows a graph break), "backward", "autograd"
     (compiled autograd). `outcome`: "graph", "no graph", "skipped" (the frame runs eagerly),
-    "limit" (so do its further variants), "error" (the program got it), "interrupted" or
-    "unfinished". `total_s` holds
+    "limit" (so do its further variants; refused, this one counts as no compile), "error" (the
+    program got it), "interrupted" or "unfinished". `total_s` holds
     `dynamo_s` and `backend_s`, of which `codegen_s` is a part, all in seconds as torch counts them.
     `why`: the guard of the nearest earlier variant that failed, or why the frame was skipped.
     `cache`: what torch's caches answered. `guards`, `ops` and times that torch did not tell are

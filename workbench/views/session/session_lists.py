@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.analysis.session.line_names import place
-from workbench.report.session.session_record import Session
+from workbench.report.session.session_record import Session, list_recompiles
 from workbench.report.table import Table
 from workbench.views.tables.column import Column
 
@@ -98,7 +98,8 @@ def tables(session: Session) -> list[Shown]:
     compiles = _rows(own["compiles"])
     shown = [{**row, "at": at, "place": _place(row)} for at, row in enumerate(compiles)]
     # one for each compile: its guards against the farther variants are in the frame
-    recompiles = [row for row in _rows(own["recompiles"]) if row["nearest"]]
+    again = {row.id for row in list_recompiles(own)}
+    recompiles = [r for r in _rows(own["recompiles"]) if r["nearest"] and r["compile_id"] in again]
     breaks, fallbacks = (
         [{**row, "place": _place(row)} for row in _rows(own[name])]
         for name in ("breaks", "fallbacks")

@@ -6,7 +6,12 @@ import pandas
 
 from workbench.analysis.session.advice import advice
 from workbench.errors import UsageError
-from workbench.report.session.session_record import Session, count_recompiles, has_run_nothing
+from workbench.report.session.session_record import (
+    Session,
+    has_run_nothing,
+    list_compiled,
+    list_recompiles,
+)
 from workbench.views.words.units import plural
 
 _COUNTS = ("guards", "ops", "eager_calls")
@@ -21,8 +26,8 @@ def counts(session: Session) -> str:
     """How much was compiled, again, and given up."""
     tables = session.tables
     found = {
-        "compile": len(tables["compiles"]),
-        "recompile": count_recompiles(tables),
+        "compile": len(list_compiled(tables)),
+        "recompile": len(list_recompiles(tables)),
         "break": len(tables["breaks"]),
         "fallback": len(tables["fallbacks"]),
         "step": session.header.steps,
