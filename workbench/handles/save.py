@@ -27,7 +27,12 @@ from workbench.compiler.aot_files.saving import (
     read_current_versions,
     write_serialized,
 )
-from workbench.compiler.aot_files.stored_weights import NotStorable
+from workbench.compiler.aot_files.stored_weights import (
+    NotStorable,
+    explain_not_storable,
+    find_changed,
+    rebuilt,
+)
 from workbench.compiler.contract.callables import find_compiled_parts, resolve
 from workbench.compiler.contract.guard_words import shown
 from workbench.compiler.contract.specialized_values import is_found_again
@@ -168,15 +173,29 @@ def save_cross_compiled(
         baked=program.specialized,
         guards=dict(program.guards),
     )
-    return write_serialized(
-        path,
-        serialized,
-        manifest,
-        report=drop_file(compiled.report),
-        module=module,
-        isa=isa,
-        device=serialized.device,  # every tensor of the call was taken to be there
-    )
+
+    def write(module: torch.nn.Module | None) -> str:
+        if module is not None:
+            name = str(program.contract["inputs"]["receiver"])
+            places = saving.list_held_tensors(compiled.report)
+            changed = find_changed(places, {name: module}, {name: rebuilt(module)[0]})
+            if changed is not None:
+                raise explain_not_storable(changed)
+        return write_serialized(
+            path,
+            serialized,
+            manifest,
+            report=drop_file(compiled.report),
+            module=module,
+            isa=isa,
+            device=serialized.device,  # every tensor of the call was taken to be there
+        )
+
+    if place is None and module is not None:
+        with _said(path):
+            return write(module)
+        module = None
+    return write(module)
 
 
 def _whole(name: str, program: Program | NoProgram) -> Program:

@@ -31,6 +31,26 @@ class Reduced(nn.Module):
         return Reduced, (self.size,)
 
 
+class Emptied:
+    """Whose tensor is another one in a file."""
+
+    def __init__(self) -> None:
+        self.factor = torch.full((4,), 3.0)
+
+    def __getstate__(self) -> Any:
+        return {"factor": torch.zeros(4)}
+
+
+class HoldsEmptied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.held = nn.Linear(4, 4), Emptied()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.linear(x) * self.held.factor
+        return y
+
+
 class InSlots(nn.Module):
     """Whose slot is lost when it is pickled, as torch's own module does that."""
 
@@ -69,6 +89,7 @@ def test_functions_of_numpy_that_torch_writes_by_names_without_meaning(tmp_path:
     ("module", "why"),
     [
         (Reduced(4), "Reduced pickled and read back has lost linear.weight"),
+        (HoldsEmptied(), r"self.held.factor, read back from the file, has other numbers"),
         (InSlots(), r"it is another one.*getattr failed on source self.k"),
         (OnMeta(), "a tensor without data, on the meta device"),
     ],
@@ -82,6 +103,15 @@ def test_a_module_that_its_own_pickling_changes(
     code.save(tmp_path / "a.aot", weights="later")
     loaded = wb.load(tmp_path / "a.aot", module=module)
     assert torch.equal(loaded(X), module(X))
+
+
+def test_a_captured_object_whose_tensor_is_another_one_in_the_file(tmp_path: Path) -> None:
+    held = Emptied()
+    code = compiled(lambda x: x * held.factor, X)
+    with pytest.raises(wb.ArtifactError, match=r"held.factor, read back .*other numbers.*external"):
+        code.save(tmp_path / "a.aot")
+    code.save(tmp_path / "a.aot", external_data={"held": held})
+    assert torch.equal(wb.load(tmp_path / "a.aot", external_data={"held": held})(X), 3 * X)
 
 
 def test_an_argument_that_is_the_captured_tensor_itself(tmp_path: Path) -> None:

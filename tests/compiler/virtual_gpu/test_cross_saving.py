@@ -146,6 +146,30 @@ def test_weights_of_the_live_module_go_along_for_the_gpu(
     assert all(parameter.device.type == "cpu" for parameter in model.parameters())
 
 
+class Emptied(Block):
+    """Whose scale is zero in a file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.ones(32)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) * self.scale
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "scale": torch.zeros(32)}
+
+
+def test_a_module_whose_own_pickling_changes_a_tensor_goes_without_weights(
+    compile_for: Compile, tmp_path: Path
+) -> None:
+    compiled = compile_for(Emptied(), torch.randn(4, 32), grad=False)
+    with pytest.raises(wb.ArtifactError, match=r"self.scale, read back .* has other numbers"):
+        compiled.save(tmp_path / "x.aot", weights="inside")
+    with pytest.warns(UserWarning, match="written without weights"):
+        compiled.save(tmp_path / "x.aot")
+
+
 def test_what_cannot_be_saved_is_refused(compile_for: Compile, tmp_path: Path) -> None:
     path = tmp_path / "x.aot"
     with torch.device("meta"):

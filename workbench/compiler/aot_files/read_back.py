@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from workbench.compiler.aot_files.deserialize import Libraries, deserialize
 from workbench.compiler.aot_files.late_attributes import say_setter
 from workbench.compiler.aot_files.payload import Serialized
+from workbench.compiler.aot_files.stored_weights import find_changed
 from workbench.compiler.contract.guard_sandbox import GuardSandbox
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.internals import torch_private as tp
@@ -27,11 +28,13 @@ def require_readable(
     receiver: tuple[Any, ...],
     external_data: Mapping[str, Any],
     example: GuardSandbox | None,
+    tensors: Collection[str] = (),
 ) -> None:
     """Read code, constants, names and guards back, and put the example call to those guards.
 
     Nothing of the model runs and no library is started. `example` has the guards of this process:
-    where they do not accept the example call now, it is not put to the ones that were read.
+    where they do not accept the example call now, it is not put to the ones that were read. At
+    the places of `tensors`, as guards name them, are to be the same numbers.
 
     Raises `ArtifactError` with what cannot be read back, and for code that fits no call any more.
     """
@@ -63,12 +66,15 @@ def require_readable(
             f_globals=scope,
             handed_over=external_data,
         )
-        answer = GuardSandbox(found._artifacts, plan, example.example).check()
+        read = GuardSandbox(found._artifacts, plan, example.example)
+        answer = read.check()
     if not answer.ok:
         raise ArtifactError(
             f"{name} cannot be saved: read back from the file, its checks refuse the call that it "
             f"was compiled with: {answer.failed or answer.guard}. {_CURE}"
         )
+    if changed := find_changed(tensors, example.held, read.held):
+        raise ArtifactError(f"{name} cannot be saved: {changed}. {_CURE}")
 
 
 _CURE = (

@@ -108,6 +108,7 @@ def save_artifact(
                 receiver=owner,
                 external_data=external_data or {},
                 example=example,
+                tensors=list_held_tensors(report),
             )
 
     if module is None or weights != INSIDE:
@@ -137,6 +138,12 @@ def save_artifact(
         isa=isa,
         store=store,
     )
+
+
+def list_held_tensors(report: Report | None) -> list[str]:
+    """The places at which guards look at tensors, as the guards name them."""
+    guards = () if report is None else report.guards
+    return list(dict.fromkeys(row.source for row in guards if row.kind == "TENSOR_MATCH"))
 
 
 def write_serialized(

@@ -6,7 +6,7 @@ import io
 import operator
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import torch
 from torch.nn.utils.parametrize import is_parametrized, type_before_parametrizations
 
 from workbench.compiler.contract.code_digest import digest
+from workbench.compiler.contract.guard_words import look_up_place, shown
 from workbench.compiler.contract.inlined_code import to_function
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.internals.tensor_subclass import is_flattenable
@@ -78,8 +79,11 @@ def _named(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     yield from module.named_buffers(remove_duplicate=False)
 
 
+_TENSORS = (torch.Tensor, torch.nn.Parameter)
+
+
 def _plain(value: object) -> bool:
-    return type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout == torch.strided  # type: ignore[attr-defined]
+    return type(value) in _TENSORS and value.layout == torch.strided  # type: ignore[attr-defined]
 
 
 def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
@@ -107,6 +111,9 @@ def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
     return buffer.getvalue()
 
 
+_OWN_RULES = (
+    "by the rules of its own class or of a part of it (__reduce__, __getstate__, __setstate__)"
+)
 _FORMER_NAME = "workbench.compiler.aot_files.weights"  # in files of 0.1.0 and some later ones
 
 
@@ -210,10 +217,26 @@ def rebuilt(module: torch.nn.Module) -> tuple[torch.nn.Module, list[type]]:
     lost = [n for n, t in _named(module) if again.get(n) is not t and not is_flattenable(t)]
     if lost:
         raise explain_not_storable(
-            f"{type(module).__name__} pickled and read back has lost {lost[0]}, by the rules of "
-            "its own class or of a part of it (__reduce__, __getstate__, __setstate__)"
+            f"{type(module).__name__} pickled and read back has lost {lost[0]}, {_OWN_RULES}"
         )
     return made, classes
+
+
+def find_changed(
+    places: Iterable[str], here: Mapping[str, Any], stored: Mapping[str, Any]
+) -> str | None:
+    """What is wrong with the first of the places, as guards name them, that has other numbers now.
+
+    Guards ask whether a plain tensor is there and of which shape, never for its numbers.
+    """
+    for place in places:
+        own, other = (look_up_place(place, {"L": held}) for held in (here, stored))
+        if own is other or type(own) not in _TENSORS or type(other) not in _TENSORS:
+            continue
+        is_alike = (other.dtype, other.device) == (own.dtype, own.device)
+        if not is_alike or not torch.equal(other, own):
+            return f"{shown(place)}, read back from the file, has other numbers, {_OWN_RULES}"
+    return None
 
 
 def explain_not_storable(why: str) -> NotStorable:

@@ -211,10 +211,21 @@ class GuardSandbox(LivePart):
 
         owner = self.plan.receiver[0] if self.plan.receiver else None
         example = self.example or _from_leaves(self.plan.contract)
+        return {**example.bound(owner, make), **self._closure}
+
+    @property
+    def held(self) -> dict[str, Any]:
+        """By name what a call reads besides its arguments: the receiver and the closure."""
+        if not self.plan.receiver:
+            return self._closure
+        return {**self._closure, str(self.plan.contract.receiver): self.plan.receiver[0]}
+
+    @property
+    def _closure(self) -> dict[str, Any]:
         env = self.artifacts.runtime_env
         names = env.bytecode.co_freevars if env.closure else ()
         cells = zip(names, env.closure or (), strict=True)
-        return {**example.bound(owner, make), **{name: c.cell_contents for name, c in cells}}
+        return {name: cell.cell_contents for name, cell in cells}
 
 
 def _source(path: Path) -> str:
