@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.api.showing import target_names as target_names
     from workbench.compiler.contract.compile_request import GUARD_POLICIES as GUARD_POLICIES
     from workbench.compiler.contract.compile_request import MODES as MODES
-    from workbench.compiler.contract.compile_request import TARGETS as TARGETS
+    from workbench.device_kinds import TARGETS as TARGETS
 
 MODULES = (
     "workbench.api.files",
@@ -37,7 +37,7 @@ _HOMES = {
     "MODES": "workbench.compiler.contract.compile_request",
     "OBJECTIVES": "workbench.analysis.sweep.goals",
     "STRATEGIES": "workbench.analysis.sweep.goals",
-    "TARGETS": "workbench.compiler.contract.compile_request",
+    "TARGETS": "workbench.device_kinds",
     "target_names": "workbench.api.showing",
     "warm_up": "workbench.api.compiling",
 }

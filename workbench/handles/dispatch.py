@@ -24,6 +24,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.signatures import signature_of
 from workbench.compiler.packaging.package_request import write_repackage_command
 from workbench.compiler.pipeline.pipeline import bind, compile_ahead
+from workbench.device_kinds import is_gpu
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.chosen_fusion import compile_again, refuse_for_other_torch
 from workbench.handles.compiled import Compiled
@@ -126,7 +127,7 @@ def _is_on_gpu(target: Any, args: Any, kwargs: Mapping[str, Any]) -> bool:
     values = tp.TREE_LEAVES.get()((args, dict(kwargs)))
     if isinstance(target, torch.nn.Module):
         values = [*values, *target.parameters(), *target.buffers()]
-    return any(isinstance(v, torch.Tensor) and v.device.type == "cuda" for v in values)
+    return any(isinstance(v, torch.Tensor) and is_gpu(v.device) for v in values)
 
 
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import torch
-
 from workbench.analysis.gpu_model.kernel_roofline import add_rooflines
 from workbench.compiler.contract.compile_request import CompileOptions, list_known_gpus
+from workbench.compiler.internals.local_device import read_properties, read_vendor
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
+from workbench.device_kinds import AMD
 from workbench.errors import WorkbenchError
 from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report
@@ -41,7 +41,7 @@ def compile_on_gpu(
 
 def describe_local_gpu() -> tuple[Device, str | None]:
     """The current GPU as the catalogue has it, or made from what it says of itself, with a note."""
-    reported = _reported(torch.cuda.get_device_properties(torch.cuda.current_device()))
+    reported = _reported(read_properties())
     gpu, note = found(list_known_gpus(), reported)
     return Device(gpu), note
 
@@ -67,7 +67,7 @@ def _reported(properties: Any) -> Reported:
         name=properties.name,
         major=properties.major,
         minor=properties.minor,
-        is_amd=torch.version.hip is not None,
+        is_amd=read_vendor() is AMD,
         sms=properties.multi_processor_count,
         dram_bytes=properties.total_memory,
         l2_bytes=of("L2_cache_size"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.analysis.gpu_model.kernel_roofline import add_measured
+from workbench.compiler.internals.local_device import find_current_gpu, has_gpu
 from workbench.compiler.measuring.call_leaves import (
     copy_all_inputs,
     find_held_inputs,
@@ -31,6 +32,7 @@ from workbench.compiler.measuring.timing import (
     measure_clock_overhead,
     proxies,
 )
+from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError, WorkbenchError
 from workbench.number_text import number_text
 from workbench.processes.background_task import BackgroundTask, Steps
@@ -49,8 +51,8 @@ if TYPE_CHECKING:
     from workbench.handles.checked_call import CheckedCall
 
 _TRIAD_ELEMENTS = {  # of float32: beyond the caches of today's processors, and GPUs
-    "cpu": 1 << 24,
-    "cuda": 1 << 27,
+    CPU: 1 << 24,
+    GPU: 1 << 27,
 }
 _BRIEF_S = 0.2  # of each measurement in a live view, whose reader waits for all of them
 _NOISY = 0.25  # quartile distance over median from which times should not be compared
@@ -145,7 +147,7 @@ def profile(
     WorkbenchError
         When the call runs no generated program, such as for the backends eager and aot_eager.
     """
-    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    devices = [find_current_gpu()] if has_gpu() else []
     with torch.random.fork_rng(devices=devices):
         copied = copy_all_inputs(args, kwargs, held)
         longest = LONGEST_S if seconds is None else seconds
@@ -277,7 +279,7 @@ def _by_kernel(rows: tuple[KernelTime, ...], field: str) -> dict[str, float]:
 
 def measure_machine(clock: Clock = HOST_CLOCK, longest_s: float = LONGEST_S) -> Machine:
     """Measure the memory bandwidth (a triad) of the device of a clock, and that clock."""
-    device = "cpu" if clock is HOST_CLOCK else "cuda"
+    device = CPU if clock is HOST_CLOCK else GPU
     a, b, c = (torch.ones(_TRIAD_ELEMENTS[device], device=device) for _ in range(3))
 
     def triad() -> None:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import torch
-
 from workbench.analysis.gpu_model.config_model import Estimate, Work, estimate
 from workbench.analysis.gpu_model.config_space import (
     Config,
@@ -24,6 +22,7 @@ from workbench.analysis.gpu_model.kernel_roofline import rooflines
 from workbench.analysis.gpu_model.ranked_configs import RankedConfigs, rank_rows
 from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, replace_fixed
 from workbench.compiler.contract.compile_request import list_known_gpus
+from workbench.compiler.internals.local_device import has_gpu
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.ranking import Product, Tile, estimate_template_ms
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, keep_warm_worker
@@ -130,7 +129,7 @@ def get_gpu(report: Report) -> Gpu:
     catalogue = list_known_gpus()
     if report.request.target in catalogue:
         return catalogue[report.request.target]
-    if not torch.cuda.is_available():
+    if not has_gpu():
         raise UsageError(
             "This was compiled for the GPU of another machine. Compile it for that GPU by name, "
             'such as target="h100", to rank its configurations here.'

@@ -9,7 +9,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import checked
-from workbench.compiler.contract.compile_request import TARGETS, list_known_gpus
+from workbench.compiler.contract.compile_request import list_known_gpus
+from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import CompiledBase
 from workbench.live_only import LivePart

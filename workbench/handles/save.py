@@ -37,6 +37,7 @@ from workbench.compiler.contract.callables import find_compiled_parts, resolve
 from workbench.compiler.contract.guard_words import shown
 from workbench.compiler.contract.specialized_values import is_found_again
 from workbench.compiler.internals import torch_private as tp
+from workbench.device_kinds import AMD, NVIDIA
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
 
@@ -259,15 +260,15 @@ def _named(built_for: BuiltFor, there: Machine, name: str) -> BuiltFor:
     if there.gpus and not any(match_gpu_code(built_for.arch, gpu.arch) for gpu in there.gpus):
         gpu = there.gpus[0]
         differences.append(f"{gpu.name} ({gpu.arch}), the code {built_for.arch}")
-    vendor = "ROCm" if built_for.is_amd else "CUDA"
-    if there.is_whole and not (there.toolkit or "").startswith(vendor):
-        differences.append(f"a torch without {vendor}")
+    vendor = AMD if built_for.is_amd else NVIDIA
+    if there.is_whole and not (there.toolkit or "").startswith(vendor.toolkit):
+        differences.append(f"a torch without {vendor.toolkit}")
     if differences:
         raise UsageError(
             f"The machine has {'; '.join(differences)}: {name} would not be loaded there. Compile "
             "for the GPU and with the releases that the machine has."
         )
-    toolkit = there.hip if built_for.is_amd else there.cuda
+    toolkit = there.toolkit_release(vendor)
     return dataclasses.replace(built_for, torch=torch_there, triton=triton_there, toolkit=toolkit)
 
 
@@ -295,7 +296,8 @@ def _system_info(built_for: BuiltFor, there: Machine) -> Mapping[str, Any]:
     names = [gpu.name for gpu in there.gpus if match_gpu_code(built_for.arch, gpu.arch)]
     found: dict[str, Any] = {
         "torch_version": built_for.torch,
-        "toolkit_version": there.cuda,  # torch compares that of CUDA, also on a build for ROCm
+        # torch compares that of CUDA, also on a build for ROCm
+        "toolkit_version": there.toolkit_release(NVIDIA),
         "triton_version": tuple(int(part) for part in _minor(built_for.triton).split(".")),
         "gpu_name": names[0] if names else built_for.device_name,
     }

@@ -15,7 +15,6 @@ import torch
 from workbench.analysis.diff.report_comparison import compare as diff
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.tried import Tried, read_cost
-from workbench.compiler.contract.compile_request import TARGETS
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.call_leaves import (
@@ -27,6 +26,7 @@ from workbench.compiler.measuring.call_leaves import (
 from workbench.compiler.measuring.call_timer import RepeatableCall
 from workbench.compiler.measuring.chance import compare_runs
 from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
+from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.compiled_base import Call, Recipe
 from workbench.handles.memory.gradients import find_learning_tensors

@@ -14,7 +14,8 @@ from IPython.core.magic_arguments import argument
 
 from workbench.analysis.memory.optimizers import OPTIMIZERS
 from workbench.api import OBJECTIVES, STRATEGIES
-from workbench.compiler.contract.compile_request import GUARD_POLICIES, MODES, TARGETS
+from workbench.compiler.contract.compile_request import GUARD_POLICIES, MODES
+from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,7 +29,6 @@ _OTHERS = (
     ("annotate", "-a shows a cell without a package: leave it or -p out"),
     ("guards", "-g is for .aot files: a package has a contract instead, leave -g out"),
 )
-_TARGETS = ("host", "cpu", "cuda")
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ def parse_packaging_options(chosen: Namespace, wanted: Mapping[str, Any]) -> dic
         raise UsageError("-p exports with named dimensions: write -d ARG:DIM=NAME for each.")
     kept = {name: wanted[name] for name in ("mode", "options", "dynamic_shapes")}
     # the package is for the device of its inputs, unless it is for a GPU that is not here
-    return kept if wanted["target"] in _TARGETS else {**kept, "target": wanted["target"]}
+    return kept if wanted["target"] in TARGETS else {**kept, "target": wanted["target"]}
 
 
 def parse_fits_options(chosen: Namespace) -> dict[str, Any]:

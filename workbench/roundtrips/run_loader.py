@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from workbench.compiler.aot_files.load_steps import Stopwatch
+from workbench.compiler.internals.local_device import has_used_gpu, seed_gpus, wait_for_gpu
 from workbench.compiler.measuring.process_memory import read_peak_rss
 from workbench.compiler.measuring.random_states import moved, read_random_states
 from workbench.compiler.measuring.reachable import Change, Marks, Reached, Root, walk_reachable
@@ -88,14 +89,14 @@ def seed() -> None:
     random.seed(SEED)
     np.random.seed(SEED)
     torch.default_generator.manual_seed(SEED)
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        torch.cuda.manual_seed_all(SEED)
+    if has_used_gpu():
+        seed_gpus(SEED)
 
 
 def wait() -> None:
     """Wait for what a GPU still computes."""
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        torch.cuda.synchronize()
+    if has_used_gpu():
+        wait_for_gpu()
 
 
 def flatten_plain(outputs: Any, inputs: Any) -> dict[str, list[tuple[str, Any]]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal
+
+from workbench.device_kinds import VendorName
 
 DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8")
 
@@ -44,7 +45,7 @@ class Gpu:
     name: str
     title: str
     device_name: str  # what torch.cuda.get_device_name() says there
-    vendor: Literal["nvidia", "amd"]
+    vendor: VendorName
     architecture: str
     arch: str  # "sm_90", "gfx942"
     major: int  # compute capability, or gfx version as torch reports it

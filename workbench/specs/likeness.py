@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
+from workbench.device_kinds import AMD, NVIDIA
 from workbench.specs.gpu import DTYPES, Gpu, Rates
 
 
@@ -64,7 +65,7 @@ def found(gpus: Iterable[Gpu], reported: Reported) -> tuple[Gpu, str | None]:
 
 def _relative(gpus: list[Gpu], reported: Reported) -> Gpu:
     """The GPU of the same vendor with the nearest architecture, then the nearest size."""
-    vendor = "amd" if reported.is_amd else "nvidia"
+    vendor = (AMD if reported.is_amd else NVIDIA).name
 
     def distance(gpu: Gpu) -> tuple[int, int]:
         apart = abs(10 * (gpu.major - reported.major) + gpu.minor - reported.minor)

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from workbench.analysis.sweep.medians import Interval, compute_median_interval
+from workbench.compiler.internals.local_device import measure_gpu_peak
 from workbench.compiler.measuring.process_memory import read_status_bytes
 from workbench.number_text import number_text
 
@@ -144,13 +143,8 @@ def measure_peak(run: Callable[[], object]) -> int | None:
     On a GPU it is the allocator's own peak. On the CPU it is the process's resident memory, in
     whole pages: small tensors come from memory that is there already and count as nothing.
     """
-    if torch.cuda.is_available() and torch.cuda.memory_allocated() > 0:
-        torch.cuda.synchronize()
-        before = torch.cuda.memory_allocated()
-        torch.cuda.reset_peak_memory_stats()
-        run()
-        torch.cuda.synchronize()
-        return int(torch.cuda.max_memory_allocated() - before)
+    if (peak := measure_gpu_peak(run)) is not None:
+        return peak
     run()  # what only a first call takes is not counted
     try:
         # freed memory goes back to the system, so that taking it again is seen

@@ -23,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
+from workbench.device_kinds import VENDORS
 from workbench.specs import Gpu
 
 LATENCY_US = 0.6
@@ -30,7 +31,6 @@ LATENCY_US = 0.6
 START_US = 3.0
 """To start a kernel."""
 L2_OVER_DRAM = 2.5
-_SECTOR = {"nvidia": 32, "amd": 64}  # bytes that memory is fetched in
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def estimate(
     blocks = max(launch.blocks, 1)
     rounds = ceil(blocks / (gpu.sms * max(resident, 1)))
     dram = gpu.bandwidth_gbs * 1e3  # bytes in a µs
-    sector = _SECTOR[gpu.vendor]
+    sector = VENDORS[gpu.vendor].sector_bytes
     used = max(launch.run, 1) * work.width
     fetched = ceil(used / sector) * sector / used
     busiest = ceil(blocks / gpu.sms)

@@ -10,6 +10,7 @@ from workbench.analysis.memory.memory_tables import Kind, MemoryPeak
 from workbench.analysis.memory.scratch import describe_scratch, list_scratch
 from workbench.analysis.memory.storages import Storage
 from workbench.analysis.memory.timeline import Timeline, is_on_cpu, list_devices
+from workbench.device_kinds import is_gpu
 from workbench.report import Report
 
 BASE: tuple[Kind, ...] = ("weights", "constant", "input")
@@ -18,7 +19,6 @@ COUNTED = "counted from the generated program"
 _SCRATCH = "memory that library calls take and give back while they run"
 _OPTIMIZER = "the optimizer"
 _EAGER = "eager_memory"
-_CUDA = "cuda"
 
 
 def count_base_bytes(timeline: Timeline) -> int:
@@ -74,7 +74,7 @@ class _Peaks:
         self._base = count_base_bytes(timeline)
         walk = timeline.walk
         devices = list_devices(timeline.report)
-        is_cuda = bool(devices) and all(device.startswith(_CUDA) for device in devices)
+        is_cuda = bool(devices) and all(map(is_gpu, devices))
         self._blocks = None
         if is_cuda and len(devices) == 1 and not walk.unknown:
             inside, own = self._in_the_allocator()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.artifacts.machine.machine_description import Machine, Requirement, numbers
+from workbench.device_kinds import NVIDIA
 
 if TYPE_CHECKING:
     from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
@@ -64,7 +65,7 @@ def list_code_rows(
             "gpu", fits, words, gpus, "no GPU here runs this code: compile for it"
         )
     if toolkit:
-        cuda = numbers(machine.cuda or "")
+        cuda = numbers(machine.toolkit_release(NVIDIA) or "")
         wanted = f"CUDA {toolkit[0]}"
         advice = "install a build of torch for that major release of CUDA"
         yield machine.compared("toolkit", cuda[:1] == toolkit[:1], wanted, machine.toolkit, advice)

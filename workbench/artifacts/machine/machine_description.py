@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.artifacts.machine.devices import GpuFacts, find_gpus
+from workbench.device_kinds import VENDORS, Vendor
 from workbench.errors import ArtifactError, UsageError
 from workbench.plain_data import BY_HAND, parse_json, read_file
 
@@ -60,9 +61,13 @@ class Machine:
     @property
     def toolkit(self) -> str | None:
         """The toolkit of its torch in words, such as "CUDA 13.0"; None when there is none."""
-        if self.cuda:
-            return f"CUDA {self.cuda}"
-        return f"ROCm {self.hip}" if self.hip else None
+        releases = ((vendor, self.toolkit_release(vendor)) for vendor in VENDORS.values())
+        return next((f"{vendor.toolkit} {has}" for vendor, has in releases if has), None)
+
+    def toolkit_release(self, vendor: Vendor) -> str | None:
+        """The release of a vendor's toolkit that its torch is built with; None for another one."""
+        release: str | None = getattr(self, vendor.build)
+        return release
 
     def compared(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 from workbench.settings import Settings
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from workbench.specs import Catalogue, Gpu
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-TARGETS = ("host", "cpu", "cuda")
 GUARD_POLICIES = ("portable", "strict")
 CAPTURE_LEVELS = ("full", "light")
 Backend = str | Callable[..., Any]

@@ -23,6 +23,7 @@ from workbench.compiler.running.input_checks import (
     is_dynamic,
     order_of,
 )
+from workbench.device_kinds import ATEN
 from workbench.errors import UsageError
 
 DTYPES: Mapping[str, str] = {
@@ -46,7 +47,6 @@ DTYPES: Mapping[str, str] = {
     "float8_e4m3fnuz": "at::kFloat8_e4m3fnuz",
     "float8_e5m2fnuz": "at::kFloat8_e5m2fnuz",
 }
-DEVICES: Mapping[str, str] = {"cpu": "at::kCPU", "cuda": "at::kCUDA", "xpu": "at::kXPU"}
 _INFIX: dict[type[ast.AST], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -72,7 +72,7 @@ def build_contract_values(model: PackagedModel) -> dict[str, str]:
     flags = model.isa.flags if model.isa else ()
     return {
         "model_literal": write_cpp_literal(model.name),
-        "device": _named(DEVICES, model.device.partition(":")[0], "device"),
+        "device": _named(ATEN, model.device.partition(":")[0], "device"),
         "manifest": write_cpp_literal(MANIFEST),
         "library": write_cpp_literal(model.library),
         "weights_kind": f"Stored::k{model.weights.capitalize()}",
@@ -127,7 +127,7 @@ def _input(leaf: Leaf) -> str:
     return _row(
         f".name = {write_cpp_literal(str(leaf.path))}",
         f".dtype = {_named(DTYPES, leaf.dtype, 'dtype')}",
-        f".device = {_named(DEVICES, leaf.device, 'device')}",
+        f".device = {_named(ATEN, leaf.device, 'device')}",
         f".sizes = {_braced([_size(size) for size in leaf.shape])}",
         layout,
     )

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.local_device import read_product_precision, set_product_precision
+from workbench.device_kinds import AUTOCAST, CPU, GPU
 from workbench.errors import UsageError
 
 _CURES = {
@@ -34,7 +36,6 @@ _IGNORED = ("num_threads",)
 _EXACT = {"cuda_matmul_precision": (0, 1)}
 _AUTOCAST_STATE = "autocast_state"
 _AUTOCAST_DTYPE = "autocast's dtype"
-_AUTOCAST_DEVICES = ("cpu", "cuda", "xpu")
 
 
 class GlobalState:
@@ -136,7 +137,7 @@ def restore_autocast(snapshot: Mapping[str, Any]) -> Iterator[None]:
     """
     wanted = snapshot["autocast_state"]["enabled"]
     with ExitStack() as stack:
-        for device in _AUTOCAST_DEVICES:
+        for device in AUTOCAST:
             before = torch.is_autocast_enabled(device)
             stack.callback(torch.set_autocast_enabled, device, before)
             here = _enabled()
@@ -177,7 +178,7 @@ def _of_autocast(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> tupl
     for what, words in (("enabled", "autocast"), ("dtype", _AUTOCAST_DTYPE)):
         for place, (one, other) in enumerate(zip(expected[what], actual[what], strict=False)):
             if one != other:
-                device = f" on {_AUTOCAST_DEVICES[place]}" if place < 2 else ""
+                device = f" on {AUTOCAST[place]}" if place < 2 else ""
                 if what == "dtype":
                     one, other = (_DTYPES.get(number, number) for number in (one, other))
                 return f"{words}{device}", one, other
@@ -204,7 +205,6 @@ _CONFIGS = {
     "inductor": tp.INDUCTOR_CONFIG,
     "functorch": tp.FUNCTORCH_CONFIG,
 }
-_AUTOCAST = ("cuda", "cpu")
 _CUDNN: Any = torch.backends.cudnn  # without types for what it has for each operator
 
 
@@ -236,7 +236,7 @@ class TorchState:
             deterministic=_deterministic(),
             autocast={
                 kind: (torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind))
-                for kind in _AUTOCAST
+                for kind in (GPU, CPU)
             },
             threads=torch.get_num_threads(),
             guarded=_guarded(),
@@ -293,7 +293,7 @@ def read_tf32_uses() -> tuple[str, ...]:
 def _fp32() -> dict[str, str]:
     """How values in float32 are multiplied on a GPU: "none" and "ieee" are exact."""
     return {
-        "products": torch.backends.cuda.matmul.fp32_precision,
+        "products": read_product_precision(),
         "convolutions": _CUDNN.conv.fp32_precision,
     }
 
@@ -308,9 +308,7 @@ def _matmul_precision() -> str | None:
 def _set_precision(matmul: str | None, fp32: Mapping[str, str]) -> None:
     if matmul is not None:
         torch.set_float32_matmul_precision(matmul)
-    # "highest" is "none" or "ieee" for each backend, which guards tell apart since torch 2.15
-    if torch.backends.cuda.matmul.fp32_precision != fp32["products"]:
-        torch.backends.cuda.matmul.fp32_precision = fp32["products"]
+    set_product_precision(fp32["products"])
     if _CUDNN.conv.fp32_precision != fp32["convolutions"]:
         _CUDNN.conv.fp32_precision = fp32["convolutions"]
 

@@ -19,6 +19,7 @@ import torch
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.device_operators import STAND_INS
 from workbench.compiler.interpreter.interpreter_session import Session
+from workbench.device_kinds import CPU, GPU, is_gpu
 
 _KERNELS = "AsyncCompile"
 _OBSERVER = "_observe"
@@ -91,7 +92,7 @@ _CUDA = SimpleNamespace(set_device=_nothing, synchronize=_nothing, _DeviceGuard=
 
 def _device(*args: Any, **named: Any) -> torch.device:
     made = torch.device(*args, **named)
-    return torch.device("cpu") if made.type == "cuda" else made
+    return torch.device(CPU) if is_gpu(made) else made
 
 
 def _restrided(value: Any, size: Any, stride: Any, *_: Any) -> Any:
@@ -130,13 +131,13 @@ class _Rewriter(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        if isinstance(node.value, str) and node.value.partition(":")[0] == "cuda":
-            return ast.Constant("cpu")
+        if isinstance(node.value, str) and is_gpu(node.value):
+            return ast.Constant(CPU)
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         text = _text(node)
-        if text == "torch.cuda":
+        if text == f"torch.{GPU}":
             return ast.Name("_cuda", ast.Load())
         known = text.removeprefix("torch.ops.")
         if known in STAND_INS:

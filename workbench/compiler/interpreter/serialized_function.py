@@ -20,6 +20,7 @@ from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Overlay, ProcessPatches
+from workbench.device_kinds import GPU
 from workbench.errors import ContractError, UsageError
 
 GraphCall = Callable[[list[Any]], Any]
@@ -211,18 +212,18 @@ def enter_device_autocast(regions: Regions) -> Iterator[None]:
         self: Any, device_type: str, dtype: torch.dtype | None = None, enabled: bool = True,
         cache_enabled: bool | None = None,
     ) -> None:  # fmt: skip
-        is_gpu = device_type == "cuda" or regions.follows
-        chosen = dtype or torch.get_autocast_dtype("cuda" if is_gpu else device_type)
+        on_gpu = device_type == GPU or regions.follows
+        chosen = dtype or torch.get_autocast_dtype(GPU if on_gpu else device_type)
         if enabled:
-            regions._meet("cuda" if is_gpu else device_type, chosen if is_gpu else None)
-            regions.left_out |= set() if is_gpu else {dtype or torch.get_autocast_dtype("cuda")}
-        own(self, "cpu", chosen, enabled and is_gpu, cache_enabled)
+            regions._meet(GPU if on_gpu else device_type, chosen if on_gpu else None)
+            regions.left_out |= set() if on_gpu else {dtype or torch.get_autocast_dtype(GPU)}
+        own(self, "cpu", chosen, enabled and on_gpu, cache_enabled)
 
-    outside = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+    outside = torch.is_autocast_enabled(GPU), torch.get_autocast_dtype(GPU)
     if torch.is_autocast_enabled("cpu"):
         regions._meet("cpu", None)
     if outside[0]:
-        regions._meet("cuda", outside[1])
+        regions._meet(GPU, outside[1])
     with ProcessPatches() as patches, torch.autocast("cpu", outside[1], enabled=outside[0]):
         patches.attribute(torch.autocast, "__init__", made)
         yield

@@ -66,6 +66,7 @@ from workbench.compiler.measuring.output_comparison import (
 )
 from workbench.compiler.measuring.random_states import TORCH_RANDOM
 from workbench.compiler.virtual_gpu.captured import CapturedGraph
+from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError, WorkbenchError
 
 _OTHER_SEED = 20
@@ -137,9 +138,9 @@ _OTHER_REFERENCE = "Pass what to compare with: verify(x, args, reference=functio
 _NO_GRAPH_RUN = f"Leave out per_kernel. {_OTHER_REFERENCE}"
 _ON_A_GPU = "Where it calls what only a GPU has, compare on one, or compile for 'host'."
 _AUTOCAST = {
-    "cuda": "Autocast for cuda is of one device: the original was run under that of the CPU, whose "
+    GPU: "Autocast for cuda is of one device: the original was run under that of the CPU, whose "
     "lists of operators are others, and everything is held to the tolerance of {}.",
-    "cpu": "Autocast for cpu is of one device: it does nothing on a GPU, and was left out of the "
+    CPU: "Autocast for cpu is of one device: it does nothing on a GPU, and was left out of the "
     "original.",
 }
 _BY_CHANCE = (

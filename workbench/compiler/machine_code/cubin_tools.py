@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from workbench.compiler.machine_code.joined_cubins import alike, joined, take_apart
+from workbench.device_kinds import NVIDIA
 from workbench.temporary import make_temporary_folder
 
 _LIMIT_S = 120
@@ -118,7 +119,7 @@ def _run(tool: str, *arguments: str) -> tuple[str | None, str | None]:
 def _path(tool: str) -> str | None:
     import triton
 
-    knobs = getattr(getattr(triton, "knobs", None), "nvidia", None)
+    knobs = getattr(getattr(triton, "knobs", None), NVIDIA.name, None)
     try:
         path: str | None = getattr(getattr(knobs, tool, None), "path", None)
     except RuntimeError:  # Triton's word for a tool that is nowhere

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
 
+from workbench.device_kinds import AMD, VENDORS
 from workbench.specs import Gpu
 
 
@@ -28,12 +29,12 @@ class Device:
     @property
     def is_amd(self) -> bool:
         """Whether it runs AMD code, which torch also calls "cuda"."""
-        return self.spec.vendor == "amd"
+        return self.spec.vendor == AMD.name
 
     @property
     def backend(self) -> str:
         """Triton's name of the vendor."""
-        return "hip" if self.is_amd else "cuda"
+        return VENDORS[self.spec.vendor].build
 
     @cached_property
     def arch(self) -> int | str:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.local_device import mark_time, wait_for_gpu
 from workbench.compiler.internals.patches import Overlay
 
 Label = tuple[int, str]
@@ -99,10 +100,7 @@ class DeviceClock(Clock):
     @staticmethod
     def now() -> Any:
         """A mark in the current stream."""
-        event: Any = torch.cuda.Event  # without types
-        mark = event(enable_timing=True)
-        mark.record()
-        return mark
+        return mark_time()
 
     def between(self, start: Any, end: Any) -> int:
         """The nanoseconds between two marks that were passed."""
@@ -110,7 +108,7 @@ class DeviceClock(Clock):
 
     def wait(self) -> None:
         """Wait until the device has done everything that was started."""
-        torch.cuda.synchronize()
+        wait_for_gpu()
 
 
 HOST_CLOCK = Clock()

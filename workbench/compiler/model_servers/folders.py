@@ -15,6 +15,7 @@ import torch
 from workbench.artifacts.manifest.package_manifest import PackagedModel
 from workbench.compiler.contract.contract import Leaf
 from workbench.compiler.running.input_checks import CallContract
+from workbench.device_kinds import is_gpu
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path
 from workbench.report.atomic import write_saved_folder
@@ -105,7 +106,7 @@ def _values(package: str, digest: str, model: PackagedModel, name: str) -> Mappi
         for i, one in enumerate(model.outputs)
         if one.type != "NoneType"
     ]
-    on_gpu = model.device.partition(":")[0] == "cuda"
+    on_gpu = is_gpu(model.device)
     return {
         "name": name,
         "model": repr(model.name),

@@ -21,6 +21,7 @@ from workbench.compiler.measuring.output_comparison import TOLERANCES, compare_t
 from workbench.compiler.packaging.contracts import ExportedContract
 from workbench.compiler.packaging.exporting import Exportable, Exported
 from workbench.compiler.packaging.inductor_library import Built, map_tensors_by_name
+from workbench.device_kinds import GPU
 from workbench.errors import ArtifactError
 
 _SAFE = 2  # the least size that torch does not take for impossible
@@ -76,7 +77,7 @@ def build_untried_contract(
     lows = {name: _SAFE for name, (low, _) in contract.ranges.items() if low < _SAFE}
     wrong = [text for text, _ in _doubts(built.assumed, contract)]
     honest = contract.starting_at({} if exported.any_size else lows)
-    honest = replace(honest.on_device("cuda"), guards=(*contract.guards, *wrong))
+    honest = replace(honest.on_device(GPU), guards=(*contract.guards, *wrong))
     return honest, (*_raised(honest), *(_UNTRIED.format(text) for text in wrong))
 
 

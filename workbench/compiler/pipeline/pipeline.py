@@ -41,6 +41,7 @@ from workbench.compiler.contract.unsupported import check_inputs
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
 from workbench.compiler.internals.dynamo_state import patch_torch, restore_automatic_dynamic
+from workbench.compiler.internals.local_device import has_gpu
 from workbench.compiler.internals.older_releases import add_builtins_to_globals
 from workbench.compiler.internals.patches import hold_messages
 from workbench.compiler.internals.signatures import drop_bad_annotations, signature_of
@@ -249,7 +250,7 @@ def _request(run: _Run, state: GlobalState) -> Request:
         dynamic_shapes=shown,
         inputs=_inputs(contract, run.receiver),
         notes=(*run.notes, *run.dynamic.notes),
-        tf32=read_tf32_uses() if torch.cuda.is_available() else (),
+        tf32=read_tf32_uses() if has_gpu() else (),
         fusion=() if run.options.fusion is None else run.options.fusion.rows(),
     )
 

@@ -9,6 +9,7 @@ import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import byref, c_bool, c_char, c_char_p, c_float, c_int32, c_size_t, c_void_p
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from weakref import finalize
@@ -17,7 +18,9 @@ import torch
 
 from workbench.artifacts.machine.elf_stack import clear_executable_stack
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.local_device import find_stream
 from workbench.compiler.running.library import BACKTRACE, Library
+from workbench.device_kinds import is_gpu
 from workbench.errors import ArtifactError, RunError
 
 
@@ -127,7 +130,7 @@ class NativeContainer:
         index = torch.device(device).index
         self._stream: Callable[[], int] | None = None  # that of the calling thread, at each call
         if on_gpu:
-            self._stream = lambda: int(torch.cuda.current_stream(index).cuda_stream)
+            self._stream = partial(find_stream, index)
         self._delete_handle = self.library.torch_function(
             "aoti_torch_delete_tensor_object", c_void_p
         )
@@ -293,9 +296,9 @@ class BindingContainer:
     """
 
     def __init__(self, path: Path, *, runners: int, device: str) -> None:
-        cuda = device.startswith("cuda")
-        make = (tp.AOTI_CUDA_RUNNER if cuda else tp.AOTI_CPU_RUNNER).get()
-        more = (device, str(path.parent)) if cuda else ()
+        on_gpu = is_gpu(device)
+        make = (tp.AOTI_CUDA_RUNNER if on_gpu else tp.AOTI_CPU_RUNNER).get()
+        more = (device, str(path.parent)) if on_gpu else ()
         clear_executable_stack(path)  # which newer systems refuse
         try:
             self._runner: Any = make(str(path), runners, *more)

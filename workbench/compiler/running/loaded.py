@@ -15,6 +15,7 @@ from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.manifest.package_manifest import PackagedConstant, PackagedModel
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.local_device import find_current_gpu, has_gpu
 from workbench.compiler.running.container import (
     BINDING_NOTE,
     BindingContainer,
@@ -26,6 +27,7 @@ from workbench.compiler.running.model_files import Unpacking
 from workbench.compiler.running.slots import Slots
 from workbench.compiler.running.trees import nested, read_tree
 from workbench.compiler.running.weight_swap import CONSTANT, Weights
+from workbench.device_kinds import CPU, is_gpu
 from workbench.errors import (
     ArtifactError,
     ContractError,
@@ -137,7 +139,7 @@ class LoadedModel(CompiledCode):
             self.notes.append(BINDING_NOTE)
             return BindingContainer(library, runners=runners, device=str(self.device))
         return NativeContainer(
-            library, runners=runners, device=str(self.device), on_gpu=self.device.type == "cuda"
+            library, runners=runners, device=str(self.device), on_gpu=is_gpu(self.device)
         )
 
     def _weights(self, package: OpenedPackage) -> Weights:
@@ -294,13 +296,13 @@ def _contract(model: PackagedModel, device: torch.device) -> CallContract | None
 
 def _device(model: PackagedModel) -> torch.device:
     device = torch.device(model.device)
-    if device.type == "cpu":
+    if device.type == CPU:
         return device
-    if device.type != "cuda" or not torch.cuda.is_available():
+    if not (is_gpu(device) and has_gpu()):
         raise ArtifactError(
             f"{model.name} was compiled for {model.device}, which this machine does not have."
         )
-    return torch.device("cuda", torch.cuda.current_device())
+    return find_current_gpu()
 
 
 def _rows_of(container: Container) -> dict[str, PackagedConstant]:

@@ -11,9 +11,11 @@ import torch
 
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.contract.contract import list_problems
+from workbench.compiler.internals.local_device import wait_for_gpu
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.running.container import Container
 from workbench.compiler.running.slots import Slots
+from workbench.device_kinds import is_gpu
 from workbench.errors import UsageError
 from workbench.live_only import LivePart
 
@@ -92,8 +94,8 @@ class Weights(LivePart):
         else:
             with self.slots.all():
                 self._fold_and_swap()
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+        if is_gpu(self.device):
+            wait_for_gpu(self.device)
         replaced = all(everything[name] is not tensor for name, tensor in self._now.items())
         container.forget_inactive(all_replaced=replaced)
 

@@ -10,6 +10,7 @@ import torch
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import TensorLike
+from workbench.device_kinds import CPU, is_gpu
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def described(value: Any) -> Any:
     if isinstance(value, operators.HigherOrderOperator):
         return HigherOrderRef(str(value))
     if isinstance(value, torch.device):
-        return torch.device("cpu") if value.type == "cuda" else value
+        return torch.device(CPU) if is_gpu(value) else value
     if isinstance(value, tuple):
         return tuple(map(described, value))
     if isinstance(value, list):

@@ -11,12 +11,13 @@ from typing import Any
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.device.inductor_offline import has_known_rule
 from workbench.compiler.virtual_gpu.device.padding import has_known_question
+from workbench.device_kinds import CPU, GPU
 from workbench.report import Node, Report, Table
 from workbench.report.machine_rows import Fidelity
 
 _PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm")
 _PARTITION = re.compile(r"^ *def partition_\d+\(", re.MULTILINE)
-_MOVES = ("cpu", "cuda")  # methods of a tensor or module that name a device
+_MOVES = (CPU, GPU)  # methods of a tensor or module that name a device
 
 
 def add_fidelity(report: Report, device: Device, options: Mapping[str, Any]) -> Report:

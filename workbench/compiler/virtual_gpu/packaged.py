@@ -29,6 +29,7 @@ from workbench.compiler.packaging.inductor_library import (
 from workbench.compiler.packaging.package_request import BESIDE, INSIDE, LATER, ModelRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler, keep_warm_worker
 from workbench.compiler.virtual_gpu.worker_messages import PackageJob
+from workbench.device_kinds import AMD, GPU
 from workbench.errors import CaptureError, UsageError
 from workbench.processes.caller_context import CallerContext
 from workbench.processes.child_messages import ProgressCallback
@@ -84,7 +85,7 @@ class BuildElsewhere:
         files = {name: folder / name for name in found.files}
         for name, content in found.files.items():
             files[name].write_bytes(content)
-        library = Library(found.constants, found.needs_proxy, "cuda", seen=True)
+        library = Library(found.constants, found.needs_proxy, GPU, seen=True)
         library.values = map_tensors_by_name(library, program)
         lost = [row.fqn for row in found.constants if row.name not in library.values]
         if lost:
@@ -96,7 +97,7 @@ class BuildElsewhere:
         there = Elsewhere(
             target=self.gpu.name,
             arch=found.arch,
-            torch=f"{release}+cu{found.cuda.replace('.', '')}",
+            torch=f"{release}+cu{found.toolkit.replace('.', '')}",
             report=found.report,
             notes=tuple(self._notes(found.several, has_weights=bool(found.constants))),
         )
@@ -118,7 +119,7 @@ def for_gpu(
 
     Raises `UsageError` for what cannot be built without the GPU's own toolkit.
     """
-    if gpu.vendor == "amd":
+    if gpu.vendor == AMD.name:
         raise UsageError(
             f"target is {gpu.name!r}: a package for it is linked against ROCm, which is not built "
             "here. Package the model on a machine with ROCm, or compile it for the GPU with "

@@ -15,6 +15,7 @@ from torch.export.passes import move_to_device_pass
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.local_device import read_toolkit_release
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.machine_code.ranking import build_ranking
@@ -28,12 +29,13 @@ from workbench.compiler.virtual_gpu.device.toolkit import make_cuda_toolkit
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.compiler.virtual_gpu.fidelity import add_fidelity
 from workbench.compiler.virtual_gpu.worker_messages import CrossPackage, PackageJob
+from workbench.device_kinds import GPU
 from workbench.errors import CaptureError, WorkbenchError
 from workbench.processes.child_messages import Done, Failed, ProgressCallback, pack_causes
 from workbench.report import Outcome
 from workbench.temporary import make_temporary_folder
 
-_DEVICE = "cuda:0"
+_DEVICE = f"{GPU}:0"
 _NO_HEADERS = {"aot_inductor.precompile_headers": False}  # the toolkit lies elsewhere every time
 
 
@@ -88,7 +90,7 @@ def _compiled(
         needs_proxy=built.library.needs_proxy,
         assumed=built.assumed,
         arch=kernels.arch,
-        cuda=str(torch.version.cuda),
+        toolkit=read_toolkit_release(),
         several=kernels.several,
         report=whole_record(job.gpu, add_fidelity(report, job.gpu, job.options)),
     )

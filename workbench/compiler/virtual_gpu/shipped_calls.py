@@ -39,6 +39,7 @@ from workbench.compiler.virtual_gpu.shipped_operators import (
     forget,
     operator_reduced,
 )
+from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError
 from workbench.processes.anew import AnewPickler, is_users
 from workbench.processes.shipping import explain_unsendable
@@ -160,7 +161,7 @@ class _Packer(AnewPickler):
             # its own class, made for it alone, refuses; the class and what it holds can travel
             return object.__new__, (type(value),), vars(value)
         if isinstance(value, torch.device) and self._is_input:
-            return torch.device, ("cuda" if value.type == "cpu" else str(value),)
+            return torch.device, (GPU if value.type == CPU else str(value),)
         return super().reducer_override(value)
 
 
@@ -181,9 +182,9 @@ class _Unpacker(pickle.Unpickler):
                 return self._made[key]
             with self._mode:
                 self._made[key] = (
-                    like.rebuilt("cuda")
+                    like.rebuilt(GPU)
                     if isinstance(like, Flattened)
-                    else like.dressed(like.empty("cuda"))
+                    else like.dressed(like.empty(GPU))
                 )
         return self._made[key]
 

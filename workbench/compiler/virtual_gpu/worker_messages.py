@@ -48,8 +48,8 @@ class PackageJob:
 class CrossPackage:
     """The files of a library for a GPU that is not here, by their names, and its record.
 
-    `constants` are in the order of the library; `arch` is what its machine code is for, `cuda` the
-    release of the toolkit; of `several` kernels one configuration was chosen without timing.
+    `constants` are in the order of the library; `arch` is what its machine code is for, `toolkit`
+    the release of CUDA; of `several` kernels one configuration was chosen without timing.
     """
 
     files: Mapping[str, bytes]
@@ -57,7 +57,7 @@ class CrossPackage:
     needs_proxy: bool
     assumed: tuple[str, ...]
     arch: str
-    cuda: str
+    toolkit: str
     several: int
     report: Report
 

@@ -11,8 +11,9 @@ from workbench.analysis.memory.budget_code import Snippet, snippets, write_step_
 from workbench.analysis.memory.budgets import BudgetPoint, Budgets, Check, list_points
 from workbench.analysis.memory.memory import memory
 from workbench.arguments import checked
-from workbench.compiler.contract.compile_request import TARGETS, list_known_gpus, require_one_of
+from workbench.compiler.contract.compile_request import list_known_gpus, require_one_of
 from workbench.compiler.internals import torch_private as tp
+from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Call
 from workbench.handles.memory.gradients import GradientCheck, check_gradients

@@ -14,10 +14,11 @@ import torch
 from workbench.analysis.memory.fit import AXES, MISSING, MISSING_OF_STEP, Depth, Fit, read_depth
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.analysis.memory.optimizers import state_bytes
-from workbench.compiler.contract.compile_request import TARGETS, list_known_gpus
+from workbench.compiler.contract.compile_request import list_known_gpus
 from workbench.compiler.contract.composition import request_of
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals import torch_private as tp
+from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 from workbench.handles.dispatch import compile_for_target
 from workbench.number_text import number_text

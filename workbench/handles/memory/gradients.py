@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract.compile_request import TARGETS
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.measuring.call_leaves import (
     copy_all_inputs,
@@ -17,6 +16,7 @@ from workbench.compiler.measuring.call_leaves import (
     read_tensors,
     restore_state,
 )
+from workbench.device_kinds import TARGETS
 from workbench.errors import WorkbenchError
 
 _SEEDS = (3, 20)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from workbench.device_kinds import CPU, GPU
 from workbench.report import Report
 from workbench.specs import Catalogue
 from workbench.views.wire import gpu_messages as wire
@@ -39,6 +40,6 @@ def describe_targets(
 
 _HERE = {
     "host": "this machine",
-    "cpu": "the CPU of this machine",
-    "cuda": "the GPU of this machine",
+    CPU: "the CPU of this machine",
+    GPU: "the GPU of this machine",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from workbench.device_kinds import TARGETS
 from workbench.report import Report
 from workbench.report.file_rows import RoundTripPhase, RoundTripWay
 from workbench.views.answers.roundtrip_text import compare_with_eager, title_of, words_of
@@ -23,7 +24,7 @@ from workbench.views.wire.codec import convert_row
 from workbench.views.words.place_words import describe_absent_parts
 from workbench.views.words.units import difference_text, format_bytes, plural
 
-_OF_THIS_MACHINE = ("host", "cpu", "cuda", "")  # targets that are loaded where they were made
+_OF_THIS_MACHINE = (*TARGETS, "")  # targets that are loaded where they were made
 _SAVE = "`compiled.save(path)` writes a file, `wb.package(model, args, path=…)` one for C++ too"
 _TRIP = "`wb.roundtrip(compiled, args)` times what a fresh process does with it"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from workbench.device_kinds import TARGETS
 from workbench.views.wire.report_messages import Progress, StepState
 from workbench.views.words.units import plural
 
@@ -45,7 +46,7 @@ _ONE_KERNEL: Final = "async_compile.precompile"
 
 def describe_start(target: str | None) -> str:
     """What is said before the first phase."""
-    is_virtual = target not in (None, "host", "cpu", "cuda")
+    is_virtual = target not in (None, *TARGETS)
     return f"Starting the {'GPU ' if is_virtual else ''}compiler…"
 
 

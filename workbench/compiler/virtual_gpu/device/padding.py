@@ -25,6 +25,7 @@ import torch
 
 from workbench.analysis.gpu_model.roofline import find_peak_rate
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.local_device import read_product_precision
 from workbench.compiler.internals.older_releases import find_hint_symbols, get_hint_symbols
 from workbench.compiler.machine_code.ranking import START_MS, Product, estimate_library_ms
 from workbench.specs import Gpu
@@ -72,7 +73,7 @@ def deciding(gpu: Gpu) -> Callable[..., bool]:
         if config.deterministic or not tp.IS_COMPUTE_BOUND.get()(m, k, n, mat1.dtype):
             return False
         dtype = str(mat1.dtype)
-        if mat1.dtype is torch.float32 and torch.backends.cuda.matmul.fp32_precision == "tf32":
+        if mat1.dtype is torch.float32 and read_product_precision() == "tf32":
             dtype = "tf32"
         name, rate = find_peak_rate(gpu, dtype, matrix=True)
         if rate is None or name is None or name.startswith("vector"):

@@ -1,0 +1,87 @@
+"""The GPU of this machine, where it has one: what code here asks of it, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from workbench.device_kinds import AMD, GPU, NVIDIA, Vendor
+
+
+def has_gpu() -> bool:
+    """Whether torch can use a GPU here."""
+    return torch.cuda.is_available()
+
+
+def has_used_gpu() -> bool:
+    """Whether this process has started one: to ask starts none."""
+    return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
+
+
+def find_current_gpu() -> torch.device:
+    """The one that new tensors are made on."""
+    return torch.device(GPU, torch.cuda.current_device())
+
+
+def read_vendor() -> Vendor:
+    """Whose GPUs this build of torch is for."""
+    return NVIDIA if torch.version.hip is None else AMD
+
+
+def read_toolkit_release() -> str:
+    """The release of CUDA that this build of torch is for."""
+    return str(torch.version.cuda)
+
+
+def read_properties() -> Any:
+    """What the driver says of the current one."""
+    return torch.cuda.get_device_properties(torch.cuda.current_device())
+
+
+def wait_for_gpu(device: torch.device | None = None) -> None:
+    """Wait until it has done everything that was started."""
+    torch.cuda.synchronize(device)
+
+
+def seed_gpus(seed: int) -> None:
+    """The same random numbers on every one."""
+    torch.cuda.manual_seed_all(seed)
+
+
+def mark_time() -> Any:
+    """A mark in the current stream; `a.elapsed_time(b)` gives milliseconds between two passed."""
+    event: Any = torch.cuda.Event  # without types
+    mark = event(enable_timing=True)
+    mark.record()
+    return mark
+
+
+def find_stream(index: int | None) -> int:
+    """The address of the current stream of the calling thread."""
+    return int(torch.cuda.current_stream(index).cuda_stream)
+
+
+def measure_gpu_peak(run: Callable[[], object]) -> int | None:
+    """Bytes that one call takes at most, as the allocator counts; None where nothing is there."""
+    if not torch.cuda.is_available() or torch.cuda.memory_allocated() == 0:
+        return None
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    run()
+    torch.cuda.synchronize()
+    return int(torch.cuda.max_memory_allocated() - before)
+
+
+def read_product_precision() -> str:
+    """How the libraries of a GPU multiply float32: "none" and "ieee" are exact."""
+    return str(torch.backends.cuda.matmul.fp32_precision)
+
+
+def set_product_precision(precision: str) -> None:
+    """Change that; nothing is set that is so already."""
+    # "highest" is "none" or "ieee" for each backend, which guards tell apart since torch 2.15
+    if torch.backends.cuda.matmul.fp32_precision != precision:
+        torch.backends.cuda.matmul.fp32_precision = precision
