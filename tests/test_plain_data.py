@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 import workbench as wb
+from workbench.analysis.sweep.store import Store
 from workbench.artifacts.machine.machine_description import Machine
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.compiler.sources.break_messages import recompile_reasons
 from workbench.plain_data import parse_json, parse_toml, read_file
 from workbench.report.trials import Trial
 from workbench.specs.catalogue import Catalogue
-from workbench.sweeps.store import Store
 
 DEEP = b"[" * 100_000
 DEEP_OBJECTS = b'{"a":' * 50_000

@@ -17,8 +17,6 @@ Importing the package imports neither torch nor IPython: public names are looked
 
 from __future__ import annotations
 
-from workbench.ports import Ports as _Ports
-
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than everything here
 if TYPE_CHECKING:
     from typing import Any
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from workbench.api.showing import *  # noqa: F403
     from workbench.errors import *  # noqa: F403
     from workbench.handles.package import Package as Package
-    from workbench.report.presenter import Presenter, SweepFiles
     from workbench.report.record import Report as Report
     from workbench.report.session.session_record import Session as Session
     from workbench.settings import options as options
@@ -83,21 +80,6 @@ def _module(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*__getattr__("__all__"), "__version__"])
-
-
-def _presenter() -> Presenter:
-    from workbench.views import presenters
-
-    return presenters
-
-
-def _sweep_files() -> SweepFiles:
-    from workbench.api import sweep_files
-
-    return sweep_files
-
-
-_Ports.presenter, _Ports.sweep_files = _presenter, _sweep_files
 
 
 def load_ipython_extension(ipython: Any) -> None:

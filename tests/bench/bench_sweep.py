@@ -71,10 +71,10 @@ def _overhead(folder: Path, count: int) -> Figure:
 def _from_store(folder: Path, count: int) -> Figure:
     """A sweep whose rows are all known, with a store as big as it was made."""
     import workbench as wb
+    from workbench.analysis.sweep.store import Store
     from workbench.report.trials import Trial
     from workbench.sweeps.scheduler import Runner, SweptFunction
     from workbench.sweeps.space import Space
-    from workbench.sweeps.store import Store
     from workbench.sweeps.trial_run import Plan
 
     path = folder / "known.sqlite"

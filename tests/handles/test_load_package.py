@@ -52,5 +52,4 @@ def test_to_find_the_loader_imports_nothing_of_the_compiler() -> None:
         "workbench.errors",
         "workbench.file_path",
         "workbench.installation",
-        "workbench.ports",
     }

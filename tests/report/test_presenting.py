@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,10 @@ from workbench.artifacts.preflight.check import Check
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.presenting import FormerTable, Presented, presenter
+from workbench.views.answers import short
 from workbench.views.charts import report_charts
 from workbench.views.pages import report_page as html
+from workbench.views.presenters import SHOWN, find_view
 from workbench.views.tables import data_frames
 
 
@@ -49,6 +52,22 @@ def test_an_unknown_kind_says_what_it_lacks() -> None:
         presenter().plot(Unknown("a"))
     with pytest.raises(NotImplementedError):
         presenter().display(Unknown("a"))
+
+
+def test_what_shows_a_kind_is_there_and_is_a_function() -> None:
+    for shown in SHOWN.values():
+        for aspect, place in asdict(shown).items():
+            module, _, name = place.partition(":")
+            found = getattr(import_module(f"workbench.views.{module}"), name or aspect)
+            assert callable(found), place
+
+
+def test_a_kind_is_shown_as_what_it_derives_from() -> None:
+    @dataclass(frozen=True, repr=False)
+    class Own(Check):
+        """A check of somebody."""
+
+    assert find_view(Own("f.aot", Machine(), ()), "fragment") is short.show_check
 
 
 def test_a_report_is_a_line_as_a_value_and_a_screen_when_it_is_printed() -> None:
@@ -107,9 +126,9 @@ def test_records_are_read_without_a_view() -> None:
     assert not heavy & found
 
 
-def test_the_package_brings_the_ports_and_nothing_else() -> None:
+def test_the_package_brings_nothing_of_its_own() -> None:
     found = {name for name in modules_after("import workbench") if name.startswith("workbench.")}
-    assert found == {"workbench.ports"}
+    assert found == set()
 
 
 def test_a_check_is_described_without_pandas() -> None:

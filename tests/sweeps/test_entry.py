@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
+import workbench as wb
 from workbench.report.trials import Trial
 from workbench.sweeps.entry import Running, Wanted, run_sweep
-from workbench.sweeps.load_sweep import opened
 from workbench.sweeps.space import Space
 from workbench.sweeps.strategies import Budget, Search
 
@@ -43,7 +43,7 @@ def test_a_sweep_that_is_cancelled_at_once_runs_nothing(tmp_path: Path) -> None:
     assert told.rows == []
     assert told.running is not None
     assert (len(told.running.planned or ()), told.running.tried) == (3, ())
-    assert opened(path).trials == found.trials
+    assert wb.Sweep.load(path).trials == found.trials
 
 
 @pytest.mark.parametrize(

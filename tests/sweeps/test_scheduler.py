@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import torch
 
+from workbench.analysis.sweep.store import Store
 from workbench.report import Report
 from workbench.report.trials import Trial
 from workbench.sweeps.measurements import Patience
 from workbench.sweeps.scheduler import Runner, SweptFunction
 from workbench.sweeps.space import Space
-from workbench.sweeps.store import Store
 from workbench.sweeps.trial_run import Plan
 
 QUICK = Plan(Patience(spread=1.0, budget_s=0.2), timeout_s=120)

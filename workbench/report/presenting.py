@@ -1,26 +1,66 @@
-"""What a record shows itself by, asked of the `Presenter` that `workbench.ports` finds."""
+"""What a record shows itself by, asked of the `Presenter` in `workbench.views.presenters`.
+
+A record is plain data and knows no view: the views are found by name when something is shown.
+"""
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, overload
-
-from workbench.ports import Ports
+from collections.abc import Iterable
+from importlib import import_module
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 if TYPE_CHECKING:
+    import anywidget
+    import matplotlib.figure
     import pandas
 
-    from workbench.report.presenter import Presenter, SweepFiles
+
+class Presenter(Protocol):
+    """What shows records of every kind; one that it does not know is shown as text."""
+
+    def text(self, record: Any) -> str:
+        """The stable summary that `repr` gives."""
+
+    def sentences(self, record: Any) -> tuple[str, ...]:
+        """What matters of it in plain words, the most important first."""
+
+    def rows_frame(self, rows: Iterable[Any], row_type: type) -> pandas.DataFrame:
+        """Rows of one data class as a DataFrame with a column for each field."""
+
+    def frame(self, record: Any, *choice: Any) -> pandas.DataFrame:
+        """One of its tables; raises `UsageError` for one that it does not have."""
+
+    def script(self, record: Any, kernel: str) -> str:
+        """A kernel of a report as a script; raises `UsageError` where there can be none."""
+
+    def plot(self, record: Any, *choice: Any, **more: Any) -> matplotlib.figure.Figure:
+        """One of its charts; raises `UsageError` for one that it does not have."""
+
+    def page(self, record: Any, path: str | PathLike[str] | None, **more: Any) -> str:
+        """A self-contained page, written to `path` unless it is None."""
+
+    def fragment(self, record: Any) -> str | None:
+        """HTML that a notebook keeps; None for a record that is shown as text."""
+
+    def export(self, record: Any, path: str) -> None:
+        """Write its rows as a table for other programs."""
+
+    def read_sweep(self, path: str) -> Any:
+        """The sweep that `export` wrote."""
+
+    def view(self, record: Any) -> anywidget.AnyWidget:
+        """A live view of its own: a difference, a session and a sweep have one."""
+
+    def display(self, record: Any) -> None:
+        """Show it in the notebook that runs; raises `NotImplementedError` elsewhere."""
 
 
 def presenter() -> Presenter:
     """What shows records."""
-    return Ports.presenter()
-
-
-def sweep_files() -> SweepFiles:
-    """What reads and writes sweeps."""
-    return Ports.sweep_files()
+    found: Presenter = import_module("workbench.views.presenters").VIEWS
+    return found
 
 
 class Presented:

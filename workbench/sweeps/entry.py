@@ -16,15 +16,15 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.sweep.sweep import Sweep
+from workbench.analysis.sweep.store import Store
+from workbench.analysis.sweep.stored_sweeps import reader, store_path
+from workbench.analysis.sweep.sweep import Sweep, note
 from workbench.compiler.contract.compile_request import check_mapping
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.case import list_size_names
-from workbench.sweeps.load_sweep import note, reader, store_path
 from workbench.sweeps.scheduler import OnTrial, Runner, SweptFunction
 from workbench.sweeps.space import Space, value_text
-from workbench.sweeps.store import Store
 from workbench.sweeps.strategies import Search
 from workbench.sweeps.trial_run import Plan
 
@@ -68,7 +68,7 @@ class Running:
     def note(self, *, again: bool = True) -> Sweep:
         """Write into the store what the sweep is about, and return it as far as it is."""
         found = self.so_far()
-        note(self.runner.store, self.runner.sweep, found, again=again)
+        note(found, self.runner.store, self.runner.sweep, again=again)
         return found
 
     def so_far(self) -> Sweep:

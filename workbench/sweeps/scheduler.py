@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from workbench.analysis.sweep.store import Store
 from workbench.artifacts.machine.machine_description import describe_current_machine
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.internals.torch_state import TorchState
@@ -26,7 +27,6 @@ from workbench.report.trials import Trial
 from workbench.sweeps.content_key import ContentKey, hash_case
 from workbench.sweeps.isolated import CANCELLED, Ended, Parcel, Task, run_isolated
 from workbench.sweeps.space import Setting
-from workbench.sweeps.store import Store
 from workbench.sweeps.trial_run import Plan
 
 _LOOK_S = 0.2

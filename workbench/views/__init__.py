@@ -2,6 +2,5 @@
 
 DOORS = {
     "document": "A report as the one document that a view shows at rest; plain JSON-ready data.",
-    "presenters": "How records of every kind are shown.",
 }
-"""What other rooms import of this one."""
+"""What other rooms import of this one; records find `presenters` by its name."""

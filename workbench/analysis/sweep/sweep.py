@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.analysis.sweep.store import Store
+from workbench.analysis.sweep.stored_sweeps import Read, StoredSweep, list_stored, read_stored
 from workbench.arguments import checked
 from workbench.errors import UsageError
-from workbench.report.presenting import Presented, by_former_name, presenter, sweep_files
+from workbench.file_path import check_file_path
+from workbench.report.presenting import Presented, by_former_name, presenter
 from workbench.report.record import Report
 from workbench.report.rivals import Rivals
 from workbench.report.trials import Trial, apart
@@ -26,8 +32,8 @@ if TYPE_CHECKING:
 CHARTS = ("heat", "parallel", "pareto", "distribution")
 """The charts of a sweep: two axes as a heat map, every axis side by side, speed-up against compile
 time, and the rounds of each setting."""
-
-Read = Callable[[Trial], bytes | None]
+TABLE_ENDINGS = (".csv", ".parquet")
+_STORE_ENDINGS = (".sqlite", ".sqlite3", ".db")
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,22 @@ class Sweep(Presented):
         pyarrow (`aot-workbench[parquet]`). Raises `UsageError` for another ending, `ArtifactError`
         where nothing can be written.
         """
-        sweep_files().export(self, path)
+        file = check_file_path(path)
+        if not file.lower().endswith(_STORE_ENDINGS):
+            presenter().export(self, file)
+            return
+        content = [self.name, list(self.axes), [trial.key for trial in self.trials]]
+        id = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+        is_new = not Path(file).exists()
+        try:  # all rows with their records, or none
+            with Store(file) as store, store.at_once():
+                for trial in self.trials:
+                    store.keep(id, trial, None if self.read is None else self.read(trial))
+                note(self, store, id)
+        except BaseException:
+            for ending in ("", "-wal", "-shm") if is_new else ():
+                Path(f"{file}{ending}").unlink(missing_ok=True)
+            raise
 
     @staticmethod
     @checked
@@ -145,8 +166,11 @@ class Sweep(Presented):
         `stored(path)`; by default it is the last sweep. Raises `UsageError` when there is none,
         `ArtifactError` for another file.
         """
-        found: Sweep = sweep_files().load(path, which)
-        return found
+        file = None if path is None else check_file_path(path)
+        if file is not None and file.lower().endswith(TABLE_ENDINGS):
+            found: Sweep = presenter().read_sweep(file)
+            return found
+        return Sweep(**read_stored(file, which))
 
     @staticmethod
     @checked
@@ -155,7 +179,8 @@ class Sweep(Presented):
 
         Columns: `name`, `over` (axes with how many values), `settings`, `done`, `machine`, `when`.
         """
-        return sweep_files().stored(path)
+        file = None if path is None else check_file_path(path)
+        return presenter().rows_frame(list_stored(file), StoredSweep)
 
     @checked
     def trial(self, row: int | Trial) -> Trial:
@@ -205,3 +230,21 @@ class Sweep(Presented):
     def _display_(self) -> anywidget.AnyWidget:
         """What marimo shows: it has no kernel of IPython and takes a widget as it is."""
         return presenter().view(self)
+
+
+def note(sweep: Sweep, store: Store, id: str, *, again: bool = True) -> None:
+    """Write what a sweep is about; a store that is read-only stays as it is."""
+    if store.read_only:
+        return
+    kept = store.find(trial.key for trial in sweep.trials)
+    about = {
+        "name": sweep.name,
+        "axes": {name: list(values) for name, values in sweep.axes.items()},
+        "sizes": list(sweep.sizes),
+        "expression": sweep.expression,
+        "seconds": sweep.seconds,
+        "notes": list(sweep.notes),
+        "keys": [trial.key for trial in sweep.trials if trial.key in kept],
+        "others": [trial.to_json() for trial in sweep.trials if trial.key not in kept],
+    }
+    store.note(id, about, again=again)

@@ -65,7 +65,7 @@ def compare_with_eager(way: RoundTripWay) -> str:
     return f"{'within' if way.ok else 'differs by'} {difference_text(way.max_abs_error)}"
 
 
-def _missed_budget(missed: MissedBudget) -> str:
+def describe_missed_budget(missed: MissedBudget) -> str:
     """One budget that was missed, and by how much."""
     name, value, limit = missed.name, missed.value, missed.limit
     words = words_of(name).replace("_", " ")
@@ -76,10 +76,8 @@ def _missed_budget(missed: MissedBudget) -> str:
     )
 
 
-def text(trip: RoundTrip | MissedBudget) -> str:
+def text(trip: RoundTrip) -> str:
     """A table of the ways, and a waterfall for each that ran, drawn over its own time."""
-    if isinstance(trip, MissedBudget):
-        return _missed_budget(trip)
     lines = [
         f"RoundTrip({trip.name}, {format_bytes(trip.size)}: {_verdict(trip)})",
         *_table(trip.ways),

@@ -1,11 +1,10 @@
-"""Short answers as HTML: a check, cache keys, a recommendation, rivals, a round trip."""
+"""Short answers as HTML that needs no style sheet: a check, cache keys, rivals, a round trip."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from functools import singledispatch
 from os import PathLike
 from typing import Any
 
@@ -45,40 +44,31 @@ _CURES = (
 )
 
 
-@singledispatch
-def fragment(answer: object) -> str:
-    """HTML that a notebook keeps; it needs no style sheet."""
-    raise TypeError(f"no fragment of a {type(answer).__name__}")
-
-
-@fragment.register
-def _(check: Check) -> str:
+def show_check(check: Check) -> str:
     """The requirements as a table, with what to do about those that are not met."""
     rows = [{**asdict(row), "sign": SIGNS[row.verdict]} for row in check.requirements]
     title = f"{os.path.basename(check.path)} {check.verdict}"
     return _answer(title, _CHECK, rows)
 
 
-@fragment.register
-def _(why: WhyRecompiled) -> str:
+def show_why_recompiled(why: WhyRecompiled) -> str:
     """The sentence and a table of what differs."""
     differing = [row for row in why.rows if row.same is not True]
     columns = (Column("", "graph"), Column("part", "part"), Column(why.a, "a"), Column(why.b, "b"))
     rows = [
-        {"graph": row.graph, "part": row.part, "a": _shown(row.a), "b": _shown(row.b)}
+        {"graph": row.graph, "part": row.part}
+        | {side: ABSENT if value is None else value for side, value in (("a", row.a), ("b", row.b))}
         for row in differing
     ]
     return _answer("", columns, rows, text=why.text)
 
 
-@fragment.register
-def _(found: Recommendation) -> str:
+def show_recommendation(found: Recommendation) -> str:
     """The sentence and the code."""
     return _answer("", (), [], sentence=found.sentence, text=found.code)
 
 
-@fragment.register
-def _(found: Rehearsal) -> str:
+def show_rehearsal(found: Rehearsal) -> str:
     """The sentence, the cures as a table, and the patch of those that were tried together."""
     rows = [
         {**asdict(cure), "place": f"{cure.file}:{cure.line}", "left": left(cure)}
@@ -87,15 +77,13 @@ def _(found: Rehearsal) -> str:
     return _answer("", _CURES, rows, sentence=of_rehearsal(found), text=found.patch())
 
 
-@fragment.register
-def _(found: Rivals) -> str:
+def show_rivals(found: Rivals) -> str:
     """The sentence and both codes, each whole, beside each other."""
     shown = {"sentence": sentence(found), "codes": codes(found)}
     return render.summary("rivals", lambda _: {"found": shown})
 
 
-@fragment.register
-def _(trip: RoundTrip) -> str:
+def show_roundtrip(trip: RoundTrip) -> str:
     """The ways side by side and the phases of each that ran."""
     found = ways(trip.ways, trip.phases)
     columns = spell_out(choose_columns("ways", found))
@@ -138,7 +126,3 @@ def _answer(
 ) -> str:
     made = grid(title, columns, rows, SUMMARIES[0], most=len(rows))
     return render.summary("answer", lambda _: {"sentence": sentence, "text": text, "grid": made})
-
-
-def _shown(value: str | None) -> str:
-    return ABSENT if value is None else value

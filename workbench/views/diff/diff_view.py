@@ -8,16 +8,9 @@ import traitlets
 
 from workbench.analysis.diff.difference import Diff
 from workbench.errors import UsageError
-from workbench.settings import options
 from workbench.views.diff.diff_document import document
 from workbench.views.diff.diff_page import saved
-from workbench.views.diff.diff_text import text
-from workbench.views.widgets.display import (
-    carries_bundle,
-    find_kernel_shell,
-    make_live_output,
-    publish,
-)
+from workbench.views.widgets.display import display_record
 from workbench.views.widgets.request_widget import Answering
 from workbench.views.wire.codec import pack
 
@@ -41,10 +34,5 @@ class DiffView(Answering):
 
 
 def display(diff: Diff) -> None:
-    """Show a difference in the notebook that runs; raises `NotImplementedError` elsewhere."""
-    shell = find_kernel_shell()
-    if shell is None:
-        raise NotImplementedError  # a terminal: IPython then takes the text
-    publish(shell, make_live_output(DiffView(diff)))
-    html = saved(diff, embed=options.embed, carries_bundle=carries_bundle(shell))
-    publish(shell, {"text/plain": text(diff), "text/html": html})
+    """See `display_record`."""
+    display_record(diff, lambda: DiffView(diff), saved)

@@ -55,6 +55,11 @@ def sentences(diff: Diff) -> tuple[Sentence, ...]:
     return found
 
 
+def list_texts(diff: Diff) -> tuple[str, ...]:
+    """The texts of these."""
+    return tuple(sentence.text for sentence in sentences(diff))
+
+
 def _of(diff: Diff, part: str) -> list[Change]:
     return [change for change in diff.changes if change.part == part]
 

@@ -11,18 +11,12 @@ from typing import Any
 import traitlets
 
 from workbench.errors import UsageError
-from workbench.report.record import Report
 from workbench.report.session.session_record import Session
-from workbench.settings import options
-from workbench.views import document as whole
-from workbench.views.lookups.target_choices import ONLY_A_RECORD, describe_targets
-from workbench.views.parts import report_part
 from workbench.views.session.session_document import Status, document
 from workbench.views.session.session_page import saved
-from workbench.views.widgets import display as displaying
+from workbench.views.widgets.display import display_record, show_row
 from workbench.views.widgets.request_widget import Answering
 from workbench.views.wire.codec import pack
-from workbench.views.wire.sweep_messages import RowQuestion
 
 _OPEN = 4  # reports that are kept in memory
 _EVERY_S = 0.5
@@ -54,19 +48,11 @@ class SessionView(Answering):
     def _answer(self, ask: Any, question: Any) -> Any:
         if ask != "row":
             raise UsageError(f"A session has no part {ask!r}: it has row.")
-        return self._row(question)
-
-    def _row(self, question: RowQuestion) -> Any:
         number = question["row"].partition(":")[2]
         if not (number.isascii() and number.isdecimal()):
             raise UsageError(f"A session has no row {question['row']!r:.80}: rows are compile:N.")
         at = int(number)
-        report: Report = self._report(at)
-        if question["part"] != "document":
-            return report_part(report, question["part"])
-        name = f"{self.variable}.report({at})"
-        targets = describe_targets(report.request.target, (), ONLY_A_RECORD)
-        return whole.document(report, whole.ViewContext(name, targets=targets))
+        return show_row(self._report(at), question["part"], f"{self.variable}.report({at})")
 
 
 class Following:
@@ -108,19 +94,13 @@ class Following:
 
 
 def display(session: Session) -> None:
-    """Show a session in the notebook that runs; raises `NotImplementedError` elsewhere.
+    """See `display_record`; a session that records is followed until it stops."""
 
-    A view that has followed it in the same run of the cell is there already. One that records is
-    followed until it stops.
-    """
-    shell = displaying.find_kernel_shell()
-    if shell is None:
-        raise NotImplementedError  # a terminal: IPython then takes the text
-    view, is_running = session.view, session.is_running
-    if not isinstance(view, SessionView) or view.cell != displaying.find_running_cell(shell):
+    def make() -> SessionView:
+        is_running = session.is_running
         view = SessionView(session.so_far(), "running" if is_running else "done")
-        displaying.publish(shell, displaying.make_live_output(view))
         if is_running:
             Following(session, view)
-    html = saved(session, embed=options.embed, carries_bundle=displaying.carries_bundle(shell))
-    displaying.publish(shell, {"text/plain": repr(session), "text/html": html})
+        return view
+
+    display_record(session, make, saved, session.view)

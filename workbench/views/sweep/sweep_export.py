@@ -17,14 +17,13 @@ from typing import Any
 
 import pandas
 
-from workbench.analysis.sweep.sweep import Sweep
+from workbench.analysis.sweep.sweep import TABLE_ENDINGS, Sweep
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
 from workbench.plain_data import parse_json, read_file
 from workbench.report.atomic import write_saved_file
 from workbench.report.trials import Trial
 
-SUFFIXES = (".csv", ".parquet")
 _OF_SWEEP = ("sweep", "expression", "sizes", "axes")
 _OF_TRIAL: Mapping[str, Field[Any]] = {f.name: f for f in fields(Trial) if f.name != "settings"}
 _KINDS = {"float": "Float64", "int": "Int64", "bool": "boolean", "str": "string"}
@@ -78,7 +77,7 @@ def read(path: str | PathLike[str]) -> Sweep:
 
 def _is_parquet(path: str | PathLike[str]) -> bool:
     ending = Path(check_file_path(path)).suffix.lower()
-    if ending not in SUFFIXES:
+    if ending not in TABLE_ENDINGS:
         raise UsageError(
             f"{Path(path).name}: expected the ending .sqlite (with the records of all rows), "
             ".parquet or .csv."

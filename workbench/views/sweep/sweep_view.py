@@ -12,17 +12,12 @@ from workbench.analysis.diff.report_comparison import compare
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial, apart
-from workbench.settings import options
-from workbench.views import document as whole
 from workbench.views.diff.diff_document import document as diff_document
-from workbench.views.lookups.target_choices import ONLY_A_RECORD, describe_targets
-from workbench.views.parts import report_part
 from workbench.views.sweep.sweep_document import Live, document
 from workbench.views.sweep.sweep_page import saved
-from workbench.views.widgets import display as displaying
+from workbench.views.widgets.display import display_record, show_row
 from workbench.views.widgets.request_widget import Answering
 from workbench.views.wire.codec import pack
-from workbench.views.wire.sweep_messages import RowQuestion, RowsQuestion
 
 _OPEN = 4  # records that are kept in memory
 
@@ -65,46 +60,24 @@ class SweepView(Answering):
         return found
 
     def _answer(self, ask: Any, question: Any) -> Any:
-        if ask == "cancel":
-            return self._cancelled()
         if ask == "row":
-            return self._row(question)
+            number = self._shown.trials.index(self._trial(question["row"]))
+            report = self._report(question["row"])
+            return show_row(report, question["part"], f"found.report({number})")
         if ask == "compare-rows":
-            return self._compared(question)
-        raise UsageError(f"A sweep has no part {ask!r}: it has row, compare-rows and cancel.")
-
-    def _row(self, question: RowQuestion) -> Any:
-        report = self._report(question["row"])
-        if question["part"] != "document":
-            return report_part(report, question["part"])
-        number = self._shown.trials.index(self._trial(question["row"]))
-        targets = describe_targets(report.request.target, (), ONLY_A_RECORD)
-        return whole.document(report, whole.ViewContext(f"found.report({number})", targets=targets))
-
-    def _compared(self, question: RowsQuestion) -> Any:
-        if len(question["rows"]) != 2:
-            raise UsageError(f"Two rows are compared: {len(question['rows'])} were given.")
-        a, b = question["rows"]
-        names = apart(self._trial(a), self._trial(b))
-        return diff_document(compare(self._report(a), self._report(b), names))
-
-    def _cancelled(self) -> None:
+            if len(question["rows"]) != 2:
+                raise UsageError(f"Two rows are compared: {len(question['rows'])} were given.")
+            a, b = question["rows"]
+            names = apart(self._trial(a), self._trial(b))
+            return diff_document(compare(self._report(a), self._report(b), names))
+        if ask != "cancel":
+            raise UsageError(f"A sweep has no part {ask!r}: it has row, compare-rows and cancel.")
         if self._cancel is None:
             raise UsageError("Nothing runs here that could be cancelled.")
         self._cancel()
+        return None
 
 
 def display(sweep: Sweep) -> None:
-    """Show a sweep in the notebook that runs; raises `NotImplementedError` elsewhere.
-
-    A view that has followed the sweep in the same run of the cell is there already.
-    """
-    shell = displaying.find_kernel_shell()
-    if shell is None:
-        raise NotImplementedError  # a terminal: IPython then takes the text
-    view = sweep.view
-    if not isinstance(view, SweepView) or view.cell != displaying.find_running_cell(shell):
-        view = SweepView(sweep)
-        displaying.publish(shell, displaying.make_live_output(view))
-    html = saved(sweep, embed=options.embed, carries_bundle=displaying.carries_bundle(shell))
-    displaying.publish(shell, {"text/plain": repr(sweep), "text/html": html})
+    """See `display_record`."""
+    display_record(sweep, lambda: SweepView(sweep), saved, sweep.view)

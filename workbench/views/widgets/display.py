@@ -14,12 +14,13 @@ from workbench.live_only import LiveOnly
 from workbench.processes.live_action import LiveAction
 from workbench.report import Report
 from workbench.settings import options
-from workbench.views.document import ViewContext
+from workbench.views.document import ViewContext, document
 from workbench.views.live_actions import LiveActions
 from workbench.views.lookups.source_marks import SIGNS, annotated
 from workbench.views.lookups.target_choices import ONLY_A_RECORD, describe_targets
 from workbench.views.pages.report_page import fragment
 from workbench.views.pages.saved import render_saved_view
+from workbench.views.parts import report_part
 from workbench.views.static_html.static_report import source_summary
 from workbench.views.text import text
 from workbench.views.wire.gpu_messages import Targets
@@ -164,6 +165,31 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
         view.present(report, here, check, live)
         follow(x, view)
     return shown
+
+
+def display_record(
+    record: Any, make: Callable[[], AnyWidget], saved: Callable[..., str], there: Any = None
+) -> None:
+    """Show a record in the notebook that runs: live, and as HTML that stays.
+
+    A view `there` that has followed it in the same run of the cell is shown already. Raises
+    `NotImplementedError` where no notebook runs: IPython then takes the text.
+    """
+    shell = find_kernel_shell()
+    if shell is None:
+        raise NotImplementedError
+    if getattr(there, "cell", None) != find_running_cell(shell):
+        publish(shell, make_live_output(make()))
+    html = saved(record, embed=options.embed, carries_bundle=carries_bundle(shell))
+    publish(shell, {"text/plain": repr(record), "text/html": html})
+
+
+def show_row(report: Report, part: str, variable: str) -> Any:
+    """A part of a record that a row of another one opens, or all that its view shows at rest."""
+    if part != "document":
+        return report_part(report, part)
+    targets = describe_targets(report.request.target, (), ONLY_A_RECORD)
+    return document(report, ViewContext(variable, targets=targets))
 
 
 def follow(x: Any, view: View) -> None:

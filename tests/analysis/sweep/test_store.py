@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from workbench.analysis.sweep.store import Store
 from workbench.errors import ArtifactError, UsageError
 from workbench.report.trials import Trial
-from workbench.sweeps.store import Store
 
 SETTINGS = (("mode", "default"), ("batch", "8"))
 

@@ -13,16 +13,15 @@ import pytest
 
 import workbench as wb
 from tests.views.sweep.test_sweep_views import AXES, sweep
-from workbench.analysis.sweep.sweep import Sweep
+from workbench.analysis.sweep.store import Store
+from workbench.analysis.sweep.sweep import Sweep, note
 from workbench.errors import ArtifactError, UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.entry import Wanted, run_sweep
-from workbench.sweeps.load_sweep import note
 from workbench.sweeps.measurements import Patience
-from workbench.sweeps.store import Store
 from workbench.sweeps.trial_run import Plan
 
-RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
+RECORD = Path(__file__).parents[2] / "records" / "block.wbr"
 
 
 def with_records() -> Sweep:
@@ -69,7 +68,7 @@ def test_a_real_sweep_can_be_opened_by_its_name(tmp_path: Path) -> None:
 def test_what_a_killed_process_has_measured_is_found(tmp_path: Path) -> None:
     path, whole = tmp_path / "s.sqlite", sweep()
     with Store(path) as store:
-        note(store, "one", replace(whole, trials=()))
+        note(replace(whole, trials=()), store, "one")
         for trial in reversed(whole.trials[:3]):
             store.keep("one", trial)
     assert wb.Sweep.load(path).trials == whole.trials[:3]
@@ -147,7 +146,7 @@ def test_opening_a_store_needs_no_torch(tmp_path: Path) -> None:
         "import sys; sys.modules['torch'] = None; import workbench as wb; "
         "found = wb.Sweep.load('s.sqlite'); print(len(found.frame()), found.best().settings)"
     )
-    root = os.fspath(Path(__file__).parents[2])
+    root = os.fspath(Path(__file__).parents[3])
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,

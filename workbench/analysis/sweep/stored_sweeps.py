@@ -1,50 +1,38 @@
-"""A sweep out of a store, with its records: of this user, or of another one, read-only."""
+"""What stores hold of sweeps, with their records: of this user, or of another one, read-only."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from workbench.analysis.sweep.sweep import Read, Sweep
+from workbench.analysis.sweep.store import Store
 from workbench.errors import UsageError
-from workbench.file_path import check_file_path
 from workbench.report.trials import Trial
 from workbench.settings import Settings
-from workbench.sweeps.store import Store
-
-if TYPE_CHECKING:
-    import pandas
 
 FILE = "sweeps.sqlite"
-_COLUMNS = ("name", "over", "settings", "done", "machine", "when")
+Read = Callable[[Trial], bytes | None]
+
+
+@dataclass(frozen=True)
+class StoredSweep:
+    """One sweep of a store: how many settings were tried, of how many axes, when."""
+
+    name: str
+    over: str
+    settings: int
+    done: int
+    machine: str
+    when: str
 
 
 def store_path() -> Path:
     """Where sweeps are kept that name no store."""
     return Settings.from_environment().cache_folder / FILE
-
-
-def note(store: Store, id: str, sweep: Sweep, *, again: bool = True) -> None:
-    """Write what a sweep is about; a store that is read-only stays as it is."""
-    if store.read_only:
-        return
-    kept = store.find(trial.key for trial in sweep.trials)
-    about = {
-        "name": sweep.name,
-        "axes": {name: list(values) for name, values in sweep.axes.items()},
-        "sizes": list(sweep.sizes),
-        "expression": sweep.expression,
-        "seconds": sweep.seconds,
-        "notes": list(sweep.notes),
-        "keys": [trial.key for trial in sweep.trials if trial.key in kept],
-        "others": [trial.to_json() for trial in sweep.trials if trial.key not in kept],
-    }
-    store.note(id, about, again=again)
 
 
 def reader(path: str | PathLike[str]) -> Read:
@@ -59,18 +47,18 @@ def reader(path: str | PathLike[str]) -> Read:
     return read
 
 
-def opened(path: str | PathLike[str] | None, which: str | int | None = None) -> Sweep:
-    """One sweep of a store; see `Sweep.load`."""
+def read_stored(path: str | PathLike[str] | None, which: str | int | None) -> dict[str, Any]:
+    """The fields of one sweep of a store; see `Sweep.load`."""
     path = Path(path or store_path())
     with Store(path, read_only=True) as store:
         found = store.sweeps()
         id, about, made = _chosen(path, found, which)
         trials = _trials(store, id, about)
-    day = time.strftime("%Y-%m-%d %H:%M", time.localtime(made))
+    day = _write_moment(made)
     notes = [f"Opened from {path.name}, where it was written on {day}; nothing was run."]
     if which is None and len(found) > 1:
         notes.append(f"It is the last of {len(found)} sweeps there: wb.Sweep.stored lists them.")
-    return Sweep(
+    return dict(
         name=str(about["name"]),
         axes={name: tuple(values) for name, values in about["axes"].items()},
         sizes=tuple(about["sizes"]),
@@ -124,38 +112,21 @@ def _trials(store: Store, id: str, about: Mapping[str, Any]) -> tuple[Trial, ...
     return tuple(sorted(rows.values(), key=place))
 
 
-def stored(path: str | PathLike[str] | None) -> pandas.DataFrame:
-    """A row for each sweep of a store; see `Sweep.stored`."""
-    import pandas
-
+def list_stored(path: str | PathLike[str] | None) -> Iterator[StoredSweep]:
+    """The sweeps of a store; see `Sweep.stored`."""
     with Store(path or store_path(), read_only=True) as store:
-        rows = [_summary(store, *row) for row in store.sweeps()]
-    return pandas.DataFrame(rows, columns=list(_COLUMNS))
+        for id, about, made in store.sweeps():
+            trials = _trials(store, id, about)
+            over = (f"{name} ({len(values)})" for name, values in about["axes"].items())
+            yield StoredSweep(
+                name=about["name"],
+                over=", ".join(over),
+                settings=len(trials),
+                done=sum(trial.status == "done" for trial in trials),
+                machine=next((trial.machine for trial in trials if trial.machine), ""),
+                when=_write_moment(made),
+            )
 
 
-def _summary(store: Store, id: str, about: Mapping[str, Any], made: float) -> dict[str, Any]:
-    trials = _trials(store, id, about)
-    return {
-        "name": about["name"],
-        "over": ", ".join(f"{name} ({len(values)})" for name, values in about["axes"].items()),
-        "settings": len(trials),
-        "done": sum(trial.status == "done" for trial in trials),
-        "machine": next((trial.machine for trial in trials if trial.machine), ""),
-        "when": time.strftime("%Y-%m-%d %H:%M", time.localtime(made)),
-    }
-
-
-def export(sweep: Sweep, path: str | PathLike[str]) -> None:
-    """Add the rows and their records to a store, which is made when there is none: all or none."""
-    content = [sweep.name, list(sweep.axes), [trial.key for trial in sweep.trials]]
-    id = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
-    is_new = not Path(check_file_path(path)).exists()
-    try:
-        with Store(path) as store, store.at_once():
-            for trial in sweep.trials:
-                store.keep(id, trial, None if sweep.read is None else sweep.read(trial))
-            note(store, id, sweep)
-    except BaseException:
-        for ending in ("", "-wal", "-shm") if is_new else ():
-            Path(f"{check_file_path(path)}{ending}").unlink(missing_ok=True)
-        raise
+def _write_moment(made: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(made))
