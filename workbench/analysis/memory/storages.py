@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workbench.analysis.memory.events import (
+from workbench.artifacts.programs.events import (
     Allocate,
     Call,
     Drop,
@@ -116,8 +116,8 @@ class Walk:
         """Memory that is there before the next program runs; the caller holds it."""
         return self._new(name, bytes, is_of_library=False, before=self._program + 1)
 
-    def _of(self, names: Iterable[str]) -> list[Storage]:
-        return [storage for name in names for storage in self._names.get(name, ())]
+    def _of(self, names: Iterable[str | None]) -> list[Storage]:
+        return [storage for name in names for storage in self._names.get(name or "", ())]
 
     def _take(
         self, names: Iterable[str], given: Mapping[str, Storage], sizes: Mapping[str, int]

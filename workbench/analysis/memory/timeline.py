@@ -6,13 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from workbench.analysis.memory.cpp_program import is_cpp_program, read_cpp_program
-from workbench.analysis.memory.events import ITEM_BYTES, Call, Program, Share, Take
 from workbench.analysis.memory.forward_outputs import read_forward_outputs
 from workbench.analysis.memory.memory_tables import Kind
-from workbench.analysis.memory.python_program import is_python_program, read_python_program
 from workbench.analysis.memory.storages import Storage, Walk
 from workbench.analysis.source.input_names import is_weight_name, name_input, place_of
+from workbench.artifacts.programs.events import Call, Program, Share, Take
+from workbench.artifacts.programs.generated_program import (
+    is_cpp_program,
+    is_python_program,
+    read_program,
+)
+from workbench.artifacts.programs.size_text import ITEM_BYTES
 from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.report import Buffer, Node, Report, Wrapper
@@ -79,10 +83,7 @@ _UNREADABLE = (
 
 
 def _program(report: Report, wrapper: Wrapper) -> Program | None:
-    text = report.texts[wrapper.text or ""]
-    if is_python_program(text):
-        return read_python_program(text)
-    return read_cpp_program(text, dict(wrapper.sizes))
+    return read_program(report.texts[wrapper.text or ""], dict(wrapper.sizes))
 
 
 def list_devices(report: Report) -> list[str]:

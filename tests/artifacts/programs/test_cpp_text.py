@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.analysis.memory.cpp_program import is_cpp_program, read_cpp_program
-from workbench.analysis.memory.events import (
+from workbench.artifacts.programs.events import (
     Allocate,
     Call,
     Drop,
@@ -15,6 +14,7 @@ from workbench.analysis.memory.events import (
     Share,
     Take,
 )
+from workbench.artifacts.programs.generated_program import is_cpp_program, read_program
 
 HEAD = """\
 void AOTInductorModel::run_impl(
@@ -30,7 +30,7 @@ VIEW = "wrap_with_raii_handle_if_needed(reinterpret_tensor_wrapper"
 
 def read(body: str, **hints: int) -> Program:
     lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
-    program = read_cpp_program(f"{HEAD}{lines}}} // AOTInductorModel::run_impl\n", hints)
+    program = read_program(f"{HEAD}{lines}}} // AOTInductorModel::run_impl\n", hints)
     assert program is not None
     return program
 
@@ -147,4 +147,3 @@ def test_a_check_of_alignment_is_no_branch() -> None:
 @pytest.mark.parametrize("text", ["def call(args): ...", "#include <torch/torch.h>"])
 def test_what_is_no_program_in_cpp(text: str) -> None:
     assert not is_cpp_program(text)
-    assert read_cpp_program(text, {}) is None

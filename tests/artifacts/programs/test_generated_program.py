@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import workbench as wb
-from workbench.analysis.memory import python_program
-from workbench.analysis.memory.events import (
+from workbench.artifacts.programs.events import (
     Allocate,
     Call,
+    Check,
     Drop,
     Event,
     Give,
     Hold,
     LetGo,
+    Note,
     Program,
     Share,
     Take,
-    count_strided_bytes,
+    flatten,
 )
-from workbench.analysis.memory.line_events import read_line_events
-from workbench.analysis.memory.python_program import read_python_program
+from workbench.artifacts.programs.generated_program import read_program
+from workbench.artifacts.programs.python_text import read_functions
+from workbench.artifacts.programs.size_text import count_strided_bytes
 
 
 def read(body: str, more: str = "") -> Program:
     lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
-    program = read_python_program(f"def call(args):\n{lines}\n{more}")
+    program = read_program(f"def call(args):\n{lines}\n{more}", {})
     assert program is not None
     return program
 
@@ -158,7 +162,7 @@ def test_a_branch_is_counted_and_left_out() -> None:
 
 @pytest.mark.parametrize("text", ["#include <torch/torch.h>", "def other(): ...", "int main() {"])
 def test_what_is_no_program_in_python(text: str) -> None:
-    assert read_python_program(text) is None
+    assert read_program(text, {}) is None
 
 
 def test_a_type_that_is_not_known_has_no_size() -> None:
@@ -190,39 +194,75 @@ def test_a_statement_of_several_lines_is_read_whole() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "buf1 = f(a) + g(b)",
-        "buf1 = f(a).view(b)",
         "f(a), g(b)",
-        "f(a); del b",
-        "kernel('a)')",
-        "buf1 = s0",
-        "buf1 = empty_strided_cpu((s0, 2), (2, 1), torch.float32)",
-        "buf1 = empty_strided_cpu((2,), (1,), torch.float3)",
-        "buf1 = aten.convolution_backward.default(a, [True, False])",
-        "a = args",
         "return buf1",
-        "return (buf1, f(a), )",
+        "return None",
         "del a[0]",
-        "b = as_strided(a, (2,), (1,))",
-        "if buf0.item():",
+        "assert f(a)",
+        "buf0.view[0] = a",
+        "from torch import device",
     ],
 )
-def test_a_line_without_one_of_the_forms_is_left_to_the_parser(line: str) -> None:
-    assert read_line_events(line, ()) is None
+def test_a_line_that_says_nothing_of_memory(line: str) -> None:
+    assert read(line).events == ()
 
 
-def test_a_name_of_a_number_is_no_memory() -> None:
-    assert read_line_events("buf1 = buf0", ()) == (Share("buf1", "buf0"),)
-    assert read_line_events("buf1 = buf0", ("buf0",)) is None
+def test_brackets_and_comments_in_a_text_are_none() -> None:
+    program = read("kernel('a) # ; (')  # (\nif a: raise RuntimeError('(')\ndel a; del b")
+    assert program.events == (Call("kernel"), Drop("a"), Drop("b"))
+    assert program.branches == 0
 
 
-def test_lines_are_read_as_the_parser_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+FUNCTION = """\
+k0 = async_compile.triton('k0', '''
+def call(args):
+    buf9 = kernel(args)
+''')
+
+class Runner:
+    def call(self, args):
+        assert_size_stride(a, (2, s0), (s0, 1), 'input')
+        with torch.cuda._DeviceGuard(0):
+            buf0 = empty_strided_cuda((2, 2*s0), (2*s0, 1), torch.bfloat16)
+            # Topologically Sorted Source Nodes: [x]
+            if s0 > 2:
+                k0.run(a, reinterpret_tensor(buf0, (4, ), (1, ), 0), 4, stream=stream0)
+            else:
+                k1.run(a)
+        return (buf0, )
+"""
+
+
+def test_an_event_has_its_line_and_what_is_written_there() -> None:
+    (function,) = read_functions(FUNCTION)
+    check, made, note, launch, other, given = flatten(function.events)
+    assert check == Check("a", (2, "s0"), ("s0", 1), is_input=True)
+    assert isinstance(made, Allocate)
+    assert (made.shape, made.dtype, made.device) == ((2, "2*s0"), "bfloat16", "cuda")
+    assert note == Note("Topologically Sorted Source Nodes: [x]")
+    assert isinstance(launch, Call)
+    assert launch.split_arguments()[1:3] == ["reinterpret_tensor(buf0, (4, ), (1, ), 0)", "4"]
+    assert (other, given) == (Call("k1"), Give(("buf0",)))
+    assert [each.line for each in flatten(function.events)] == [8, 10, 11, 13, 15, 16]
+
+
+def test_programs_are_read_as_pythons_parser_reads_them() -> None:
+    """Allocations, kernels and what is deleted, each with its line."""
     records = Path(__file__).parents[2] / "records"
     reports = [wb.Report.load(path) for path in sorted(records.glob("*.wbr"))]
     texts = [report.texts[row.text or ""] for report in reports for row in report.wrappers]
     assert len(texts) > 1
-    found = [read_python_program(text) for text in texts]
-    assert all(found)
-    monkeypatch.setattr(python_program, "read_line_events", lambda line, sizes: None)
-    monkeypatch.setattr(python_program, "example", lambda line: None)
-    assert [read_python_program(text) for text in texts] == found
+    for text in texts:
+        functions = [f for f in ast.walk(ast.parse(text)) if isinstance(f, ast.FunctionDef)]
+        (call,) = (function for function in functions if function.name == "call")
+        (read_,) = (function for function in read_functions(text) if function.name == "call")
+        made, dropped = Counter[int](), Counter[int]()
+        for node in ast.walk(call):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("empty_strided"):
+                made[node.lineno] += 1
+            elif isinstance(node, ast.Delete):
+                dropped[node.lineno] += len(node.targets)
+        assert sum(made.values()) > 0
+        found = list(flatten(read_.events))
+        assert Counter(e.line for e in found if isinstance(e, Allocate)) == made
+        assert Counter(e.line for e in found if isinstance(e, Drop)) == dropped

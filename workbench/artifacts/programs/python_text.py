@@ -1,0 +1,278 @@
+"""The functions of a generated program in Python, their statements read by their form.
+
+Python's own parser takes most of the time of reading a program, and does not keep the texts of its
+sizes as they are written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from keyword import iskeyword
+
+from workbench.artifacts.programs.events import (
+    Allocate,
+    Branch,
+    Call,
+    Check,
+    Drop,
+    Event,
+    Give,
+    Hold,
+    Note,
+    Number,
+    RunPart,
+    Share,
+    Take,
+    make_allocation,
+)
+from workbench.artifacts.programs.size_text import (
+    STRING,
+    read_dims,
+    split_parts,
+)
+
+_LONG_STRING = re.compile(r"'''.*?'''|\"\"\".*?\"\"\"", re.DOTALL)
+_DEFINED = re.compile(r"^( *)def (\w+)\(([^()]*)\)(?: -> [^\n]*)?:[^\n]*$", re.MULTILINE)
+_CODE = re.compile(rf"(?:[^#'\"]|{STRING.pattern})*")
+_ASSIGNED = re.compile(r"(\w+|\(?\w+(?:, ?\w+)*,?\)?) = (.+)", re.DOTALL)
+_BRACKET = re.compile(r"[()]")
+_CALLED = re.compile(r"([A-Za-z_][\w.]*)\((.*)\)", re.DOTALL)
+_CALLED_PART = re.compile(r"[\w.]+\[(\d+)\]\((\w+)\)")
+_PART = re.compile(r"([A-Za-z_]\w*)\[(\d+)\]")
+_VIEWED = re.compile(r"reinterpret_tensor\((\w+), .*\)")
+_MASK = re.compile(r"[\[(]((?:True|False)(?:, (?:True|False))*),?[\])]")
+_GOES_ON = re.compile(r"(?:else|elif|except|finally)\b")
+_VIEWS = ("reinterpret_tensor", "alloc_from_pool", "as_strided")
+_CHECKS = ("assert_size_stride", "assert_tensor_metadata")  # the latter since torch 2.14
+_NO_KERNELS = (
+    "assert_alignment",
+    "copy_misaligned",
+    "clear",
+    "set_device",
+    "get_raw_stream",
+    "size",
+    "stride",
+    "print",
+    "check_memory_step",
+    "track_tensor",
+)
+_MADE = ("buf", "workspace")  # the names of what library calls make
+_WITHOUT_MEMORY: Mapping[str, tuple[int, ...]] = {
+    # sizes, and tensors of ragged batches: torch's native_functions.yaml
+    "_scaled_dot_product_flash_attention.": (2, 3, 4, 5),
+    "_scaled_dot_product_cudnn_attention.": (2, 3, 4, 5),
+}
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function with the text between the brackets of its head; `is_method`: it is indented."""
+
+    name: str
+    parameters: str
+    is_method: bool
+    events: tuple[Event, ...]
+
+
+def read_functions(text: str) -> Iterator[Function]:
+    """The functions of a program in the order of its text; sources of kernels are no part of it."""
+    text = _LONG_STRING.sub(lambda found: "''" + "\n" * found[0].count("\n"), text)
+    for head in _DEFINED.finditer(text):
+        end = re.compile(rf"\n(?:{head[1]})?[^\s#]").search(text, head.end())
+        body = text[head.end() : end.start() if end else len(text)]
+        statements = list(_statements(body, text.count("\n", 0, head.end()) + 1))
+        events = tuple(_events(statements))
+        yield Function(head[2], head[3], bool(head[1]), events)
+
+
+@dataclass(slots=True)
+class _Statement:
+    indent: int
+    line: int
+    code: str
+
+
+def _statements(text: str, first: int) -> Iterator[_Statement]:
+    """The statements of a function with their lines; comments of their own line are kept."""
+    parts: list[str] = []
+    indent = start = depth = 0
+    for number, line in enumerate(text.split("\n"), first):
+        code = line.strip()
+        if not code:
+            continue
+        if not parts:
+            indent, start = len(line) - len(line.lstrip()), number
+            if code.startswith("#"):
+                yield _Statement(indent, start, code)
+                continue
+        bare = code
+        if "'" in code or '"' in code or "#" in code:
+            found = _CODE.match(code)
+            code = found[0].rstrip() if found else code
+            bare = STRING.sub("", code)
+        depth += sum(map(bare.count, "([{")) - sum(map(bare.count, ")]}"))
+        parts.append(code.removesuffix("\\").rstrip())
+        if depth > 0 or code.endswith("\\"):
+            continue
+        whole = " ".join(parts)
+        parts, depth = [], 0
+        for code in split_parts(whole, ";") if ";" in whole else (whole,):
+            yield _Statement(indent, start, code)
+
+
+def _events(statements: Sequence[_Statement]) -> Iterator[Event]:
+    place = 0
+    while place < len(statements):
+        statement = statements[place]
+        code, line = statement.code, statement.line
+        place += 1
+        if code.startswith("#"):
+            yield Note(code[1:].strip(), line=line)
+        elif code.startswith(("if ", "while ", "for ", "try:")):
+            end = _behind(statements, place, statement.indent)
+            _, *short = split_parts(code, ":")
+            inside = [_Statement(0, line, each) for each in short] or statements[place:end]
+            is_check = all(each.code.startswith(("raise ", "#")) for each in inside)
+            place = end
+            while place < len(statements) and _GOES_ON.match(statements[place].code):
+                place = _behind(statements, place + 1, statement.indent)
+            inside = [*inside, *statements[end:place]]
+            yield Branch(tuple(_events(inside)), is_check, line=line)
+        elif code.startswith(("def ", "class ")):
+            place = _behind(statements, place, statement.indent)
+        elif not code.endswith(":"):  # the body of a `with` stands in its place
+            yield from read_statement(code, line)
+
+
+def _behind(statements: Sequence[_Statement], place: int, indent: int) -> int:
+    """The first statement that is not inside of one with this indentation."""
+    while place < len(statements) and statements[place].indent > indent:
+        place += 1
+    return place
+
+
+def read_statement(code: str, line: int = 0) -> Iterator[Event]:
+    """What a statement does; nothing where it neither makes, names nor passes on memory."""
+    if code.startswith("del "):
+        for name in code[4:].split(","):
+            if name.strip().isidentifier():
+                yield Drop(name.strip(), line=line)
+    elif code.startswith("return "):
+        value = code[7:].strip()
+        if value[:1] in "([":
+            yield Give(tuple(map(_memory_of, split_parts(value[1:-1]))), line=line)
+    elif (assigned := _ASSIGNED.fullmatch(code)) is None:
+        yield from _called(code, None, line)
+    elif assigned[1].isidentifier():
+        yield from _assigned(assigned[1], assigned[2], line)
+    elif assigned[2] == "args":
+        yield Take(tuple(split_parts(assigned[1].strip("()"))), line=line)
+    elif part := _CALLED_PART.fullmatch(assigned[2]):
+        yield RunPart(f"partition_{part[1]}", part[2], line=line)
+
+
+def _assigned(name: str, value: str, line: int) -> Iterator[Event]:
+    if value.isidentifier():
+        if not iskeyword(value):
+            yield Share(name, value, line=line)
+    elif part := _PART.fullmatch(value):
+        yield Share(name, part[1], int(part[2]), line=line)
+    elif value.startswith("["):
+        yield Hold(tuple(map(_memory_of, split_parts(value[1:-1]))), name, line=line)
+    elif _CALLED.fullmatch(value):
+        yield from _called(value, name, line)
+    else:
+        yield Number(name, value, line=line)
+
+
+def _memory_of(value: str) -> str | None:
+    """The name behind a value, also behind a view of it."""
+    if value.isidentifier():
+        return None if iskeyword(value) else value
+    viewed = _VIEWED.fullmatch(value)
+    return None if viewed is None else viewed[1]
+
+
+def _called(code: str, name: str | None, line: int) -> Iterator[Event]:
+    found = _CALLED.fullmatch(code)
+    if found is None or not _is_one_call(found[2]):
+        if found is not None and name is not None:
+            yield Number(name, code, line=line)
+        return
+    function, arguments = found[1], found[2]
+    owner, _, short = function.rpartition(".")
+    if short.startswith("assert_"):
+        yield from _checked(short, arguments, line)
+    elif short in _NO_KERNELS:
+        return
+    elif name is None:
+        yield Call(function.removesuffix(".run"), arguments=arguments, line=line)
+    elif short.startswith(("empty_strided", "rand_strided")):
+        yield _allocated(name, short, split_parts(arguments), line)
+    elif short in _VIEWS:
+        yield from _viewed(name, owner, short, split_parts(arguments), line)
+    elif name.startswith(_MADE):
+        known = (parts for n, parts in _WITHOUT_MEMORY.items() if n in function)
+        absent = next(known, None) or _masked(arguments)
+        yield Call(function, name, absent, arguments, line=line)
+    elif short in ("max", "min"):
+        yield Number(name, code, line=line)
+
+
+def _is_one_call(arguments: str) -> bool:
+    """Whether the bracket that is opened before the arguments is closed behind them, and not in."""
+    depth = 0
+    for bracket in _BRACKET.findall(STRING.sub("", arguments)):
+        depth += 1 if bracket == "(" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _checked(function: str, arguments: str, line: int) -> Iterator[Event]:
+    """The variables whose layout a call checks; since torch 2.14 several."""
+    parts = split_parts(arguments)
+    is_input = "'input'" in parts[-1:]
+    rows: list[list[str]] = [parts[:3]] if function in _CHECKS else []
+    if function == "assert_size_stride_grouped":
+        groups = [split_parts(part[1:-1]) for part in parts[:3]]
+        rows = [list(row) for row in zip(*groups, strict=True)]
+    for name, *sizes in rows:
+        shape, stride = (read_dims(size[1:-1]) for size in sizes)
+        yield Check(name, shape, stride, is_input, line=line)
+
+
+def _allocated(name: str, function: str, parts: Sequence[str], line: int) -> Allocate:
+    """`empty_strided_DEVICE(shape, stride, dtype)`; of an example, device and type have names."""
+    shape, stride, *others = parts
+    named = dict(part.split("=", 1) for part in others if "=" in part)
+    dtype = named.get("dtype") or next((part for part in others if "=" not in part), "")
+    device = function.partition("_strided")[2].removesuffix("_pinned").removesuffix("_p2p")
+    sizes = read_dims(shape[1:-1]), read_dims(stride[1:-1])
+    return make_allocation(name, *sizes, dtype.removeprefix("torch."), device[1:], {}, line)
+
+
+def _viewed(
+    name: str, owner: str, function: str, parts: Sequence[str], line: int
+) -> Iterator[Event]:
+    base, *others = [owner, *parts] if owner else parts
+    if function == "alloc_from_pool":
+        others = others[2:]  # an offset and a type
+    if base.isidentifier():
+        shape, stride = (read_dims(size[1:-1]) for size in others[:2])
+        yield Share(name, base, layout=(shape, stride), line=line)
+    else:
+        yield from _called(base, name, line)
+
+
+def _masked(arguments: str) -> tuple[int, ...]:
+    """The parts that the mask of a backward, such as [False, True, True], switches off."""
+    if "True" not in arguments and "False" not in arguments:
+        return ()
+    for part in reversed(split_parts(arguments)):
+        if mask := _MASK.fullmatch(part):
+            values = mask[1].split(", ")
+            return tuple(place for place, value in enumerate(values) if value == "False")
+    return ()
