@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from workbench.report import Report
-from workbench.trace_logs.aoti_code import parse_aoti
-from workbench.trace_logs.kernel_code import parse_program
+from workbench.trace_logs.kernel_code import parse_aoti, parse_program
 
 RECORDS = Path(__file__).parents[1] / "records"
 
@@ -87,6 +86,42 @@ def test_inputs_that_are_checked_in_one_line_are_inputs_too() -> None:
     assert buffers["buf3"].shape == (4, 2)
 
 
+PARTS = """\
+triton_poi_0 = async_compile.triton('triton_poi_0', '''
+def triton_poi_0(in_ptr0, out_ptr0, xnumel):
+    pass
+''', device_str='cuda')
+
+def partition_0(args):
+    arg0_1, = args
+    args.clear()
+    assert_size_stride(arg0_1, (8, ), (1, ), 'input')
+    with torch.cuda._DeviceGuard(0):
+        buf0 = empty_strided_cuda((8, ), (1, ), torch.float32)
+        triton_poi_0.run(arg0_1, buf0, 8, stream=stream0)
+    return (buf0, )
+
+async_compile.wait(globals())
+
+class Runner:
+    def call(self, args):
+        arg0_1, = args
+        partition0_args = [arg0_1]
+        (buf0,) = self.partitions[0](partition0_args)
+        return (buf0, )
+"""
+
+
+def test_the_parts_of_a_program_are_read_which_stand_before_its_kernels_are_awaited() -> None:
+    program = parse_program(PARTS)
+    (kernel,) = program.kernels
+    assert (kernel.calls, list(kernel.reads), list(kernel.writes)) == (1, ["arg0_1"], ["buf0"])
+    assert [(b.name, b.kind, b.bytes()) for b in program.buffers] == [
+        ("arg0_1", "input", None),
+        ("buf0", "output", 32),
+    ]
+
+
 def test_a_program_in_another_language_has_no_kernels() -> None:
     assert parse_program("#include <torch/csrc/inductor/aoti_runtime/model.h>").kernels == ()
 
@@ -116,6 +151,7 @@ void AOTInductorModel::run_impl(
     auto arg2_1 = std::move(inputs[0]);
     static constexpr int64_t int_array_0[] = {8L, };
     static constexpr int64_t int_array_1[] = {1L, };
+    AtenTensorHandle buf0_handle;
     AOTI_CHECK(aoti_torch_empty_strided(1, int_array_0, int_array_1, cached_torch_dtype_float32, \
 cached_torch_device_type_cpu, this->device_idx_, &buf0_handle));
     if (_check()) { assert_size_stride(arg2_1, {s97, 8L}, {8L, 1L}, "input"); }
@@ -124,6 +160,7 @@ cached_torch_device_type_cpu, this->device_idx_, &buf0_handle));
     auto buf2 = std::move(buf0);  // reuse
     cpp_fused_relu_0((float*)(buf2.data_ptr()), (const float*)(arg2_1.data_ptr()));
     call_triton_poi_fused_2(arg2_1, buf2, 8L, this->device_idx_, stream, kernels, cubin_dir_);
+    AtenTensorHandle buf3_handle;
     AOTI_CHECK(aoti_torch_cpu_topk(buf2, 2L, &buf3_handle));
     output_handles[0] = buf2.release();
 }

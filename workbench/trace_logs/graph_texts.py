@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
 
+from workbench.artifacts.programs import Dims, read_dims
 from workbench.compiler.sources.node_texts import bytes_of
 
 _TENSOR = re.compile(r"(?:\w+\()?([a-z]\w*)\[([^\]]*)\](?:\[([^\]]*)\])?(\w+(?::\d+)?)?")
@@ -23,7 +24,6 @@ _DTYPES = {
 }
 """Torch's abbreviations (torch/utils/_dtype_abbrs.py) with the names and the bytes."""
 
-Dims = tuple[int | str, ...]
 _PLACE = re.compile(r"# (?:.*? )?File: (.+?):(\d+) in (.+?), code: (.*)")
 _ARGUMENT = re.compile(r'(\*{0,2}\w+)(?:: "([^"]*)")?(?: = [^,)]+)?\s*(?=,|\)|$)')
 _ASSIGNED = re.compile(r'(\w+)(?:: "([^"]*)"| : [^=]*?)? = (.+)')
@@ -63,31 +63,9 @@ def parse_tensor_type(text: str | None) -> TensorType:
     if found is None or found[1] not in _DTYPES:
         return _UNKNOWN
     dtype, itemsize = _DTYPES[found[1]]
-    shape = dims(found[2])
-    stride = None if found[3] is None else dims(found[3])
+    shape = read_dims(found[2])
+    stride = None if found[3] is None else read_dims(found[3])
     return TensorType(shape, stride, dtype, found[4], bytes_of(shape, itemsize))
-
-
-def get_dtype_bytes(dtype: str) -> int | None:
-    """Bytes of one element, by the dtype's name without `torch.`."""
-    return next((size for name, size in _DTYPES.values() if name == dtype), None)
-
-
-def dims(text: str) -> Dims:
-    """Sizes, such as `8, Max(1, s0)`."""
-    return tuple(int(part) if part.isdigit() else part for part in parts_of(text))
-
-
-def parts_of(text: str) -> list[str]:
-    """What commas part, but for those inside of brackets."""
-    parts, depth, start = [], 0, 0
-    for at, letter in enumerate(text):
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and depth == 0:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    last = text[start:].strip()
-    return [*parts, last] if last else parts
 
 
 @dataclass(frozen=True, slots=True)

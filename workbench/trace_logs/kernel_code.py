@@ -1,42 +1,40 @@
-"""Kernels, library calls, buffers, read from the program that Inductor generated."""
+"""Kernels, library calls, buffers of the programs that Inductor generated."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from workbench.trace_logs.graph_texts import Dims, dims, get_dtype_bytes, parts_of
+from workbench.artifacts.programs import (
+    EXAMPLES,
+    ITEM_BYTES,
+    LIBRARY,
+    RESULTS,
+    Allocate,
+    Call,
+    Check,
+    Dims,
+    Event,
+    Give,
+    Note,
+    Share,
+    find_kernels,
+    flatten,
+    read_cpp_events,
+    read_functions,
+)
 
-_INPUT = re.compile(r"assert_size_stride\((\w+), \((.*?)\), \(.*?\), 'input'")
-_INPUTS = re.compile(r"assert_size_stride_grouped\((.*), 'input'\)")  # since torch 2.14
-_MADE = re.compile(
-    r"(\w+) = empty_strided_(\w+?)(?:_pinned|_p2p)?\(\((.*?)\), \(.*?\), torch\.(\w+)"
-)
-_SHAPE = re.compile(r"assert_(?:size_stride|tensor_metadata)\((\w+), \((.*?)\), ")
-_SAME = re.compile(
-    r"(\w+) = (?:reinterpret_tensor\()?(\w+)(?:, .*\))?(?:;  ?del \w+.*)?(?:  #.*)?$"
-)
-_RETURN = re.compile(r"return \((.*)\)")
 _NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)")
-_DEFINITION = re.compile(
-    r"^(\w+) = async_compile\.(\w+)\(([^\n]*?)r?'''(.*?)'''", re.DOTALL | re.MULTILINE
-)
-_LIBRARY = re.compile(
-    r"(?:[\w, ()]+ = )?"
-    r"((?:extern_kernels|torch\.ops|aten|inductor_ops|_quantized)\.[\w.]+)\((.*)\)$"
-)
-_CALL = re.compile(r"(\w+)(?:\.run)?\((.*)\)$")
-_HANDLE = re.compile(r"# \[Provenance debug handles\] (.*)")
-_SOURCE_NODES = re.compile(
-    r"# Topologically Sorted Source Nodes: \[(.*?)\], Original ATen: \[(.*?)\]"
-)
-_FRAGMENT = re.compile(r"#\s+%(\w+) .*?= (?:call_function|call_method)\[")
+_NODES = re.compile(r"Topologically Sorted Source Nodes: \[(.*?)\], Original ATen: \[(.*?)\]")
+_FRAGMENT = re.compile(r"%(\w+) .*?= (?:call_function|call_method)\[")
+_HANDLES = "[Provenance debug handles] "
 _ID = re.compile(r"^# AOT ID: \['\w*?_?(forward|backward|inference)'\]", re.MULTILINE)
 _PARAMETERS = re.compile(r"void\s+\w+\(([^)]*)\)|^def \w+\(([^)]*)\):", re.MULTILINE)
-_END = re.compile(
-    r"^(?:runner = Runner|def (?:get_args|benchmark_compiled_module)\b)", re.MULTILINE
-)
+_CPP_LIBRARY = re.compile(r"aoti_torch_(?:cpu|cuda|xpu|mps)_(\w+)")
+_CPP_KERNEL = re.compile(r'^extern "C"\s+void\s+(\w+)\(', re.MULTILINE)
+_CPP_NEXT = re.compile(r"^#include ", re.MULTILINE)
+_CPP_RESULT = re.compile(r"&\w+_handle\b")
 _NOT_WORK = ("aten.set_.source", "inductor_ops.accumulate_grad_")
 
 
@@ -52,7 +50,7 @@ class CodeBuffer:
 
     def bytes(self) -> int | None:
         """The size, or None while a size is symbolic or the dtype is not known."""
-        size = None if self.dtype is None else get_dtype_bytes(self.dtype)
+        size = ITEM_BYTES.get(self.dtype or "")
         if self.shape is None:
             return None
         for dim in self.shape:
@@ -60,80 +58,53 @@ class CodeBuffer:
         return size
 
 
-def _inputs(line: str) -> list[tuple[str, Dims]]:
-    """The inputs that a line checks, each with its shape."""
-    one = _INPUT.match(line)
-    if one is not None:
-        return [(one[1], dims(one[2]))]
-    several = _INPUTS.match(line)
-    if several is None:
-        return []
-    names, sizes, _ = (parts_of(part[1:-1]) for part in parts_of(several[1]))
-    return [(name, dims(size[1:-1])) for name, size in zip(names, sizes, strict=True)]
-
-
-class BufferReader:
+class _Buffers:
     """Follows the allocations of a program; a name that takes a buffer over means it."""
 
     def __init__(self) -> None:
-        self._found: dict[str, CodeBuffer] = {}
+        self.found: dict[str, CodeBuffer] = {}
         self._alias: dict[str, str] = {}
 
-    def line(self, line: str) -> None:
-        """Take one line of the program."""
-        if line.startswith("return ("):
-            returned = _RETURN.match(line)
-            for name in self.arguments(returned[1] if returned else ""):
-                if name is not None and self._found[name].kind == "intermediate":
-                    self._found[name].kind = "output"
-            return
-        made = _MADE.match(line)
-        if made is not None:
-            self._add(CodeBuffer(made[1], "intermediate", dims(made[3]), made[4], made[2]))
-            return
-        if given := _inputs(line):
-            for name, shape in given:
-                self._add(CodeBuffer(name, "input", shape))
-            return
-        shown = _SHAPE.match(line)
-        if shown is not None:
-            owner = self.resolved(shown[1])
-            if owner is not None and self._found[owner].shape is None:
-                self._found[owner].shape = dims(shown[2])
-            return
-        same = _SAME.match(line)
-        if same is not None and self.resolved(same[2]) is not None:
-            self._alias[same[1]] = same[2]
+    def take(self, event: Event) -> None:
+        match event:
+            case Give(names):
+                for name in filter(None, map(self.resolve, filter(None, names))):
+                    if self.found[name].kind == "intermediate":
+                        self.found[name].kind = "output"
+            case Allocate():
+                made = event.name, "intermediate", event.shape, event.dtype, event.device or None
+                self.found.setdefault(event.name, CodeBuffer(*made))
+            case Check(name, shape, is_input=True):
+                self.found.setdefault(name, CodeBuffer(name, "input", shape))
+            case Check(name, shape):
+                owner = self.resolve(name)
+                if owner is not None and self.found[owner].shape is None:
+                    self.found[owner].shape = shape
+            case Share(name, base, None) if self.resolve(base) is not None:
+                self._alias[name] = base
 
-    def _add(self, buffer: CodeBuffer) -> None:
-        self._found.setdefault(buffer.name, buffer)
-
-    def result(self, name: str) -> None:
+    def add_result(self, name: str) -> None:
         """Take a name for what a call returned."""
-        if self.resolved(name) is None:
-            self._add(CodeBuffer(name, "intermediate", None))
+        if self.resolve(name) is None:
+            self.found.setdefault(name, CodeBuffer(name, "intermediate", None))
 
-    def resolved(self, name: str) -> str | None:
+    def resolve(self, name: str) -> str | None:
         """The buffer of a name; None when it is none."""
         seen = {name}
-        while name not in self._found:
+        while name not in self.found:
             name = self._alias.get(name, "")
             if not name or name in seen:
                 return None
             seen.add(name)
         return name
 
-    def arguments(self, text: str) -> list[str | None]:
+    def list_in(self, arguments: Iterable[str]) -> list[str | None]:
         """The buffer in each argument of a call; None where there is none."""
         found: list[str | None] = []
-        for part in parts_of(text):
-            names = (self.resolved(name) for name in _NAME.findall(part))
+        for part in arguments:
+            names = (self.resolve(name) for name in _NAME.findall(part))
             found.append(next((name for name in names if name is not None), None))
         return found
-
-    def rows(self) -> tuple[CodeBuffer, ...]:
-        """The buffers in the order in which they were met."""
-        return tuple(self._found.values())
 
 
 @dataclass
@@ -166,87 +137,108 @@ class LoggedProgram:
 
 def parse_program(text: str) -> LoggedProgram:
     """Read a generated Python program; of one in C++ nothing is found."""
-    defined = dict(find_defined_kernels(text))
-    start = text.find("async_compile.wait(globals())")
-    end = _END.search(text, max(start, 0))
-    body = text[max(start, 0) : end.start() if end else len(text)]
+    functions = (each for each in read_functions(text) if each.name not in EXAMPLES)
     direction = _ID.search(text)
     is_backward = direction is not None and direction[1] == "backward"
-    return read_calls(defined, map(str.strip, body.split("\n")), is_backward)
+    events = (event for function in functions for event in flatten(function.events))
+    return _follow(_list_defined(text), events, is_backward)
 
 
-def read_calls(
-    defined: dict[str, CodeKernel], lines: Iterable[str], is_backward: bool
-) -> LoggedProgram:
-    """Follow the calls in the lines of a program whose kernels are known."""
-    reader = _CallReader(defined)
-    for line in lines:
-        reader.line(line)
-    uncalled = [kernel for kernel in defined.values() if not kernel.calls]
-    return LoggedProgram((*reader.found, *uncalled), reader.buffers.rows(), is_backward)
+def parse_aoti(wrapper: str, kernels: str) -> LoggedProgram:
+    """Read the two files of one program of AOTInductor; `kernels` may be empty."""
+    defined = _list_defined(wrapper)
+    for found in _CPP_KERNEL.finditer(kernels):
+        end = _CPP_NEXT.search(kernels, found.end())
+        body = kernels[found.start() : end.start() if end else len(kernels)]
+        defined[found[1]] = CodeKernel(found[1], "cpp", body.strip("\n"))
+    events = flatten(read_cpp_events(wrapper))
+    return _follow(defined, map(_as_in_python, events), is_backward=False)
 
 
-def find_defined_kernels(text: str) -> Iterator[tuple[str, CodeKernel]]:
+def _as_in_python(event: Event) -> Event:
+    """A call of the C interface under the name that it has in Python.
+
+    Its result is its first argument, or a handle at the end.
+    """
+    named = _CPP_LIBRARY.fullmatch(event.kernel) if isinstance(event, Call) else None
+    if named is None or not isinstance(event, Call):
+        return event
+    name, arguments = named[1], _CPP_RESULT.sub("", event.arguments)
+    if name.endswith("_out"):
+        out, _, rest = arguments.partition(", ")
+        function = f"extern_kernels.{name.removesuffix('_out')}"
+        return Call(function, arguments=f"{rest}, out={out}", line=event.line)
+    result = None if event.result is None else event.result.removeprefix(RESULTS)
+    return Call(f"torch.ops.aten.{name}", result, arguments=arguments, line=event.line)
+
+
+def _list_defined(text: str) -> dict[str, CodeKernel]:
     """Every kernel that a program hands to a compiler in its own source, by name."""
-    last = 0
-    for found in _DEFINITION.finditer(text):
-        comments = text[max(last, text.rfind("\n\n\n", last, found.start())) : found.start()]
-        last = found.end()
-        language = "triton" if found[2] in ("triton", "cutedsl", "pallas") else "cpp"
-        kernel = CodeKernel(found[1], language, found[4].strip("\n"))
+    defined, last = {}, 0
+    for found in find_kernels(text):
+        comments = text[max(last, text.rfind("\n\n\n", last, found.start)) : found.start]
+        last = found.end
+        language = "triton" if found.language in ("triton", "cutedsl", "pallas") else "cpp"
+        kernel = defined[found.name] = CodeKernel(found.name, language, found.source)
         kernel.nodes = tuple(dict.fromkeys(_FRAGMENT.findall(comments)))
-        sources = _SOURCE_NODES.search(comments)
+        sources = _NODES.search(comments)
         kernel.captured = _names(sources[1]) if sources else ()
-        yield kernel.name, kernel
+    return defined
 
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name for part in text.split(",") if (name := part.strip()))
 
 
+def _follow(
+    defined: Mapping[str, CodeKernel], events: Iterable[Event], is_backward: bool
+) -> LoggedProgram:
+    reader = _CallReader(defined)
+    for event in events:
+        reader.take(event)
+    uncalled = [kernel for kernel in defined.values() if not kernel.calls]
+    buffers = tuple(reader.buffers.found.values())
+    return LoggedProgram((*reader.found, *uncalled), buffers, is_backward)
+
+
 class _CallReader:
     """Follows the calls of a program, with the comments before each."""
 
-    def __init__(self, defined: dict[str, CodeKernel]):
+    def __init__(self, defined: Mapping[str, CodeKernel]):
         self.found: list[CodeKernel] = []
-        self.buffers = BufferReader()
+        self.buffers = _Buffers()
         self._defined = defined
         self._handles: tuple[str, ...] = ()
         self._captured: tuple[str, ...] = ()
         self._fragment: dict[str, None] = {}
 
-    def line(self, line: str) -> None:
-        """Take one line of the program."""
-        if line.startswith("#"):
-            self._comment(line)
-            return
-        self.buffers.line(line)
-        call = _CALL.search(line)
-        kernel = None if call is None else self._defined.get(call[1])
-        if call is not None and kernel is not None:
-            self._generated(kernel, call[2])
-            return
-        library = _LIBRARY.match(line)
-        if library is not None and library[1] not in _NOT_WORK:
-            self._library(library[1], library[2], line)
+    def take(self, event: Event) -> None:
+        """Take one event of the program."""
+        if isinstance(event, Note):
+            self._comment(event.text)
+        elif not isinstance(event, Call):
+            self.buffers.take(event)
+        elif event.kernel in self._defined:
+            self._launch(self._defined[event.kernel], event)
+        elif event.kernel.startswith(LIBRARY) and event.kernel not in _NOT_WORK:
+            self._call_library(event)
 
-    def _comment(self, line: str) -> None:
-        handles = _HANDLE.match(line)
-        if handles is not None:
-            self._handles = _names(handles[1])
+    def _comment(self, text: str) -> None:
+        if text.startswith(_HANDLES):
+            self._handles = _names(text.removeprefix(_HANDLES))
             return
-        sources = _SOURCE_NODES.match(line)
+        sources = _NODES.match(text)
         if sources is not None:
             self._captured = _names(sources[1])
             self._fragment = {}
-        self._fragment.update(dict.fromkeys(_FRAGMENT.findall(line)))
+        self._fragment.update(dict.fromkeys(_FRAGMENT.findall(text)))
 
-    def _generated(self, kernel: CodeKernel, arguments: str) -> None:
+    def _launch(self, kernel: CodeKernel, call: Call) -> None:
         if not kernel.calls:
             self.found.append(kernel)
         kernel.calls += 1
         self._explain(kernel)
-        names = self.buffers.arguments(arguments)
+        names = self.buffers.list_in(call.split_arguments())
         for name, parameter in zip(names, _parameters(kernel.text or ""), strict=False):
             if name is None:
                 continue
@@ -255,17 +247,18 @@ class _CallReader:
             if parameter.startswith(("out", "in_out")):
                 kernel.writes[name] = None
 
-    def _library(self, name: str, arguments: str, line: str) -> None:
-        kernel = CodeKernel(name, "extern", calls=1)
+    def _call_library(self, call: Call) -> None:
+        kernel = CodeKernel(call.kernel, "extern", calls=1)
         self.found.append(kernel)
         self._explain(kernel)
-        plain, _, out = arguments.partition("out=")
-        kernel.reads.update((n, None) for n in self.buffers.arguments(plain) if n is not None)
-        target = out
-        if not out and line.startswith("buf"):
-            target = line.partition(" = ")[0]
-            self.buffers.result(target)
-        kernel.writes.update((n, None) for n in self.buffers.arguments(target) if n is not None)
+        parts = call.split_arguments()
+        outs = [part for part in parts if part.startswith("out=")]
+        plain = [part for part in parts if part not in outs]
+        kernel.reads.update((n, None) for n in self.buffers.list_in(plain) if n is not None)
+        if not outs and call.result is not None and call.result.startswith("buf"):
+            outs = [call.result]
+            self.buffers.add_result(call.result)
+        kernel.writes.update((n, None) for n in self.buffers.list_in(outs) if n is not None)
 
     def _explain(self, kernel: CodeKernel) -> None:
         kernel.handles.update(dict.fromkeys(self._handles))

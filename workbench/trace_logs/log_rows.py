@@ -10,10 +10,15 @@ import orjson
 
 from workbench.compiler.sources.graph_records import PARENTS, RETRACED, STAGE_OF
 from workbench.report import Buffer, Graph, Kernel, Link, Node, Table, TextWriter, Wrapper
-from workbench.trace_logs.aoti_code import parse_aoti
 from workbench.trace_logs.content import LogContent, Piece
 from workbench.trace_logs.graph_texts import TextNode, parse_graph
-from workbench.trace_logs.kernel_code import CodeBuffer, CodeKernel, LoggedProgram, parse_program
+from workbench.trace_logs.kernel_code import (
+    CodeBuffer,
+    CodeKernel,
+    LoggedProgram,
+    parse_aoti,
+    parse_program,
+)
 from workbench.trace_logs.source_places import LogPlaces, LogSources
 
 _COLUMNS = tuple(f.name for f in fields(Node))

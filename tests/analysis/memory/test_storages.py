@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.analysis.memory.storages import Storage, Walk
-from workbench.artifacts.programs.events import Allocate, Call, Drop, Event, Give, Share, Take
+from workbench.artifacts.programs import Allocate, Call, Drop, Event, Give, Share, Take
 
 
 def alone(name: str) -> Sequence[tuple[str, int | None]]:

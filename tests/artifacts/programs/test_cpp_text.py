@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.artifacts.programs.events import (
+from workbench.artifacts.programs import (
     Allocate,
     Call,
     Drop,
@@ -13,8 +13,9 @@ from workbench.artifacts.programs.events import (
     Program,
     Share,
     Take,
+    is_cpp_program,
+    read_program,
 )
-from workbench.artifacts.programs.generated_program import is_cpp_program, read_program
 
 HEAD = """\
 void AOTInductorModel::run_impl(

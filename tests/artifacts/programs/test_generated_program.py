@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.artifacts.programs.events import (
+from workbench.artifacts.programs import (
     Allocate,
     Call,
     Check,
@@ -23,9 +23,9 @@ from workbench.artifacts.programs.events import (
     Share,
     Take,
     flatten,
+    read_functions,
+    read_program,
 )
-from workbench.artifacts.programs.generated_program import read_program
-from workbench.artifacts.programs.python_text import read_functions
 from workbench.artifacts.programs.size_text import count_strided_bytes
 
 

@@ -9,8 +9,8 @@ from workbench.analysis.memory.memory_tables import Kind, MemoryPeak
 from workbench.analysis.memory.scratch import describe_scratch, list_scratch
 from workbench.analysis.memory.storages import Storage
 from workbench.analysis.memory.timeline import Timeline, is_on_cpu, list_devices
+from workbench.artifacts.programs import is_cpp_program
 from workbench.device_kinds import is_gpu
-from workbench.artifacts.programs.generated_program import is_cpp_program
 from workbench.report import Report
 
 BASE: tuple[Kind, ...] = ("weights", "constant", "input")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workbench.artifacts.programs.events import (
+from workbench.artifacts.programs import (
     Allocate,
     Call,
     Drop,

@@ -6,17 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from workbench.analysis.memory.forward_outputs import read_forward_outputs
 from workbench.analysis.memory.memory_tables import Kind
 from workbench.analysis.memory.storages import Storage, Walk
 from workbench.analysis.source.input_names import is_weight_name, name_input, place_of
-from workbench.artifacts.programs.events import Call, Program, Share, Take
-from workbench.artifacts.programs.generated_program import (
+from workbench.artifacts.programs import (
+    ITEM_BYTES,
+    Call,
+    Program,
+    Share,
+    Take,
     is_cpp_program,
     is_python_program,
+    read_forward_outputs,
     read_program,
 )
-from workbench.artifacts.programs.size_text import ITEM_BYTES
 from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.report import Buffer, Node, Report, Wrapper

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from workbench.analysis.fusion.traffic import NodeFacts, count_moved_bytes
-from workbench.analysis.memory.forward_outputs import read_forward_outputs
 from workbench.analysis.opportunities.attention_lines import rewrite_attention
 from workbench.analysis.opportunities.attention_scores import find_scores
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base, is_generated
+from workbench.artifacts.programs import read_forward_outputs
 from workbench.report import Buffer, Kernel
 
 _PARAMETERS = ("k", "dim", "largest", "sorted")

@@ -1,8 +1,34 @@
-"""Programs that Inductor generated, in Python and in C++, read as one sequence of events."""
+"""Programs that Inductor generated, in Python and in C++, read as one sequence of events.
 
-DOORS = {
-    "events": "What a statement of a generated program does, with its line.",
-    "generated_program": "The text of a program as events, as functions, as kernels.",
-    "size_text": "Sizes and lists of arguments as programs write them.",
-}
-"""What other rooms import of this one."""
+Other rooms import what they need of it from here.
+"""
+
+from workbench.artifacts.programs.cpp_text import RESULTS as RESULTS
+from workbench.artifacts.programs.events import LIBRARY as LIBRARY
+from workbench.artifacts.programs.events import Allocate as Allocate
+from workbench.artifacts.programs.events import Branch as Branch
+from workbench.artifacts.programs.events import Call as Call
+from workbench.artifacts.programs.events import Check as Check
+from workbench.artifacts.programs.events import Drop as Drop
+from workbench.artifacts.programs.events import Event as Event
+from workbench.artifacts.programs.events import Give as Give
+from workbench.artifacts.programs.events import Hold as Hold
+from workbench.artifacts.programs.events import LetGo as LetGo
+from workbench.artifacts.programs.events import Note as Note
+from workbench.artifacts.programs.events import Program as Program
+from workbench.artifacts.programs.events import Share as Share
+from workbench.artifacts.programs.events import Take as Take
+from workbench.artifacts.programs.events import flatten as flatten
+from workbench.artifacts.programs.forward_outputs import (
+    read_forward_outputs as read_forward_outputs,
+)
+from workbench.artifacts.programs.generated_program import EXAMPLES as EXAMPLES
+from workbench.artifacts.programs.generated_program import find_kernels as find_kernels
+from workbench.artifacts.programs.generated_program import is_cpp_program as is_cpp_program
+from workbench.artifacts.programs.generated_program import is_python_program as is_python_program
+from workbench.artifacts.programs.generated_program import read_cpp_events as read_cpp_events
+from workbench.artifacts.programs.generated_program import read_program as read_program
+from workbench.artifacts.programs.python_text import read_functions as read_functions
+from workbench.artifacts.programs.size_text import ITEM_BYTES as ITEM_BYTES
+from workbench.artifacts.programs.size_text import Dims as Dims
+from workbench.artifacts.programs.size_text import read_dims as read_dims

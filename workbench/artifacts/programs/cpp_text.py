@@ -217,7 +217,7 @@ _FORMS = [
         (r"auto (\w+) = RAIIAtenTensorHandle\((\w+)\);", CppReader._held),
         (r"aoti_torch_clone\((\w+), &output_handles\[(\d+)\]\);", CppReader._copied),
         (
-            r"(?:AOTI_TORCH_ERROR_CODE_CHECK\()?(aoti_torch_\w+)\((.*?)\)?\);",
+            r"(?:[A-Z_]+\()?(aoti_torch_\w+)\((.*?)\)?\);",
             CppReader._called,
         ),
         (r"(?:call_)?((?:cpp_|triton_)\w+)\((.*)\);", CppReader._launched),

@@ -31,10 +31,35 @@ from workbench.artifacts.programs.size_text import evaluate
 EXAMPLES = ("get_args", "benchmark_compiled_module")
 """The functions that call a program with inputs of their own; before torch 2.13 the latter."""
 _CALL = re.compile(r"^ *def call\(", re.MULTILINE)
+_KERNEL = re.compile(
+    r"^(\w+) = async_compile\.(\w+)\(([^\n]*?)r?('''|\"\"\")(.*?)\4", re.DOTALL | re.MULTILINE
+)
 _FOLLOWED = re.compile(r"call|partition_\d+")
 _Passed = tuple[int | None, ...]
 """For each result the argument that it is, `_NOTHING`, or None for one that the function makes."""
 _NOTHING = -1
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedKernel:
+    """A kernel that a program hands to a compiler in its own source, and where it says so.
+
+    `arguments` is what stands before the source.
+    """
+
+    name: str
+    language: str
+    arguments: str
+    source: str
+    start: int
+    end: int
+
+
+def find_kernels(text: str) -> Iterator[DefinedKernel]:
+    """The kernels of a program in the order of its text."""
+    for found in _KERNEL.finditer(text):
+        source = found[5].strip("\n")
+        yield DefinedKernel(found[1], found[2], found[3], source, found.start(), found.end())
 
 
 def is_python_program(text: str) -> bool:
@@ -54,6 +79,11 @@ def read_program(text: str, hints: Mapping[str, int]) -> Program | None:
     Python has them in its own example of a call.
     """
     return _read_python(text) if is_python_program(text) else _read_cpp(text, hints)
+
+
+def read_cpp_events(text: str) -> tuple[Event, ...]:
+    """The events of a program in C++, comments, checks and branches among them."""
+    return CppReader({}).read(text) or ()
 
 
 def _read_cpp(text: str, hints: Mapping[str, int]) -> Program | None:

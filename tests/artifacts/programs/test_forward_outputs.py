@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from workbench.analysis.memory.forward_outputs import read_forward_outputs
+from workbench.artifacts.programs import read_forward_outputs
 
 TAKEN = ("primals_1", "relu", "tangents_1")
 EXPECTED = [("mul", False), ("relu", False), ("primals_1", True), ("relu", True)]
