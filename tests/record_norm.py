@@ -22,7 +22,7 @@ OTHERS = ("a100", "mi300x")
 
 
 def compiled(fn: Callable[..., Any], target: str) -> Report:
-    """The function compiled for a GPU that is not there."""
+    """The function compiled for a virtual GPU."""
     return wb.aot_compile(fn, (torch.rand(256, 128), torch.rand(128, 256)), target=target).report
 
 

@@ -1,4 +1,4 @@
-"""Records `assets/scores_h100.wbr`, kernels for a GPU that is not here: `-m tests.record_scores`.
+"""Records `assets/scores_h100.wbr`, kernels for a virtual GPU: `-m tests.record_scores`.
 
 The report of the README's pictures: on five GPUs, with the ranked configurations of one kernel.
 """

@@ -172,7 +172,7 @@ def test_no_baseline():
         [
             "*Nothing was compiled: a limit on that says nothing.*",
             "*breaks='few' is no limit*",
-            "*'brakes' is nothing that can be expected: breaks, recompiles*",
+            "*Unknown quantity 'brakes': expected breaks, recompiles*",
             "*baseline='old': True asks for a baseline, False takes none.",
         ]
     )

@@ -8,14 +8,14 @@ from typing import Any
 
 from wire_types import mismatches
 
-from workbench.views.widgets.request_widget import Answering
+from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire import report_messages as wire
 
 
 class Mailbox:
     """A view whose messages are kept; `ask` returns the one answer and what it carried."""
 
-    def __init__(self, view: Answering) -> None:
+    def __init__(self, view: RequestWidget) -> None:
         self.view = view
         self.sent: list[tuple[Any, Any]] = []
         view.send = lambda content, buffers=None: self.sent.append((content, buffers))

@@ -162,7 +162,7 @@ def compile_and_save(folder: Path, phases: Phases) -> None:
 
 
 def compile_for_h100(folder: Path) -> None:
-    """A model of 8 billion parameters for a GPU that is not here; nothing is run."""
+    """A model of 8 billion parameters for a virtual GPU; nothing is run."""
     start = time.perf_counter()
     model = llama("8B")
     billions = sum(parameter.numel() for parameter in model.parameters()) / 1e9

@@ -10,7 +10,7 @@ CPU = "cpu"
 GPU = "cuda"
 """Torch's name of NVIDIA's and of AMD's GPUs."""
 TARGETS = ("host", CPU, GPU)
-"""What code is compiled for, besides GPUs that are not there: `host` is wherever the inputs are."""
+"""What code is compiled for, besides virtual GPUs: `host` is wherever the inputs are."""
 ATEN: Mapping[str, str] = {CPU: "at::kCPU", GPU: "at::kCUDA", "xpu": "at::kXPU"}
 """The kinds in C++."""
 AUTOCAST = tuple(ATEN)

@@ -56,7 +56,7 @@ def quick_examples() -> dict[str, Any]:
 
 
 def slow_examples() -> dict[str, Any]:
-    """Those that are compiled, for a GPU that is not here too, or tried."""
+    """Those that are compiled, for a virtual GPU too, or tried."""
     q = torch.randn(1, 2, 8, 8)
     found = wb.opportunities(wb.aot_compile(attention, (q, q, q), grad=False))
     cross = wb.aot_compile(scaled, (torch.randn(64, 64),), target="h100", grad=False)

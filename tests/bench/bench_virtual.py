@@ -1,4 +1,4 @@
-"""Compilations for a GPU that is not there: a warm worker, kernels that were never compiled."""
+"""Compilations for a virtual GPU: a warm worker, kernels that were never compiled."""
 
 from __future__ import annotations
 

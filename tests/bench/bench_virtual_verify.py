@@ -1,4 +1,4 @@
-"""A whole program for a GPU that is not there, run on the CPU and compared with its original."""
+"""A whole program for a virtual GPU, run on the CPU and compared with its original."""
 
 from __future__ import annotations
 

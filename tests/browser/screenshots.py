@@ -64,7 +64,7 @@ def reports() -> Iterator[tuple[str, Report]]:
 
 
 def gpu_report() -> Report:
-    """Kernels for a GPU that is not here, on several others, and one of them in a static sweep."""
+    """Kernels for a virtual GPU, on several others, and one of them in a static sweep."""
     compiled = wb.aot_compile(scores, (torch.rand(512, 1024), torch.rand(1024)), target="h100")
     assert isinstance(compiled, CrossCompiled)
     matrix = wb.matrix(compiled, targets=["t4", "a100", "h100", "b200", "mi300x"]).report

@@ -1,4 +1,4 @@
-"""The same models for GPUs that are not there: compiled, run by the interpreter, compared.
+"""The same models for virtual GPUs: compiled, run by the interpreter, compared.
 
 One of them compiles only around a fault of Inductor.
 """

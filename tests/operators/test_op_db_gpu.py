@@ -1,4 +1,4 @@
-"""Operators of torch's database compile for a GPU that is not here: all but those listed."""
+"""Operators of torch's database compile for a virtual GPU: all but those listed."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def ranks() -> None:
 
 
 def gpu() -> None:
-    """Triton kernels, for a GPU that is not here; Dynamo is left out of it."""
+    """Triton kernels, for a virtual GPU; Dynamo is left out of it."""
     import workbench as wb
 
     wb.aot_compile(weighted, (torch.ones(64, 128), torch.ones(128, 64)), target="h100")

@@ -77,7 +77,7 @@ def aot_compile(
         None compiles for the current grad mode, True or False for that one; with False a call
         switches gradients off by itself.
     target
-        "host" (wherever the inputs are), "cpu", "cuda", or a GPU that is not there by its name
+        "host" (wherever the inputs are), "cpu", "cuda", or a virtual GPU by its name
         in `targets()`, such as "h100": inputs and parameters stay where they are, the report has
         the code and resources of every kernel, and what is returned cannot be called.
     guards
@@ -200,7 +200,7 @@ def package(
         its own weights. `load` takes what the machine can run, and a call the first variant that
         takes its inputs. (Not the variants of `wb.variants`, which are recompiled frames.)
     target
-        "host", where the model's tensors are, or an NVIDIA GPU that is not there by its name in
+        "host", where the model's tensors are, or a virtual NVIDIA GPU by its name in
         `targets()`, such as "h100": one model, whose weights lie beside its library. What is
         returned cannot be called here; its report, the preflight and the X-ray know the GPU.
     capture

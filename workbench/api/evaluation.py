@@ -294,7 +294,7 @@ def roundtrip(
     Raises
     ------
     UsageError
-        The inputs cannot be sent to another process; a way that cannot be gone says why in `.ways`.
+        The inputs cannot be sent to another process; `.ways` has why a loader cannot run.
     ArtifactError
         It cannot be saved.
 

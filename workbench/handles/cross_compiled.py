@@ -1,4 +1,4 @@
-"""Compiles for a GPU that is not in this machine; what comes back is looked at, not called."""
+"""Compiles for a virtual GPU; what comes back is looked at, not called."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CrossCompiled(Recompilable):
         self.recipe = recipe
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: the code is for a GPU that is not here."""
+        """Refuse: the code is for a virtual GPU."""
         raise UsageError(
             f"{self.name} was compiled for {self.gpu.device_name}, whose code cannot run here. "
             "Look at .report, or compile with target='host' to call it."
@@ -98,7 +98,7 @@ class CrossCompiled(Recompilable):
         )
 
     def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: nothing can be measured on a GPU that is not here."""
+        """Refuse: nothing can be measured on a virtual GPU."""
         raise UsageError(
             f"Nothing can be measured on {self.gpu.device_name}, which is not here. Compile on a "
             "machine that has one with target='cuda'; .report.frame('resources') has estimates."

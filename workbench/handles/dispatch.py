@@ -1,4 +1,4 @@
-"""Compiles for what is asked: a device of this machine, GPUs that are not there, a file again."""
+"""Compiles for what is asked: a device of this machine, virtual GPUs, a file again."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ COMPILE = (
     ),
     Option(
         ("-t", "--target"),
-        f"what to compile for: {_listed(TARGETS)}, or a GPU that is not there, such as h100",
+        f"what to compile for: {_listed(TARGETS)}, or a virtual GPU, such as h100",
         "TARGET",
         choices=TARGETS,
     ),
@@ -257,7 +257,7 @@ def parse_packaging_options(chosen: Namespace, wanted: Mapping[str, Any]) -> dic
     if wanted["dynamic"]:
         raise UsageError("-p exports with named dimensions: write -d ARG:DIM=NAME for each.")
     kept = {name: wanted[name] for name in ("mode", "options", "dynamic_shapes")}
-    # the package is for the device of its inputs, unless it is for a GPU that is not here
+    # the package is for the device of its inputs, unless it is for a virtual GPU
     return kept if wanted["target"] in TARGETS else {**kept, "target": wanted["target"]}
 
 

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from workbench.processes.child_messages import Done, Failed, ProgressCallback, Start, Told
+from workbench.processes.child_messages import Done, Failed, ProgressCallback, ProgressEvent, Start
 
 TAIL = 4000
 """Characters of what a process wrote that an error shows."""
@@ -125,7 +125,7 @@ class Child:
                 return message.value
             if isinstance(message, Failed):
                 raise message.error()
-            if isinstance(message, Told):
+            if isinstance(message, ProgressEvent):
                 message.pass_on(progress)
             elif hear is not None:
                 hear(message)

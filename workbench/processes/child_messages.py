@@ -27,9 +27,9 @@ kernel was generated.
 def step(progress: ProgressCallback | None, name: str) -> Iterator[None]:
     """A phase that begins and ends here; what `progress` raises at its beginning ends the work."""
     began = time.monotonic()
-    Told("begin", name).pass_on(progress)
+    ProgressEvent("begin", name).pass_on(progress)
     yield
-    Told("end", name, time.monotonic() - began).pass_on(progress)
+    ProgressEvent("end", name, time.monotonic() - began).pass_on(progress)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Told:
+class ProgressEvent:
     """What happened, `elapsed` seconds after the work began: "begin", "end" or "kernel"."""
 
     what: str

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
 
-from workbench.processes.child_messages import Done, Failed, Start, Stop, Told
+from workbench.processes.child_messages import Done, Failed, ProgressEvent, Start, Stop
 
 IDLE_S = 1800.0
 """Seconds without a request after which a worker ends, and gives its memory back."""
@@ -100,12 +100,12 @@ class Parent:
 
     def __call__(self, name: str, elapsed: float) -> None:
         """A phase begins."""
-        self.send(Told("begin", name, elapsed))
+        self.send(ProgressEvent("begin", name, elapsed))
 
     def end(self, name: str, elapsed: float) -> None:
         """A phase ended."""
-        self.send(Told("end", name, elapsed))
+        self.send(ProgressEvent("end", name, elapsed))
 
     def kernel(self, name: str) -> None:
         """A kernel was generated."""
-        self.send(Told("kernel", name))
+        self.send(ProgressEvent("kernel", name))

@@ -37,7 +37,7 @@ class Assembly:
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """One way in which a compilation for a GPU that is not there may differ from one on it.
+    """One way in which a compilation for a virtual GPU may differ from one on the real one.
 
     `file` and `line` name a line of the user's code that is to blame.
     """

@@ -46,7 +46,7 @@ class Rivals(Presented):
 
 
 def is_model(choice: AutotuneChoice) -> bool:
-    """Whether a cost model gave the time of a choice, as for a GPU that is not there."""
+    """Whether a cost model gave the time of a choice, as for a virtual GPU."""
     return (choice.note or "").startswith("estimated")
 
 

@@ -96,7 +96,7 @@ class Tables:
     resources = TableOf(machine_rows.Resources, "What each Triton kernel takes of the device.")
     fidelity = TableOf(
         machine_rows.Fidelity,
-        "How code for a GPU that is not there may differ from code made on it.",
+        "How code for a virtual GPU may differ from code made on the real one.",
     )
     roofline = TableOf(
         machine_rows.KernelRoofline, "Where every kernel lies under the roofline of its GPU."

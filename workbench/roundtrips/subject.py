@@ -54,7 +54,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class TripPlan:
-    """A file and what each way needs besides it; `reasons` say by way why it cannot be gone.
+    """A file and what each way needs besides it; `reasons` say of a loader why it cannot run.
 
     `order` is what every process is told. `folders` are those that have to be removed. `operators`
     are what was captured, as `NodeRow.target` has them, where the report does not say it.

@@ -1,4 +1,4 @@
-"""What a cost model gives a trial for a GPU that is not there, in place of a measured time."""
+"""What a cost model gives a trial for a virtual GPU, in place of a measured time."""
 
 from __future__ import annotations
 

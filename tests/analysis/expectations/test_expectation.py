@@ -50,7 +50,7 @@ def test_what_holds_can_be_stated_one_by_one(report: wb.Report) -> None:
     count = len(report.kernels)
     found = wb.expect(report, breaks=0, graphs="== 1").kernels(count, min=1).kernels(exactly=count)
     assert found.recompiles(0).peak_bytes(max="1 GB").compile_s("10 min").record is report
-    assert repr(wb.expect(report)).endswith(": what was stated holds)")
+    assert repr(wb.expect(report)).endswith(": all limits hold)")
 
 
 def test_all_that_does_not_hold_is_said_at_once_with_the_places(report: wb.Report) -> None:
@@ -112,7 +112,7 @@ def test_texts_keep_the_sign_of_their_word(report: wb.Report) -> None:
 
 
 def test_wrong_names_and_words_are_refused(report: wb.Report) -> None:
-    with pytest.raises(wb.UsageError, match="'brakes' is nothing that can be expected: breaks,"):
+    with pytest.raises(wb.UsageError, match="Unknown quantity 'brakes': expected breaks"):
         wb.expect(report, brakes=0)
     with pytest.raises(wb.UsageError, match=r"kernels\(most\): pass the most that may be, or max="):
         wb.expect(report).kernels(most=3)

@@ -115,7 +115,7 @@ def test_what_eager_demands_is_not_blamed_on_the_choice_of_kernels(
 
 
 def test_what_cannot_be_tried_is_refused_and_not_called_wrong() -> None:
-    """A library for a GPU that is not here runs nowhere here."""
+    """A library for a virtual GPU runs nowhere here."""
     shape = (Dynamic("n", 2, 64), 8)
     leaf = Leaf(Path("x"), "tensor", "Tensor", shape=shape, sizes=(4, 8), dtype="float32")
     contract = ExportedContract(Contract((leaf,)), ranges={"n": (2, 64)})

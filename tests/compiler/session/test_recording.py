@@ -418,7 +418,7 @@ def test_steps_that_never_come_are_said() -> None:
     with wb.session() as session:
         for _ in session.steps([]):
             pass
-        with pytest.raises(wb.UsageError, match=r"steps\(5\): pass what the loop goes through"):
+        with pytest.raises(wb.UsageError, match=r"steps\(5\): expected an iterable"):
             next(session.steps(5))  # type: ignore[arg-type]
     assert notes(session) == ["steps could not be seen: the loop over s.steps(…) had no item."]
     with wb.session(steps="optimizer") as session:

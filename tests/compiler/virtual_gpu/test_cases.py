@@ -1,4 +1,4 @@
-"""Every case is compiled for a GPU that is not there, or refused with one sentence."""
+"""Every case is compiled for a virtual GPU, or refused with one sentence."""
 
 from __future__ import annotations
 

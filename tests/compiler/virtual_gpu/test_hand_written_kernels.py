@@ -1,4 +1,4 @@
-"""Triton kernels that are written by hand, compiled for a GPU that is not there."""
+"""Triton kernels that are written by hand, compiled for a virtual GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages for GPUs that are not here: built, described, refused; nothing of them can be run."""
+"""Packages for virtual GPUs: built, described, refused; nothing of them can be run."""
 
 from __future__ import annotations
 

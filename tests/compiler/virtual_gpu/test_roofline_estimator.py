@@ -1,4 +1,4 @@
-"""Times by which torch parts a training step: bytes or operations on a GPU that is not here."""
+"""Times by which torch parts a training step: bytes or operations on a virtual GPU."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ from workbench.views.diff.diff_view import DiffView
 from workbench.views.session.session_view import SessionView
 from workbench.views.sweep.sweep_view import SweepView
 from workbench.views.widgets.report_view import View
-from workbench.views.widgets.request_widget import Answering
+from workbench.views.widgets.request_widget import RequestWidget
 
 SWEEP = Sweep("f", {"mode": ("default",)}, (), (Trial("k", (("mode", "default"),)),), 1.0)
-VIEWS: dict[str, Callable[[Report], Answering]] = {
+VIEWS: dict[str, Callable[[Report], RequestWidget]] = {
     "report": lambda report: View(
         report,
         check_guards=lambda question: {"ok": True, "failed": None, "guard": None, "checked": 0},

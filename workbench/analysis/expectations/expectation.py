@@ -94,7 +94,7 @@ class Expectation:
 
     def __repr__(self) -> str:
         """What it is of: a limit that does not hold has raised."""
-        return f"Expectation({_name(self.record)}: what was stated holds)"
+        return f"Expectation({_name(self.record)}: all limits hold)"
 
     @checked
     def breaks(self, at_most: int | None = None, **more: int) -> Expectation:

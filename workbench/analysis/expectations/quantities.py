@@ -42,7 +42,7 @@ def read_quantity(record: Record, name: str) -> Quantity:
 def check_name(name: str) -> None:
     """Raise `UsageError` for what is no number of a record."""
     if name not in QUANTITIES:
-        raise UsageError(f"{name!r} is nothing that can be expected: {', '.join(QUANTITIES)}.")
+        raise UsageError(f"Unknown quantity {name!r}: expected {', '.join(QUANTITIES)}.")
 
 
 def read_quantities(record: Record) -> tuple[Quantity, ...]:

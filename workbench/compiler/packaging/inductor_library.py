@@ -49,7 +49,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """What is different of a library for a GPU that is not here: nothing of it can be run.
+    """What is different of a library for a virtual GPU: nothing of it can be run.
 
     `target` is the GPU's name among the targets, `arch` what the machine code is for, `torch` the
     release that loads it, `report` the record of its compilation.

@@ -136,7 +136,7 @@ class Packed:
 
 
 BuildLibrary = Callable[..., Built]
-"""Compiles a library as `build` does, here or for a GPU that is not here."""
+"""Compiles a library as `build` does, here or for a virtual GPU."""
 
 
 @dataclass

@@ -40,7 +40,7 @@ def find_missing_kernel(message: str) -> str | None:
         return None
     return (
         f"This build of torch has neither a kernel of {found[1]} nor a description of what it "
-        "returns, which a GPU that is not here needs. Compile for the host, or on a machine with "
+        "returns, which a virtual GPU needs. Compile for the host, or on a machine with "
         "the GPU, or write it with other operators."
     )
 

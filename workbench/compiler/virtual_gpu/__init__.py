@@ -1,1 +1,1 @@
-"""Compiling for a GPU that is not in this machine, in a worker process."""
+"""Compiling for a virtual GPU, in a worker process."""

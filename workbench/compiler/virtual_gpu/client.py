@@ -41,7 +41,7 @@ def list_own_caches() -> dict[str, str]:
 
 
 class CrossCompiler(Worker):
-    """A process that compiles for GPUs that are not here."""
+    """A process that compiles for virtual GPUs."""
 
     program = "workbench.compiler.virtual_gpu.gpu_worker"
     hidden = HIDDEN

@@ -115,7 +115,7 @@ def _of_tensors(names: Sequence[str]) -> str:
     listed = " and ".join(names)
     return (
         f"The code reads tensors through {listed}, a global or a variable of an outer function, "
-        "and their numbers are not known where code is made for a GPU that is not here. Pass "
+        "and their numbers are not known where code is made for a virtual GPU. Pass "
         "them as arguments, or keep them as attributes of a module."
     )
 

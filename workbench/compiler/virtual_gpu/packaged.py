@@ -39,7 +39,7 @@ from workbench.specs import Gpu
 _HOST_CODE = {"cpp.march": "x86-64-v3", "cpp.simdlen": 256}
 """The code around the kernels runs on the processors that servers with GPUs have, since 2.13."""
 _NOTES = (
-    "compiled for a GPU that is not here: nothing of it was run, and the program was exported on "
+    "compiled for a virtual GPU: nothing of it was run, and the program was exported on "
     "the CPU, where code that asks for the device takes the CPU's branch",
     "the weights lie beside the library: only where the GPU is can they be built into it",
     "of {} of its Triton kernels one configuration was chosen without timing: the one that spills "
@@ -49,7 +49,7 @@ _NOTES = (
 
 @dataclass(frozen=True)
 class BuildElsewhere:
-    """Compiles libraries as `packaging.compiling.build` does, for a GPU that is not here.
+    """Compiles libraries as `packaging.compiling.build` does, for a virtual GPU.
 
     `is_beside` says that the weights were asked for inside of the library.
     """
@@ -115,7 +115,7 @@ class BuildElsewhere:
 def for_gpu(
     request: ModelRequest, gpu: Gpu, progress: ProgressCallback | None = None
 ) -> tuple[ModelRequest, Callable[..., Built]]:
-    """The request as it can be packaged for a GPU that is not here, and what compiles it.
+    """The request as it can be packaged for a virtual GPU, and what compiles it.
 
     Raises `UsageError` for what cannot be built without the GPU's own toolkit.
     """

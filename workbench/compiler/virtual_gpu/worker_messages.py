@@ -46,7 +46,7 @@ class PackageJob:
 
 @dataclass(frozen=True)
 class CrossPackage:
-    """The files of a library for a GPU that is not here, by their names, and its record.
+    """The files of a library for a virtual GPU, by their names, and its record.
 
     `constants` are in the order of the library; `arch` is what its machine code is for, `toolkit`
     the release of CUDA; of `several` kernels one configuration was chosen without timing.

@@ -1,4 +1,4 @@
-"""Packages as they are made: here, for a GPU that is not here, as one of several variants."""
+"""Packages as they are made: here, for a virtual GPU, as one of several variants."""
 
 DOORS = {
     "frame_variants": "Code with graph breaks and several variants, recorded or from a file.",

@@ -1,4 +1,4 @@
-"""From requests to a package: compiled here or for a GPU that is not here, written, opened."""
+"""From requests to a package: compiled here or for a virtual GPU, written, opened."""
 
 from __future__ import annotations
 

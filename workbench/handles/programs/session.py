@@ -65,13 +65,13 @@ class LiveSession(LiveOnly, Session):
     def steps(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items, such as the batches of a loader; each ends a step when the next is asked.
 
-        Raises `UsageError` for what cannot be gone through.
+        Raises `UsageError` for what is not iterable.
         """
         try:
             own = iter(items)
         except TypeError as error:
             raise UsageError(
-                f"steps({items!r:.60}): pass what the loop goes through, such as a DataLoader, a "
+                f"steps({items!r:.60}): expected an iterable, such as a DataLoader, a "
                 "list of batches or range(100)."
             ) from error
         if self._recorder is not None:

@@ -11,11 +11,11 @@ from workbench.errors import UsageError
 from workbench.views.diff.diff_document import document
 from workbench.views.diff.diff_page import saved
 from workbench.views.widgets.display import display_record
-from workbench.views.widgets.request_widget import Answering
+from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
 
 
-class DiffView(Answering):
+class DiffView(RequestWidget):
     """The view of two compilations; all that it shows is sent at once."""
 
     diff = traitlets.Bytes().tag(sync=True)

@@ -15,7 +15,7 @@ from workbench.report.session.session_record import Session
 from workbench.views.session.session_document import Status, document
 from workbench.views.session.session_page import saved
 from workbench.views.widgets.display import display_record, show_row
-from workbench.views.widgets.request_widget import Answering
+from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
 
 _OPEN = 4  # reports that are kept in memory
@@ -23,7 +23,7 @@ _EVERY_S = 0.5
 _IDLE = 125  # seconds without work for each of work: 1 % of the time, the first picture included
 
 
-class SessionView(Answering):
+class SessionView(RequestWidget):
     """The view of a session; the report of a compile is opened on request, by its row."""
 
     session = traitlets.Bytes().tag(sync=True)

@@ -16,13 +16,13 @@ from workbench.views.diff.diff_document import document as diff_document
 from workbench.views.sweep.sweep_document import Live, document
 from workbench.views.sweep.sweep_page import saved
 from workbench.views.widgets.display import display_record, show_row
-from workbench.views.widgets.request_widget import Answering
+from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
 
 _OPEN = 4  # records that are kept in memory
 
 
-class SweepView(Answering):
+class SweepView(RequestWidget):
     """The view of a sweep, also of one that runs; rows are opened and compared on request.
 
     Reports and comparisons are asked for by row, so that several places on a page may show several

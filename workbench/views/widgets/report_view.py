@@ -18,7 +18,7 @@ from workbench.views.document import ViewContext, document
 from workbench.views.live_actions import ACTIONS, LiveActions
 from workbench.views.pages.report_page import make_saved_page
 from workbench.views.parts import report_part
-from workbench.views.widgets.request_widget import Answering
+from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.diff_messages import DiffDocument
 from workbench.views.wire.report_messages import GuardCheck, GuardQuestion, Progress
 
@@ -34,7 +34,7 @@ IDLE: Progress = {
 }
 
 
-class View(Answering):
+class View(RequestWidget):
     """A view of a report, also of one that is still being made.
 
     Traits hold small state only; the document and its parts are sent when asked for.

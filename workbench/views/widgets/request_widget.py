@@ -43,7 +43,7 @@ def render_live_loader() -> str:
     return text.replace("HASH_OF_BUNDLE", bundle()[1])
 
 
-class Answering(anywidget.AnyWidget):
+class RequestWidget(anywidget.AnyWidget):
     """The front end with a mailbox: `_answer` makes what is asked for.
 
     What anywidget sends of each view is a small script; the front end is in a model of its own

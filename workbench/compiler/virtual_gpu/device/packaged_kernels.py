@@ -1,4 +1,4 @@
-"""Triton kernels of a package for a GPU that is not there: one configuration of each is packed.
+"""Triton kernels of a package for a virtual GPU: one configuration of each is packed.
 
 torch runs every kernel while it writes a package, times its configurations and keeps the machine
 code of the fastest. Here nothing can run: the one that spills the least is kept, of equal ones the

@@ -49,7 +49,7 @@ def _headers(to: Path) -> None:
     source = Path(nvidia.__path__[0]) / "include"
     if not (source / "cuda_runtime.h").exists():
         raise CaptureError(
-            "A package for a GPU that is not here is built with CUDA's headers, which this Triton "
+            "A package for a virtual GPU is built with CUDA's headers, which this Triton "
             "lacks: install the release of Triton that torch names."
         )
     shutil.copytree(source, to, copy_function=lambda name, link: Path(link).symlink_to(name))
@@ -63,7 +63,7 @@ def _stub(to: Path, name: str, functions: Iterable[str]) -> None:
     compiler = next(filter(None, map(shutil.which, ("g++", "clang++", "c++"))), None)
     if compiler is None:
         raise CaptureError(
-            "A package for a GPU that is not here is built with a C++ compiler, and there is none: "
+            "A package for a virtual GPU is built with a C++ compiler, and there is none: "
             "install g++ or clang++ (on Debian: apt-get install g++)."
         )
     lines = [f'extern "C" void {function}() {{}}' for function in sorted({*functions})]

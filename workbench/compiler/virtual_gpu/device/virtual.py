@@ -1,4 +1,4 @@
-"""A GPU that is not there: torch's and Triton's real compilers run for it."""
+"""A virtual GPU: torch's and Triton's real compilers run for it."""
 
 from __future__ import annotations
 
