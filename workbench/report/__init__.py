@@ -9,12 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from workbench.report.graph_stages import STAGES as STAGES
     from workbench.report.record import Report as Report
     from workbench.report.report_header import SCHEMA as SCHEMA
     from workbench.report.report_header import Environment as Environment
     from workbench.report.report_header import Outcome as Outcome
     from workbench.report.report_header import Request as Request
-    from workbench.report.rows import STAGES as STAGES
     from workbench.report.rows import AutotuneChoice as AutotuneChoice
     from workbench.report.rows import Break as Break
     from workbench.report.rows import Buffer as Buffer
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from workbench.report.texts import content_hash as content_hash
 
 _FILES = {
+    "graph_stages": ("STAGES",),
     "report_header": ("SCHEMA", "Environment", "Outcome", "Request"),
     "tables": ("TABLES",),
     "record": ("Report",),

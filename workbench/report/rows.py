@@ -14,24 +14,6 @@ from dataclasses import dataclass, field
 
 from workbench.report.measures import OCCUPANCY, describe, number
 
-STAGES = (
-    "dynamo",
-    "before_pre_grad",
-    "after_pre_grad",
-    "joint",
-    "before_joint_passes",
-    "after_joint_passes",
-    "forward",
-    "backward",
-    "inference",
-    "before_post_grad",
-    "after_post_grad",
-)
-"""Graph stages in the order in which the compiler produces them.
-
-The first is the captured graph, whoever captured it: Dynamo, or torch.export for a package.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Source:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from io import BufferedIOBase
 from typing import Any
 
-from workbench.compiler.sources.graph_records import STAGE_OF
 from workbench.compiler.sources.size_symbols import SYMBOL_RECORDS
 from workbench.report import CacheEvent
+from workbench.report.graph_stages import BY_RECORD
 from workbench.trace_logs.log_records import Bounds, Damage, LogReader, LogRecord, Payload
 
 _CACHES = {
@@ -150,7 +150,7 @@ class _Sorter:
             "describe_source": self._on_source,
             **dict.fromkeys(SYMBOL_RECORDS, self._on_symbol),
             **dict.fromkeys(_CACHES, self._on_cache),
-            **dict.fromkeys(STAGE_OF, self._keeper(c.graphs)),
+            **dict.fromkeys(BY_RECORD, self._keeper(c.graphs)),
             "inductor_output_code": self._keeper(c.codes),
             "graph_dump": self._on_dump,
             "inductor_provenance_tracking_node_mappings": self._keeper(c.mappings, c.codes),

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from workbench.compiler.sources.graph_records import PARENTS, RETRACED, STAGE_OF
 from workbench.report import Buffer, Graph, Kernel, Link, Node, Table, TextWriter, Wrapper
+from workbench.report.graph_stages import BY_RECORD, GRAPH_STAGES
 from workbench.trace_logs.content import LogContent, Piece
 from workbench.trace_logs.graph_texts import TextNode, parse_graph
 from workbench.trace_logs.kernel_code import (
@@ -65,7 +65,7 @@ class GraphRows:
         if text != self._last[0]:  # neighbouring stages are often equal
             self._last = text, parse_graph(text)
         nodes = self._last[1]
-        stage = STAGE_OF[piece.name]
+        stage = BY_RECORD[piece.name]
         names = {node.name for node in nodes if node.op == "placeholder"}
         is_late = stage == "backward" or stage in _EITHER
         is_backward = is_late and any(name.startswith("tangents_") for name in names)
@@ -107,7 +107,7 @@ class GraphRows:
     def _link(self, graph: LogGraph, before: list[LogGraph]) -> None:
         """Tie nodes to those of equal name in the stage before; none where torch traced again."""
         parent = _parent(graph, before)
-        if parent is None or graph.stage in RETRACED:
+        if parent is None or GRAPH_STAGES[graph.stage].is_retraced:
             return
         for name in graph.targets:
             if name in parent.targets:
@@ -126,7 +126,7 @@ class GraphRows:
 
 
 def _parent(graph: LogGraph, before: list[LogGraph]) -> LogGraph | None:
-    for stage in PARENTS.get(graph.stage, ()):
+    for stage in GRAPH_STAGES[graph.stage].parents:
         for one in reversed(before):
             is_fit = one.is_backward == graph.is_backward or graph.stage == "backward"
             if one.stage == stage and is_fit:

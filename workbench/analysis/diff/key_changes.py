@@ -8,9 +8,9 @@ from itertools import zip_longest
 from workbench.errors import UsageError
 from workbench.report import CachePart, Report
 from workbench.report.cache_keys import KeyPart, WhyRecompiled
+from workbench.report.graph_stages import GRAPH_STAGES
 
 _SHORT = 60
-_STAGES = ("before_post_grad", "after_joint_passes", "forward", "inference", "joint")
 _Parts = Mapping[str, CachePart]
 
 
@@ -96,8 +96,8 @@ def _aspects(part: str, a: str, b: str) -> Iterator[str]:
 
 def _first_difference(a: Report, b: Report) -> str:
     """The first line in which the two graphs differ, from their texts in the records."""
-    for stage in _STAGES:
-        texts = [_graph_text(report, stage) for report in (a, b)]
+    for stage in reversed([stage for stage in GRAPH_STAGES.values() if stage.is_keyed]):
+        texts = [_graph_text(report, stage.name) for report in (a, b)]
         if all(texts):
             pairs = zip_longest(*(_program(text) for text in texts), fillvalue="nothing")
             for first, second in pairs:

@@ -11,10 +11,10 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
 from workbench.compiler.sources.graph_inputs import inputs_of
-from workbench.compiler.sources.graph_records import PARENTS, RETRACED, STAGE_OF
 from workbench.compiler.sources.node_texts import NodeTexts
 from workbench.compiler.sources.sources import Places
 from workbench.report import Graph, Node, Table, TextWriter
+from workbench.report.graph_stages import BY_RECORD, GRAPH_STAGES
 
 PANE = "graphs"
 _LAST = "after_post_grad"
@@ -54,7 +54,7 @@ class GraphRecorder:
         """Watch what torch prints, and the passes whose graphs it does not print."""
         observe = self._patches.observe
         observe(tp.PRINT_READABLE, PANE, after=self._on_print)
-        for name in STAGE_OF:
+        for name in BY_RECORD:
             trace.on(name, self._on_record, PANE)
         observe(tp.FX_CODEGEN, PANE, before=self._on_lowering)
         self._patches.wrap(tp.JOINT_PASSES, self._around_joint_passes, PANE)
@@ -72,7 +72,7 @@ class GraphRecorder:
             if text.startswith(shown):
                 module, text = printed, shown
                 break
-        self._keep(STAGE_OF[record.name], module, text, record.compile_id)
+        self._keep(BY_RECORD[record.name], module, text, record.compile_id)
 
     def _around_joint_passes(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         """Show the joint graph of a training step: torch prints it for inference only."""
@@ -161,7 +161,7 @@ class GraphRecorder:
         parent = self._parent(kept)
         if parent is None:
             return
-        is_retraced = kept.stage in RETRACED
+        is_retraced = GRAPH_STAGES[kept.stage].is_retraced
         for node in nodes:
             origins = [o.name for o in node.meta.get("from_node") or () if o.name in parent.names]
             if node.name in parent.names and not (is_retraced and origins):
@@ -170,7 +170,7 @@ class GraphRecorder:
                 self.links.append((f"{parent.id}:{origin}", f"{kept.id}:{node.name}"))
 
     def _parent(self, kept: KeptGraph) -> KeptGraph | None:
-        for stage in PARENTS.get(kept.stage, ()):
+        for stage in GRAPH_STAGES[kept.stage].parents:
             for graph in reversed(self.graphs):
                 is_fit = graph.stage == stage and graph.is_backward == kept.is_backward
                 if is_fit or (graph.stage == stage and kept.stage == "backward"):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from workbench.report import Graph, Kernel, Phase, Report
+from workbench.report.graph_stages import GRAPH_STAGES
 from workbench.views.wire.report_messages import Side
 
-_OF_BOTH = frozenset({"joint", "before_joint_passes", "after_joint_passes"})
-_BEFORE = frozenset({"dynamo", "before_pre_grad", "after_pre_grad"})
 _FORWARD, _BACKWARD = "fw_compiler", "bw_compiler"
 
 
@@ -43,7 +42,8 @@ class Passes:
 
     def graph(self, graph: Graph) -> Side:
         """That of a graph of a stage; what comes before the partition is of both."""
-        if graph.stage in _OF_BOTH | _BEFORE:
+        stage = GRAPH_STAGES.get(graph.stage)
+        if stage is not None and stage.is_whole:
             return ""
         return self._side(is_backward=graph.is_backward)
 

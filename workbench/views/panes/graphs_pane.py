@@ -6,24 +6,11 @@ from collections import defaultdict
 
 from workbench.report import Bytecode, Graph, Report
 from workbench.report.column_filter import list_linked_pairs
+from workbench.report.graph_stages import GRAPH_STAGES
 from workbench.views.lookups.passes import Passes
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
-
-_STAGE_NAMES = {
-    "dynamo": "Captured graph",
-    "before_pre_grad": "Before pre-grad passes",
-    "after_pre_grad": "After pre-grad passes",
-    "joint": "Joint forward and backward",
-    "before_joint_passes": "Before joint passes",
-    "after_joint_passes": "After joint passes",
-    "forward": "Forward",
-    "backward": "Backward",
-    "inference": "Inference",
-    "before_post_grad": "Before post-grad passes",
-    "after_post_grad": "After post-grad passes",
-}
 
 
 def document(report: Report, context: ViewContext) -> Content:
@@ -77,7 +64,8 @@ def _bytecode(row: Bytecode, compilation: str) -> wire.GraphHead:
 
 def _stage_name(graph: Graph) -> str:
     """A stage in words; says which graph when it belongs to the backward pass."""
-    name = _STAGE_NAMES.get(graph.stage, graph.stage.replace("_", " "))
+    known = GRAPH_STAGES.get(graph.stage)
+    name = graph.stage.replace("_", " ") if known is None else known.title
     return f"{name}, backward" if graph.is_backward and graph.stage != "backward" else name
 
 
