@@ -179,7 +179,7 @@ def _list_defined(text: str) -> dict[str, CodeKernel]:
         comments = text[max(last, text.rfind("\n\n\n", last, found.start)) : found.start]
         last = found.end
         language = "triton" if found.language in ("triton", "cutedsl", "pallas") else "cpp"
-        kernel = defined[found.name] = CodeKernel(found.name, language, found.source)
+        kernel = defined[found.name] = CodeKernel(found.name, language, found.source.strip("\n"))
         kernel.nodes = tuple(dict.fromkeys(_FRAGMENT.findall(comments)))
         sources = _NODES.search(comments)
         kernel.captured = _names(sources[1]) if sources else ()

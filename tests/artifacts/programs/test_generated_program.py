@@ -22,6 +22,7 @@ from workbench.artifacts.programs import (
     Program,
     Share,
     Take,
+    find_kernels,
     flatten,
     read_functions,
     read_program,
@@ -231,6 +232,13 @@ class Runner:
                 k1.run(a)
         return (buf0, )
 """
+
+
+def test_a_kernel_has_the_lines_of_its_source() -> None:
+    (kernel,) = find_kernels(f"\n\n{FUNCTION}")
+    assert (kernel.name, kernel.language, kernel.arguments) == ("k0", "triton", "'k0', ")
+    assert kernel.source == "\ndef call(args):\n    buf9 = kernel(args)\n"
+    assert kernel.lines == range(3, 7)
 
 
 def test_an_event_has_its_line_and_what_is_written_there() -> None:

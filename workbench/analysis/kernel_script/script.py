@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -198,13 +197,13 @@ class _Script:
     def _build(self) -> str:
         if self._kernel.language != "cpp":
             return BUILD_TRITON.lstrip("\n")
-        made = self._calls.definitions.items()
-        types = "".join(f"    {name!r}: {ast.unparse(call.args[0])},\n" for name, call in made)
+        made = self._calls.types.items()
+        types = "".join(f"    {name!r}: {each},\n" for name, each in made)
         return BUILD_CPP.substitute(types=types).lstrip("\n")
 
     def _calling(self) -> str:
         names = ", ".join(each.name for each in self._tensors)
-        calls = [f"    kernels[{n!r}]({', '.join(args)})" for n, args in self._calls.calls]
+        calls = [f"    kernels[{n!r}]({', '.join(args)})" for n, args in self._calls.calls.items()]
         doc = '    """As the generated program calls them."""'
         return "\n".join([f"\ndef call(kernels, {names}):", doc, *calls, "", ""])
 

@@ -11,6 +11,7 @@ from workbench.artifacts.archive.members import Members
 from workbench.artifacts.archive.zip_frame import read_frame
 from workbench.artifacts.inspect.artifact_rows import LEVELS, ImportFacts, PickleSummary
 from workbench.artifacts.inspect.opcodes import PickleFacts, read_pickle
+from workbench.artifacts.programs import find_kernels
 from workbench.errors import ArtifactError
 
 _RUNS, _UNKNOWN, _USUAL = LEVELS
@@ -136,14 +137,12 @@ def find_named_texts(facts: Iterable[PickleFacts]) -> Iterator[tuple[str, str, s
         counts[kind] = counts.get(kind, 0) + 1
         title = name or f"{kind} {counts[kind]}"
         yield title, _LANGUAGES[kind], text
-        for kernel in _KERNEL.finditer(text) if kind == "wrapper" else ():
-            yield f"{title} {kernel[1]}", "cpp" if "cpp" in kernel[2] else kernel[2], kernel[4]
+        for kernel in find_kernels(text) if kind == "wrapper" else ():
+            language = "cpp" if "cpp" in kernel.language else kernel.language
+            yield f"{title} {kernel.name}", language, kernel.source
 
 
 _LANGUAGES = {"wrapper": "python", "graph": "graph", "module": "python", "text": "text"}
-_KERNEL = re.compile(
-    r"^(\w+) = async_compile\.(\w+)\((?:(?!''').)*?('''|\"\"\")(.*?)\3", re.MULTILINE | re.DOTALL
-)
 
 
 def _kind(text: str) -> tuple[str, str | None]:

@@ -32,3 +32,4 @@ from workbench.artifacts.programs.python_text import read_functions as read_func
 from workbench.artifacts.programs.size_text import ITEM_BYTES as ITEM_BYTES
 from workbench.artifacts.programs.size_text import Dims as Dims
 from workbench.artifacts.programs.size_text import read_dims as read_dims
+from workbench.artifacts.programs.size_text import split_parts as split_parts

@@ -44,7 +44,7 @@ _NOTHING = -1
 class DefinedKernel:
     """A kernel that a program hands to a compiler in its own source, and where it says so.
 
-    `arguments` is what stands before the source.
+    `arguments` is what stands before the source, `lines` are numbered from 1.
     """
 
     name: str
@@ -53,13 +53,18 @@ class DefinedKernel:
     source: str
     start: int
     end: int
+    lines: range
 
 
 def find_kernels(text: str) -> Iterator[DefinedKernel]:
     """The kernels of a program in the order of its text."""
+    line, last = 1, 0
     for found in _KERNEL.finditer(text):
-        source = found[5].strip("\n")
-        yield DefinedKernel(found[1], found[2], found[3], source, found.start(), found.end())
+        start, end = found.span()
+        line += text.count("\n", last, start)
+        lines = range(line, line + text.count("\n", start, end) + 1)
+        line, last = lines[-1], end
+        yield DefinedKernel(found[1], found[2], found[3], found[5], start, end, lines)
 
 
 def is_python_program(text: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.artifacts.programs import find_kernels
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
@@ -32,9 +33,6 @@ from workbench.report import (
 
 PANE = "kernels"
 _BODY = re.compile(r"r?'''(.*)'''", re.DOTALL)
-_DEFINITION = re.compile(
-    r"^(\w+) = async_compile\.(\w+)\((.*?)r?'''(.*?)'''", re.DOTALL | re.MULTILINE
-)
 _CPP_PROGRAM = "inductor_aot_wrapper_code"
 LineId = Callable[[str, int], str | None]
 
@@ -145,9 +143,10 @@ class KernelRecorder:
         if "filename" in (record.meta or {}):
             self.programs[lowered.id] = str(record.meta["filename"])
         if known is not None:
-            for name, language, _, body in _DEFINITION.findall(record.payload or ""):
-                self._kernels[known.id, name] = _Kernel(name, known, is_extern=False, calls=1)
-                self._bodies[known.id, name] = f"async_compile.{language}('''{body}''')"
+            for each in find_kernels(record.payload or ""):
+                key = known.id, each.name
+                self._kernels[key] = _Kernel(each.name, known, is_extern=False, calls=1)
+                self._bodies[key] = f"async_compile.{each.language}('''{each.source}''')"
 
     def _on_dump(self, record: Record) -> None:
         """The program in C++ of a package; its kernels are known one by one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 
+from workbench.artifacts.programs import find_kernels
 from workbench.errors import UsageError
 from workbench.report import KernelLine, Report, Wrapper
 from workbench.views.wire.codec import convert_row
@@ -13,7 +14,6 @@ from workbench.views.words.place_words import text_of
 
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")
 _FOLDER = re.compile(r"(?m)^(# kernel path: )\S*[/\\]")  # of a cache on the machine that compiled
-_DEFINED = re.compile(r"(\w+) = async_compile\.\w+\(")
 
 
 class Codes:
@@ -79,19 +79,14 @@ def _kernels_of_lines(report: Report, wrapper: Wrapper, text: str) -> list[str |
     for kernel in report.kernels:
         if kernel.graph == wrapper.graph:
             named[kernel.name].append(kernel.id)
-    found: list[str | None] = []
-    inside: str | None = None  # the kernel whose source the lines belong to
-    for line in text.split("\n"):
-        defined = _DEFINED.match(line)
-        if defined is not None and defined[1] in named:
-            inside = named[defined[1]][0]
-            found.append(inside)
-        elif inside is not None:
-            found.append(inside)
-            inside = None if line.startswith("'''") else inside
-        else:
-            found.append(_called(line, named))
-    return found
+    owners = {  # the kernel whose source a line belongs to
+        line: named[kernel.name][0]
+        for kernel in find_kernels(text)
+        if kernel.name in named
+        for line in kernel.lines
+    }
+    lines = enumerate(text.split("\n"), 1)
+    return [owners[n] if n in owners else _called(line, named) for n, line in lines]
 
 
 def _called(line: str, named: dict[str, deque[str]]) -> str | None:
