@@ -14,10 +14,11 @@ import workbench as wb
 from tests.sample_report import make
 from workbench.analysis.diff.report_comparison import compare
 from workbench.analysis.gpu_model.matrix import Matrix
-from workbench.artifacts.machine.machine_description import Machine, Requirement
+from workbench.artifacts.machine.machine_description import Machine
 from workbench.artifacts.preflight.check import Check
 from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.report.file_rows import Requirement
 from workbench.report.presenting import FormerTable, Presented, presenter
 from workbench.views.answers import short
 from workbench.views.charts import report_charts
@@ -135,7 +136,7 @@ def test_a_check_is_described_without_pandas() -> None:
     program = (
         "import sys; sys.modules.update(dict.fromkeys(('pandas', 'matplotlib', 'anywidget')));"
         "from workbench.artifacts.machine.machine_description import Machine;"
-        "from workbench.artifacts.machine.machine_description import Requirement as R;"
+        "from workbench.report.file_rows import Requirement as R;"
         "from workbench.artifacts.preflight.check import Check;"
         "assert 'torch' in Check('f', Machine(), (R('torch', 'pass', '2', '2'),))._repr_html_()"
     )

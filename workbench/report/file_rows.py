@@ -168,8 +168,8 @@ class ContractLeaf:
 
 
 @dataclass(frozen=True, slots=True)
-class RequirementRow:
-    """One thing that the file needs, compared with this machine: pass, warn or fail."""
+class Requirement:
+    """One thing that a file needs, compared with a machine: `verdict` is pass, warn or fail."""
 
     name: str
     verdict: str

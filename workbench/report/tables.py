@@ -131,7 +131,7 @@ class Tables:
     members = TableOf(file_rows.ArtifactMember, "The members of the file.")
     contract = TableOf(file_rows.ContractLeaf, "What the file takes and gives.")
     requirements = TableOf(
-        file_rows.RequirementRow,
+        file_rows.Requirement,
         "What the file needs, compared with the machine that it was saved or loaded on.",
     )
     roundtrip = TableOf(

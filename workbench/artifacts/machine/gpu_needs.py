@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from workbench.artifacts.machine.machine_description import Machine, Requirement, numbers
+from workbench.artifacts.machine.machine_description import Machine, numbers
 from workbench.device_kinds import NVIDIA
+from workbench.report.file_rows import Requirement
 
 if TYPE_CHECKING:
     from workbench.artifacts.manifest.manifest import BuiltFor, Manifest

@@ -19,6 +19,7 @@ from workbench.artifacts.machine.devices import GpuFacts, find_gpus
 from workbench.device_kinds import VENDORS, Vendor
 from workbench.errors import ArtifactError, UsageError
 from workbench.plain_data import BY_HAND, parse_json, read_file
+from workbench.report.file_rows import Requirement
 
 FAMILIES = {"GLIBC": "libc.so.6", "GLIBCXX": "libstdc++.so.6", "GOMP": "libgomp.so.1"}
 _TEXTS = ("python", "magic", "torch", "system", "machine", "triton", "cuda", "hip", "driver")
@@ -295,17 +296,6 @@ def _library_folders() -> Iterator[Path]:
     machine = platform.machine()
     yield from map(Path, (f"/lib/{machine}-linux-gnu", f"/usr/lib/{machine}-linux-gnu"))
     yield from map(Path, ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"))
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """One thing that an artifact needs: `verdict` is pass, warn or fail."""
-
-    name: str
-    verdict: str
-    needed: str
-    found: str
-    advice: str = ""
 
 
 def refuse_failed(path: str, rows: Iterable[Requirement], again: str) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.artifacts.machine.machine_description import Requirement
 from workbench.file_path import check_file_path
+from workbench.report.file_rows import Requirement
 from workbench.report.presenting import FormerTable, Presented, presenter
 
 if TYPE_CHECKING:

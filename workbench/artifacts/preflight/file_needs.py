@@ -16,12 +16,7 @@ from workbench.artifacts.inspect.libraries import Libraries, read_libraries
 from workbench.artifacts.inspect.packages import read_metadata
 from workbench.artifacts.machine.elf_lookup import find_undefined
 from workbench.artifacts.machine.gpu_needs import GpuCode, list_code_rows
-from workbench.artifacts.machine.machine_description import (
-    Machine,
-    Requirement,
-    find_torch_folder,
-    numbers,
-)
+from workbench.artifacts.machine.machine_description import Machine, find_torch_folder, numbers
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.preflight.package_preflight import (
     check_package_requirements,
@@ -29,6 +24,7 @@ from workbench.artifacts.preflight.package_preflight import (
     sort_fitting_variants,
 )
 from workbench.artifacts.preflight.preflight import check_requirements
+from workbench.report.file_rows import Requirement
 
 _SHIM = ("aoti_torch_", "torch_")
 _TARGET = re.compile(rb"^\.target\s+(sm_\d+[af]?)", re.MULTILINE)

@@ -10,7 +10,6 @@ from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.machine.gpu_needs import GpuCode, list_code_rows
 from workbench.artifacts.machine.machine_description import (
     Machine,
-    Requirement,
     find_newest_symbols,
     numbers,
     read_toolkit,
@@ -23,6 +22,7 @@ from workbench.artifacts.preflight.preflight import (
     list_device_rows,
     system_rows,
 )
+from workbench.report.file_rows import Requirement
 
 if TYPE_CHECKING:
     from workbench.artifacts.inspect.libraries import Libraries

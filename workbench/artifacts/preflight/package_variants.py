@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from workbench.artifacts.machine.machine_description import Machine, Requirement
+from workbench.artifacts.machine.machine_description import Machine
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.errors import ArtifactError
+from workbench.report.file_rows import Requirement
 
 Needs = Callable[[PackageManifest], Iterable[Requirement]]
 

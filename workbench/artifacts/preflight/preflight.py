@@ -10,13 +10,13 @@ from workbench.artifacts.machine.gpu_needs import explain_wrong_gpu, list_gpu_ro
 from workbench.artifacts.machine.machine_description import (
     FAMILIES,
     Machine,
-    Requirement,
     find_newest_symbols,
     numbers,
     refuse_failed,
 )
 from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds
 from workbench.errors import ArtifactError
+from workbench.report.file_rows import Requirement
 
 if TYPE_CHECKING:
     from workbench.artifacts.manifest.manifest import Manifest

@@ -25,7 +25,7 @@ from workbench.report.file_rows import (
     ArtifactFact,
     ArtifactMember,
     ContractLeaf,
-    RequirementRow,
+    Requirement,
 )
 from workbench.report.tables import ARTIFACT_TABLES, FILE_TABLES, TABLES
 from workbench.report.wbr_file import Lazy
@@ -96,22 +96,17 @@ def _tables(path: str | PathLike[str], place: str | None) -> Mapping[str, Table[
             ),
             *described.facts,
         ]
+    try:
+        requirements = check(path).requirements
+    except ArtifactError:  # a file of torch's own records nothing
+        requirements = ()
     more = max(0, len(described.members) - _KEPT)
     return {
         "artifact": Table.of(ArtifactFact, facts),
         "members": Table.of(ArtifactMember, described.members[:_KEPT], omitted=more),
         "contract": Table.of(ContractLeaf, described.contract),
-        "requirements": Table.of(RequirementRow, _requirements(path)),
+        "requirements": Table.of(Requirement, requirements),
     }
-
-
-def _requirements(path: str | PathLike[str]) -> Iterator[RequirementRow]:
-    try:
-        rows = check(path).requirements
-    except ArtifactError:  # a file of torch's own records nothing
-        return
-    for row in rows:
-        yield RequirementRow(row.name, row.verdict, row.needed, row.found, row.advice)
 
 
 @dataclass(frozen=True)
