@@ -262,8 +262,7 @@ def explain(
     """
     from workbench.compiler.contract.compile_request import check_args
     from workbench.compiler.pipeline.explain import explain as run
-    from workbench.handles.rehearsing.live_cures import LiveCures
-    from workbench.handles.trying_break import explain_call
+    from workbench.handles.rehearsing.live_cures import LiveCures, explain_call
 
     check_args(args, kwargs)
     found = run(fn, args, dict(kwargs or {}))

@@ -49,12 +49,8 @@ class Suggestion:
         a graph break is explained again, which runs the function. Raises
         `UsageError` where it cannot be tried; `why_not` says so before.
         """
-        from workbench.compiler.pipeline.explain import Explanation
         from workbench.handles.trying import try_opportunity
-        from workbench.handles.trying_break import try_break
 
-        if isinstance(self._subject, Explanation):
-            return try_break(self._subject, self.opportunity)
         return try_opportunity(self._subject, self.opportunity, interpret=interpret)
 
 

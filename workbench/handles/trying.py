@@ -7,7 +7,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,7 +15,6 @@ import torch
 from workbench.analysis.diff.report_comparison import compare as diff
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.tried import Tried, read_cost
-from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.call_leaves import (
     copy_all_inputs,
@@ -25,10 +24,12 @@ from workbench.compiler.measuring.call_leaves import (
 )
 from workbench.compiler.measuring.call_timer import RepeatableCall
 from workbench.compiler.measuring.chance import compare_runs
+from workbench.compiler.measuring.effects import compute_gradients
 from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
+from workbench.compiler.pipeline.explain import Explanation
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
-from workbench.handles.compiled_base import Call, Recipe
+from workbench.handles.compiled_base import Call
 from workbench.handles.memory.gradients import find_learning_tensors
 from workbench.handles.rewriting import rewrite_callable
 from workbench.processes.background_task import BackgroundTask, Steps
@@ -63,54 +64,68 @@ def _runs_here(x: Any) -> bool:
     return x.target in TARGETS
 
 
-def build_changed_recipe(change: Opportunity, compiled: Any) -> Recipe:
-    """The call to compile again; raises `UsageError` where the change cannot be tried."""
-    why, recipe = why_not(change, compiled), getattr(compiled, "recipe", None)
-    if why is not None or recipe is None:
-        raise UsageError(why or _GONE)
-    found: Recipe = recipe
-    return found
+@dataclass(frozen=True)
+class _Eager:
+    """A callable as it is, where two explanations are compared."""
+
+    original: Any
+
+    @property
+    def module(self) -> torch.nn.Module | None:
+        return self.original if isinstance(self.original, torch.nn.Module) else None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.original(*args, **kwargs)
 
 
 def try_opportunity(
-    compiled: CompiledBase,
+    subject: CompiledBase | Explanation,
     change: Opportunity,
     progress: ProgressCallback | None = None,
     *,
     interpret: bool = False,
 ) -> Tried:
-    """Compile a copy with the change and compare it with what there is.
+    """Compile, or explain, a copy with the change and compare it with what there is.
 
-    `interpret` runs a program for a virtual GPU on the CPU, which takes tens of seconds.
-    Raises `UsageError` where the change cannot be made in a copy, and what a compilation raises.
+    `interpret` runs a program for a virtual GPU on the CPU, which takes tens of seconds. Of an
+    explanation original and copy run without being compiled. Raises `UsageError` where the change
+    cannot be made in a copy, what a compilation raises, and what an explained function raises.
     """
-    recipe = build_changed_recipe(change, compiled)
-    made, call, inputs = recipe.compile_changed(lambda call: changed(call, change), progress)
+    if (why := why_not(change, subject)) is not None:
+        raise UsageError(why)
+    recipe: Any = subject.recipe
+    made, call, inputs = recipe.compile_changed(lambda call: _make_change(call, change), progress)
     if progress is not None:
         progress("comparing", 0.0)
-    if _runs_here(compiled):
-        agrees, checked = compared(compiled, made, inputs, call, change.changes_numbers)
+    times: tuple[float, float] | tuple[None, None] = None, None
+    if isinstance(subject, Explanation):
+        agrees, checked = _compare(
+            _Eager(recipe.target), _Eager(call.target), inputs, call, change.changes_numbers
+        )
+    elif _runs_here(subject):
+        agrees, checked = _compare(subject, made, inputs, call, change.changes_numbers)
+        times = _times(subject, made, inputs, call)
     elif change.changes_numbers:
         agrees, checked = None, _MEANT
     elif interpret:
-        agrees, checked = _interpreted(compiled, made, call)
+        agrees, checked = _interpreted(subject, made, call)
     else:
         agrees, checked = None, _NOT_HERE
-    times = _times(compiled, made, inputs, call)
     return Tried(
         opportunity=change,
-        before=read_cost(compiled.report, times[0]),
+        before=read_cost(subject.report, times[0]),
         after=read_cost(made.report, times[1]),
         agrees=agrees,
         checked=checked,
         compiled=made,
-        diff=diff(compiled.report, made.report, ("as it is", change.rule)),
+        diff=diff(subject.report, made.report, ("as it is", change.rule)),
     )
 
 
 def try_in_background(compiled: CompiledBase, change: Opportunity) -> BackgroundTask[Tried]:
     """Start it in a thread; raises `UsageError` where it cannot be tried."""
-    build_changed_recipe(change, compiled)
+    if (why := why_not(change, compiled)) is not None:
+        raise UsageError(why)
 
     def stop(thread: threading.Thread) -> None:  # the compiler's next word ends it here
         if not _runs_here(compiled):
@@ -124,7 +139,7 @@ def try_in_background(compiled: CompiledBase, change: Opportunity) -> Background
     return BackgroundTask(f"{compiled.name} with {change.rule}", work, stop)
 
 
-def changed(call: Call, change: Opportunity) -> Call:
+def _make_change(call: Call, change: Opportunity) -> Call:
     """The call with the change made in copies; a precision is set in this thread."""
     if change.before:
         return replace(call, target=rewrite_callable(call.target, change))
@@ -177,7 +192,7 @@ def _interpreted(old: Any, new: Any, call: Call) -> tuple[bool | None, str]:
     return _verdict(list(found.rows), "the changed program and the original")
 
 
-def compared(old: Any, new: Any, inputs: Any, call: Call, changes: bool) -> tuple[bool | None, str]:
+def _compare(old: Any, new: Any, inputs: Any, call: Call, changes: bool) -> tuple[bool | None, str]:
     """Whether two callables give the same, and what was compared; `changes`: numbers may differ."""
 
     def run(x: Any, given: Any) -> Callable[[int | None], Any]:
@@ -188,7 +203,10 @@ def compared(old: Any, new: Any, inputs: Any, call: Call, changes: bool) -> tupl
                     torch.manual_seed(seed)
                 args, kwargs = copy_all_inputs(given[0], given[1], held)
                 result = x(*args, **kwargs)
-                return [*leaves_of(result), *_gradients(x, result, (args, kwargs))]
+                learning = find_learning_tensors(x.original, x.module, (args, kwargs))
+                found = compute_gradients(result, learning).items()
+                gradients = ((f"gradient of {name}", g) for name, g in found if g is not None)
+                return [*leaves_of(result), *gradients]
 
         return outcome
 
@@ -214,19 +232,6 @@ def compared(old: Any, new: Any, inputs: Any, call: Call, changes: bool) -> tupl
     )
 
 
-def _gradients(x: Any, result: Any, given: tuple[Any, Any]) -> list[tuple[str, torch.Tensor]]:
-    """The gradients of the sum of the outputs, by what they are of; none where nothing has one."""
-    outputs = [leaf for _, leaf in leaves(result, Path("out")) if isinstance(leaf, torch.Tensor)]
-    outputs = [leaf for leaf in outputs if leaf.requires_grad]
-    wanted = find_learning_tensors(x.original, x.module, given)
-    if not outputs or not wanted:
-        return []
-    ones = [torch.ones_like(leaf) for leaf in outputs]
-    found = torch.autograd.grad(outputs, list(wanted.values()), ones, allow_unused=True)
-    pairs = zip(wanted, found, strict=True)
-    return [(f"gradient of {name}", gradient) for name, gradient in pairs if gradient is not None]
-
-
 def _verdict(rows: list[Comparison], who: str, what: str = "Outputs") -> tuple[bool | None, str]:
     verdicts = {row.verdict for row in rows}
     limits = {(row.rtol, row.atol) for row in rows if row.verdict != "not checked"}
@@ -245,10 +250,8 @@ def _verdict(rows: list[Comparison], who: str, what: str = "Outputs") -> tuple[b
     return True, f"{what} of {who} agree ({tolerance})."
 
 
-def _times(old: Any, new: Any, inputs: Any, call: Call) -> tuple[float, float] | tuple[None, None]:
-    """The median microseconds of a call of each, measured in turn; None for what cannot run."""
-    if not _runs_here(old):
-        return None, None
+def _times(old: Any, new: Any, inputs: Any, call: Call) -> tuple[float, float]:
+    """The median microseconds of a call of each, measured in turn."""
     pair = [_repeatable(old, inputs), _repeatable(new, (call.args, call.kwargs))]
     taken: tuple[list[float], list[float]] = ([], [])
     with restore_state(old.module, held=find_held_inputs(old.original, *inputs)):

@@ -16,6 +16,7 @@ from workbench.compiler.measuring.call_leaves import (
     read_tensors,
     restore_state,
 )
+from workbench.compiler.measuring.effects import compute_gradients
 from workbench.device_kinds import TARGETS
 from workbench.errors import WorkbenchError
 
@@ -166,12 +167,8 @@ def _outcome(
         learning = find_learning_tensors(original, module, given)
         output = function(*given[0], **given[1])
         outputs = dict(_tensors(output, Path("output")))
-        wanted = [tensor for tensor in outputs.values() if tensor.requires_grad]
-        generator = torch.Generator().manual_seed(0)  # the same for every run
-        weights = [torch.randn(t.shape, generator=generator).to(t.device, t.dtype) for t in wanted]
-        found = torch.autograd.grad(wanted, list(learning.values()), weights, allow_unused=True)
-        pairs = zip(learning, found, strict=True)
-        gradients = {name: g.detach().clone() for name, g in pairs if g is not None}
+        found = compute_gradients(output, learning)
+        gradients = {name: g.clone() for name, g in found.items() if g is not None}
         kept = {name: t.detach().clone() for name, t in outputs.items() if _can_differ(t)}
     return _Outcome(kept, gradients)
 

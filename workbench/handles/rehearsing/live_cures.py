@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -13,21 +13,19 @@ from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.analysis.opportunities.tried import Tried
 from workbench.analysis.source.cures import find_cures
+from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.pipeline.explain import Explanation, explain
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Recipe
 from workbench.handles.rehearsing.outcomes import Inputs
 from workbench.handles.rehearsing.rehearse import BrokenCall
-from workbench.handles.trying_break import explain_call, try_break
+from workbench.handles.trying import try_opportunity
 from workbench.number_text import plural
 from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.cell_thread import run_after_cells
 from workbench.processes.live_action import LiveAction
 from workbench.report import Report
-
-if TYPE_CHECKING:
-    from workbench.compiler.pipeline.explain import Explanation
-
 
 _KEPT_BYTES = 16 << 20
 
@@ -76,7 +74,8 @@ class LiveCures:
     def try_rewrite(self, found: Explanation, change: Opportunity) -> BackgroundTask[Tried]:
         """Start to try the rewrite of a break that an explanation has; raises as `start` does."""
         self._refuse_gone()
-        return _task(f"{change.rule} in line {change.line}", lambda steps: try_break(found, change))
+        name = f"{change.rule} in line {change.line}"
+        return _task(name, lambda steps: try_opportunity(found, change, steps))
 
     def _refuse_gone(self) -> None:
         """Raise `UsageError` for inputs that nobody holds: others could take another branch."""
@@ -86,6 +85,18 @@ class LiveCures:
                 f"The call cannot be run again: {', '.join(gone)} is gone. Keep it in a variable, "
                 "pass that, and run the cell again."
             )
+
+
+def explain_call(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Recipe:
+    """The call of an explanation, ready to be explained with a change."""
+
+    def again(target: Any, args: Any, kwargs: Any, options: Any, progress: Any) -> Any:
+        return explain(target, args, kwargs)
+
+    def never(*_: Any) -> Any:
+        raise UsageError("An explanation runs in this process: call explain.")
+
+    return Recipe(fn, args, kwargs, CompileOptions(), again, never)
 
 
 @dataclass(frozen=True)

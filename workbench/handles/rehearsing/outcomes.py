@@ -12,7 +12,6 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from math import inf
 from typing import Any
 
@@ -29,9 +28,11 @@ from workbench.compiler.measuring.call_leaves import (
     read_tensors,
     restore_state,
 )
+from workbench.compiler.measuring.effects import compute_gradients
 from workbench.compiler.measuring.output_comparison import compare
 from workbench.compiler.measuring.reachable import Snapshot, walk_reachable
 from workbench.compiler.measuring.silence import silent
+from workbench.handles.memory.gradients import find_learning_tensors
 
 _NUMBERS = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
@@ -222,34 +223,13 @@ def _shared(out: Leaves, given: Leaves) -> str:
 
 def _gradients(target: Any, result: Any, given: Any) -> Leaves:
     """The gradients of the sum of the outputs, where they have one."""
-    outputs = [leaf for _, leaf in leaves(result, Path("out")) if _has_gradient(leaf)]
-    own = [
-        (str(path).replace("in", "input", 1), leaf)
-        for path, leaf in leaves(given, Path("in"))
-        if _has_gradient(leaf) and leaf.is_leaf
-    ]
-    module = resolve(target).module
-    named = () if module is None else module.named_parameters()
-    wanted = [*own, *((name, part) for name, part in named if part.requires_grad)]
-    flags: Leaves = [("outputs with a gradient", len(outputs))]
-    if not outputs or not wanted:
+    found = (leaf for _, leaf in leaves(result, Path("out")) if isinstance(leaf, torch.Tensor))
+    count = sum(leaf.requires_grad for leaf in found)
+    flags: Leaves = [("outputs with a gradient", count)]
+    if not count:
         return flags
-    total = torch.autograd.grad(
-        outputs,
-        [tensor for _, tensor in wanted],
-        [torch.ones_like(leaf) for leaf in outputs],
-        allow_unused=True,
-    )
-    return list(
-        chain(
-            flags,
-            (
-                (f"gradient of {name}", torch.zeros_like(tensor) if grad is None else grad.detach())
-                for (name, tensor), grad in zip(wanted, total, strict=True)
-            ),
-        )
-    )
-
-
-def _has_gradient(leaf: Any) -> bool:
-    return isinstance(leaf, torch.Tensor) and leaf.requires_grad
+    wanted = find_learning_tensors(target, resolve(target).module, given)
+    return flags + [
+        (f"gradient of {name}", torch.zeros_like(wanted[name]) if grad is None else grad)
+        for name, grad in compute_gradients(result, wanted).items()
+    ]
