@@ -146,7 +146,6 @@ class _Run:
     found: Exportable
     options: Mapping[str, Any]
     recorder: Recorder
-    step: str = "prepare"
     notes: list[str] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -170,30 +169,32 @@ def pack(
     if chosen.get("triton.cudagraphs"):
         notes = (*notes, _NO_GRAPHS)
     run = _Run(found, build_inductor_options(request.weights, chosen), recorder, notes=list(notes))
-    try:
-        outputs = found.outputs.as_dicts(found.module)
-        with tp.COMPILE_LOCK.get(), start_fast(), recorder, outputs:
-            with _step(run, "export"):
-                exported = export(found)
-                recorder.graphs.keep_exported(exported.program.graph_module)
-                check_inputs(found, exported.program)
-                if isinstance(request.model, ExportedProgram):
-                    check_example(found, exported.program)
-                memory_of(exported.program, found.inputs)
-                build_outputs(exported.program)
-            with _step(run, "compile"):
-                example = found.request.args, found.request.kwargs
-                options, any_size = run.options, exported.any_size
-                built = build(exported.program, example, options, folder, any_size=any_size)
-            with _step(run, "contract"):
-                contract = _contract(run, exported, built)
-            isa = build_of(run.options)
-    except BaseException as error:
+
+    def keep_notes() -> None:
         recorder.request = replace(recorder.request, notes=tuple(run.notes))
-        shown = recorded(error, recorder, run.step, lambda e: explain_compile(e, found.title))
-        if shown is error:
-            raise
-        raise shown from error
+
+    with (
+        recorded(recorder, lambda error: explain_compile(error, found.title), keep_notes),
+        tp.COMPILE_LOCK.get(),
+        start_fast(),
+        recorder,
+        found.outputs.as_dicts(found.module),
+    ):
+        with _step(recorder, "export"):
+            exported = export(found)
+            recorder.graphs.keep_exported(exported.program.graph_module)
+            check_inputs(found, exported.program)
+            if isinstance(request.model, ExportedProgram):
+                check_example(found, exported.program)
+            memory_of(exported.program, found.inputs)
+            build_outputs(exported.program)
+        with _step(recorder, "compile"):
+            example = found.request.args, found.request.kwargs
+            options, any_size = run.options, exported.any_size
+            built = build(exported.program, example, options, folder, any_size=any_size)
+        with _step(recorder, "contract"):
+            contract = _contract(run, exported, built)
+        isa = build_of(run.options)
     report = _report(run, exported, contract)
     if built.elsewhere is not None:
         report = report_of_elsewhere(report, built.elsewhere.report)
@@ -201,13 +202,13 @@ def pack(
 
 
 @contextmanager
-def _step(run: _Run, name: str) -> Iterator[None]:
-    run.step = name
-    run.recorder.phases.mark(f"package: {name}", is_begin=True)
+def _step(recorder: Recorder, name: str) -> Iterator[None]:
+    recorder.step = name
+    recorder.phases.mark(f"package: {name}", is_begin=True)
     try:
         yield
     finally:
-        run.recorder.phases.mark(f"package: {name}", is_begin=False)
+        recorder.phases.mark(f"package: {name}", is_begin=False)
 
 
 def _contract(run: _Run, exported: Exported, built: Built) -> ExportedContract:

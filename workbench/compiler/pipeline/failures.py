@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -43,28 +44,34 @@ _EVERY_BREAK = (
 _NO_GRAPH = re.compile(r"backend_input (must not be|is not) None")
 
 
+@contextmanager
 def recorded(
-    error: BaseException,
     recorder: Recorder,
-    step: str,
     explained: Callable[[Exception], WorkbenchError],
-) -> BaseException:
-    """The error for the user, with the report of what was done until then.
+    before: Callable[[], None] = lambda: None,
+) -> Iterator[None]:
+    """Raise errors with the report of what was done until then, to which `before` adds.
 
     An interrupt stays what it is; it has the report in the same attribute. What is no error of the
     workbench is put in its words by `explained`.
     """
-    words = str(error).strip().split("\n")[0]
-    shown = error
-    if not isinstance(error, Exception):
-        words = words or ("interrupted" if isinstance(error, KeyboardInterrupt) else repr(error))
-    elif not isinstance(error, WorkbenchError):
-        shown = explained(error)
-        words = read_first_line(shown) if explain_refused_inputs(str(error)) else words
-    is_cancelled = isinstance(error, KeyboardInterrupt)
-    outcome = Outcome(ok=False, step=step, error=words, is_cancelled=is_cancelled)
-    shown.report = recorder.report(outcome)  # type: ignore[attr-defined]
-    return shown
+    try:
+        yield
+    except BaseException as error:
+        before()
+        words = str(error).strip().split("\n")[0]
+        shown = error
+        is_cancelled = isinstance(error, KeyboardInterrupt)
+        if not isinstance(error, Exception):
+            words = words or ("interrupted" if is_cancelled else repr(error))
+        elif not isinstance(error, WorkbenchError):
+            shown = explained(error)
+            words = read_first_line(shown) if explain_refused_inputs(str(error)) else words
+        outcome = Outcome(ok=False, step=recorder.step, error=words, is_cancelled=is_cancelled)
+        shown.report = recorder.report(outcome)  # type: ignore[attr-defined]
+        if shown is error:
+            raise
+        raise shown from error
 
 
 def explain(error: Exception, name: str, recorder: Recorder) -> CaptureError:

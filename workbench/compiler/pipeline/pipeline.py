@@ -7,6 +7,7 @@ import dis
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -47,8 +48,8 @@ from workbench.compiler.internals.patches import hold_messages
 from workbench.compiler.internals.signatures import drop_bad_annotations, signature_of
 from workbench.compiler.internals.torch_state import GlobalState, read_tf32_uses
 from workbench.compiler.measuring.eager_memory import EagerCounter
-from workbench.compiler.pipeline import failures
 from workbench.compiler.pipeline.captured_sizes import captured
+from workbench.compiler.pipeline.failures import explain, recorded
 from workbench.compiler.pipeline.frozen_reads import find_missing_variables, frozen_reads
 from workbench.compiler.pipeline.modes import check_freezing, merge_options
 from workbench.compiler.recording.fusion_constraints import choose_fusion
@@ -88,7 +89,6 @@ class _Run:
     notes: tuple[str, ...]
     decisions: Decisions = field(default_factory=Decisions)
     eager: EagerCounter = field(default_factory=EagerCounter)
-    step: str = "prepare"
 
     @property
     def receiver(self) -> str | None:
@@ -139,31 +139,26 @@ def _recording(
         request = _request(run, state)
         recorder = Recorder(options.capture, request, options.budgets)
         recorder.tell(progress)
-        try:
-            with (
-                tp.COMPILE_LOCK.get(),
-                restore_automatic_dynamic(),
-                start_fast(pch=pch),
-                choose_fusion(options.fusion),
+        with (
+            recorded(
                 recorder,
-                shapes.mark_examples(run.dynamic, run.bound),
-            ):
-                aot_fn = _compile(run)
-                bytecode = aot_fn._artifacts.runtime_env.bytecode
-                recorder.bytecode.keep(bytecode, recorder.trace.compile_id)
-                run.step = "contract"
-                plan, conditions = _plan(run, aot_fn, state, recorder)
-        except BaseException as error:
-            _note_guards(recorder, run)
-            shown = failures.recorded(
-                error,
-                recorder,
-                run.step,
-                lambda e: failures.explain(e, run.callee.name, recorder),
-            )
-            if shown is error:
-                raise
-            raise shown from error
+                partial(explain, name=run.callee.name, recorder=recorder),
+                partial(_note_guards, recorder, run),
+            ),
+            tp.COMPILE_LOCK.get(),
+            restore_automatic_dynamic(),
+            start_fast(pch=pch),
+            choose_fusion(options.fusion),
+            recorder,
+            shapes.mark_examples(run.dynamic, run.bound),
+        ):
+            backend = _backend(run)
+            recorder.step = "compile"
+            aot_fn = _compile(run, backend)
+            bytecode = aot_fn._artifacts.runtime_env.bytecode
+            recorder.bytecode.keep(bytecode, recorder.trace.compile_id)
+            recorder.step = "contract"
+            plan, conditions = _plan(run, aot_fn, state, recorder)
     _note_guards(recorder, run, plan.dropped)
     frozen = frozen_reads(run.decisions.entries, recorder.places)
     recorder.request = replace(
@@ -282,10 +277,8 @@ def _backend(run: _Run) -> Any:
     return tp.BACKEND_WRAPPER.get()(run.options.backend, None, None, None)
 
 
-def _compile(run: _Run) -> Any:
+def _compile(run: _Run, backend: Any) -> Any:
     """Dynamo, AOTAutograd, the backend, the guards: torch does these in one call."""
-    backend = _backend(run)
-    run.step = "compile"
     patch_torch()
     try:
         return _compile_once(run, backend)

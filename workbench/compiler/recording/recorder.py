@@ -78,6 +78,7 @@ class Recorder:
         budgets: Sequence[float] = (),
     ):
         self.level = level
+        self.step = "prepare"  # what is under way, of which an error is told
         self.request = request or Request(capture=level)
         self.texts = TextWriter()
         self.places = Places()

@@ -71,19 +71,14 @@ def _compiled(
 ) -> CrossPackage:
     recorder = Recorder(level=job.request.capture, request=job.request)
     recorder.tell(progress)
-    try:
-        state = job.state.applied(keep=frozenset(OPTIONS))
-        with start_fast(), state, recorder, stoppable:
-            program, example = _on_device(job.program)
-            recorder.graphs.keep_exported(program.graph_module)
-            options = {**_NO_HEADERS, **job.options}
-            built = build(program, example, options, folder, any_size=job.any_size)
-            report = machine.added(recorder.report(Outcome()))
-    except BaseException as error:
-        shown = recorded(error, recorder, "compile", _words)
-        if shown is error:
-            raise
-        raise shown from error
+    recorder.step = "compile"
+    state = job.state.applied(keep=frozenset(OPTIONS))
+    with recorded(recorder, _words), start_fast(), state, recorder, stoppable:
+        program, example = _on_device(job.program)
+        recorder.graphs.keep_exported(program.graph_module)
+        options = {**_NO_HEADERS, **job.options}
+        built = build(program, example, options, folder, any_size=job.any_size)
+        report = machine.added(recorder.report(Outcome()))
     return CrossPackage(
         files={name: file.read_bytes() for name, file in built.files.items()},
         constants=tuple(_named(built.library, {**program.state_dict, **program.constants})),
