@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.compiler.contract.call_path import build_binder, caller
+from workbench.compiler.contract.call_path import FastCheck, build_binder, caller
 
 
 def plain(a: Any, b: Any = 2) -> None: ...
@@ -42,6 +42,32 @@ def test_like_signature_bind(fn: Callable[..., Any], args: Any, kwargs: Any) -> 
     expected = signature.bind(*args, **kwargs)
     expected.apply_defaults()
     assert build_binder(signature)(*args, **kwargs) == expected.arguments
+
+
+def taken(run: Any, bound: Any = 2, *, same_state: Any = 3, default_bound: Any = 4) -> Any:
+    return run, bound, same_state, default_bound
+
+
+def test_parameters_may_be_called_as_our_own_names_are() -> None:
+    state = (lambda: True, lambda: True)
+    checks = [lambda bound: bound["run"] == 1]
+    refused: list[dict[str, Any]] = []
+    quick = FastCheck("bound == 5", {})
+    call = caller(
+        inspect.signature(taken),
+        {},
+        taken,
+        state=state,
+        checks=checks,
+        refuse=refused.append,
+        quick=quick,
+        grad_switch=(lambda: True, lambda value: None),
+    )
+    assert call(1) == (1, 2, 3, 4)
+    assert call(0, 5) == (0, 5, 3, 4)
+    assert refused == []
+    call(0)
+    assert refused == [{"run": 0, "bound": 2, "same_state": 3, "default_bound": 4}]
 
 
 def test_closure_values_are_those_of_the_moment() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,7 @@ def build_binder(signature: inspect.Signature) -> Binder:
     """
     parameters = list(signature.parameters.values())
     pairs = ", ".join(f"{p.name!r}: {p.name}" for p in parameters)
-    return _function(parameters, [f"return {{{pairs}}}"], defaults(parameters))
+    return write_function(parameters, [f"return {{{pairs}}}"], {})
 
 
 def caller(
@@ -75,49 +75,54 @@ def caller(
     `grad_switch` (read, set) keeps gradients off meanwhile.
     """
     parameters = list(signature.parameters.values())
-    scope = {**defaults(parameters), "run": run, "before": before, "refuse": refuse}
-    scope.update({f"cell_{i}": cell for i, cell in enumerate(cells.values())})
-    scope.update({f"check_{i}": check for i, check in enumerate(checks)})
-    scope.update(receiver=receiver[0] if receiver else None)
-    scope["same_state"], scope["thorough"] = state or (None, None)
-    scope["same_code"], scope["tracers"] = same_code, tracers
-    scope["grad"], scope["set_grad"] = grad_switch or (None, None)
+    scope: dict[str, Any] = {"_wb_run": run, "_wb_before": before, "_wb_refuse": refuse}
+    scope.update({f"_wb_cell_{i}": cell for i, cell in enumerate(cells.values())})
+    scope.update({f"_wb_check_{i}": check for i, check in enumerate(checks)})
+    scope["_wb_receiver"] = receiver[0] if receiver else None
+    scope["_wb_same_state"], scope["_wb_thorough"] = state or (None, None)
+    scope["_wb_same_code"], scope["_wb_tracers"] = same_code, tracers
+    scope["_wb_grad"], scope["_wb_set_grad"] = grad_switch or (None, None)
     pairs = {p.name: p.name for p in parameters}
     passed = _passed(parameters)
     if receiver and parameters[0].kind is _KINDS.VAR_POSITIONAL:
-        pairs[parameters[0].name] = f"(receiver, *{parameters[0].name})"
-        passed = ["receiver", *passed]
+        pairs[parameters[0].name] = f"(_wb_receiver, *{parameters[0].name})"
+        passed = ["_wb_receiver", *passed]
     elif receiver:
-        pairs[parameters[0].name] = passed[0] = "receiver"
+        pairs[parameters[0].name] = passed[0] = "_wb_receiver"
         parameters = parameters[1:]
-    lines = ["before()"] if before is not None else []
+    lines = ["_wb_before()"] if before is not None else []
     if quick is not None and state is not None:
         scope.update(quick.scope)
-        is_same = "same_state()" if same_code is None else "same_state() and same_code()"
-        scope.update(apart=apart, nothing={})
-        is_same += "" if apart is None else " and apart(nothing)"
-        is_same += "" if tracers is None else " and not tracers()"
+        is_same = "_wb_same_state()" + ("" if same_code is None else " and _wb_same_code()")
+        scope.update(_wb_apart=apart, _wb_nothing={})
+        is_same += "" if apart is None else " and _wb_apart(_wb_nothing)"
+        is_same += "" if tracers is None else " and not _wb_tracers()"
         whole = FastCheck(f"{quick.expression} and {is_same}", {}, quick.tensors)
-        lines += whole.lines(f"return run({', '.join(passed)})")
+        lines += whole.lines(f"return _wb_run({', '.join(passed)})")
     if checks:
         shown = [f"{name!r}: {value}" for name, value in pairs.items()]
-        shown += [f"{name!r}: cell_{i}.cell_contents" for i, name in enumerate(cells)]
-        lines.append(f"bound = {{{', '.join(shown)}}}")
-        tests = [f"check_{i}(bound)" for i in range(len(checks))]
-        tests = ["(same_state() or thorough())", *tests] if state is not None else tests
-        tests = ["same_code()", *tests] if same_code is not None else tests
-        tests = ["not tracers()", *tests] if tracers is not None else tests
-        lines.append(f"if not ({' and '.join(tests)}): refuse(bound)")
-    lines.append(f"return run({', '.join(passed)})")
+        shown += [f"{name!r}: _wb_cell_{i}.cell_contents" for i, name in enumerate(cells)]
+        lines.append(f"_wb_bound = {{{', '.join(shown)}}}")
+        tests = [f"_wb_check_{i}(_wb_bound)" for i in range(len(checks))]
+        tests = ["(_wb_same_state() or _wb_thorough())", *tests] if state is not None else tests
+        tests = ["_wb_same_code()", *tests] if same_code is not None else tests
+        tests = ["not _wb_tracers()", *tests] if tracers is not None else tests
+        lines.append(f"if not ({' and '.join(tests)}): _wb_refuse(_wb_bound)")
+    lines.append(f"return _wb_run({', '.join(passed)})")
     if grad_switch is not None:
         inner = [f"    {line}" for line in lines]
-        lines = ["was = grad()", "set_grad(False)", "try:", *inner, "finally:", "    set_grad(was)"]
-    return _function(parameters, lines, scope)
+        lines = ["_wb_was = _wb_grad()", "_wb_set_grad(False)", "try:", *inner]
+        lines += ["finally:", "    _wb_set_grad(_wb_was)"]
+    return write_function(parameters, lines, scope)
 
 
-def defaults(parameters: Iterable[inspect.Parameter], prefix: str = "default_") -> dict[str, Any]:
-    """The defaults of parameters under the names that `declared` gives them."""
-    return {f"{prefix}{p.name}": p.default for p in parameters if p.default is not _KINDS.empty}
+def write_constant_test(name: str, value: Any, scope: dict[str, Any]) -> str:
+    """The test that an input has the value, and its type."""
+    if value is None or isinstance(value, bool):
+        return f"{name} is {value!r}"
+    number = len(scope)
+    scope[f"_wb_c{number}"], scope[f"_wb_t{number}"] = value, type(value)
+    return f"type({name}) is _wb_t{number} and {name} == _wb_c{number}"
 
 
 def _passed(parameters: Sequence[inspect.Parameter]) -> list[str]:
@@ -129,14 +134,14 @@ def _passed(parameters: Sequence[inspect.Parameter]) -> list[str]:
     ]
 
 
-def declared(parameters: Sequence[inspect.Parameter], prefix: str = "default_") -> str:
-    """The parameters as source; defaults are names with the prefix."""
+def _declared(parameters: Sequence[inspect.Parameter]) -> str:
+    """The parameters as source; defaults are names of the scope."""
     shown: list[str] = []
     starred = False
     for i, parameter in enumerate(parameters):
         text = parameter.name
         if parameter.default is not _KINDS.empty:
-            text += f"={prefix}{parameter.name}"
+            text += f"=_wb_default_{parameter.name}"
         if parameter.kind is _KINDS.VAR_POSITIONAL:
             text, starred = f"*{text}", True
         elif parameter.kind is _KINDS.VAR_KEYWORD:
@@ -151,10 +156,21 @@ def declared(parameters: Sequence[inspect.Parameter], prefix: str = "default_") 
     return ", ".join(shown)
 
 
-def _function(
-    parameters: Sequence[inspect.Parameter], lines: Sequence[str], scope: dict[str, Any]
+def write_function(
+    parameters: Sequence[inspect.Parameter],
+    lines: Sequence[str],
+    scope: dict[str, Any],
+    file: str = "<string>",
 ) -> Callable[..., Any]:
-    """The function with these parameters and this body."""
-    exec("\n    ".join([f"def call({declared(parameters)}):", *lines]), scope)
+    """The function with these parameters and this body.
+
+    Names of the scope begin with `_wb_`: a parameter may be called anything else. Defaults are
+    called `_wb_default_` and the name of the parameter there.
+    """
+    for parameter in parameters:
+        if parameter.default is not _KINDS.empty:
+            scope[f"_wb_default_{parameter.name}"] = parameter.default
+    source = "\n    ".join([f"def call({_declared(parameters)}):", *lines])
+    exec(compile(source, file, "exec"), scope)
     made: Callable[..., Any] = scope["call"]
     return made

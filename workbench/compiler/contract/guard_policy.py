@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.nn.utils.parametrize import is_parametrized
 
-from workbench.compiler.contract.call_path import FastCheck
+from workbench.compiler.contract.call_path import FastCheck, write_constant_test
 from workbench.compiler.contract.callables import read_closure
 from workbench.compiler.contract.contract import CONSTANTS, Contract, Leaf
 from workbench.compiler.contract.guard_words import is_environment
@@ -478,26 +478,23 @@ def build_fast_guard(signature: inspect.Signature, contract: Contract) -> FastCh
     constants = _constants(leaves, signature)
     if not tensors or not all(_is_simple(leaf) for leaf in tensors) or constants is None:
         return None
+    names = [str(leaf.path) for leaf in tensors]
     guard = tp.TENSOR_GUARDS.get()(
         *[leaf.like.empty().requires_grad_(leaf.requires_grad) for leaf in tensors],
         dynamic_dims_sizes=[list(leaf.sizes) for leaf in tensors],
         dynamic_dims_strides=[list(leaf.stride) for leaf in tensors],
     )
     scope: dict[str, Any] = {
-        "tensors": guard.check,
-        "modes": tp.FUNCTION_MODES.get(),
-        "device": tp.DEVICE_MODULE.get(),
-        "forward_ad": tp.FORWARD_AD.get(),
+        "_wb_tensors": guard.check,
+        "_wb_modes": tp.FUNCTION_MODES.get(),
+        "_wb_device": tp.DEVICE_MODULE.get(),
+        "_wb_ad": tp.FORWARD_AD.get(),
     }
-    tests = [f"tensors({', '.join(str(leaf.path) for leaf in tensors)})"]
-    for name, value in constants.items():
-        scope[f"value_{name}"], scope[f"type_{name}"] = value, type(value)
-        if value is None or isinstance(value, bool):
-            tests.append(f"{name} is value_{name}")
-        else:
-            tests.append(f"type({name}) is type_{name} and {name} == value_{name}")
-    tests += ["modes() == 0", "device.CURRENT_DEVICE is None", "forward_ad._current_level < 0"]
-    return FastCheck(" and ".join(tests), scope, [str(leaf.path) for leaf in tensors])
+    tests = [f"_wb_tensors({', '.join(names)})"]
+    tests += [write_constant_test(name, value, scope) for name, value in constants.items()]
+    tests += ["_wb_modes() == 0", "_wb_device.CURRENT_DEVICE is None"]
+    tests += ["_wb_ad._current_level < 0"]
+    return FastCheck(" and ".join(tests), scope, names)
 
 
 def _is_simple(leaf: Leaf) -> bool:

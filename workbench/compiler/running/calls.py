@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import torch
 
-from workbench.compiler.contract.call_path import FastCheck, declared, defaults
+from workbench.compiler.contract.call_path import (
+    FastCheck,
+    write_constant_test,
+    write_function,
+)
 from workbench.compiler.contract.contract import CONSTANTS, Leaf
 from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.internals import torch_private as tp
@@ -23,6 +28,7 @@ from workbench.compiler.running.signature import CallSignature
 from workbench.errors import ContractError
 
 Run = Callable[[list[Any]], Any]
+_FILE = "<call of a package>"
 
 
 def build_call(
@@ -63,17 +69,11 @@ def _examiner(contract: CallContract, check: bool) -> Callable[[Sequence[Any]], 
     scope: dict[str, Any] = {"_wb_examine": examine, "_wb_places": places, **test.scope}
     names = "".join(f"_wb_v{index}, " for index in range(len(contract.leaves)))
     tensors = ", ".join(f"_wb_v{index}" for index in places)
-    unpacked = f"    {names[:-1]} = leaves" if names else "    pass"
-    quick = "\n".join(f"    {line}" for line in test.lines(f"return [{tensors}]"))
-    source = f"""
-def examined(leaves):
-{unpacked}
-{quick}
-    found = _wb_examine(leaves)
-    return [found[place] for place in _wb_places]
-"""
-    examined: Callable[[Sequence[Any]], list[Any]] = _compiled(source, scope, "examined")
-    return examined
+    lines = [f"{names[:-1]} = leaves"] if names else []
+    lines += test.lines(f"return [{tensors}]")
+    lines += ["found = _wb_examine(leaves)", "return [found[place] for place in _wb_places]"]
+    leaves = inspect.Parameter("leaves", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return write_function([leaves], lines, scope, _FILE)
 
 
 def _only_tensors(contract: CallContract, leaves: Sequence[Any]) -> Sequence[Any]:
@@ -103,31 +103,24 @@ def _plain(
         "_wb_run": run,
         "_wb_examine": examine,
         "_wb_same": signature.check_default,
-        **defaults(parameters.values(), "_wb_default_"),
     }
     names = {name: f"_wb_v{index}" for index, name in enumerate(given)}
     rest = [name for name in parameters if name not in names]
     for index, name in enumerate(rest):
         names[name] = f"_wb_o{index}"
-    lines = [f"def call({declared([*parameters.values()], '_wb_default_')}):"]
-    lines += [f"    {names[name]} = {name}" for name in parameters]
+    lines = [f"{names[name]} = {name}" for name in parameters]
     for name in rest:
-        lines.append(f"    if {names[name]} is not _wb_default_{name}:")
-        lines.append(f"        _wb_same({name!r}, {names[name]})")
+        lines.append(f"if {names[name]} is not _wb_default_{name}:")
+        lines.append(f"    _wb_same({name!r}, {names[name]})")
     leaves = ", ".join(names[name] for name in given)
     test = _test(contract, check)
     scope.update(test.scope)
     tensors = ", ".join(f"_wb_v{place}" for place in contract.tensors)
-    lines += [f"    {line}" for line in test.lines(f"return _wb_run([{tensors}])")]
-    lines.append(f"    return _wb_run(_wb_examine([{leaves}]))")
-    call: Callable[..., Any] = _compiled("\n".join(lines), scope, "call")
+    lines += test.lines(f"return _wb_run([{tensors}])")
+    lines.append(f"return _wb_run(_wb_examine([{leaves}]))")
+    call = write_function([*parameters.values()], lines, scope, _FILE)
     call.__qualname__ = call.__name__ = signature.model
     return call
-
-
-def _compiled(source: str, scope: dict[str, Any], name: str) -> Any:
-    exec(compile(source, "<call of a package>", "exec"), scope)
-    return scope[name]
 
 
 # the quick test
@@ -188,10 +181,7 @@ def _constant(index: int, leaf: Leaf, scope: dict[str, Any]) -> str:
         return "False"  # looked at slowly
     if not isinstance(value, CONSTANTS) or type(value).__name__ != leaf.type:
         return "False"
-    if value is None or isinstance(value, bool):
-        return f"_wb_v{index} is {value!r}"
-    scope[f"_wb_c{index}"], scope[f"_wb_t{index}"] = value, type(value)
-    return f"type(_wb_v{index}) is _wb_t{index} and _wb_v{index} == _wb_c{index}"
+    return write_constant_test(f"_wb_v{index}", value, scope)
 
 
 def _layout(index: int, leaf: Leaf, scope: dict[str, Any]) -> str:
