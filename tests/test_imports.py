@@ -26,7 +26,8 @@ FLOORS = """
 0 plain_data · arguments
 0 settings · specs · specs.opcodes · report
 0 compiler.internals
-1 compiler.sources · artifacts.manifest · artifacts.programs · analysis.fusion
+1 compiler.sources · artifacts.manifest · analysis.fusion
+1 artifacts.programs
 1 analysis.cost · analysis.kernel_script
 1 artifacts.archive · analysis.source · analysis.gpu_model · processes
 1 analysis.memory

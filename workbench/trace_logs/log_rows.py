@@ -8,10 +8,10 @@ from typing import Any
 
 import orjson
 
+from workbench.artifacts.programs import TextNode, parse_graph
 from workbench.report import Buffer, Graph, Kernel, Link, Node, Table, TextWriter, Wrapper
 from workbench.report.graph_stages import BY_RECORD, GRAPH_STAGES
 from workbench.trace_logs.content import LogContent, Piece
-from workbench.trace_logs.graph_texts import TextNode, parse_graph
 from workbench.trace_logs.kernel_code import (
     CodeBuffer,
     CodeKernel,

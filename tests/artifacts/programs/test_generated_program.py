@@ -249,7 +249,7 @@ def test_an_event_has_its_line_and_what_is_written_there() -> None:
     assert (made.shape, made.dtype, made.device) == ((2, "2*s0"), "bfloat16", "cuda")
     assert note == Note("Topologically Sorted Source Nodes: [x]")
     assert isinstance(launch, Call)
-    assert launch.split_arguments()[1:3] == ["reinterpret_tensor(buf0, (4, ), (1, ), 0)", "4"]
+    assert launch.split_arguments()[1:3] == ("reinterpret_tensor(buf0, (4, ), (1, ), 0)", "4")
     assert (other, given) == (Call("k1"), Give(("buf0",)))
     assert [each.line for each in flatten(function.events)] == [8, 10, 11, 13, 15, 16]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from workbench.artifacts.programs import (
     Share,
     find_kernels,
     flatten,
+    normalize_expression,
     read_functions,
     split_parts,
 )
@@ -70,7 +70,7 @@ class WrapperCalls:
                 parts = [part for part in event.split_arguments() if _is_by_place(part)]
                 for part in parts:
                     self.tensors.update(self._tensors(kernel, part))
-                self.calls[kernel] = tuple(map(_normalize, parts))
+                self.calls[kernel] = tuple(map(normalize_expression, parts))
 
     def _lay_out(self, name: str, shape: Dims, stride: Dims) -> None:
         sizes = tuple(n for n in shape if isinstance(n, int))
@@ -94,7 +94,7 @@ class WrapperCalls:
 def read_calls(text: str, kernels: Sequence[str]) -> WrapperCalls:
     """The first calls of kernels in a program; raises `UsageError` where they cannot be told."""
     types = {
-        kernel.name: _normalize(next(iter(split_parts(kernel.arguments)), "''"))
+        kernel.name: normalize_expression(next(iter(split_parts(kernel.arguments)), "''"))
         for kernel in find_kernels(text)
         if kernel.name in kernels
     }
@@ -112,8 +112,3 @@ def read_calls(text: str, kernels: Sequence[str]) -> WrapperCalls:
 
 def _is_by_place(argument: str) -> bool:
     return re.match(r"\w+ ?=(?!=)", argument) is None
-
-
-def _normalize(expression: str) -> str:
-    """An expression as Python writes it."""
-    return ast.unparse(ast.parse(expression, mode="eval"))

@@ -85,7 +85,7 @@ class Call(Event):
     absent: tuple[int, ...] = ()
     arguments: str = field(default="", compare=False)
 
-    def split_arguments(self) -> list[str]:
+    def split_arguments(self) -> tuple[str, ...]:
         """The text of each argument."""
         return split_parts(self.arguments)
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from workbench.artifacts.programs.size_text import split_parts
 from workbench.report import Graph, Report
 
 _SAVED = "SavedForBackwardsAOTOutput"
 _DESCRIBED = "AOTOutput("
 _TANGENT = "tangents_"
-_NAMES = re.compile(r"[(\[]\s*(?:[A-Za-z_]\w*\s*,\s*)*[A-Za-z_]\w*\s*,?\s*[)\]]")
-_NAME = re.compile(r"\w+")
 _RETURN = re.compile(r"^\s*return ", re.MULTILINE)
 
 
@@ -55,12 +53,9 @@ def _lines_of_return(text: str) -> Iterator[tuple[str, str]]:
 def _outputs(code: str) -> Iterator[tuple[str, int]]:
     """Each output as it is written, with its line."""
     code = code.strip()
-    if not code:
-        return
-    if _NAMES.fullmatch(code):  # parsing hundreds of names takes long
-        for number, line in enumerate(code.splitlines(), 1):
-            yield from ((name, number) for name in _NAME.findall(line))
-        return
-    value = ast.parse(code, mode="eval").body
-    for part in value.elts if isinstance(value, ast.Tuple | ast.List) else [value]:
-        yield ast.unparse(part), part.lineno
+    inside = code[1:-1] if code[:1] in ("(", "[") else code
+    place = 0
+    for part in split_parts(inside):
+        place = inside.index(part, place)
+        yield part, inside.count("\n", 0, place) + 1
+        place += len(part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -32,7 +33,8 @@ EXAMPLES = ("get_args", "benchmark_compiled_module")
 """The functions that call a program with inputs of their own; before torch 2.13 the latter."""
 _CALL = re.compile(r"^ *def call\(", re.MULTILINE)
 _KERNEL = re.compile(
-    r"^(\w+) = async_compile\.(\w+)\(([^\n]*?)r?('''|\"\"\")(.*?)\4", re.DOTALL | re.MULTILINE
+    r"^(\w+) = async_compile\.(\w+)\(([^\n]*?)r?(?:'''(.*?)'''|\"\"\"(.*?)\"\"\")",
+    re.DOTALL | re.MULTILINE,
 )
 _FOLLOWED = re.compile(r"call|partition_\d+")
 _Passed = tuple[int | None, ...]
@@ -55,6 +57,10 @@ class DefinedKernel:
     end: int
     lines: range
 
+    def evaluate_source(self) -> str:
+        """The source as the program has it once it runs, without escapes."""
+        return str(ast.literal_eval(f"'''{self.source}'''"))
+
 
 def find_kernels(text: str) -> Iterator[DefinedKernel]:
     """The kernels of a program in the order of its text."""
@@ -64,7 +70,9 @@ def find_kernels(text: str) -> Iterator[DefinedKernel]:
         line += text.count("\n", last, start)
         lines = range(line, line + text.count("\n", start, end) + 1)
         line, last = lines[-1], end
-        yield DefinedKernel(found[1], found[2], found[3], found[5], start, end, lines)
+        yield DefinedKernel(
+            found[1], found[2], found[3], found[4] or found[5] or "", start, end, lines
+        )
 
 
 def is_python_program(text: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from keyword import iskeyword
 
 from workbench.artifacts.programs.events import (
@@ -33,7 +34,6 @@ from workbench.artifacts.programs.size_text import (
     split_parts,
 )
 
-_LONG_STRING = re.compile(r"'''.*?'''|\"\"\".*?\"\"\"", re.DOTALL)
 _DEFINED = re.compile(r"^( *)def (\w+)\(([^()]*)\)(?: -> [^\n]*)?:[^\n]*$", re.MULTILINE)
 _CODE = re.compile(rf"(?:[^#'\"]|{STRING.pattern})*")
 _ASSIGNED = re.compile(r"(\w+|\(?\w+(?:, ?\w+)*,?\)?) = (.+)", re.DOTALL)
@@ -73,18 +73,27 @@ class Function:
     name: str
     parameters: str
     is_method: bool
-    events: tuple[Event, ...]
+    _body: str
+    _line: int
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """What it does, in the order of its text."""
+        return tuple(_events(list(_statements(self._body, self._line))))
 
 
 def read_functions(text: str) -> Iterator[Function]:
     """The functions of a program in the order of its text; sources of kernels are no part of it."""
-    text = _LONG_STRING.sub(lambda found: "''" + "\n" * found[0].count("\n"), text)
+    for quotes in ("'''", '"""'):
+        parts = text.split(quotes)
+        parts[1::2] = ["\n" * part.count("\n") for part in parts[1::2]]
+        text = "".join(parts)
+    line, last = 1, 0
     for head in _DEFINED.finditer(text):
         end = re.compile(rf"\n(?:{head[1]})?[^\s#]").search(text, head.end())
         body = text[head.end() : end.start() if end else len(text)]
-        statements = list(_statements(body, text.count("\n", 0, head.end()) + 1))
-        events = tuple(_events(statements))
-        yield Function(head[2], head[3], bool(head[1]), events)
+        line, last = line + text.count("\n", last, head.end()), head.end()
+        yield Function(head[2], head[3], bool(head[1]), body, line)
 
 
 @dataclass(slots=True)
@@ -112,7 +121,8 @@ def _statements(text: str, first: int) -> Iterator[_Statement]:
             found = _CODE.match(code)
             code = found[0].rstrip() if found else code
             bare = STRING.sub("", code)
-        depth += sum(map(bare.count, "([{")) - sum(map(bare.count, ")]}"))
+        depth += bare.count("(") + bare.count("[") + bare.count("{")
+        depth -= bare.count(")") + bare.count("]") + bare.count("}")
         parts.append(code.removesuffix("\\").rstrip())
         if depth > 0 or code.endswith("\\"):
             continue
@@ -235,10 +245,10 @@ def _checked(function: str, arguments: str, line: int) -> Iterator[Event]:
     """The variables whose layout a call checks; since torch 2.14 several."""
     parts = split_parts(arguments)
     is_input = "'input'" in parts[-1:]
-    rows: list[list[str]] = [parts[:3]] if function in _CHECKS else []
+    rows = [parts[:3]] if function in _CHECKS else []
     if function == "assert_size_stride_grouped":
         groups = [split_parts(part[1:-1]) for part in parts[:3]]
-        rows = [list(row) for row in zip(*groups, strict=True)]
+        rows = list(zip(*groups, strict=True))
     for name, *sizes in rows:
         shape, stride = (read_dims(size[1:-1]) for size in sizes)
         yield Check(name, shape, stride, is_input, line=line)

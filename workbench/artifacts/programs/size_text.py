@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
+from workbench.errors import UsageError
+
 Dims = tuple[int | str, ...]
 """Sizes; one that is left open is the text that the program has for it."""
 
@@ -34,9 +36,10 @@ ITEM_BYTES = {
 """Bytes of one element, by the name of its type."""
 
 
-def split_parts(text: str, separator: str = ",") -> list[str]:
+@lru_cache(maxsize=16384)  # layouts and arguments repeat
+def split_parts(text: str, separator: str = ",") -> tuple[str, ...]:
     """What commas part, but for those inside of brackets and strings."""
-    parts, depth, start = [], 0, 0
+    parts, depth, start = list[str](), 0, 0
     for found in _SIGN.finditer(text):
         sign = found[0]
         if sign in "([{":
@@ -47,7 +50,7 @@ def split_parts(text: str, separator: str = ",") -> list[str]:
             parts.append(text[start : found.start()].strip())
             start = found.end()
     last = text[start:].strip()
-    return [*parts, last] if last else parts
+    return (*parts, last) if last else tuple(parts)
 
 
 @lru_cache(maxsize=16384)
@@ -56,6 +59,14 @@ def read_dims(text: str) -> Dims:
     return tuple(
         int(part) if part.isdigit() else part for part in split_parts(_LONG.sub(r"\1", text))
     )
+
+
+def normalize_expression(text: str) -> str:
+    """An expression as Python itself writes it; raises `UsageError` for what is none."""
+    try:
+        return ast.unparse(ast.parse(text, mode="eval"))
+    except (SyntaxError, ValueError) as error:
+        raise UsageError(f"{text[:80]!r} is no expression that can be read") from error
 
 
 def count_strided_bytes(shape: Sequence[int], stride: Sequence[int], dtype: str) -> int | None:

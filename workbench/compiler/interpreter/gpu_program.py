@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from workbench.artifacts.programs import find_kernels, split_parts
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.device_operators import STAND_INS
 from workbench.compiler.interpreter.interpreter_session import Session
@@ -217,15 +218,10 @@ def _step(call: ast.AST) -> str | None:
 
 def extract_kernel_sources(source: str) -> dict[str, str]:
     """The sources of the Triton kernels in a generated program, by the names of their functions."""
-    calls = (
-        node.args
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call) and _text(node.func) == "async_compile.triton"
-    )
     return {
-        str(args[0].value): str(args[1].value)
-        for args in calls
-        if isinstance(args[0], ast.Constant) and isinstance(args[1], ast.Constant)
+        ast.literal_eval(split_parts(kernel.arguments)[0]): kernel.evaluate_source()
+        for kernel in find_kernels(source)
+        if kernel.language == "triton"
     }
 
 

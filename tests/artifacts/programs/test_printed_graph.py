@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from workbench.artifacts.programs.printed_graph import TextNode, parse_graph, parse_tensor_type
 from workbench.report import Report
-from workbench.trace_logs.graph_texts import TextNode, parse_graph, parse_tensor_type
 
-RECORDS = Path(__file__).parents[1] / "records"
+RECORDS = Path(__file__).parents[2] / "records"
 
 
 @pytest.mark.parametrize("name", ["block.wbr", "norm_h100.wbr"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
 
-from workbench.artifacts.programs import Dims, read_dims
+from workbench.artifacts.programs.size_text import Dims, read_dims
 from workbench.compiler.sources.node_texts import bytes_of
 
 _TENSOR = re.compile(r"(?:\w+\()?([a-z]\w*)\[([^\]]*)\](?:\[([^\]]*)\])?(\w+(?::\d+)?)?")
@@ -70,7 +70,10 @@ def parse_tensor_type(text: str | None) -> TensorType:
 
 @dataclass(frozen=True, slots=True)
 class TextNode:
-    """One node as the text shows it; `inputs` are names of nodes, in the order of their use."""
+    """One node as the text shows it; `inputs` are names of nodes, in the order of their use.
+
+    `code` is the expression that computes it.
+    """
 
     name: str
     op: str
@@ -78,6 +81,7 @@ class TextNode:
     inputs: tuple[str, ...]
     type: TensorType
     place: Place | None
+    code: str = ""
 
 
 def parse_graph(text: str) -> list[TextNode]:
@@ -176,12 +180,18 @@ class _Reader:
         found = _ASSIGNED.match(body)
         if found is not None:
             op, target, used = _expression(found[3], self._known.__contains__)
-            self._node(found[1], op, target, self._inputs(used), found[2])
+            self._node(found[1], op, target, self._inputs(used), found[2], found[3])
 
     def _node(
-        self, name: str, op: str, target: str, inputs: tuple[str, ...], type_: str | None
+        self,
+        name: str,
+        op: str,
+        target: str,
+        inputs: tuple[str, ...],
+        type_: str | None,
+        code: str = "",
     ) -> None:
-        self._add(TextNode(name, op, target, inputs, parse_tensor_type(type_), self._place))
+        self._add(TextNode(name, op, target, inputs, parse_tensor_type(type_), self._place, code))
 
     def _inputs(self, text: str) -> tuple[str, ...]:
         if "'" in text or '"' in text:
