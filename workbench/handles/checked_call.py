@@ -41,7 +41,7 @@ class CheckedCall(CompiledBase):
         recipe: Recipe | None = None,
     ) -> None:
         self._aot_fn = aot_fn
-        env = aot_fn._artifacts.runtime_env
+        env = tp.artifacts_of(aot_fn).runtime_env
         self._plan = replace(
             plan,
             closure=frozenset(env.bytecode.co_freevars),
@@ -71,7 +71,7 @@ class CheckedCall(CompiledBase):
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 raise self._failed(error, args, kwargs) from error  # from inside
             words = str(error).replace("call()", f"{self.name}()")
-            shown = self._aot_fn._artifacts.signature
+            shown = tp.artifacts_of(self._aot_fn).signature
             message = f"{words}. The signature is {self.name}{shown}."
             raise ContractError(message) from error
         except WorkbenchError:
@@ -95,7 +95,7 @@ class CheckedCall(CompiledBase):
 
     def _hidden(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
         """A sentence for each tensor beside the inputs that makes torch's guards raise."""
-        artifacts = self._aot_fn._artifacts
+        artifacts = tp.artifacts_of(self._aot_fn)
         env = artifacts.runtime_env
         with contextlib.suppress(TypeError):  # the call itself does not fit
             bound = dict(build_binder(artifacts.signature)(*self._plan.receiver, *args, **kwargs))
@@ -157,10 +157,10 @@ class CheckedCall(CompiledBase):
         """Other inputs to try against the guards, without running anything."""
         from workbench.compiler.contract.guard_sandbox import GuardSandbox
 
-        return GuardSandbox(self._aot_fn._artifacts, self._plan, self._example)
+        return GuardSandbox(tp.artifacts_of(self._aot_fn), self._plan, self._example)
 
     def _build_call(self) -> Callable[..., Any]:
-        artifacts, plan = self._aot_fn._artifacts, self._plan
+        artifacts, plan = tp.artifacts_of(self._aot_fn), self._plan
         env = artifacts.runtime_env
         names = env.bytecode.co_freevars if env.closure else ()
         state, no_grad = plan.state, plan.enters_no_grad
@@ -197,7 +197,7 @@ class CheckedCall(CompiledBase):
 
     def _quick(self) -> FastCheck | None:
         """One expression that stands before the guards, where the signature is plain."""
-        plan, signature = self._plan, self._aot_fn._artifacts.signature
+        plan, signature = self._plan, tp.artifacts_of(self._aot_fn).signature
         if not plan.plain or plan.receiver or plan.checks():
             return None
         return build_fast_guard(signature, plan.contract)
@@ -229,7 +229,7 @@ class CheckedCall(CompiledBase):
 
     def _reasons(self, bound: Mapping[str, Any]) -> list[str]:
         """What torch's guards say of a call that does not fit."""
-        found = self._aot_fn._artifacts.guard_manager.check_verbose(bound)
+        found = tp.artifacts_of(self._aot_fn).guard_manager.check_verbose(bound)
         return [] if found.result else list(found.verbose_code_parts)
 
     def _is_set_late(self, reasons: list[str], bound: Mapping[str, Any]) -> bool:
@@ -248,7 +248,7 @@ class CheckedCall(CompiledBase):
         2.13), and say no once.
         """
         self._guards_raised = False
-        guards = self._aot_fn._artifacts.guard_manager
+        guards = tp.artifacts_of(self._aot_fn).guard_manager
         is_read = self._can_be_read(bound) and guards.check(bound)
         return bool(is_read and not self._plan.mismatches(bound))
 

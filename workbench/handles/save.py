@@ -104,7 +104,7 @@ def save_compiled(
 
 def _require_own_identity(compiled: CheckedCall, aot_fn: Any, outside: Mapping[str, Any]) -> None:
     """Raise `ArtifactError` for an argument that has to be the very object which a file copies."""
-    env = aot_fn._artifacts.runtime_env
+    env = tp.artifacts_of(aot_fn).runtime_env
     held = {
         name: cell.cell_contents
         for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=False)

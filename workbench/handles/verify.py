@@ -11,6 +11,7 @@ import torch
 from torch.export import ExportedProgram
 
 from workbench.compiler.contract.specialized_values import resolve
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.chance import DRAWN, compare_runs
 from workbench.compiler.measuring.double_precision import (
     DoublePrecision,
@@ -111,7 +112,7 @@ def list_roots(compiled: CheckedCall) -> Iterator[Root]:
     if compiled.original is not None:
         yield "", compiled.original
         return
-    env = compiled.aot_fn._artifacts.runtime_env
+    env = tp.artifacts_of(compiled.aot_fn).runtime_env
     cells = zip(env.bytecode.co_freevars, env.closure or (), strict=False)
     yield from ((name, cell.cell_contents) for name, cell in cells if _is_filled(cell))
 

@@ -83,7 +83,7 @@ def serialize(
     aot_fn = convert_random_calls(aot_fn)
     aliases, missing = _aliases(aot_fn)
     programs = find_generated_programs(aot_fn)
-    kept: KeptForSaving | None = vars(aot_fn._artifacts.compiled_fn).get("kept")
+    kept: KeptForSaving | None = vars(tp.artifacts_of(aot_fn).compiled_fn).get("kept")
     config = tp.INDUCTOR_CONFIG.get()
     known = {name: v for name, v in (options or {}).items() if hasattr(config, name)}
     with start_fast(), config.patch(known):
@@ -102,7 +102,7 @@ def serialize(
         payload=bytes(serialized.serialized_data),
         kernels=kernels,
         build=build,
-        device=str(aot_fn._artifacts.device_type),
+        device=str(tp.artifacts_of(aot_fn).device_type),
         aliases=aliases,
         missing_names=missing,
         external_data=tuple(external_data or ()),
@@ -129,7 +129,7 @@ def find_programs(entry: Any) -> tuple[Any, ...]:
 
 def _entry(aot_fn: Any) -> Any:
     """AOTAutograd's entry inside, None for a backend that makes none."""
-    compiled = aot_fn._artifacts.compiled_fn
+    compiled = tp.artifacts_of(aot_fn).compiled_fn
     bundled = tp.BUNDLED_CALLABLE.find()
     if bundled is None or not isinstance(compiled, bundled):
         return None
@@ -173,7 +173,7 @@ def _no_foreign_kernels(aot_fn: Any) -> Iterator[None]:
 
 def has_argument_writes(aot_fn: Any) -> bool:
     """Whether the code writes into an argument; parameters and buffers of modules do not count."""
-    compiled = aot_fn._artifacts.compiled_fn
+    compiled = tp.artifacts_of(aot_fn).compiled_fn
     bundled = tp.BUNDLED_CALLABLE.find()
     if bundled is None or not isinstance(compiled, bundled):
         return False  # a backend that runs the captured operators themselves
@@ -238,7 +238,7 @@ def build_function(request: KernelRequest) -> Any:
 
 def _aliases(aot_fn: Any) -> tuple[dict[str, str], tuple[str, ...]]:
     """Where to import each global of the bytecode from, then those with no such place."""
-    artifacts = aot_fn._artifacts
+    artifacts = tp.artifacts_of(aot_fn)
     env = artifacts.runtime_env
     known = {*env.import_sources, *env.used_globals, artifacts.backend_id}
     scope = aot_fn.fn.__globals__

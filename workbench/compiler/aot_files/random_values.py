@@ -9,6 +9,8 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.compiler.internals import torch_private as tp
+
 _PREFIX = "__gen_rand_values"  # how Dynamo names the function that makes them
 
 
@@ -32,7 +34,7 @@ def convert_random_calls(aot_fn: Any) -> Any:
     Dynamo leaves them in a closure that no other process has. The same function comes back where
     it has none, or calls a generator of its own.
     """
-    artifacts = aot_fn._artifacts
+    artifacts = tp.artifacts_of(aot_fn)
     env = artifacts.runtime_env
     scope = aot_fn.fn.__globals__
     names = [name for name in env.external_refs if name.startswith(_PREFIX) and name in scope]
@@ -41,7 +43,7 @@ def convert_random_calls(aot_fn: Any) -> Any:
         return aot_fn
     env = dataclasses.replace(env, used_globals={**env.used_globals, **found})
     twin = copy.copy(aot_fn)
-    twin._artifacts = dataclasses.replace(artifacts, runtime_env=env)
+    setattr(twin, tp.ARTIFACTS, dataclasses.replace(artifacts, runtime_env=env))
     return twin
 
 

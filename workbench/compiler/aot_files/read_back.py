@@ -66,7 +66,7 @@ def require_readable(
             f_globals=scope,
             handed_over=external_data,
         )
-        read = GuardSandbox(found._artifacts, plan, example.example)
+        read = GuardSandbox(tp.artifacts_of(found), plan, example.example)
         answer = read.check()
     if not answer.ok:
         raise ArtifactError(

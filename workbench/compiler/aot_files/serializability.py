@@ -33,7 +33,7 @@ def saveable(aot_fn: Any, guarded: frozenset[str]) -> tuple[Any, tuple[str, ...]
     Lambdas and builtins in a closure do not pickle, and once a graph is captured they are mostly
     not needed. `guarded` are the names that kept guards read. Returns the names that were emptied.
     """
-    env = aot_fn._artifacts.runtime_env
+    env = tp.artifacts_of(aot_fn).runtime_env
     read = {
         i.argval
         for i in dis.get_instructions(env.bytecode)
@@ -54,7 +54,7 @@ def saveable(aot_fn: Any, guarded: frozenset[str]) -> tuple[Any, tuple[str, ...]
         return aot_fn, ()
     env = dataclasses.replace(env, closure=tuple(cells))
     twin = copy.copy(aot_fn)
-    twin._artifacts = dataclasses.replace(aot_fn._artifacts, runtime_env=env)
+    setattr(twin, tp.ARTIFACTS, dataclasses.replace(tp.artifacts_of(aot_fn), runtime_env=env))
     return twin, tuple(emptied)
 
 
@@ -84,7 +84,7 @@ def find_tensors_outside(aot_fn: Any) -> list[str]:
 
 
 def _reached(aot_fn: Any) -> dict[str, Any]:
-    env = aot_fn._artifacts.runtime_env
+    env = tp.artifacts_of(aot_fn).runtime_env
     names = env.bytecode.co_freevars
     closure = {n: c.cell_contents for n, c in zip(names, env.closure or (), strict=False)}
     return {**env.used_globals, **closure}

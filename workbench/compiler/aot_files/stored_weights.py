@@ -17,6 +17,7 @@ from torch.nn.utils.parametrize import is_parametrized, type_before_parametrizat
 from workbench.compiler.contract.code_digest import digest
 from workbench.compiler.contract.guard_words import look_up_place, shown
 from workbench.compiler.contract.inlined_code import to_function
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.internals.tensor_subclass import is_flattenable
 from workbench.errors import ArtifactError
@@ -286,7 +287,7 @@ def _store(
     extents: dict[tuple[str, int], _Extent] = {}
     keys = []
     for number, tensor in enumerate(tensors):
-        key = (str(tensor.device), tensor.untyped_storage()._cdata)
+        key = (str(tensor.device), tp.storage_of(tensor))
         start, end = _span(tensor)
         label = labels.get(number, f"tensor_{number}")
         extent = extents.setdefault(key, _Extent(label, start, end))

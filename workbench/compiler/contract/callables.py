@@ -46,7 +46,7 @@ class Callee:
 
     def share_closure(self, aot_fn: Any) -> None:
         """Put these values into the closure of what torch loaded, in place of its copies."""
-        env, live = aot_fn._artifacts.runtime_env, self.closure
+        env, live = tp.artifacts_of(aot_fn).runtime_env, self.closure
         for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=True):
             if name in live:
                 cell.cell_contents = live[name]

@@ -628,3 +628,26 @@ TREE_TYPES = _pytree("SERIALIZED_TYPE_TO_PYTHON_TYPE", "nested inputs and output
 TREE_SERIALIZED = _pytree("SUPPORTED_SERIALIZED_TYPES", "nested inputs and outputs of a package")
 DISABLED = ("_torchdynamo_disable", "_torchdynamo_disable_msg")
 """What `torch.compiler.disable` notes on a function, torch 2.11 to 2.15: that it is, and why."""
+
+ARTIFACTS = "_artifacts"
+"""Where `AOTCompiledFunction` has what it was made of, torch 2.11 to 2.15."""
+
+
+def artifacts_of(aot_fn: Any) -> Any:
+    """Bytecode, guards, signature and backend's function of one that was compiled ahead."""
+    return getattr(aot_fn, ARTIFACTS)
+
+
+def storage_of(tensor: Any) -> int:
+    """The address of a tensor's storage: views of one have the same."""
+    return address_of(tensor.untyped_storage())
+
+
+def address_of(storage: Any) -> int:
+    """What tells a storage from others while it lives."""
+    return int(storage._cdata)
+
+
+def schema_of(operator: Any) -> Any:
+    """Names, types and aliases of an operator's arguments and results."""
+    return operator._schema

@@ -187,7 +187,7 @@ class AsDrawn(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         found = func(*args, **kwargs)
         if not isinstance(func, _OPERATOR) or not _draws(func, kwargs):
             return found
-        base = _base(func._schema.name.partition("::")[2])
+        base = _base(tp.schema_of(func).name.partition("::")[2])
         whole = found[0] if isinstance(found, tuple) else found
         if not isinstance(whole, torch.Tensor):
             return found
@@ -208,7 +208,7 @@ def _draws(func: Any, kwargs: Mapping[str, Any]) -> bool:
 
 def _with(draw: Draw, func: Any, args: Any, kwargs: Mapping[str, Any], found: Any) -> Any:
     """The result of an operator with the numbers of a draw."""
-    base = _base(func._schema.name.partition("::")[2])
+    base = _base(tp.schema_of(func).name.partition("::")[2])
     whole = found[0] if isinstance(found, tuple) else found
     if not isinstance(whole, torch.Tensor) or whole.numel() != draw.value.numel():
         raise DrawsDifferError(f"{func} draws as many numbers as {draw.node} does not")
@@ -217,15 +217,17 @@ def _with(draw: Draw, func: Any, args: Any, kwargs: Mapping[str, Any], found: An
         keep, scale = _kept(draw, given, 1 - float(args[1])), 1 / (1 - float(args[1]))
         return (args[0] * keep) * scale, keep
     numbers = _numbers(draw, func, given, args, kwargs)
-    if func._schema.is_mutable:
+    if tp.schema_of(func).is_mutable:
         return found.copy_(numbers.to(found.dtype))
     return numbers.to(whole.dtype)
 
 
 def _numbers(draw: Draw, func: Any, given: torch.Tensor, args: Any, named: Any) -> torch.Tensor:
-    base = _base(func._schema.name.partition("::")[2])
+    base = _base(tp.schema_of(func).name.partition("::")[2])
     if base == "bernoulli" and draw.kind == "rand":
-        default = 0.5 if func._schema.is_mutable else args[0]  # bernoulli(x) has its chances in x
+        default = (
+            0.5 if tp.schema_of(func).is_mutable else args[0]
+        )  # bernoulli(x) has its chances in x
         chance = args[1] if len(args) > 1 else named.get("p", default)
         return _kept(draw, given, chance)
     if base == draw.kind or (base, draw.kind) == ("random", "randint"):

@@ -99,7 +99,7 @@ def wrap_writing_back(loaded: Any, callee: Callee) -> Callable[..., Any]:
 
     It has namespaces of its own, since torch puts names into them.
     """
-    function, env = callee.function, loaded._artifacts.runtime_env
+    function, env = callee.function, tp.artifacts_of(loaded).runtime_env
     stored = [i.argval for i in dis.get_instructions(env.bytecode) if i.opname == "STORE_GLOBAL"]
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     own = dict(zip(env.bytecode.co_freevars, env.closure or (), strict=False))

@@ -87,7 +87,7 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         if any(isinstance(leaf, torch.Tensor) and is_flattenable(leaf) for leaf in given):
             return NotImplemented  # its inner tensors come by next
         is_operator = isinstance(func, _OPERATOR)
-        is_mutable = is_operator and func._schema.is_mutable
+        is_mutable = is_operator and tp.schema_of(func).is_mutable
         twins = {
             id(leaf): self._twin_of(leaf, is_mutable)
             for leaf in given
@@ -276,7 +276,7 @@ def _widened(leaf: Any) -> Any:
 
 
 def _key(tensor: torch.Tensor) -> _Key:
-    return tensor.untyped_storage()._cdata, tensor.dtype
+    return tp.storage_of(tensor), tensor.dtype
 
 
 Samples = Callable[[], Sequence[torch.Tensor]]

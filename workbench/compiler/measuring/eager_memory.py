@@ -141,13 +141,13 @@ class _Live:
     def hold(self, tensor: torch.Tensor) -> None:
         """What an operator is given and none has made is the caller's."""
         storage = tensor.untyped_storage()
-        if storage._cdata not in self._known:
+        if tp.address_of(storage) not in self._known:
             self._know(storage, 0)
 
     def add(self, tensor: torch.Tensor, operator: Any) -> None:
         """Count the storage of a result, once."""
         storage = tensor.untyped_storage()
-        if storage._cdata in self._known:
+        if tp.address_of(storage) in self._known:
             return
         size = _size(storage.nbytes())
         if size is None:
@@ -158,9 +158,9 @@ class _Live:
             self.peak, self.at_peak = self.now, (str(operator), self.is_backward)
 
     def _know(self, storage: Any, size: int) -> None:
-        self._known.add(storage._cdata)
+        self._known.add(tp.address_of(storage))
         self.now += size
-        weakref.finalize(storage, self._free, storage._cdata, size)
+        weakref.finalize(storage, self._free, tp.address_of(storage), size)
 
     def _free(self, key: int, size: int) -> None:
         self._known.discard(key)

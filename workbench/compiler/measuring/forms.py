@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.contract.paths import Path, leaves, parts
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_subclass import is_flattenable
 
 _MOST_NAMED = 4
@@ -119,7 +120,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _memory(tensor: torch.Tensor) -> int:
-    return int(tensor.untyped_storage()._cdata)
+    return int(tp.storage_of(tensor))
 
 
 def _strides(tensor: torch.Tensor) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.diagnosis import explain_refusal
 from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError
@@ -96,7 +97,7 @@ def _storages(node: Any) -> set[int]:
     value = node.meta.get("val")
     values = value if isinstance(value, list | tuple) else (value,)
     return {
-        one.untyped_storage()._cdata
+        tp.storage_of(one)
         for one in values
         if isinstance(one, torch.Tensor) and one.layout is torch.strided
     }

@@ -155,7 +155,7 @@ def _recording(
             backend = _backend(run)
             recorder.step = "compile"
             aot_fn = _compile(run, backend)
-            bytecode = aot_fn._artifacts.runtime_env.bytecode
+            bytecode = tp.artifacts_of(aot_fn).runtime_env.bytecode
             recorder.bytecode.keep(bytecode, recorder.trace.compile_id)
             recorder.step = "contract"
             plan, conditions = _plan(run, aot_fn, state, recorder)
@@ -311,7 +311,7 @@ def _plan(
     function = run.callee.function
     module = find_globals_module(function)
     values = tuple(run.decisions.specialized.values())
-    env = aot_fn._artifacts.runtime_env
+    env = tp.artifacts_of(aot_fn).runtime_env
     instructions = list(dis.get_instructions(env.bytecode))
     loaded = {i.argval for i in instructions if i.opname == "LOAD_GLOBAL"}
     stored = sorted({i.argval for i in instructions if i.opname == "STORE_GLOBAL"})

@@ -74,7 +74,9 @@ class BudgetRecorder:
         preview: int,
     ) -> None:
         kept = (node.meta["val"] for node in saved if node.op != "placeholder" and _is_tensor(node))
-        storages = {storage._cdata: storage for storage in map(torch.Tensor.untyped_storage, kept)}
+        storages = {
+            tp.address_of(storage): storage for storage in map(torch.Tensor.untyped_storage, kept)
+        }
         sizes = [hint(storage.nbytes()) for storage in storages.values()]
         rows = [self._row(budget, node) for node in again]
         self.recomputed += rows
@@ -260,7 +262,7 @@ _POINTWISE = frozenset(
 def _storages(node: Any) -> dict[int, int]:
     """The storages of a node's tensors and their bytes; what data decide counts as none."""
     storages = [tensor.untyped_storage() for tensor in tensors_of(node)]
-    return {storage._cdata: hint(storage.nbytes()) or 0 for storage in storages}
+    return {tp.address_of(storage): hint(storage.nbytes()) or 0 for storage in storages}
 
 
 def tensors_of(node: Any) -> list[torch.Tensor]:

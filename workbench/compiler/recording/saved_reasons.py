@@ -98,4 +98,4 @@ def _behind(node: Any, saved: frozenset[str], forbidden: Mapping[str, str]) -> A
 
 def _storage(node: Any) -> int | None:
     value = node.meta.get("val")
-    return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
+    return tp.storage_of(value) if isinstance(value, torch.Tensor) else None

@@ -138,7 +138,7 @@ def _unreadable(
             specialized,
             receiver=plan.receiver,
             external_data=outside,
-            example=GuardSandbox(compiled.aot_fn._artifacts, plan, compiled.example),
+            example=GuardSandbox(tp.artifacts_of(compiled.aot_fn), plan, compiled.example),
         )
     except ArtifactError as error:
         return str(error)

@@ -55,7 +55,7 @@ class CustomOperator:
         )
         if rules and not is_of_triton:
             return None
-        arguments = parts.pop("overload")._schema.arguments
+        arguments = tp.schema_of(parts.pop("overload")).arguments
         mutated = tuple(a.name for a in arguments if a.alias_info and a.alias_info.is_write)
         return cls(**parts, mutated=mutated, is_of_triton=is_of_triton)
 
