@@ -19,17 +19,13 @@ from workbench.artifacts.inspect.artifact_rows import (
 )
 from workbench.artifacts.manifest.manifest import BuiltFor
 from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
+from workbench.artifacts.programs import ITEM_BYTES
 from workbench.errors import ArtifactError
 
 if TYPE_CHECKING:
     from workbench.report import Report
 
 REPORT_LIMIT = 16 << 20  # bytes of a packed report; that of GPT-2 takes 0.3 MiB
-DTYPE_BYTES = {
-    "bool": 1, "uint8": 1, "int8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1, "int16": 2,
-    "float16": 2, "bfloat16": 2, "uint16": 2, "int32": 4, "float32": 4, "uint32": 4, "int64": 8,
-    "float64": 8, "complex64": 8, "uint64": 8, "complex128": 16,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -98,9 +94,9 @@ def format_leaf_path(path: Any) -> str:
 
 def bytes_of(dtype: str, shape: Any) -> int | None:
     """The bytes of a dense tensor, or None for sizes that are not fixed."""
-    if dtype not in DTYPE_BYTES or not all(isinstance(size, int) for size in shape):
+    if dtype not in ITEM_BYTES or not all(isinstance(size, int) for size in shape):
         return None
-    return int(DTYPE_BYTES[dtype] * prod(shape))
+    return int(ITEM_BYTES[dtype] * prod(shape))
 
 
 def joined(values: Any) -> str:

@@ -8,21 +8,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
 
-from workbench.artifacts.programs.size_text import Dims, read_dims
+from workbench.artifacts.programs.size_text import ITEM_BYTES, Dims, read_dims
 from workbench.compiler.sources.node_texts import bytes_of
 
 _TENSOR = re.compile(r"(?:\w+\()?([a-z]\w*)\[([^\]]*)\](?:\[([^\]]*)\])?(\w+(?::\d+)?)?")
 _DTYPES = {
-    **{"bf16": ("bfloat16", 2), "f16": ("float16", 2), "f32": ("float32", 4)},
-    **{"f64": ("float64", 8), "c32": ("complex32", 4), "c64": ("complex64", 8)},
-    **{"c128": ("complex128", 16), "b8": ("bool", 1), "i8": ("int8", 1), "i16": ("int16", 2)},
-    **{"i32": ("int32", 4), "i64": ("int64", 8), "u8": ("uint8", 1), "u16": ("uint16", 2)},
-    **{"u32": ("uint32", 4), "u64": ("uint64", 8), "f8e4m3fn": ("float8_e4m3fn", 1)},
-    **{"f8e5m2": ("float8_e5m2", 1), "f8e4m3fnuz": ("float8_e4m3fnuz", 1)},
-    **{"f8e5m2fnuz": ("float8_e5m2fnuz", 1), "f8e8m0fnu": ("float8_e8m0fnu", 1)},
-    **{"f4e2m1fnx2": ("float4_e2m1fn_x2", 1), "bits16": ("bits16", 2)},
+    **{"bf16": "bfloat16", "f16": "float16", "f32": "float32", "f64": "float64", "b8": "bool"},
+    **{"c32": "complex32", "c64": "complex64", "c128": "complex128", "bits16": "bits16"},
+    **{"i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"},
+    **{"u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64"},
+    **{"f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f8e4m3fnuz": "float8_e4m3fnuz"},
+    **{"f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0fnu": "float8_e8m0fnu"},
+    **{"f4e2m1fnx2": "float4_e2m1fn_x2"},
 }
-"""Torch's abbreviations (torch/utils/_dtype_abbrs.py) with the names and the bytes."""
+"""Torch's abbreviations (torch/utils/_dtype_abbrs.py) with the names."""
 
 _PLACE = re.compile(r"# (?:.*? )?File: (.+?):(\d+) in (.+?), code: (.*)")
 _ARGUMENT = re.compile(r'(\*{0,2}\w+)(?:: "([^"]*)")?(?: = [^,)]+)?\s*(?=,|\)|$)')
@@ -62,10 +61,10 @@ def parse_tensor_type(text: str | None) -> TensorType:
     found = None if text is None else _TENSOR.match(text)
     if found is None or found[1] not in _DTYPES:
         return _UNKNOWN
-    dtype, itemsize = _DTYPES[found[1]]
+    dtype = _DTYPES[found[1]]
     shape = read_dims(found[2])
     stride = None if found[3] is None else read_dims(found[3])
-    return TensorType(shape, stride, dtype, found[4], bytes_of(shape, itemsize))
+    return TensorType(shape, stride, dtype, found[4], bytes_of(shape, ITEM_BYTES[dtype]))
 
 
 @dataclass(frozen=True, slots=True)
