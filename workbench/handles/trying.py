@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -32,7 +33,7 @@ from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.compiled_base import Call
 from workbench.handles.memory.gradients import find_learning_tensors
 from workbench.handles.rewriting import rewrite_callable
-from workbench.processes.background_task import BackgroundTask, Steps
+from workbench.processes.background_task import BackgroundTask
 from workbench.processes.child_messages import ProgressCallback
 
 if TYPE_CHECKING:
@@ -133,9 +134,7 @@ def try_in_background(compiled: CompiledBase, change: Opportunity) -> Background
 
             keep_warm_worker().kill_for(thread)
 
-    def work(steps: Steps) -> Tried:
-        return try_opportunity(compiled, change, steps)
-
+    work = partial(try_opportunity, compiled, change)
     return BackgroundTask(f"{compiled.name} with {change.rule}", work, stop)
 
 

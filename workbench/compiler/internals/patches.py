@@ -34,6 +34,20 @@ class Link:
         return self.inner(*args, **kwargs)
 
 
+@dataclass(frozen=True)
+class Hook:
+    """What a part of the record is told of: a function of torch, or a record of its trace by name.
+
+    `before` and `after` observe, a record has `after` alone; `around` makes what is called instead.
+    """
+
+    at: Name | str
+    pane: str
+    before: Callable[..., object] | None = None
+    after: Callable[..., object] | None = None
+    around: Callable[[Function], Function] | None = None
+
+
 class Patches(ExitStack):
     """Wraps of private names, undone together; what does not exist is listed in `missing`.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.patches import Hook, Patches
 
 CONTEXT = frozenset(
     (
@@ -54,6 +54,17 @@ class TraceHandler(logging.Handler):
         listeners = self._listeners.setdefault(name, [])
         if (pane, listener) not in listeners:
             listeners.append((pane, listener))
+
+    def watch(self, hooks: Iterable[Hook]) -> None:
+        """Call each hook until the patches are undone."""
+        for hook in hooks:
+            if isinstance(hook.at, str):
+                assert hook.after is not None
+                self.on(hook.at, hook.after, hook.pane)
+            elif hook.around is not None:
+                self._patches.wrap(hook.at, hook.around, hook.pane)
+            else:
+                self._patches.observe(hook.at, hook.pane, before=hook.before, after=hook.after)
 
     def off(self, name: str, listener: Callable[[Record], object], pane: str) -> None:
         """No longer call it."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.patches import Hook
 from workbench.compiler.sources.sources import Places
 from workbench.report import AutotuneChoice, TextWriter
 
@@ -20,17 +20,16 @@ _WITH_CODE = 2  # of each operation: the choice that was taken and the next one
 class AutotuneRecorder:
     """Reads the answers of the algorithm selector and of Triton's own tuner."""
 
-    def __init__(self, patches: Patches, places: Places, texts: TextWriter):
-        self._patches = patches
+    def __init__(self, places: Places, texts: TextWriter):
         self._places = places
         self._texts = texts
         self._seen: Counter[str] = Counter()
         self.rows: list[AutotuneChoice] = []
 
-    def install(self) -> None:
+    def list_hooks(self) -> Iterator[Hook]:
         """Watch what is timed."""
-        self._patches.observe(tp.DO_AUTOTUNING, PANE, after=self._on_results)
-        self._patches.observe(tp.BENCHMARK_ALL_CONFIGS, PANE, after=self._on_configs)
+        yield Hook(tp.DO_AUTOTUNING, PANE, after=self._on_results)
+        yield Hook(tp.BENCHMARK_ALL_CONFIGS, PANE, after=self._on_configs)
 
     def _on_results(
         self, timings: Any, selector: Any, name: str, inputs: Any = (), *_: Any, **__: Any

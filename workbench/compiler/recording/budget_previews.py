@@ -7,14 +7,14 @@ the cuts and all of the times are the same, so that they are kept while a graph 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 
 from workbench.analysis.memory.liveness import Operator, peak_bytes
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.patches import Hook, Patches
 from workbench.compiler.recording.flops import count_formula_flops
 from workbench.compiler.sources.sources import Places
 from workbench.report.memory_rows import MemoryBudget, RecomputedNode
@@ -41,10 +41,10 @@ class BudgetRecorder:
         """What it is called among the capabilities of a record; nothing where it is not asked."""
         return (PANE,) if self._asked else ()
 
-    def install(self) -> None:
+    def list_hooks(self) -> Iterator[Hook]:
         """Watch the partitioner, where budgets are asked for."""
         if self._asked:
-            self._patches.wrap(tp.CHOOSE_SAVED_VALUES, self._around, PANE)
+            yield Hook(tp.CHOOSE_SAVED_VALUES, PANE, around=self._around)
 
     def _around(self, choose: Callable[..., Any]) -> Callable[..., Any]:
         def chosen(graph: Any, info: Any, *args: Any, **kwargs: Any) -> Any:

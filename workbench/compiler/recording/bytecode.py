@@ -8,12 +8,12 @@ import importlib
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import CodeType, ModuleType
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.patches import Hook
 from workbench.compiler.recording.stage_graphs import KeptGraph
 from workbench.compiler.sources.sources import Places
 from workbench.report import Bytecode, TextWriter
@@ -84,15 +84,14 @@ _CALLED = re.compile(r"\b(?:__compiled_fn_|__resume_at_)\w+")
 class BytecodeRecorder:
     """Keeps the new bytecode of every frame that Dynamo compiled in one recording."""
 
-    def __init__(self, patches: Patches, places: Places, texts: TextWriter):
-        self._patches = patches
+    def __init__(self, places: Places, texts: TextWriter):
         self._places = places
         self._texts = texts
         self._kept: list[tuple[CodeType, str | None]] = []
 
-    def install(self) -> None:
+    def list_hooks(self) -> Iterator[Hook]:
         """Watch what Dynamo returns for each frame."""
-        self._patches.observe(tp.COMPILE_FRAME, PANE, after=self._on_frame)
+        yield Hook(tp.COMPILE_FRAME, PANE, after=self._on_frame)
 
     def _on_frame(self, result: Any, *args: Any, **kwargs: Any) -> None:
         compiled = result.guarded_code

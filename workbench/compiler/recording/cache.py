@@ -13,8 +13,8 @@ import torch
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import check_can_cache
-from workbench.compiler.internals.patches import Patches
-from workbench.compiler.internals.trace import Record, TraceHandler
+from workbench.compiler.internals.patches import Hook
+from workbench.compiler.internals.trace import Record
 from workbench.report import CacheEvent, CachePart, Table, content_hash
 
 _SHOWN = 200  # characters of a value; the hash covers all of them
@@ -203,21 +203,19 @@ class CacheRecorder:
     as a hit, its guards are not checked.
     """
 
-    def __init__(self, patches: Patches, *, is_bypassed: bool):
-        self._patches = patches
+    def __init__(self, *, is_bypassed: bool):
         self._is_bypassed = is_bypassed
         self.rows: list[CacheEvent] = []
         self.parts = KeyParts()
 
-    def install(self, trace: TraceHandler) -> None:
+    def list_hooks(self) -> Iterator[Hook]:
         """Watch the caches."""
-        self._patches.wrap(tp.AUTOGRAD_CACHE_LOOKUP, self._lookup, PANE)
+        yield Hook(tp.AUTOGRAD_CACHE_LOOKUP, PANE, around=self._lookup)
         for name in _RECORDS:
-            trace.on(name, self._on_record, PANE)
+            yield Hook(name, PANE, after=self._on_record)
         if self._is_bypassed:
-            self._patches.config(tp.INDUCTOR_CONFIG, {"fx_graph_cache": False}, PANE)
-            self._patches.observe(tp.FX_CODEGEN, PANE, before=self._on_lowering)
-            self._patches.observe(tp.FX_CODEGEN, PARTS, before=self._take_parts)
+            yield Hook(tp.FX_CODEGEN, PANE, before=self._on_lowering)
+            yield Hook(tp.FX_CODEGEN, PARTS, before=self._take_parts)
 
     def _lookup(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def lookup(key: str, *args: Any, **kwargs: Any) -> Any:

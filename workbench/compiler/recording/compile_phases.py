@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
-from workbench.compiler.internals.trace import Record, TraceHandler
+from workbench.compiler.internals.patches import Hook, Patches
+from workbench.compiler.internals.trace import Record
 from workbench.compiler.sources.spans import Span, list_phase_rows
 from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Phase
@@ -48,9 +48,9 @@ class PhaseRecorder:
         self.on_phase = on_phase
         self.on_phase_end: ProgressCallback | None = None
 
-    def install(self, patches: Patches, trace: TraceHandler) -> None:
+    def list_hooks(self, patches: Patches) -> Iterator[Hook]:
         """Listen to torch's timers, also in the threads that build C++ kernels."""
-        trace.on("chromium_event", self.take, PANE)
+        yield Hook("chromium_event", PANE, after=self.take)
 
         def make(inner: Callable[..., Any]) -> Callable[..., Any]:
             def submit(owner: Any, task: Callable[..., Any]) -> Any:
@@ -58,7 +58,7 @@ class PhaseRecorder:
 
             return submit
 
-        patches.wrap(tp.ASYNC_SUBMIT, make, PANE)
+        yield Hook(tp.ASYNC_SUBMIT, PANE, around=make)
 
     def _named(self, task: Callable[..., Any]) -> Callable[..., Any]:
         """A task of the thread pool as a phase under the name of the kernel that it builds."""

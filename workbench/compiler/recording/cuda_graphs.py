@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.patches import Hook
 from workbench.compiler.recording.lowered_nodes import Lowered, LoweringRecorder
 from workbench.report import Buffer, Kernel
 from workbench.report.machine_rows import CudaGraphPart
@@ -47,18 +47,16 @@ class _Plan:
 class CudaGraphRecorder:
     """Reads how the scheduler cuts each graph, and what its compiled form says of CUDA graphs."""
 
-    def __init__(self, patches: Patches, lowering: LoweringRecorder):
-        self._patches = patches
+    def __init__(self, lowering: LoweringRecorder):
         self._lowering = lowering
         self._plans: dict[str, _Plan] = {}
         self._reasons: dict[tuple[str, str], str] = {}  # by graph and scheduler node
 
-    def install(self) -> None:
+    def list_hooks(self) -> Iterator[Hook]:
         """Watch the scheduler and what becomes of a graph."""
-        observe = self._patches.observe
-        observe(tp.SHOULD_PARTITION, PANE, after=self._on_reason)
-        observe(tp.GRAPH_PARTITION, PANE, after=self._on_parts)
-        observe(tp.COMPILED_FX_GRAPH_INIT, PANE, after=self._on_compiled)
+        yield Hook(tp.SHOULD_PARTITION, PANE, after=self._on_reason)
+        yield Hook(tp.GRAPH_PARTITION, PANE, after=self._on_parts)
+        yield Hook(tp.COMPILED_FX_GRAPH_INIT, PANE, after=self._on_compiled)
 
     def _current(self) -> _Plan | None:
         lowered = self._lowering.current

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.patches import Hook, Patches
 from workbench.compiler.recording.lowered_nodes import LoweringRecorder
 from workbench.report import FusionPair
 
@@ -50,19 +50,18 @@ class FusionRecorder:
         self._open: list[_Question] = []
         self._rounds: dict[str, int] = {}
 
-    def install(self) -> None:
+    def list_hooks(self) -> Iterator[Hook]:
         """Watch the fusion pass."""
-        observe = self._patches.observe
-        observe(tp.FUSE_ONCE, PANE, before=self._on_round)
-        self._patches.wrap(tp.CAN_FUSE, self._around_can_fuse, PANE)
-        observe(tp.WHY_NO_FUSE, PANE, before=self._on_reason)
-        observe(tp.CHOICES_CAN_FUSE, PANE, before=self._on_shared)
-        observe(tp.HIGHEST_PRIORITY, PANE, after=self._on_priority)
-        observe(tp.SCORE_FUSION, PANE, after=self._on_score)
-        observe(tp.SPEEDUP_BY_FUSION, PANE, after=self._on_speedup)
-        observe(tp.FUSE_TWO, PANE, after=self._on_fused)
+        yield Hook(tp.FUSE_ONCE, PANE, before=self._on_round)
+        yield Hook(tp.CAN_FUSE, PANE, around=self._around_can_fuse)
+        yield Hook(tp.WHY_NO_FUSE, PANE, before=self._on_reason)
+        yield Hook(tp.CHOICES_CAN_FUSE, PANE, before=self._on_shared)
+        yield Hook(tp.HIGHEST_PRIORITY, PANE, after=self._on_priority)
+        yield Hook(tp.SCORE_FUSION, PANE, after=self._on_score)
+        yield Hook(tp.SPEEDUP_BY_FUSION, PANE, after=self._on_speedup)
+        yield Hook(tp.FUSE_TWO, PANE, after=self._on_fused)
         for name in (tp.CREATE_FOREACH, tp.CREATE_COMBO):
-            observe(name, PANE, after=self._on_grouped)
+            yield Hook(name, PANE, after=self._on_grouped)
 
     def _now(self) -> tuple[str, int]:
         """The graph that is lowered and the round of fusion."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from workbench.artifacts.programs import find_kernels
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
-from workbench.compiler.internals.trace import Record, TraceHandler
+from workbench.compiler.internals.patches import Hook, Patches
+from workbench.compiler.internals.trace import Record
 from workbench.compiler.recording.code_lines import Body, map_nodes_by_line
 from workbench.compiler.recording.kernel_lines import LineRecorder
 from workbench.compiler.recording.lowered_nodes import (
@@ -73,15 +73,15 @@ class KernelRecorder:
         self.on_kernel: Callable[[str], object] | None = None
         self._cached: Lowered | None = None  # while torch takes a graph from its cache
 
-    def install(self, trace: TraceHandler) -> None:
+    def list_hooks(self) -> Iterator[Hook]:
         """Watch code generation."""
-        self._lines.install()
-        self._patches.wrap(tp.FX_CACHE_HIT, self._around_cached, PANE)
+        yield from self._lines.list_hooks()
+        yield Hook(tp.FX_CACHE_HIT, PANE, around=self._around_cached)
         for name in tp.KERNEL_PROVENANCE:
-            self._patches.observe(name, PANE, before=self._on_kernel)
-        self._patches.observe(tp.DEFINE_KERNEL, PANE, before=self._on_definition)
-        trace.on("inductor_output_code", self._on_wrapper, PANE)
-        trace.on("graph_dump", self._on_dump, PANE)
+            yield Hook(name, PANE, before=self._on_kernel)
+        yield Hook(tp.DEFINE_KERNEL, PANE, before=self._on_definition)
+        yield Hook("inductor_output_code", PANE, after=self._on_wrapper)
+        yield Hook("graph_dump", PANE, after=self._on_dump)
 
     def _on_kernel(self, schedule: Any, name: str, is_extern: bool = False, **_: Any) -> None:
         lowered = self._lowering.current

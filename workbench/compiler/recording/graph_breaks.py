@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import linecache
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
-from workbench.compiler.internals.trace import Record, TraceHandler
+from workbench.compiler.internals.patches import Hook
+from workbench.compiler.internals.trace import Record
 from workbench.compiler.sources import break_messages
 from workbench.compiler.sources.sources import Places
 from workbench.report import Break, Recompile
@@ -22,8 +22,7 @@ PANE = "breaks"
 class BreakRecorder:
     """Collects the breaks that Dynamo reports while it goes on."""
 
-    def __init__(self, patches: Patches, places: Places, named: Callable[[str], str] = str):
-        self._patches = patches
+    def __init__(self, places: Places, named: Callable[[str], str] = str):
         self._places = places
         self._named = named  # puts sizes in place of torch's symbols
         self._met: dict[tuple[str, int, str], Break] = {}
@@ -36,11 +35,11 @@ class BreakRecorder:
         self.ignored: frozenset[str] = frozenset()  # kinds that our own changes cause
         self.gave_up = False  # whether Dynamo left a function that it could not resume
 
-    def install(self, trace: TraceHandler) -> None:
+    def list_hooks(self) -> Iterator[Hook]:
         """Watch Dynamo's graph breaks and recompilations."""
-        self._patches.observe(tp.LOG_GRAPH_BREAK, PANE, before=self._on_break)
-        trace.on("dynamo_start", self._on_start, PANE)
-        trace.on("recompile_reasons", self._on_recompile, PANE)
+        yield Hook(tp.LOG_GRAPH_BREAK, PANE, before=self._on_break)
+        yield Hook("dynamo_start", PANE, after=self._on_start)
+        yield Hook("recompile_reasons", PANE, after=self._on_recompile)
 
     def _on_break(self, translator: Any, *args: Any, **kwargs: Any) -> None:
         for value in (*args, *kwargs.values()):

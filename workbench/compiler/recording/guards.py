@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.patches import Hook
 from workbench.compiler.sources.sources import Places
 from workbench.report import Guard
 
@@ -24,15 +24,14 @@ _SHORT = 3  # letters: such texts are in the environment by chance
 class GuardRecorder:
     """Takes the guards from the filter of a compilation, or from Dynamo where there is none."""
 
-    def __init__(self, patches: Patches, places: Places):
-        self._patches = patches
+    def __init__(self, places: Places):
         self._places = places
         self._noted: list[tuple[Any, bool, str | None, str | None]] = []
         self._found: list[Any] = []
 
-    def install(self) -> None:
+    def list_hooks(self) -> Iterator[Hook]:
         """Watch Dynamo put guards together."""
-        self._patches.observe(tp.CHECK_FUNCTION_MANAGER_INIT, PANE, after=self._on_built)
+        yield Hook(tp.CHECK_FUNCTION_MANAGER_INIT, PANE, after=self._on_built)
 
     def _on_built(self, _: Any, manager: Any, code: Any, graph: Any, *__: Any, **___: Any) -> None:
         self._found += list(graph.guards or ())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.patches import Hook, Patches
 from workbench.compiler.recording.code_lines import Body
 
 PANE = "kernel_lines"
@@ -37,15 +37,15 @@ class LineRecorder:
         self._bodies: dict[tuple[str, str], list[list[Body]]] = {}
         self._torch: Any = None
 
-    def install(self) -> None:
+    def list_hooks(self) -> Iterator[Hook]:
         """Watch lowering and code generation."""
         self._torch = tp.VIRTUALIZED.find()
-        self._patches.wrap(tp.POINTWISE_LOADER, self._around_loader, PANE)
-        self._patches.wrap(tp.STORE_FUNCTION, self._around_store_function, PANE)
-        self._patches.observe(tp.LOOP_BODY_NODE, PANE, after=self._on_operation)
-        self._patches.wrap(tp.CSE_GENERATE, self._around_value, PANE)
+        yield Hook(tp.POINTWISE_LOADER, PANE, around=self._around_loader)
+        yield Hook(tp.STORE_FUNCTION, PANE, around=self._around_store_function)
+        yield Hook(tp.LOOP_BODY_NODE, PANE, after=self._on_operation)
+        yield Hook(tp.CSE_GENERATE, PANE, around=self._around_value)
         for name in tp.KERNEL_STORES:
-            self._patches.observe(name, PANE, before=self._on_store)
+            yield Hook(name, PANE, before=self._on_store)
 
     def _around_loader(self, inner: Function) -> Function:
         return lambda data: self._following(inner(data), data)

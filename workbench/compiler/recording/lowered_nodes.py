@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.patches import Hook
 from workbench.compiler.recording.flops import evaluate_count, operations
 from workbench.compiler.recording.lowered_operators import OperatorRecorder
 from workbench.compiler.recording.stage_graphs import GraphRecorder, KeptGraph
@@ -116,18 +116,17 @@ class Lowered:
 class LoweringRecorder:
     """Reads the scheduler's nodes when it starts to fuse and when it is done."""
 
-    def __init__(self, patches: Patches, graphs: GraphRecorder):
+    def __init__(self, graphs: GraphRecorder):
         self.lowered: list[Lowered] = []
-        self._patches = patches
         self._graphs = graphs
         self._by_graph: dict[int, Lowered] = {}
-        self._operators = OperatorRecorder(patches)
+        self._operators = OperatorRecorder()
 
-    def install(self) -> None:
+    def list_hooks(self) -> Iterator[Hook]:
         """Watch what each operator becomes, and the scheduler."""
-        self._operators.install()
-        self._patches.observe(tp.LOG_PRE_FUSION, PANE, before=self._before_fusion)
-        self._patches.observe(tp.LOG_POST_FUSION, PANE, before=self._after_fusion)
+        yield from self._operators.list_hooks()
+        yield Hook(tp.LOG_PRE_FUSION, PANE, before=self._before_fusion)
+        yield Hook(tp.LOG_POST_FUSION, PANE, before=self._after_fusion)
 
     @property
     def current(self) -> Lowered | None:

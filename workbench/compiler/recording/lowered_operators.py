@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.patches import Hook
 from workbench.report.lowering import Lowering
 
 PANE = "lowerings"
@@ -52,15 +53,14 @@ class _Open:
 class OperatorRecorder:
     """Keeps what Inductor made of each operator of the graphs that it lowers."""
 
-    def __init__(self, patches: Patches):
-        self._patches = patches
+    def __init__(self) -> None:
         self._open: list[_Open] = []
         self._found: dict[int, tuple[Any, list[Lowering]]] = {}
 
-    def install(self) -> None:
+    def list_hooks(self) -> Iterator[Hook]:
         """Watch every node on its way to IR."""
-        self._patches.observe(tp.LOWER_NODE, PANE, before=self._enter, after=self._leave)
-        self._patches.observe(tp.CALL_LOWERING, PANE, before=self._call)
+        yield Hook(tp.LOWER_NODE, PANE, before=self._enter, after=self._leave)
+        yield Hook(tp.CALL_LOWERING, PANE, before=self._call)
 
     def close(self) -> None:
         """Forget which of torch's objects were seen."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
 from workbench.compiler.recording.autotune_choices import AutotuneRecorder
@@ -87,16 +88,16 @@ class Recorder:
         self.trace = TraceHandler(self._patches)
         self.graphs = GraphRecorder(self._patches, self.places, self.texts)
         self.sizes = SizeSymbols(partial(_line_of, self.trace.strings, self.places))
-        self.breaks = BreakRecorder(self._patches, self.places, self.sizes.named)
-        self.bytecode = BytecodeRecorder(self._patches, self.places, self.texts)
-        self.guards = GuardRecorder(self._patches, self.places)
-        self.autotune = AutotuneRecorder(self._patches, self.places, self.texts)
-        self.cache = CacheRecorder(self._patches, is_bypassed=level == FULL)
-        self.lowering = LoweringRecorder(self._patches, self.graphs)
+        self.breaks = BreakRecorder(self.places, self.sizes.named)
+        self.bytecode = BytecodeRecorder(self.places, self.texts)
+        self.guards = GuardRecorder(self.places)
+        self.autotune = AutotuneRecorder(self.places, self.texts)
+        self.cache = CacheRecorder(is_bypassed=level == FULL)
+        self.lowering = LoweringRecorder(self.graphs)
         self.fusion = FusionRecorder(self._patches, self.lowering)
-        self.cuda_graphs = CudaGraphRecorder(self._patches, self.lowering)
+        self.cuda_graphs = CudaGraphRecorder(self.lowering)
         self.budgets = BudgetRecorder(self._patches, self.places, budgets)
-        self.saved_reasons = SavedReasonRecorder(self._patches)
+        self.saved_reasons = SavedReasonRecorder()
         self.kernels = KernelRecorder(
             self._patches, self.graphs, self.lowering, self.places, self.texts
         )
@@ -111,30 +112,23 @@ class Recorder:
         self._patches.threads.clear()
         self._patches.threads.add(threading.get_ident())
         try:
-            self._install()
+            self.trace.install()
+            self.trace.watch(self.phases.list_hooks(self._patches))
+            if self.level == FULL:
+                self._patches.config(tp.INDUCTOR_CONFIG, {"fx_graph_cache": False}, "cache")
+            for part in (
+                *(self.graphs, self.lowering, self.fusion, self.cuda_graphs, self.budgets),
+                *(self.saved_reasons, self.kernels, self.breaks, self.bytecode, self.guards),
+                *(self.autotune, self.cache),
+            ):
+                self.trace.watch(part.list_hooks())
+            for name in SYMBOL_RECORDS:
+                self.trace.on(name, partial(_take_size, self.sizes), "breaks")
             self.phases.mark("compile", is_begin=True)
         except BaseException:
             self._patches.close()
             raise
         return self
-
-    def _install(self) -> None:
-        self.trace.install()
-        self.phases.install(self._patches, self.trace)
-        self.graphs.install(self.trace)
-        self.lowering.install()
-        self.fusion.install()
-        self.cuda_graphs.install()
-        self.budgets.install()
-        self.saved_reasons.install()
-        self.kernels.install(self.trace)
-        self.breaks.install(self.trace)
-        for name in SYMBOL_RECORDS:
-            self.trace.on(name, partial(_take_size, self.sizes), "breaks")
-        self.bytecode.install()
-        self.guards.install()
-        self.autotune.install()
-        self.cache.install(self.trace)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.patches import Hook
 from workbench.report.memory_rows import SavedReason
 
 PANE = "saved_reasons"
@@ -27,21 +27,19 @@ class SavedReasonRecorder:
     cheapest to keep on the way to the backward.
     """
 
-    def __init__(self, patches: Patches):
+    def __init__(self) -> None:
         self.rows: list[SavedReason] = []
-        self._patches = patches
         self._forbidden: dict[str, str] = {}
         self._cuts: list[tuple[frozenset[str], Mapping[str, str]]] = []
         self._graphs = 0
 
-    def install(self) -> None:
+    def list_hooks(self) -> Iterator[Hook]:
         """Watch the partitioner; torch asks for several cuts and takes one."""
-        observe = self._patches.observe
         own = tp.OWN_MINIMUM_CUT
         cut = tp.MINIMUM_CUT if own.find() is None else own
-        observe(cut, PANE, before=self._on_edges)
-        observe(tp.SOLVE_MIN_CUT, PANE, after=self._on_cut)
-        observe(tp.CHOOSE_SAVED_VALUES, PANE, after=self._on_choice)
+        yield Hook(cut, PANE, before=self._on_edges)
+        yield Hook(tp.SOLVE_MIN_CUT, PANE, after=self._on_cut)
+        yield Hook(tp.CHOOSE_SAVED_VALUES, PANE, after=self._on_choice)
 
     def _on_edges(self, edges: Any, *_: Any, **__: Any) -> None:
         found = edges[_SOURCE] if edges.has_node(_SOURCE) else {}

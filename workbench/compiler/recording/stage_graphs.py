@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
-from workbench.compiler.internals.trace import Record, TraceHandler
+from workbench.compiler.internals.patches import Hook, Patches
+from workbench.compiler.internals.trace import Record
 from workbench.compiler.sources.graph_inputs import inputs_of
 from workbench.compiler.sources.node_texts import NodeTexts
 from workbench.compiler.sources.sources import Places
@@ -50,14 +50,13 @@ class GraphRecorder:
         self._is_backward = False
         self._depth = 0
 
-    def install(self, trace: TraceHandler) -> None:
+    def list_hooks(self) -> Iterator[Hook]:
         """Watch what torch prints, and the passes whose graphs it does not print."""
-        observe = self._patches.observe
-        observe(tp.PRINT_READABLE, PANE, after=self._on_print)
+        yield Hook(tp.PRINT_READABLE, PANE, after=self._on_print)
         for name in BY_RECORD:
-            trace.on(name, self._on_record, PANE)
-        observe(tp.FX_CODEGEN, PANE, before=self._on_lowering)
-        self._patches.wrap(tp.JOINT_PASSES, self._around_joint_passes, PANE)
+            yield Hook(name, PANE, after=self._on_record)
+        yield Hook(tp.FX_CODEGEN, PANE, before=self._on_lowering)
+        yield Hook(tp.JOINT_PASSES, PANE, around=self._around_joint_passes)
 
     def _on_print(self, text: str, module: Any, *args: Any, **kwargs: Any) -> None:
         self._printed.append((module, text))

@@ -87,25 +87,20 @@ class PackagedVariants:
     def _problem(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
         """Why a variant does not take these inputs, None where it does."""
         leaves = self.signature.leaves(tuple(args), dict(kwargs))
-        try:
-            self._contract(name).examine(leaves)
-        except ContractError as error:
-            return str(error)
-        return None
-
-    def _contract(self, name: str) -> CallContract:
         if name not in self._contracts:
             model = self._models[name]
             device = torch.device(model.device)
             self._contracts[name] = CallContract.of(name, model.contract, device)
-        return self._contracts[name]
+        try:
+            self._contracts[name].examine(leaves)
+        except ContractError as error:
+            return str(error)
+        return None
 
     def update_weights(self, state: Any, *, partial: bool) -> None:
         """Swap the weights of every variant that fits the machine, one after the other."""
         for fit in self._fits:
-            model = self._loaded.get(fit.name) or self._load(fit.name)
-            self._loaded[fit.name] = model
-            model.update_weights(state, partial=partial)
+            self._load(fit.name).update_weights(state, partial=partial)
 
 
 def _refusal(problems: Mapping[str, str]) -> str:

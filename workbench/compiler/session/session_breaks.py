@@ -34,7 +34,7 @@ class SessionBreaks:
 
     def __init__(self, patches: Patches, steps: Steps, compiles: Compiles):
         self._patches, self._steps, self._compiles = patches, steps, compiles
-        self._breaks = BreakRecorder(patches, compiles.places, compiles.named)
+        self._breaks = BreakRecorder(compiles.places, compiles.named)
         self._met: dict[_Key, _Met] = {}
 
     def install(self) -> None:
