@@ -16,8 +16,8 @@ from workbench.artifacts.programs import (
     Check,
     Dims,
     Event,
-    Give,
     Note,
+    Return,
     Share,
     find_kernels,
     flatten,
@@ -67,7 +67,7 @@ class _Buffers:
 
     def take(self, event: Event) -> None:
         match event:
-            case Give(names):
+            case Return(names):
                 for name in filter(None, map(self.resolve, filter(None, names))):
                     if self.found[name].kind == "intermediate":
                         self.found[name].kind = "output"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.analysis.memory.storages import Storage, Walk
-from workbench.artifacts.programs import Allocate, Call, Drop, Event, Give, Share, Take
+from workbench.artifacts.programs import Allocate, Call, Drop, Event, Inputs, Return, Share
 
 
 def alone(name: str) -> Sequence[tuple[str, int | None]]:
@@ -30,7 +30,7 @@ def test_the_peak_is_where_most_lives_and_reuse_is_one_storage() -> None:
         Drop("buf1"),
         Allocate("buf3", 20),
         Call("k3"),
-        Give(("buf3",)),
+        Return(("buf3",)),
     )
     assert max(walk.moments) == (150, 2)
     assert [(s.names, s.first_step, s.last_step) for s in walk.storages] == [
@@ -44,7 +44,7 @@ def test_the_peak_is_where_most_lives_and_reuse_is_one_storage() -> None:
 
 
 def test_the_caller_keeps_its_inputs() -> None:
-    walk, _ = ran(Take(("a",)), Drop("a"), Call("k0"), Give(()), inputs={"a": 7})
+    walk, _ = ran(Inputs(("a",)), Drop("a"), Call("k0"), Return(()), inputs={"a": 7})
     assert walk.live == 7
     assert walk.storages[0].last_step is None
 
@@ -74,9 +74,9 @@ def test_a_size_that_is_not_known_is_named() -> None:
 
 def test_what_a_program_left_is_taken_by_the_next_and_goes_with_it() -> None:
     walk = Walk()
-    first = walk.run((Allocate("buf0", 10), Call("k0"), Give(("buf0",))), {}, {}, alone)
+    first = walk.run((Allocate("buf0", 10), Call("k0"), Return(("buf0",))), {}, {}, alone)
     assert first[0] is not None
-    second = (Take(("saved",)), Call("k1"), Drop("saved"), Call("k2"), Give(()))
+    second = (Inputs(("saved",)), Call("k1"), Drop("saved"), Call("k2"), Return(()))
     walk.run(second, {"saved": first[0]}, {}, alone)
     assert walk.live == 0
     assert (first[0].names, first[0].last_step) == (["buf0", "saved"], 1)

@@ -9,10 +9,10 @@ from workbench.artifacts.programs import (
     Call,
     Drop,
     Event,
-    Give,
+    Inputs,
     Program,
+    Return,
     Share,
-    Take,
     is_cpp_program,
     read_program,
 )
@@ -67,7 +67,7 @@ def read(body: str, **hints: int) -> Program:
 def test_a_line(lines: str, events: list[Event]) -> None:
     found = read(lines)
     assert found.unread == 0
-    assert list(found.events) == [Take(()), *events, Give(())]
+    assert list(found.events) == [Inputs(()), *events, Return(())]
 
 
 def test_inputs_and_constants_are_taken_and_outputs_given() -> None:
@@ -79,7 +79,7 @@ def test_inputs_and_constants_are_taken_and_outputs_given() -> None:
         "output_handles[0] = buf0.release();\n"
         "output_handles[2] = output_handles[0];"
     )
-    assert found.events == (Take(("arg1_1", "up_weight")), Give(("buf0", "buf1", "buf0")))
+    assert found.events == (Inputs(("arg1_1", "up_weight")), Return(("buf0", "buf1", "buf0")))
 
 
 def test_an_allocation_has_the_bytes_of_its_arrays_and_of_open_sizes() -> None:

@@ -13,15 +13,15 @@ from workbench.artifacts.programs import (
     Allocate,
     Call,
     Check,
+    Clear,
     Drop,
     Event,
-    Give,
-    Hold,
-    LetGo,
+    Inputs,
     Note,
     Program,
+    Retain,
+    Return,
     Share,
-    Take,
     find_kernels,
     flatten,
     read_functions,
@@ -40,7 +40,7 @@ def read(body: str, more: str = "") -> Program:
 @pytest.mark.parametrize(
     ("line", "events"),
     [
-        ("a, b = args", [Take(("a", "b"))]),
+        ("a, b = args", [Inputs(("a", "b"))]),
         ("b = empty_strided_cpu((2, 3), (3, 1), torch.float32)", [Allocate("b", 24)]),
         ("b = empty_strided_cuda((2, 3), (8, 1), torch.bfloat16)", [Allocate("b", 22)]),
         ("b = empty_strided_cpu((0, 3), (3, 1), torch.float32)", [Allocate("b", 0)]),
@@ -67,7 +67,7 @@ def read(body: str, more: str = "") -> Program:
         ("assert_tensor_metadata(a, (2,), (1,), torch.int8, 'torch.ops.aten.sort.default')", []),
         (
             "return (buf1, reinterpret_tensor(c, (2,), (1,), 0), None, )",
-            [Give(("buf1", "c", None))],
+            [Return(("buf1", "c", None))],
         ),
     ],
 )
@@ -106,14 +106,14 @@ def test_a_part_runs_in_the_place_of_its_call() -> None:
         "    return (buf0, )\n",
     )
     assert list(program.events) == [
-        Take(("a",)),
-        Hold(("a",)),
+        Inputs(("a",)),
+        Retain(("a",)),
         Drop("a"),
-        LetGo(("a",)),
+        Clear(("a",)),
         Allocate("buf0", 2),
         Call("kernel_0"),
         Drop("a"),
-        Give(("buf0",)),
+        Return(("buf0",)),
     ]
 
 
@@ -135,7 +135,7 @@ def test_what_a_function_of_the_program_is_called_with_lives_until_then() -> Non
     )
     assert program.calls == 1
     assert list(program.events) == [
-        Take(("a", "b")),
+        Inputs(("a", "b")),
         Call("layer0", "buf0", (1, 2)),
         Share("buf0[1]", "a"),
         Drop("a"),
@@ -143,7 +143,7 @@ def test_what_a_function_of_the_program_is_called_with_lives_until_then() -> Non
         Share("buf2", "buf0[1]"),
         Drop("buf0[1]"),
         Drop("buf0"),
-        Give(("buf1", "buf2")),
+        Return(("buf1", "buf2")),
     ]
 
 
@@ -188,7 +188,7 @@ def test_a_statement_of_several_lines_is_read_whole() -> None:
         Allocate("buf0", 24),
         Call("cpp_fused_add_0"),
         Allocate("buf1", 24),
-        Give(("buf1", "buf0")),
+        Return(("buf1", "buf0")),
     )
 
 
@@ -250,7 +250,7 @@ def test_an_event_has_its_line_and_what_is_written_there() -> None:
     assert note == Note("Topologically Sorted Source Nodes: [x]")
     assert isinstance(launch, Call)
     assert launch.split_arguments()[1:3] == ("reinterpret_tensor(buf0, (4, ), (1, ), 0)", "4")
-    assert (other, given) == (Call("k1"), Give(("buf0",)))
+    assert (other, given) == (Call("k1"), Return(("buf0",)))
     assert [each.line for each in flatten(function.events)] == [8, 10, 11, 13, 15, 16]
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from workbench.artifacts.programs import (
     Allocate,
     Call,
+    Clear,
     Drop,
     Event,
-    Give,
-    Hold,
-    LetGo,
+    Inputs,
+    Retain,
+    Return,
     Share,
-    Take,
 )
 
 Parts = Callable[[str], Sequence[tuple[str, int | None]]]
@@ -85,11 +85,11 @@ class Walk:
         outputs: list[Storage | None] = []
         for event in events:
             match event:
-                case Take(names):
+                case Inputs(names):
                     self._take(names, given, sizes)
                 case Call(kernel, result):
                     self._call(kernel, result, parts)
-                case Give(names):
+                case Return(names):
                     outputs = self._give(names)
                 case _:
                     self._name(event)
@@ -106,10 +106,10 @@ class Walk:
                 self._share(name, base, part)
             case Drop(name):
                 self._release(self._names.pop(name, []))
-            case Hold(names):
+            case Retain(names):
                 for storage in self._of(names):
                     storage.references += 1
-            case LetGo(names):
+            case Clear(names):
                 self._rebind(names)
 
     def given(self, name: str, bytes: int) -> Storage:

@@ -12,9 +12,9 @@ from workbench.analysis.source.input_names import is_weight_name, name_input, pl
 from workbench.artifacts.programs import (
     ITEM_BYTES,
     Call,
+    Inputs,
     Program,
     Share,
-    Take,
     is_cpp_program,
     is_python_program,
     read_forward_outputs,
@@ -270,7 +270,7 @@ class _Reader:
 
 
 def _taken(program: Program) -> tuple[str, ...]:
-    taken = (event.names for event in program.events if isinstance(event, Take))
+    taken = (event.names for event in program.events if isinstance(event, Inputs))
     return tuple(name for names in taken for name in names)
 
 

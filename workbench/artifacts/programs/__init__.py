@@ -9,15 +9,15 @@ from workbench.artifacts.programs.events import Allocate as Allocate
 from workbench.artifacts.programs.events import Branch as Branch
 from workbench.artifacts.programs.events import Call as Call
 from workbench.artifacts.programs.events import Check as Check
+from workbench.artifacts.programs.events import Clear as Clear
 from workbench.artifacts.programs.events import Drop as Drop
 from workbench.artifacts.programs.events import Event as Event
-from workbench.artifacts.programs.events import Give as Give
-from workbench.artifacts.programs.events import Hold as Hold
-from workbench.artifacts.programs.events import LetGo as LetGo
+from workbench.artifacts.programs.events import Inputs as Inputs
 from workbench.artifacts.programs.events import Note as Note
 from workbench.artifacts.programs.events import Program as Program
+from workbench.artifacts.programs.events import Retain as Retain
+from workbench.artifacts.programs.events import Return as Return
 from workbench.artifacts.programs.events import Share as Share
-from workbench.artifacts.programs.events import Take as Take
 from workbench.artifacts.programs.events import flatten as flatten
 from workbench.artifacts.programs.forward_outputs import (
     read_forward_outputs as read_forward_outputs,

@@ -17,10 +17,10 @@ from workbench.artifacts.programs.events import (
     Check,
     Drop,
     Event,
-    Give,
+    Inputs,
     Note,
+    Return,
     Share,
-    Take,
     make_allocation,
 )
 from workbench.artifacts.programs.size_text import evaluate, read_dims, split_parts
@@ -73,8 +73,8 @@ class CppReader:
                     first = text.count("\n", 0, match.start()) + place + 2
                     events = [*self._events(lines[place + 1 :], first)]
                     places = range(max(self._outputs, default=-1) + 1)
-                    given = Give(tuple(self._outputs.get(place) for place in places))
-                    return Take(tuple(self.inputs)), *events, given
+                    given = Return(tuple(self._outputs.get(place) for place in places))
+                    return Inputs(tuple(self.inputs)), *events, given
         return None
 
     def _events(self, lines: Sequence[str], first: int) -> Iterator[Event]:

@@ -24,7 +24,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Take(Event):
+class Inputs(Event):
     """It takes its inputs by these names; it holds each of them from now on."""
 
     names: tuple[str, ...]
@@ -91,7 +91,7 @@ class Call(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Hold(Event):
+class Retain(Event):
     """A list with a name of its own refers to these, beside their names."""
 
     names: tuple[str | None, ...]
@@ -99,14 +99,14 @@ class Hold(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class LetGo(Event):
+class Clear(Event):
     """The list that referred to these is cleared."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Give(Event):
+class Return(Event):
     """It ends and gives these: the name behind each output, None for an output without memory."""
 
     names: tuple[str | None, ...]

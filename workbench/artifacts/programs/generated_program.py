@@ -13,17 +13,17 @@ from workbench.artifacts.programs.events import (
     Branch,
     Call,
     Check,
+    Clear,
     Drop,
     Event,
-    Give,
-    Hold,
-    LetGo,
+    Inputs,
     Note,
     Number,
     Program,
+    Retain,
+    Return,
     RunPart,
     Share,
-    Take,
     make_allocation,
 )
 from workbench.artifacts.programs.python_text import Function, read_functions
@@ -144,9 +144,9 @@ def _passed(function: Function) -> _Passed:
     taken: tuple[str, ...] = ()
     given: tuple[str | None, ...] = ()
     for event in function.events:
-        if isinstance(event, Take):
+        if isinstance(event, Inputs):
             taken = event.names
-        elif isinstance(event, Give):
+        elif isinstance(event, Return):
             given = event.names
     places = {None: _NOTHING} | {name: place for place, name in enumerate(taken)}
     return tuple(map(places.get, given))
@@ -173,7 +173,7 @@ class _Reader:
                     self.dropped.append(event)  # the list of arguments still refers to them
                 case Number() | Share():
                     yield from self._named(event)
-                case Hold():
+                case Retain():
                     yield from self._held(event)
                 case RunPart():
                     yield from self._part(event)
@@ -199,13 +199,13 @@ class _Reader:
         else:
             yield event
 
-    def _held(self, event: Hold) -> Iterator[Event]:
+    def _held(self, event: Retain) -> Iterator[Event]:
         if event.list.removesuffix("_args") in self.own:
             self.given = event.names
             return
         held = self.lists[event.list] = tuple(name for name in event.names if name is not None)
         if held:
-            yield Hold(held, event.list, line=event.line)
+            yield Retain(held, event.list, line=event.line)
 
     def _own_call(self, call: Call, function: str, name: str) -> Iterator[Event]:
         """A part that is not followed: its arguments live until it is called, and what it gives."""
@@ -224,8 +224,8 @@ class _Reader:
         """A part has the names of the whole: what it takes is there, what it gives stays."""
         part = self.functions.get(run.function)
         for event in () if part is None else part.events:
-            if isinstance(event, Take):
+            if isinstance(event, Inputs):
                 held = self.lists.get(run.list, ())
-                yield LetGo(held, line=event.line)  # args.clear() follows
-            elif not isinstance(event, Give):
+                yield Clear(held, line=event.line)  # args.clear() follows
+            elif not isinstance(event, Return):
                 yield from self.run((event,))

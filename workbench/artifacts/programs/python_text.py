@@ -19,13 +19,13 @@ from workbench.artifacts.programs.events import (
     Check,
     Drop,
     Event,
-    Give,
-    Hold,
+    Inputs,
     Note,
     Number,
+    Retain,
+    Return,
     RunPart,
     Share,
-    Take,
     make_allocation,
 )
 from workbench.artifacts.programs.size_text import (
@@ -172,13 +172,13 @@ def read_statement(code: str, line: int = 0) -> Iterator[Event]:
     elif code.startswith("return "):
         value = code[7:].strip()
         if value[:1] in "([":
-            yield Give(tuple(map(_memory_of, split_parts(value[1:-1]))), line=line)
+            yield Return(tuple(map(_memory_of, split_parts(value[1:-1]))), line=line)
     elif (assigned := _ASSIGNED.fullmatch(code)) is None:
         yield from _called(code, None, line)
     elif assigned[1].isidentifier():
         yield from _assigned(assigned[1], assigned[2], line)
     elif assigned[2] == "args":
-        yield Take(tuple(split_parts(assigned[1].strip("()"))), line=line)
+        yield Inputs(tuple(split_parts(assigned[1].strip("()"))), line=line)
     elif part := _CALLED_PART.fullmatch(assigned[2]):
         yield RunPart(f"partition_{part[1]}", part[2], line=line)
 
@@ -190,7 +190,7 @@ def _assigned(name: str, value: str, line: int) -> Iterator[Event]:
     elif part := _PART.fullmatch(value):
         yield Share(name, part[1], int(part[2]), line=line)
     elif value.startswith("["):
-        yield Hold(tuple(map(_memory_of, split_parts(value[1:-1]))), name, line=line)
+        yield Retain(tuple(map(_memory_of, split_parts(value[1:-1]))), name, line=line)
     elif _CALLED.fullmatch(value):
         yield from _called(value, name, line)
     else:
