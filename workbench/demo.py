@@ -105,7 +105,7 @@ def compile_once(layers: Any) -> None:
 
     class Layer(original):  # type: ignore[valid-type,misc]
         @torch.compiler.nested_compile_region
-        def forward(self, *args: Any, **kwargs: Any) -> Any:
+        def forward(self, /, *args: Any, **kwargs: Any) -> Any:
             return super().forward(*args, **kwargs)
 
     for layer in layers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -150,3 +151,18 @@ def test_positional_keyword_and_default_arguments() -> None:
 
     compiled = compile_eager(fn, (X, Y, X), {"k": 3})
     torch.testing.assert_close(compiled(X, Y, X, k=3), fn(X, Y, X, k=3))
+
+
+def plus_self(a: torch.Tensor, *, self: torch.Tensor) -> torch.Tensor:
+    return a + self
+
+
+def test_an_argument_may_be_called_self(tmp_path: Path) -> None:
+    x = torch.ones(4)
+    compiled = wb.aot_compile(plus_self, (x,), {"self": x}, backend="eager", grad=False)
+    compiled.save(tmp_path / "a.aot")
+    for handle in (compiled, wb.load(tmp_path / "a.aot")):
+        assert torch.equal(handle(x, self=x), 2 * x)
+        assert handle.verify(x, self=x).ok
+        with pytest.raises(wb.ContractError, match="self: expected"):
+            handle(x, self=torch.ones(5))

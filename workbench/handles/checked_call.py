@@ -57,7 +57,7 @@ class CheckedCall(CompiledBase):
         self._call = self._build_call()
         self._traced = self._for_tracing()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the compiled code on inputs that fit the contract.
 
         Where another compilation traces the call, the original's code becomes a part of that one;
@@ -192,7 +192,7 @@ class CheckedCall(CompiledBase):
             return disable(self._opaque, reason=reason)  # type: ignore[no-any-return]
         return torch.no_grad()(self._original) if self.enters_no_grad else self._original
 
-    def _opaque(self, *args: Any, **kwargs: Any) -> Any:
+    def _opaque(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._call(*args, **kwargs)
 
     def _quick(self) -> FastCheck | None:

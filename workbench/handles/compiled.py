@@ -25,13 +25,13 @@ class Compiled(CheckedCall, Recompilable):
     passed. A call that does not fit raises `ContractError` listing each mismatching leaf.
     """
 
-    def verify(self, *args: Any, **kwargs: Any) -> Verification:
+    def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
         """Compare with the original on these inputs; short for `workbench.verify`."""
         from workbench.handles.verify import verify
 
         return verify(self, args, kwargs)
 
-    def profile(self, *args: Any, **kwargs: Any) -> Profile:
+    def profile(self, /, *args: Any, **kwargs: Any) -> Profile:
         """Measure every kernel of the unchanged generated code on these inputs."""
         from workbench.handles.profile import profile_compiled
 

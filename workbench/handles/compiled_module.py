@@ -35,7 +35,7 @@ class CompiledModule(Compiled, torch.nn.Module):
         vars(self).update({name: live[name] for name in own if name in live})
         super().__init__(aot_fn, plan, report, **rest)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, /, *args: Any, **kwargs: Any) -> Any:
         """The same as a call."""
         if isinstance(args, torch.fx.Proxy):  # torch.fx calls a copy that takes no *args
             raise UsageError(f"{refuse_fx_trace(self.name)}.")
@@ -75,11 +75,11 @@ class CompiledModule(Compiled, torch.nn.Module):
         self._plan.receiver[0]._apply(fn, recurse)
         return self
 
-    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+    def state_dict(self, /, *args: Any, **kwargs: Any) -> Any:
         """That of the original, with what its class adds to it."""
         return self._plan.receiver[0].state_dict(*args, **kwargs)
 
-    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+    def _load_from_state_dict(self, /, *args: Any, **kwargs: Any) -> None:
         self._plan.receiver[0]._load_from_state_dict(*args, **kwargs)
 
     def __setattr__(self, name: str, value: Any) -> None:

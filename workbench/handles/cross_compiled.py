@@ -47,14 +47,14 @@ class CrossCompiled(Recompilable):
         self.program = program
         self.recipe = recipe
 
-    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: the code is for a virtual GPU."""
         raise UsageError(
             f"{self.name} was compiled for {self.gpu.device_name}, whose code cannot run here. "
             "Look at .report, or compile with target='host' to call it."
         )
 
-    def verify(self, *args: Any, **kwargs: Any) -> Verification:
+    def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
         """Run the whole program on the CPU and compare; short for `workbench.verify`."""
         from workbench.compiler.interpreter.verifying import Question, verify_program
 
@@ -97,7 +97,7 @@ class CrossCompiled(Recompilable):
             "is a model's."
         )
 
-    def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def profile(self, /, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: nothing can be measured on a virtual GPU."""
         raise UsageError(
             f"Nothing can be measured on {self.gpu.device_name}, which is not here. Compile on a "

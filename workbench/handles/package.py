@@ -39,7 +39,7 @@ class Package(OpenPackage):
     True
     """
 
-    def verify(self, *args: Any, **kwargs: Any) -> Verification:
+    def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
         """Compare with the original on these inputs; short for `workbench.verify`."""
         from workbench.handles.verify import verify_package
 
@@ -56,7 +56,7 @@ class Package(OpenPackage):
 
         return read_package_memory(self, model)
 
-    def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def profile(self, /, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise `UsageError`: kernels inside of a library cannot be timed one by one."""
         raise UsageError(NO_KERNEL_TIMES)
 

@@ -119,15 +119,15 @@ class Recompilable(CompiledBase, ABC):
     """Base of what `aot_compile` returns: called or refused, and compiled again in other ways."""
 
     @abstractmethod
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run it; raises `UsageError` for what cannot run here."""
 
     @abstractmethod
-    def verify(self, *args: Any, **kwargs: Any) -> Verification:
+    def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
         """Compare with the original on these inputs; short for `workbench.verify`."""
 
     @abstractmethod
-    def profile(self, *args: Any, **kwargs: Any) -> Profile:
+    def profile(self, /, *args: Any, **kwargs: Any) -> Profile:
         """Measure every kernel; raises `UsageError` for what cannot run here."""
 
     @abstractmethod

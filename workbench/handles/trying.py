@@ -75,7 +75,7 @@ class _Eager:
     def module(self) -> torch.nn.Module | None:
         return self.original if isinstance(self.original, torch.nn.Module) else None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.original(*args, **kwargs)
 
 

@@ -263,7 +263,7 @@ class Memory(Presented):
         most = "" if self.most is None else f": at most {number_text(self.most, 'bytes')} in all"
         return f" Not counted: {words}{most}."
 
-    def measure(self, *args: Any, **kwargs: Any) -> Any:
+    def measure(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call it on these inputs under torch's profiler, and the original; see `MeasuredMemory`.
 
         Raises `UsageError` for a record, and for what does not run on the CPU of this machine.

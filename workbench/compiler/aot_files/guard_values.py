@@ -72,7 +72,7 @@ class NotLookedAt:
             raise AttributeError(name)
         return NotLookedAt()
 
-    def __call__(self, *args: object, **kwargs: object) -> NotLookedAt:
+    def __call__(self, /, *args: object, **kwargs: object) -> NotLookedAt:
         """One more, where an object is rebuilt by calling it."""
         return NotLookedAt()
 

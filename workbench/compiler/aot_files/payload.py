@@ -192,7 +192,7 @@ class _Wanted:
 
     request: KernelRequest
 
-    def __call__(self, *_args: Any) -> None:
+    def __call__(self, /, *_args: Any) -> None:
         raise AssertionError("a program is run here to list its kernels, not to be called")
 
 

@@ -29,7 +29,7 @@ class Link:
     raw: Any
     is_own: bool
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call what is next now."""
         return self.inner(*args, **kwargs)
 

@@ -185,7 +185,7 @@ class Kernel:
     key: str
     name: str
 
-    def run(self, *args: Any, **named: Any) -> None:
+    def run(self, /, *args: Any, **named: Any) -> None:
         """Run it; returns when it is done."""
         options = {name: value for name, value in named.items() if name != "stream"}
         self.session.launch(self.key, self.name, args, options)

@@ -151,7 +151,7 @@ class _Loops:
     def _op_to_dtype(self, value: Tensor, dtype: torch.dtype, *_: Any, **__: Any) -> Tensor:
         return value.to(_WIDE.get(dtype, dtype))
 
-    def _op_check_bounds(self, *_: Any, **__: Any) -> None:
+    def _op_check_bounds(self, /, *_: Any, **__: Any) -> None:
         """Nothing: the loads of a reference stay inside."""
 
     def _op_store(self, name: str, index: Any, value: Any, mode: str | None = None) -> None:

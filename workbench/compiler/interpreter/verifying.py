@@ -440,7 +440,7 @@ class _Verifier:
             on_draw=None if draws is None else draws.note,
         )  # fmt: skip
 
-    def _eager(self, *args: Any, **kwargs: Any) -> Any:
+    def _eager(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._callee.entry(*args, **kwargs)
 
     def _graph(self, is_backward: bool) -> CapturedGraph | None:

@@ -164,7 +164,7 @@ class _Operators:
         self.__dict__[attribute] = value  # the next look-up is as quick as on the original
         return value
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return timed(self._target, self._label, self._timings)(*args, **kwargs)
 
 

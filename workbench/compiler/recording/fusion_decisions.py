@@ -77,7 +77,7 @@ class FusionRecorder:
             pair = self._pairs[key] = _Pair("vertical" if is_vertical else "horizontal")
         return pair
 
-    def _on_round(self, *args: Any, **kwargs: Any) -> None:
+    def _on_round(self, /, *args: Any, **kwargs: Any) -> None:
         lowered = self._lowering.current
         if lowered is not None:
             self._rounds[lowered.id] = self._rounds.get(lowered.id, 0) + 1

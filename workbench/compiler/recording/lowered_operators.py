@@ -75,7 +75,7 @@ class OperatorRecorder:
     def _enter(self, graph: Any, node: Any) -> None:
         self._open.append(_Open(len(graph.operations)))
 
-    def _call(self, *args: Any) -> None:
+    def _call(self, /, *args: Any) -> None:
         if self._open:
             self._open[-1].is_called = True
 

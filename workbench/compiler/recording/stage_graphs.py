@@ -61,7 +61,7 @@ class GraphRecorder:
     def _on_print(self, text: str, module: Any, *args: Any, **kwargs: Any) -> None:
         self._printed.append((module, text))
 
-    def _on_lowering(self, *args: Any, **kwargs: Any) -> None:
+    def _on_lowering(self, /, *args: Any, **kwargs: Any) -> None:
         self._is_backward = bool(kwargs.get("is_backward", False))
 
     def _on_record(self, record: Record) -> None:

@@ -58,7 +58,7 @@ class Bucketed(LiveOnly):
                 "The package lacks what it says about its sizes: it is damaged. Make it again."
             )
 
-    def _call(self, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, /, *args: Any, **kwargs: Any) -> Any:
         leaves = self.signature.leaves(args, kwargs)
         values = self._values(leaves)
         bucket = self.bucketing.fitting(values)

@@ -95,7 +95,7 @@ class LoadedModel(CompiledCode):
         self._call = self._checked_call if not self.weights.missing else self._no_weights
         self._hash = self._hashing(package)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the model on inputs that fit what was compiled.
 
         Where another compilation traces the call, it is a graph break there.
@@ -221,7 +221,7 @@ class LoadedModel(CompiledCode):
         given = [laid_out(leaf, tensor) for leaf, tensor in zip(leaves, tensors, strict=True)]
         return self.run_flat(replace(self.contract, leaves=leaves).examine(given))
 
-    def _no_weights(self, *args: Any, **kwargs: Any) -> Any:
+    def _no_weights(self, /, *args: Any, **kwargs: Any) -> Any:
         raise UsageError(
             f"{self.model.name} was packaged without its weights: give them first, "
             "package.update_weights(model.state_dict())."

@@ -55,7 +55,7 @@ class PackagedVariants:
         self._contracts: dict[str, CallContract] = {}
         self.signature = CallSignature.of(self._models[self._fits[0].name])
 
-    def _call(self, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, /, *args: Any, **kwargs: Any) -> Any:
         problems: dict[str, str] = {}
         for fit in self._fits:
             loaded = self._loaded.get(fit.name)

@@ -40,7 +40,7 @@ class Stoppable:
         if self._is_wanted:  # asked for before there was anything to stop
             self._interrupt()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, /, *_: object) -> None:
         self._is_running = False
 
     def stop(self) -> None:

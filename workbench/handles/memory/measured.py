@@ -65,7 +65,7 @@ def make_measurable(compiled: CheckedCall, found: Memory) -> Memory:
     return replace(found, measurer=partial(_measure, compiled, found))
 
 
-def _measure(compiled: CheckedCall, found: Memory, *args: Any, **kwargs: Any) -> MeasuredMemory:
+def _measure(compiled: CheckedCall, found: Memory, /, *args: Any, **kwargs: Any) -> MeasuredMemory:
     check_sizes(found, args, kwargs)
     learns = any(wrapper.is_backward for wrapper in found.timeline.wrappers)
     original = compiled.original

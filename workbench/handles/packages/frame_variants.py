@@ -184,7 +184,7 @@ class LoadedVariants(CompiledCode):
                 raise ArtifactError(f"{path} is another file now than the one that was loaded.")
         return read_session_file(path)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function.
 
         Raises `ArtifactError` where a function that was compiled in is another one now, and with

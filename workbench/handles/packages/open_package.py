@@ -69,7 +69,7 @@ class OpenPackage(CompiledCode, ReportHolder):
         load = lambda name: _model_of(here(), name)  # noqa: E731
         return PackagedVariants(self.manifest.models, usable, load, check=self._check)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the only model on inputs that fit what was compiled; raises `ContractError`.
 
         Where another compilation traces the call, it is a graph break there.
@@ -142,7 +142,7 @@ class OpenPackage(CompiledCode, ReportHolder):
         """The names of the models."""
         return tuple(model.name for model in self.manifest.models)
 
-    def variant_of(self, *args: Any, **kwargs: Any) -> VariantChoice:
+    def variant_of(self, /, *args: Any, **kwargs: Any) -> VariantChoice:
         """The variant that runs a call with these inputs, and why; nothing is run.
 
         Raises `UsageError` where the package holds no variants, `ContractError` where none takes
@@ -275,5 +275,5 @@ class _Several:
         several = f"The package holds several models ({listed}): call package[name](…)."
         self._refusal = refusal or several
 
-    def _call(self, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, /, *args: Any, **kwargs: Any) -> Any:
         raise UsageError(self._refusal)

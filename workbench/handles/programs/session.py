@@ -53,7 +53,7 @@ class LiveSession(LiveOnly, Session):
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, /, *_: object) -> None:
         self.stop()
 
     def step(self) -> None:

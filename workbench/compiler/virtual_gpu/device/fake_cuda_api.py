@@ -19,13 +19,13 @@ Answer = Callable[..., Any]
 class NoOpContext:
     """Stands for `torch.cuda.device(0)`: there is one device, and it is always the current one."""
 
-    def __init__(self, *_: Any, **__: Any) -> None:
+    def __init__(self, /, *_: Any, **__: Any) -> None:
         pass
 
     def __enter__(self) -> NoOpContext:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, /, *_: object) -> None:
         pass
 
 
