@@ -1,3 +1,5 @@
+"""`%aot_diff` in a notebook: records and variables compared, with what Tab offers."""
+
 from __future__ import annotations
 
 import shutil

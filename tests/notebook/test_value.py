@@ -1,3 +1,5 @@
+"""What `%aot_compile` gives as the value of a cell."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,3 +1,5 @@
+"""Seconds as people write them, in the budget of a round trip."""
+
 from __future__ import annotations
 
 import pytest
