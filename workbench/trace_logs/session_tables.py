@@ -42,7 +42,7 @@ def build_session(
         "recompiles": [each for log in logs for each in _recompiles(*log, compiles)],
         "breaks": list(_breaks(report, compiles)),
         "fallbacks": [_fallback(row) for row in compiles if row.outcome in _GIVEN_UP],
-        "events": [_event(row) for row in compiles],
+        "events": [_event(row) for row in compiles if row.outcome != "limit"],
     }
     tables = {name: Table.of(SESSION_TABLES[name], part) for name, part in rows.items()}
     header = SessionHeader(

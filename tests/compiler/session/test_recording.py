@@ -125,6 +125,7 @@ def test_a_frame_whose_limit_is_hit_runs_eagerly_and_its_calls_are_counted() -> 
     assert list(compiles.outcome) == ["graph"] * 3 + ["limit"]
     assert repr(session).startswith("Session(3 compiles, 2 recompiles, 0 breaks, 1 fallback")
     session.check(recompiles=2)
+    assert list(session.frame("events").kind) == ["compile", "recompile", "recompile", "fallback"]
     again = session.frame("recompiles")
     assert set(again.kind) == {"value"}
     assert again.groupby("compile_id").nearest.sum().eq(1).all()

@@ -153,13 +153,14 @@ class Compiles:
 
     @contextmanager
     def _running(self, row: OpenCompile) -> Iterator[None]:
-        stack, before = self._stack, count_cache_answers()
+        stack, before, refused = self._stack, count_cache_answers(), False
         stack.append(row)
         try:
             with gc_throttle(), self._recorded(row):
                 yield
         except BaseException as error:
             row.outcome = "error" if isinstance(error, Exception) else "interrupted"
+            refused = _LIMIT in str(getattr(error, "msg", error))
             raise
         finally:
             stack.pop()
@@ -167,8 +168,9 @@ class Compiles:
             row.cache = list_cache_answers(before)
             if not stack:
                 self._steps.compiled(row.total_s)
-            kind = "recompile" if row.kind == "recompile" else "compile"
-            self._steps.event(kind, row.id, row.function, row.why or row.kind, row.total_s)
+            if not refused:  # which is an event of its own
+                kind = "recompile" if row.kind == "recompile" else "compile"
+                self._steps.event(kind, row.id, row.function, row.why or row.kind, row.total_s)
             self._drop_cheap()
 
     @contextmanager
