@@ -21,6 +21,7 @@ from workbench.compiler.aot_files.file_tables import drop_file
 from workbench.compiler.aot_files.late_globals import add_setters
 from workbench.compiler.aot_files.payload import Serialized
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
+from workbench.compiler.aot_files.read_back import require_own_identity
 from workbench.compiler.aot_files.saving import (
     INSIDE,
     parse_weights_word,
@@ -34,8 +35,6 @@ from workbench.compiler.aot_files.stored_weights import (
     rebuilt,
 )
 from workbench.compiler.contract.callables import find_compiled_parts, resolve
-from workbench.compiler.contract.guard_words import shown
-from workbench.compiler.contract.specialized_values import is_found_again
 from workbench.compiler.internals import torch_private as tp
 from workbench.device_kinds import AMD, NVIDIA
 from workbench.errors import ArtifactError, UsageError
@@ -73,7 +72,7 @@ def save_compiled(
         **{name: function for name, (function, _) in functions.items()},
         **(external_data or {}),
     }
-    _require_own_identity(compiled, aot_fn, outside)
+    require_own_identity(compiled.name, plan, aot_fn, outside)
 
     def write(place: str | None) -> str:
         return saving.save_artifact(
@@ -100,33 +99,6 @@ def save_compiled(
         with _said(path):
             return write(INSIDE)
     return write(place)
-
-
-def _require_own_identity(compiled: CheckedCall, aot_fn: Any, outside: Mapping[str, Any]) -> None:
-    """Raise `ArtifactError` for an argument that has to be the very object which a file copies."""
-    env = tp.artifacts_of(aot_fn).runtime_env
-    held = {
-        name: cell.cell_contents
-        for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=False)
-        if name not in outside
-    }
-    for pair in compiled.plan.aliased:
-        stored = [name for name in pair if name in held]
-        if len(stored) == 1 and not is_found_again(held[stored[0]]):
-            argument = pair[0] if pair[1] == stored[0] else pair[1]
-            raise ArtifactError(
-                f"{compiled.name} cannot be saved: it was compiled for {argument} and "
-                f"{stored[0]}, which it captured, being one object, and a file would hold another "
-                f"one. Leave it out, save(path, external_data={{{stored[0]!r}: …}}), and hand it "
-                "back at load; or compile with another object as argument."
-            )
-    for pair in compiled.plan.read_as_inputs:
-        place, given = map(shown, pair)
-        raise ArtifactError(
-            f"{compiled.name} cannot be saved: it was compiled for the global {place} and {given} "
-            "being one object, reads one for both, and no file can ask whether they are. Compile "
-            f"it with another object as {given}, such as a copy."
-        )
 
 
 @contextlib.contextmanager

@@ -170,6 +170,19 @@ def test_a_module_whose_own_pickling_changes_a_tensor_goes_without_weights(
         compiled.save(tmp_path / "x.aot")
 
 
+FACTOR = torch.randn(8)
+
+
+def times_factor(x: torch.Tensor) -> torch.Tensor:
+    return x * FACTOR
+
+
+def test_a_global_that_is_the_argument_too_is_refused(compile_for: Compile, tmp_path: Path) -> None:
+    compiled = compile_for(times_factor, FACTOR)
+    with pytest.raises(wb.ArtifactError, match="the global FACTOR and x being one object"):
+        compiled.save(tmp_path / "x.aot")
+
+
 def test_what_cannot_be_saved_is_refused(compile_for: Compile, tmp_path: Path) -> None:
     path = tmp_path / "x.aot"
     with torch.device("meta"):

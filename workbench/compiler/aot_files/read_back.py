@@ -13,7 +13,9 @@ from workbench.compiler.aot_files.late_attributes import say_setter
 from workbench.compiler.aot_files.payload import Serialized
 from workbench.compiler.aot_files.stored_weights import find_changed
 from workbench.compiler.contract.guard_sandbox import GuardSandbox
+from workbench.compiler.contract.guard_words import shown
 from workbench.compiler.contract.plan import CallPlan
+from workbench.compiler.contract.specialized_values import is_found_again
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import hold_messages
 from workbench.errors import ArtifactError, UsageError, WorkbenchError
@@ -75,6 +77,35 @@ def require_readable(
         )
     if changed := find_changed(tensors, example.held, read.held):
         raise ArtifactError(f"{name} cannot be saved: {changed}. {_CURE}")
+
+
+def require_own_identity(
+    name: str, plan: CallPlan, aot_fn: Any, outside: Mapping[str, Any]
+) -> None:
+    """Raise `ArtifactError` for an argument that has to be the very object which a file copies."""
+    env = tp.artifacts_of(aot_fn).runtime_env
+    held = {
+        name: cell.cell_contents
+        for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=False)
+        if name not in outside
+    }
+    for pair in plan.aliased:
+        stored = [name for name in pair if name in held]
+        if len(stored) == 1 and not is_found_again(held[stored[0]]):
+            argument = pair[0] if pair[1] == stored[0] else pair[1]
+            raise ArtifactError(
+                f"{name} cannot be saved: it was compiled for {argument} and "
+                f"{stored[0]}, which it captured, being one object, and a file would hold another "
+                f"one. Leave it out, save(path, external_data={{{stored[0]!r}: …}}), and hand it "
+                "back at load; or compile with another object as argument."
+            )
+    for pair in plan.read_as_inputs:
+        place, given = map(shown, pair)
+        raise ArtifactError(
+            f"{name} cannot be saved: it was compiled for the global {place} and {given} "
+            "being one object, reads one for both, and no file can ask whether they are. Compile "
+            f"it with another object as {given}, such as a copy."
+        )
 
 
 _CURE = (

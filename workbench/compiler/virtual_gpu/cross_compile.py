@@ -21,7 +21,7 @@ from workbench.compiler.aot_files.generated import find_kernels_asked_for, pack_
 from workbench.compiler.aot_files.late_globals import add_setters
 from workbench.compiler.aot_files.payload import Serialized, find_generated_programs, serialize
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
-from workbench.compiler.aot_files.read_back import require_readable
+from workbench.compiler.aot_files.read_back import require_own_identity, require_readable
 from workbench.compiler.contract.guard_sandbox import GuardSandbox
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.machine_code.device import Device
@@ -131,6 +131,7 @@ def _unreadable(
     """Why what would be written cannot be read back, "" where it can."""
     plan = compiled.plan
     try:
+        require_own_identity(contract["name"], plan, aot_fn, outside)
         require_readable(
             serialized,
             aot_fn,
