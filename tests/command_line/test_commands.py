@@ -89,7 +89,7 @@ def test_a_session_is_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str
     path = str(tmp_path / "run.wbs")
     session().save(path)
     found = in_json(capsys, "report", path)
-    assert {one["name"]: one["value"] for one in found["quantities"]}["recompiles"] == 2
+    assert {one["name"]: one["value"] for one in found["quantities"]}["recompiles"] == 1
     assert "kernels" not in found
     assert main(["diff", path, path]) == 0
     assert main(["diff", path, str(STATIC)]) == 2
@@ -100,7 +100,7 @@ def test_a_session_is_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str
     other = str(tmp_path / "empty.wbs")
     Session(session().header, make_empty_tables(), {}).save(other)
     found = in_json(capsys, "diff", path, other)
-    assert found["sentences"][:2] == ["compiles: 4 → 0", "recompiles: 2 → 0"]
+    assert found["sentences"][:2] == ["compiles: 3 → 0", "recompiles: 1 → 0"]
     assert "gone: break of Net.forward (train.py:14): print(y)" in found["sentences"]
 
 
