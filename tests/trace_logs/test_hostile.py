@@ -21,6 +21,7 @@ VALUES: tuple[Any, ...] = (
     orjson.loads("[" * 400 + "]" * 400),
 )
 PART = re.compile(rb"^(\t *\"\w+\": )[^\n{\[]+?(?=,?$)", re.MULTILINE)
+PROGRAM = re.compile(rb"\t.*(empty_strided|del |extern_kernels|buf\d|def |assert_size|return )")
 HEAD = re.compile(rb"^(V\d{4}[^{\n]*\] )(\{.*)$", re.MULTILINE)
 
 
@@ -66,21 +67,49 @@ def variants(content: bytes, count: int) -> Iterator[bytes]:
         )
 
 
-@pytest.mark.parametrize("shape", ["failed", "recompiles", "gpu"])
-def test_values_of_other_types_break_nothing(
-    shape: str, log: Callable[[str], Path], tmp_path: Path, samples: int
-) -> None:
-    content = log(shape).read_bytes()
-    file = tmp_path / "spoiled.log"
-    for number, variant in enumerate(variants(content, samples)):
+def cut_programs(content: bytes, count: int) -> Iterator[bytes]:
+    """The log with some lines of its programs changed: a part left out, doubled or put in."""
+    chance = random.Random(7)
+    lines = content.split(b"\n")
+    own = [number for number, line in enumerate(lines) if PROGRAM.match(line)]
+    for _ in range(count):
+        made = list(lines)
+        for number in chance.sample(own, min(len(own), chance.randint(1, 8))):
+            line = made[number]
+            at = chance.randrange(1, len(line))
+            put = chance.choice((b"", b"(", b")", b"[", b",", b"'", b" = ", b"#", b";", b"buf0"))
+            made[number] = line[:at] + put + line[at + chance.randint(0, 10) :]
+            if chance.random() < 0.3:
+                made[number] = re.sub(rb"\d+", b"9" * 20, made[number], count=2)
+        yield b"\n".join(made)
+
+
+def read_or_refused(variants: Iterator[bytes], name: str, folder: Path) -> None:
+    """Raise `AssertionError` for a variant that ends in an error which is none of ours."""
+    file = folder / "spoiled.log"
+    for number, variant in enumerate(variants):
         file.write_bytes(variant)
         try:
             used(file)
         except wb.WorkbenchError:
             continue
         except Exception as error:
-            (tmp_path.parent / f"{shape}{number}.log").write_bytes(variant)
-            raise AssertionError(f"variant {number} of {shape}") from error
+            (folder.parent / f"{name}{number}.log").write_bytes(variant)
+            raise AssertionError(f"variant {number} of {name}") from error
+
+
+@pytest.mark.parametrize("shape", ["failed", "recompiles", "gpu"])
+def test_programs_with_damaged_lines_break_nothing(
+    shape: str, log: Callable[[str], Path], tmp_path: Path, samples: int
+) -> None:
+    read_or_refused(cut_programs(log(shape).read_bytes(), 8 * samples), shape, tmp_path)
+
+
+@pytest.mark.parametrize("shape", ["failed", "recompiles", "gpu"])
+def test_values_of_other_types_break_nothing(
+    shape: str, log: Callable[[str], Path], tmp_path: Path, samples: int
+) -> None:
+    read_or_refused(variants(log(shape).read_bytes(), samples), shape, tmp_path)
 
 
 @pytest.fixture(params=[4, pytest.param(150, marks=pytest.mark.slow)])

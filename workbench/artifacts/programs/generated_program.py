@@ -132,7 +132,8 @@ def _read_python(text: str) -> Program:
         and not _FOLLOWED.fullmatch(name)
     }
     reader = _Reader(functions, dict(hints), own)
-    events = tuple(reader.run(functions["call"].events))
+    whole = functions.get("call")  # None: its head is damaged
+    events = tuple(reader.run(whole.events if whole else ()))
     is_sized_by_hint = not reader.sizes.keys() <= hints.keys()
     return Program(
         events, bytes, reader.sizes, is_sized_by_hint, reader.branches, calls=reader.calls

@@ -248,14 +248,16 @@ def _checked(function: str, arguments: str, line: int) -> Iterator[Event]:
     rows = [parts[:3]] if function in _CHECKS else []
     if function == "assert_size_stride_grouped":
         groups = [split_parts(part[1:-1]) for part in parts[:3]]
-        rows = list(zip(*groups, strict=True))
-    for name, *sizes in rows:
+        rows = list(zip(*groups, strict=False))
+    for name, *sizes in (row for row in rows if len(row) == 3):
         shape, stride = (read_dims(size[1:-1]) for size in sizes)
         yield Check(name, shape, stride, is_input, line=line)
 
 
 def _allocated(name: str, function: str, parts: Sequence[str], line: int) -> Allocate:
     """`empty_strided_DEVICE(shape, stride, dtype)`; of an example, device and type have names."""
+    if len(parts) < 2:
+        return Allocate(name, None, line=line)  # of a log that was cut
     shape, stride, *others = parts
     named = dict(part.split("=", 1) for part in others if "=" in part)
     dtype = named.get("dtype") or next((part for part in others if "=" not in part), "")
@@ -270,10 +272,10 @@ def _viewed(
     base, *others = [owner, *parts] if owner else parts
     if function == "alloc_from_pool":
         others = others[2:]  # an offset and a type
-    if base.isidentifier():
+    if base.isidentifier() and len(others) > 1:
         shape, stride = (read_dims(size[1:-1]) for size in others[:2])
         yield Share(name, base, layout=(shape, stride), line=line)
-    else:
+    elif not base.isidentifier():
         yield from _called(base, name, line)
 
 

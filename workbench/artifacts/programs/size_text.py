@@ -36,6 +36,9 @@ ITEM_BYTES = {
 """Bytes of one element, by the name of its type."""
 
 
+_LARGEST = 1 << 60  # bytes: so that sums of sizes stay in 64 bits
+
+
 @lru_cache(maxsize=16384)  # layouts and arguments repeat
 def split_parts(text: str, separator: str = ",") -> tuple[str, ...]:
     """What commas part, but for those inside of brackets and strings."""
@@ -72,14 +75,15 @@ def normalize_expression(text: str) -> str:
 def count_strided_bytes(shape: Sequence[int], stride: Sequence[int], dtype: str) -> int | None:
     """Bytes from the first element to the last one: what `empty_strided` allocates.
 
-    None for a type that is not known.
+    None for a type that is not known, and for a layout that no tensor has.
     """
     item = ITEM_BYTES.get(dtype)
-    if item is None:
+    if item is None or len(shape) != len(stride):
         return None
     if 0 in shape:
         return 0
-    return (1 + sum((s - 1) * t for s, t in zip(shape, stride, strict=True))) * item
+    found = (1 + sum((s - 1) * t for s, t in zip(shape, stride, strict=True))) * item
+    return found if 0 < found < _LARGEST else None
 
 
 def evaluate_all(sizes: Dims, known: Mapping[str, int]) -> tuple[int, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -130,7 +131,8 @@ def _typed(columns: Mapping[str, Any], row_type: type) -> pandas.DataFrame:
     made = pandas.DataFrame(columns)
     for column, number in number_columns(row_type).items():
         dtype = "Int64" if number is int else "float64"
-        made[column] = made[column].astype(dtype)  # type: ignore[call-overload]
+        with contextlib.suppress(OverflowError):  # of a damaged log: stays Python's own
+            made[column] = made[column].astype(dtype)  # type: ignore[call-overload]
     return made
 
 
