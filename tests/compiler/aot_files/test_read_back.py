@@ -51,6 +51,15 @@ class HoldsEmptied(nn.Module):
         return y
 
 
+class Conjugated(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.held = torch.randn(4, dtype=torch.complex64).conj()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.held
+
+
 class InSlots(nn.Module):
     """Whose slot is lost when it is pickled, as torch's own module does that."""
 
@@ -89,6 +98,7 @@ def test_functions_of_numpy_that_torch_writes_by_names_without_meaning(tmp_path:
     ("module", "why"),
     [
         (Reduced(4), "Reduced pickled and read back has lost linear.weight"),
+        (Conjugated(), "a conjugated view, which a file does not"),
         (HoldsEmptied(), r"self.held.factor, read back from the file, has other numbers"),
         (InSlots(), r"it is another one.*getattr failed on source self.k"),
         (OnMeta(), "a tensor without data, on the meta device"),
@@ -112,6 +122,24 @@ def test_a_captured_object_whose_tensor_is_another_one_in_the_file(tmp_path: Pat
         code.save(tmp_path / "a.aot")
     code.save(tmp_path / "a.aot", external_data={"held": held})
     assert torch.equal(wb.load(tmp_path / "a.aot", external_data={"held": held})(X), 3 * X)
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        torch.tensor([torch.nan, torch.inf, -0.0, 1.0]),
+        torch.randn(1).expand(4),
+        torch.randn(4, 2)[:, 0],
+        torch.tensor([True, False, True, True]),
+        torch.tensor(2.0),
+        torch.randn(4, dtype=torch.bfloat16),
+    ],
+    ids=["not a number", "expanded", "strided", "bool", "scalar", "bfloat16"],
+)
+def test_a_captured_tensor_of_any_kind_comes_back(held: torch.Tensor, tmp_path: Path) -> None:
+    code = compiled(lambda x: x * held, X)
+    code.save(tmp_path / "a.aot")
+    torch.testing.assert_close(wb.load(tmp_path / "a.aot")(X), X * held, equal_nan=True)
 
 
 def test_an_argument_that_is_the_captured_tensor_itself(tmp_path: Path) -> None:

@@ -80,11 +80,8 @@ def _named(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     yield from module.named_buffers(remove_duplicate=False)
 
 
-_TENSORS = (torch.Tensor, torch.nn.Parameter)
-
-
 def _plain(value: object) -> bool:
-    return type(value) in _TENSORS and value.layout == torch.strided  # type: ignore[attr-defined]
+    return type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout == torch.strided  # type: ignore[attr-defined]
 
 
 def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
@@ -203,6 +200,8 @@ def rebuilt(module: torch.nn.Module) -> tuple[torch.nn.Module, list[type]]:
     tensors = dict(collected.values())
     if any(tensor.is_meta for tensor in tensors.values()):
         raise explain_not_storable("it holds a tensor without data, on the meta device")
+    if any(tensor.is_conj() or tensor.is_neg() for tensor in tensors.values()):
+        raise explain_not_storable("it holds a conjugated view, which a file does not")
 
     class Unpickler(_Unpickler):
         """Puts the tensors back, by number."""
@@ -232,12 +231,17 @@ def find_changed(
     """
     for place in places:
         own, other = (look_up_place(place, {"L": held}) for held in (here, stored))
-        if own is other or type(own) not in _TENSORS or type(other) not in _TENSORS:
-            continue
-        is_alike = (other.dtype, other.device) == (own.dtype, own.device)
-        if not is_alike or not torch.equal(other, own):
+        if own is not other and _plain(own) and _plain(other) and not _is_same(own, other):
             return f"{shown(place)}, read back from the file, has other numbers, {_OWN_RULES}"
     return None
+
+
+def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors have the same bytes: a NaN is itself, every type can be compared."""
+    if (a.dtype, a.device, a.shape) != (b.dtype, b.device, b.shape):
+        return False
+    first, second = (t.detach().resolve_conj().resolve_neg().flatten() for t in (a, b))
+    return torch.equal(first.contiguous().view(torch.uint8), second.contiguous().view(torch.uint8))
 
 
 def explain_not_storable(why: str) -> NotStorable:
