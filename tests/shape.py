@@ -16,7 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1] / "workbench"
 VERBS = frozenset(Path(__file__).with_name("verbs.txt").read_text().split())
-DEVICES = frozenset({"cuda", "hip", "nvidia", "amd"})
+DEVICES = frozenset({"cuda", "hip", "nvidia", "amd", "is_amd", "AMD", "NVIDIA", "VENDORS"})
+"""What names a kind of device, or asks whose GPU it is."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,12 @@ def _is_property(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _names(tree: ast.AST) -> Iterator[str]:
-    """What code names as a whole: strings and attributes, such as `torch.cuda`."""
+    """What code names as a whole: strings, names, and attributes such as `torch.cuda`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
+        elif isinstance(node, ast.Name):
+            yield node.id
         elif isinstance(node, ast.Attribute):
             yield node.attr
 

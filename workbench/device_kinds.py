@@ -15,8 +15,6 @@ ATEN: Mapping[str, str] = {CPU: "at::kCPU", GPU: "at::kCUDA", "xpu": "at::kXPU"}
 """The kinds in C++."""
 AUTOCAST = tuple(ATEN)
 """Those for which torch has an autocast of its own."""
-SOURCE_SUFFIXES: Mapping[str, str] = {".cu": GPU}
-"""Files of code for a kind of its own, with the name of the language."""
 
 VendorName = Literal["nvidia", "amd"]
 

@@ -110,8 +110,10 @@ def _read_cpp(text: str, hints: Mapping[str, int]) -> Program | None:
     return Program(events, {}, reader.sizes, used, branches, reader.unread)
 
 
-def _read_python(text: str) -> Program:
+def _read_python(text: str) -> Program | None:
     functions = {function.name: function for function in read_functions(text)}
+    if "call" not in functions:  # a log may be damaged there
+        return None
     examples = [functions.pop(name) for name in EXAMPLES if name in functions]
     made = [event for example in examples for event in example.events]
     hints = {
@@ -132,8 +134,7 @@ def _read_python(text: str) -> Program:
         and not _FOLLOWED.fullmatch(name)
     }
     reader = _Reader(functions, dict(hints), own)
-    whole = functions.get("call")  # None: its head is damaged
-    events = tuple(reader.run(whole.events if whole else ()))
+    events = tuple(reader.run(functions["call"].events))
     is_sized_by_hint = not reader.sizes.keys() <= hints.keys()
     return Program(
         events, bytes, reader.sizes, is_sized_by_hint, reader.branches, calls=reader.calls

@@ -54,7 +54,6 @@ from workbench.compiler.packaging.written_inputs import memory_of
 from workbench.compiler.pipeline.failures import recorded
 from workbench.compiler.pipeline.modes import merge_options
 from workbench.compiler.recording.recorder import Recorder
-from workbench.device_kinds import GPU
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
 from workbench.processes.child_messages import ProgressCallback
@@ -96,7 +95,7 @@ def build_of(options: Mapping[str, Any]) -> Build:
 # fmt: off
 _OF_TORCH = frozenset((  # registered by `import torch`
     "_c10d_functional", "_c10d_functional_autograd", "_dtensor", "_quantized", "_test", "aten",
-    "c10d", "c10d_functional", GPU, "debugprims", "export", "fsdp", "higher_order", "inductor",
+    "c10d", "c10d_functional", "cuda", "debugprims", "export", "fsdp", "higher_order", "inductor",
     "inductor_prims", "mkl", "mkldnn", "mkldnn_prepacked", "mkldnn_reorder", "onednn", "prepacked",
     "prim", "prims", "profiler", "quantized", "quantized_decomposed", "rngprims", "sparse",
     "static_runtime", "symm_mem", "xnnpack",
