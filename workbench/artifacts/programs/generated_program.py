@@ -31,7 +31,7 @@ from workbench.artifacts.programs.size_text import evaluate
 
 EXAMPLES = ("get_args", "benchmark_compiled_module")
 """The functions that call a program with inputs of their own; before torch 2.13 the latter."""
-_CALL = re.compile(r"^ *def call\(", re.MULTILINE)
+_CALL = "def call("
 _KERNEL = re.compile(
     r"^(\w+) = async_compile\.(\w+)\(([^\n]*?)r?(?:'''(.*?)'''|\"\"\"(.*?)\"\"\")",
     re.DOTALL | re.MULTILINE,
@@ -77,7 +77,10 @@ def find_kernels(text: str) -> Iterator[DefinedKernel]:
 
 def is_python_program(text: str) -> bool:
     """Whether a text has the function `call` in Python, without reading it."""
-    return _CALL.search(text) is not None
+    at = text.find(_CALL)
+    while at >= 0 and text[text.rfind("\n", 0, at) + 1 : at].strip():
+        at = text.find(_CALL, at + 1)
+    return at >= 0
 
 
 def is_cpp_program(text: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from keyword import iskeyword
 
 from workbench.artifacts.programs.events import (
@@ -41,9 +41,11 @@ _BRACKET = re.compile(r"[()]")
 _CALLED = re.compile(r"([A-Za-z_][\w.]*)\((.*)\)", re.DOTALL)
 _CALLED_PART = re.compile(r"[\w.]+\[(\d+)\]\((\w+)\)")
 _PART = re.compile(r"([A-Za-z_]\w*)\[(\d+)\]")
+_ALLOCATED = re.compile(r"(?:[\w.]+\.)?(?:empty|rand)_strided(\w*)\((.*)\)", re.DOTALL)
 _VIEWED = re.compile(r"reinterpret_tensor\((\w+), .*\)")
 _MASK = re.compile(r"[\[(]((?:True|False)(?:, (?:True|False))*),?[\])]")
 _GOES_ON = re.compile(r"(?:else|elif|except|finally)\b")
+_BLOCKS = ("if ", "while ", "for ", "try:")
 _VIEWS = ("reinterpret_tensor", "alloc_from_pool", "as_strided")
 _CHECKS = ("assert_size_stride", "assert_tensor_metadata")  # the latter since torch 2.14
 _NO_KERNELS = (
@@ -96,11 +98,8 @@ def read_functions(text: str) -> Iterator[Function]:
         yield Function(head[2], head[3], bool(head[1]), body, line)
 
 
-@dataclass(slots=True)
-class _Statement:
-    indent: int
-    line: int
-    code: str
+_Statement = tuple[int, int, str]
+"""Its indentation, its line and its text."""
 
 
 def _statements(text: str, first: int) -> Iterator[_Statement]:
@@ -113,88 +112,106 @@ def _statements(text: str, first: int) -> Iterator[_Statement]:
             continue
         if not parts:
             indent, start = len(line) - len(line.lstrip()), number
-            if code.startswith("#"):
-                yield _Statement(indent, start, code)
+            if code[0] == "#":
+                yield indent, start, code
                 continue
-        bare = code
-        if "'" in code or '"' in code or "#" in code:
-            found = _CODE.match(code)
-            code = found[0].rstrip() if found else code
-            bare = STRING.sub("", code)
-        depth += bare.count("(") + bare.count("[") + bare.count("{")
-        depth -= bare.count(")") + bare.count("]") + bare.count("}")
-        parts.append(code.removesuffix("\\").rstrip())
-        if depth > 0 or code.endswith("\\"):
-            continue
-        whole = " ".join(parts)
-        parts, depth = [], 0
-        for code in split_parts(whole, ";") if ";" in whole else (whole,):
-            yield _Statement(indent, start, code)
+        has_text = "'" in code or '"' in code
+        if "#" in code:
+            found = _CODE.match(code) if has_text else None
+            code = (found[0] if found else code.partition("#")[0]).rstrip()
+        depth += _count_open(STRING.sub("", code) if has_text else code)
+        goes_on = depth > 0 or code.endswith("\\")
+        if goes_on or parts:
+            parts.append(code.removesuffix("\\").rstrip())
+            if goes_on:
+                continue
+            code, parts = " ".join(parts), []
+        depth = 0
+        if ";" in code:
+            for part in split_parts(code, ";"):
+                yield indent, start, part
+        else:
+            yield indent, start, code
 
 
-def _events(statements: Sequence[_Statement]) -> Iterator[Event]:
+def _count_open(code: str) -> int:
+    """How many more brackets a line opens than it closes; it has no strings."""
+    count = code.count("(") - code.count(")")
+    if "[" in code or "]" in code:
+        count += code.count("[") - code.count("]")
+    if "{" in code or "}" in code:
+        count += code.count("{") - code.count("}")
+    return count
+
+
+def _events(statements: Sequence[_Statement]) -> list[Event]:
+    made: list[Event] = []
     place = 0
     while place < len(statements):
-        statement = statements[place]
-        code, line = statement.code, statement.line
+        indent, line, code = statements[place]
         place += 1
-        if code.startswith("#"):
-            yield Note(code[1:].strip(), line=line)
-        elif code.startswith(("if ", "while ", "for ", "try:")):
-            end = _behind(statements, place, statement.indent)
+        if code[:1] == "#":
+            made.append(Note(code[1:].strip(), line=line))
+        elif code.startswith(_BLOCKS):
+            end = _behind(statements, place, indent)
             _, *short = split_parts(code, ":")
-            inside = [_Statement(0, line, each) for each in short] or statements[place:end]
-            is_check = all(each.code.startswith(("raise ", "#")) for each in inside)
+            inside = [(0, line, each) for each in short] or list(statements[place:end])
+            is_check = all(each[2].startswith(("raise ", "#")) for each in inside)
             place = end
-            while place < len(statements) and _GOES_ON.match(statements[place].code):
-                place = _behind(statements, place + 1, statement.indent)
-            inside = [*inside, *statements[end:place]]
-            yield Branch(tuple(_events(inside)), is_check, line=line)
+            while place < len(statements) and _GOES_ON.match(statements[place][2]):
+                place = _behind(statements, place + 1, indent)
+            inside += statements[end:place]
+            made.append(Branch(tuple(_events(inside)), is_check, line=line))
         elif code.startswith(("def ", "class ")):
-            place = _behind(statements, place, statement.indent)
+            place = _behind(statements, place, indent)
         elif not code.endswith(":"):  # the body of a `with` stands in its place
-            yield from read_statement(code, line)
+            _read_statement(code, line, made)
+    return made
 
 
 def _behind(statements: Sequence[_Statement], place: int, indent: int) -> int:
     """The first statement that is not inside of one with this indentation."""
-    while place < len(statements) and statements[place].indent > indent:
+    while place < len(statements) and statements[place][0] > indent:
         place += 1
     return place
 
 
-def read_statement(code: str, line: int = 0) -> Iterator[Event]:
-    """What a statement does; nothing where it neither makes, names nor passes on memory."""
+def _read_statement(code: str, line: int, made: list[Event]) -> None:
+    """Add what a statement does; nothing where it neither makes, names nor passes on memory."""
     if code.startswith("del "):
         for name in code[4:].split(","):
             if name.strip().isidentifier():
-                yield Drop(name.strip(), line=line)
+                made.append(Drop(name.strip(), line=line))
     elif code.startswith("return "):
         value = code[7:].strip()
         if value[:1] in "([":
-            yield Return(tuple(map(_memory_of, split_parts(value[1:-1]))), line=line)
-    elif (assigned := _ASSIGNED.fullmatch(code)) is None:
-        yield from _called(code, None, line)
+            made.append(Return(tuple(map(_memory_of, split_parts(value[1:-1]))), line=line))
+    elif " = " not in code or (assigned := _ASSIGNED.fullmatch(code)) is None:
+        _add_call(code, None, line, made)
     elif assigned[1].isidentifier():
-        yield from _assigned(assigned[1], assigned[2], line)
+        _add_named(assigned[1], assigned[2], line, made)
     elif assigned[2] == "args":
-        yield Inputs(tuple(split_parts(assigned[1].strip("()"))), line=line)
+        made.append(Inputs(tuple(split_parts(assigned[1].strip("()"))), line=line))
     elif part := _CALLED_PART.fullmatch(assigned[2]):
-        yield RunPart(f"partition_{part[1]}", part[2], line=line)
+        made.append(RunPart(f"partition_{part[1]}", part[2], line=line))
 
 
-def _assigned(name: str, value: str, line: int) -> Iterator[Event]:
+def _add_named(name: str, value: str, line: int, made: list[Event]) -> None:
     if value.isidentifier():
         if not iskeyword(value):
-            yield Share(name, value, line=line)
+            made.append(Share(name, value, line=line))
     elif part := _PART.fullmatch(value):
-        yield Share(name, part[1], int(part[2]), line=line)
+        made.append(Share(name, part[1], int(part[2]), line=line))
     elif value.startswith("["):
-        yield Retain(tuple(map(_memory_of, split_parts(value[1:-1]))), name, line=line)
+        held = tuple(map(_memory_of, split_parts(value[1:-1])))
+        made.append(Retain(held, name, line=line))
+    elif "_strided" in value and (like := _read_allocation(value)):
+        layout = like.shape, like.stride, like.dtype, like.device
+        made.append(Allocate(name, like.bytes, *layout, line=line))
     elif _CALLED.fullmatch(value):
-        yield from _called(value, name, line)
+        _add_call(value, name, line, made)
     else:
-        yield Number(name, value, line=line)
+        made.append(Number(name, value, line=line))
 
 
 def _memory_of(value: str) -> str | None:
@@ -205,36 +222,50 @@ def _memory_of(value: str) -> str | None:
     return None if viewed is None else viewed[1]
 
 
-def _called(code: str, name: str | None, line: int) -> Iterator[Event]:
+def _add_call(code: str, name: str | None, line: int, made: list[Event]) -> None:
     found = _CALLED.fullmatch(code)
     if found is None or not _is_one_call(found[2]):
         if found is not None and name is not None:
-            yield Number(name, code, line=line)
+            made.append(Number(name, code, line=line))
         return
     function, arguments = found[1], found[2]
     owner, _, short = function.rpartition(".")
     if short.startswith("assert_"):
-        yield from _checked(short, arguments, line)
+        made += _checked(short, arguments, line)
     elif short in _NO_KERNELS:
         return
     elif name is None:
-        yield Call(function.removesuffix(".run"), arguments=arguments, line=line)
-    elif short.startswith(("empty_strided", "rand_strided")):
-        yield _allocated(name, short, split_parts(arguments), line)
+        made.append(Call(function.removesuffix(".run"), arguments=arguments, line=line))
     elif short in _VIEWS:
-        yield from _viewed(name, owner, short, split_parts(arguments), line)
+        _add_view(name, owner, short, split_parts(arguments), line, made)
     elif name.startswith(_MADE):
         known = (parts for n, parts in _WITHOUT_MEMORY.items() if n in function)
         absent = next(known, None) or _masked(arguments)
-        yield Call(function, name, absent, arguments, line=line)
+        made.append(Call(function, name, absent, arguments, line=line))
     elif short in ("max", "min"):
-        yield Number(name, code, line=line)
+        made.append(Number(name, code, line=line))
+
+
+def _add_view(
+    name: str, owner: str, function: str, parts: Sequence[str], line: int, made: list[Event]
+) -> None:
+    base, *others = [owner, *parts] if owner else parts
+    if function == "alloc_from_pool":
+        others = others[2:]  # an offset and a type
+    if not base.isidentifier():
+        _add_call(base, name, line, made)
+    elif len(others) > 1:
+        shape, stride = (read_dims(size[1:-1]) for size in others[:2])
+        made.append(Share(name, base, layout=(shape, stride), line=line))
 
 
 def _is_one_call(arguments: str) -> bool:
     """Whether the bracket that is opened before the arguments is closed behind them, and not in."""
+    if ")" not in arguments:
+        return "(" not in arguments
+    bare = STRING.sub("", arguments) if "'" in arguments or '"' in arguments else arguments
     depth = 0
-    for bracket in _BRACKET.findall(STRING.sub("", arguments)):
+    for bracket in _BRACKET.findall(bare):
         depth += 1 if bracket == "(" else -1
         if depth < 0:
             return False
@@ -243,40 +274,37 @@ def _is_one_call(arguments: str) -> bool:
 
 def _checked(function: str, arguments: str, line: int) -> Iterator[Event]:
     """The variables whose layout a call checks; since torch 2.14 several."""
-    parts = split_parts(arguments)
-    is_input = "'input'" in parts[-1:]
-    rows = [parts[:3]] if function in _CHECKS else []
-    if function == "assert_size_stride_grouped":
-        groups = [split_parts(part[1:-1]) for part in parts[:3]]
+    if function in _CHECKS:
+        name, _, layout = arguments.partition(",")
+        rows = [(name.strip(), *split_parts(layout)[:2])]
+    elif function == "assert_size_stride_grouped":
+        groups = (split_parts(part[1:-1]) for part in split_parts(arguments)[:3])
         rows = list(zip(*groups, strict=False))
+    else:
+        rows = []
     for name, *sizes in (row for row in rows if len(row) == 3):
         shape, stride = (read_dims(size[1:-1]) for size in sizes)
-        yield Check(name, shape, stride, is_input, line=line)
+        yield Check(name, shape, stride, arguments.endswith("'input'"), line=line)
 
 
-def _allocated(name: str, function: str, parts: Sequence[str], line: int) -> Allocate:
-    """`empty_strided_DEVICE(shape, stride, dtype)`; of an example, device and type have names."""
+@lru_cache(maxsize=4096)  # layers repeat layouts
+def _read_allocation(value: str) -> Allocate | None:
+    """`empty_strided_DEVICE(shape, stride, dtype)` without a name; None for anything else.
+
+    Of an example, device and type have names.
+    """
+    found = _ALLOCATED.fullmatch(value)
+    if found is None or not _is_one_call(found[2]):
+        return None
+    parts = split_parts(found[2])
     if len(parts) < 2:
-        return Allocate(name, None, line=line)  # of a log that was cut
+        return Allocate("", None)  # of a log that was cut
     shape, stride, *others = parts
     named = dict(part.split("=", 1) for part in others if "=" in part)
     dtype = named.get("dtype") or next((part for part in others if "=" not in part), "")
-    device = function.partition("_strided")[2].removesuffix("_pinned").removesuffix("_p2p")
+    device = found[1].removesuffix("_pinned").removesuffix("_p2p")
     sizes = read_dims(shape[1:-1]), read_dims(stride[1:-1])
-    return make_allocation(name, *sizes, dtype.removeprefix("torch."), device[1:], {}, line)
-
-
-def _viewed(
-    name: str, owner: str, function: str, parts: Sequence[str], line: int
-) -> Iterator[Event]:
-    base, *others = [owner, *parts] if owner else parts
-    if function == "alloc_from_pool":
-        others = others[2:]  # an offset and a type
-    if base.isidentifier() and len(others) > 1:
-        shape, stride = (read_dims(size[1:-1]) for size in others[:2])
-        yield Share(name, base, layout=(shape, stride), line=line)
-    elif not base.isidentifier():
-        yield from _called(base, name, line)
+    return make_allocation("", *sizes, dtype.removeprefix("torch."), device[1:], {}, 0)
 
 
 def _masked(arguments: str) -> tuple[int, ...]:

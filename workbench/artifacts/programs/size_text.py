@@ -88,6 +88,8 @@ def count_strided_bytes(shape: Sequence[int], stride: Sequence[int], dtype: str)
 
 def evaluate_all(sizes: Dims, known: Mapping[str, int]) -> tuple[int, ...] | None:
     """The numbers of sizes; None where one is not known."""
+    if str not in map(type, sizes):
+        return sizes  # type: ignore[return-value]
     found = [evaluate(size, known) if isinstance(size, str) else size for size in sizes]
     numbers = tuple(number for number in found if number is not None)
     return numbers if len(numbers) == len(found) else None
