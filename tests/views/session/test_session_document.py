@@ -40,6 +40,8 @@ def test_a_bar_says_why_its_step_was_slow_and_which_rows_belong_to_it() -> None:
     assert slow["why"].startswith("Step 2 took 1.51 s, 1.50 s of it compiling: Net.forward")
     assert slow["rows"] == ["compiles:2", "recompiles:0", "steps:2"]  # the nearest variant only
     assert shown["bars"][1]["why"] == ""
+    compiles = table(shown, "compiles")  # torch refused the fourth, at its limit
+    assert (compiles["title"], len(compiles["rows"])) == ("Compiles, 1 refused", 4)
     assert sum(shown["bars"][0]["heights"]) == pytest.approx(1, abs=1e-3)
     assert shown["scale"][-1][1] == "1.00 s"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.analysis.session.line_names import place
-from workbench.report.session.session_record import Session, list_recompiles
+from workbench.report.session.session_record import Session, list_compiled, list_recompiles
 from workbench.report.table import Table
 from workbench.views.tables.column import Column
 
@@ -99,6 +99,8 @@ def tables(session: Session) -> list[Shown]:
     shown = [{**row, "at": at, "place": _place(row)} for at, row in enumerate(compiles)]
     # one for each compile: its guards against the farther variants are in the frame
     again = {row.id for row in list_recompiles(own)}
+    refused = len(compiles) - len(list_compiled(own))
+    title = f"Compiles, {refused} refused" if refused else "Compiles"
     recompiles = [r for r in _rows(own["recompiles"]) if r["nearest"] and r["compile_id"] in again]
     breaks, fallbacks = (
         [{**row, "place": _place(row)} for row in _rows(own[name])]
@@ -106,7 +108,7 @@ def tables(session: Session) -> list[Shown]:
     )
     steps, rows = own["steps"], _rows(own["steps"])
     return [
-        Shown("compiles", "Compiles", _COMPILES, shown, "Nothing was compiled.", "total_s"),
+        Shown("compiles", title, _COMPILES, shown, "Nothing was compiled.", "total_s"),
         Shown(
             "recompiles", "Compiled again", _RECOMPILES, recompiles, "Nothing was compiled again.",
             "cost_s",
