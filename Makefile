@@ -153,10 +153,14 @@ screenshots: .venv/.test browser
 pictures: .venv/.test browser
 	$(BIN)/python -m tests.browser.readme_pictures
 
+# what runs on a GPU alone: here its types say whether each call is still there
+HALVES := -p tests.gpu --explicit-package-bases --follow-imports=silent --allow-untyped-calls --no-warn-return-any
+
 check: .venv/.test $(FRONTEND)/node_modules/.installed
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/mypy $(HALVES)
 	cd $(FRONTEND) && npm run check
 
 # writes tests/bench/bench.json and docs/pages/about/figures.md; waits for a quiet machine, ends with

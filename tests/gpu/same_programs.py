@@ -22,10 +22,12 @@ from tests.gpu.differences import Same
 from tests.gpu.figures import reason, run_steps
 from tests.gpu.programs import WITHOUT_NUMBERS, Program, moved, programs
 from workbench.compiler.contract.compile_request import CompileOptions
-from workbench.compiler.interpreter import compared_leaves
 from workbench.compiler.interpreter.buffer_checks import Tolerance
+from workbench.compiler.interpreter.compared_leaves import Rounded
 from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.interpreter.verifying import Question, verify_program
+from workbench.compiler.measuring.effects import RowMaker, pairs, subject_of
+from workbench.compiler.measuring.output_comparison import compare_objects
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
 from workbench.handles.local_gpu import describe_local_gpu
@@ -91,19 +93,14 @@ class Comparing:
 
     def _errors(self, program: Program, virtual: CrossCompiled, here: Any) -> list[Errors]:
         fn, args = program.made()
-        module = fn if isinstance(fn, nn.Module) else None
-        contract = getattr(virtual.program, "contract", {})
         exact = in_double(fn, args)
         question = Question(args, reference=exact)
         interpreted = verify_program(virtual.program, fn, question, self.interpreter)
-        inputs = compared_leaves.Inputs(args, {}, module, contract)
-        expected = compared_leaves.run(exact, inputs)
-        actual = compared_leaves.run(self._device_call(here), inputs)
-        compared = [
-            compared_leaves.compared(pair, Tolerance(), float64=False)
-            for pair in compared_leaves.pairs(inputs, expected, actual)
-        ]
-        by_leaf = {row.leaf: row for row in compared}
+        # parameters are not among the roots: those of the device are others than the original's
+        subject = subject_of(fn, args, {}, roots=())
+        runs = subject.run(exact), subject.run(self._device_call(here))
+        maker = RowMaker(Rounded(Tolerance(), float64=False), compare_objects)
+        by_leaf = {row.leaf: row for row in maker.rows(list(pairs(subject, *runs)))}
         return [
             Errors(program.name, row.leaf, row.dtype, row.max_abs_error, other.max_abs_error,
                    row.verdict, other.verdict, row.atol, row.rtol, row.reason or other.reason)
