@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -125,3 +126,20 @@ def test_constants_lie_where_torch_puts_them(device: str, offsets: list[int]) ->
         mutated_buffers=set(),
     )
     assert [row.offset for row in inductor_library._constants(graph)] == offsets
+
+
+def test_the_shared_runtime_is_named_where_a_compiler_finds_only_the_static_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, compiler = shutil.which("g++"), tmp_path / "g++"
+    compiler.write_text(
+        '#!/bin/sh\ncase "$*" in\n-print-file-name=libstdc++.so) echo libstdc++.so;;\n'
+        f'*) exec {real} -static-libstdc++ "$@";;\nesac\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    model, x = torch.nn.Linear(5, 3).eval(), torch.randn(2, 5)
+    with torch.no_grad():
+        package = wb.package(model, (x,), path=tmp_path / "linear.pt2")
+        torch.testing.assert_close(package(x), model(x))
+    assert not inductor_library.lacks_shared_runtime(str(real))

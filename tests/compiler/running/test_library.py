@@ -63,6 +63,13 @@ def test_what_is_no_library_is_refused(tmp_path: Path) -> None:
         Library(tmp_path / "a.so")
 
 
+def test_a_library_with_a_runtime_of_its_own_is_refused_before_it_runs(tmp_path: Path) -> None:
+    stream = 'char stream __asm__("_ZSt4cerr") = 1;'  # what is linked statically defines it
+    start = "__attribute__((constructor)) static void begin(void) { __builtin_trap(); }"
+    with pytest.raises(wb.ArtifactError, match="a C\\+\\+ runtime of its own"):
+        library(tmp_path, FAILING + stream + start)
+
+
 def test_a_system_that_refuses_executable_stacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from workbench.report import Report
 _COMMANDS = "// Compile cmd"  # what torch adds at the end: the compiler's command lines
 _ALIGNMENT = 64  # bytes; between constants in torch's blob, but for one of a GPU
 _KEEP = "always_keep_tensor_constants"
+_LIBRARIES = "aot_inductor.custom_op_libs"
 _FOLDS = "joint_graph_constant_folding"
 _WEIGHTS: Mapping[str, Mapping[str, Any]] = {
     INSIDE: {},
@@ -111,6 +113,9 @@ def build(
         "aot_inductor.output_path": str(folder),
         "aot_inductor.metadata": {**options.get("aot_inductor.metadata", metadata)},
     }
+    if lacks_shared_runtime(tp.CPP_COMPILER.get()()):
+        libraries = options.get(_LIBRARIES) or ()
+        ours[_LIBRARIES] = [*libraries, ":libstdc++.so.6"]
     if any(value.numel() == 1 for value in program.state_dict.values()):
         # torch takes a weight or buffer of one element for a constant: neither new weights nor
         # what the model itself writes into a buffer would ever reach the code
@@ -132,6 +137,21 @@ def build(
     files = [Path(file) for file in made if isinstance(file, str) and file]
     has_weights = bool(options.get("aot_inductor.package_constants_in_so", True))
     return Built({f.name: f for f in files}, library, has_weights, tuple(assumed))
+
+
+def lacks_shared_runtime(compiler: str) -> bool:
+    """Whether its linker finds only a static libstdc++, but the shared one by its full name.
+
+    Images have been seen without the link `libstdc++.so`. What is linked there has a C++ runtime
+    of its own, which ends the process (see `running.library`).
+    """
+    found = [
+        subprocess.run(
+            [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=False
+        ).stdout
+        for name in ("libstdc++.so", "libstdc++.a", "libstdc++.so.6")
+    ]
+    return [os.sep in path for path in found] == [False, True, True]
 
 
 @contextmanager

@@ -59,6 +59,14 @@ class Library:
     """An open library of one compiled model; nothing of it runs before a container is made."""
 
     def __init__(self, path: Path) -> None:
+        anchor, slots, has_runtime = _read_places(path)
+        if has_runtime:
+            raise ArtifactError(
+                "The compiled library carries a C++ runtime of its own, in which torch's code ends "
+                "the process: it was linked with -static-libstdc++, or where the linker found no "
+                "libstdc++.so. Package the model again with a compiler that links the shared one "
+                "(on Debian and Ubuntu: apt-get install g++)."
+            )
         try:
             self._dll = _opened(path)
         except OSError as error:
@@ -66,7 +74,7 @@ class Library:
                 f"The compiled library cannot be loaded here: {error}. wb.check(path) compares "
                 "what it needs with this machine."
             ) from error
-        _silence(self._dll, path)
+        _silence(self._dll, anchor, slots)
         self._functions: dict[str, Callable[..., int]] = {}
 
     def function(self, name: str) -> Callable[..., int]:
@@ -144,13 +152,8 @@ def _opened(path: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL)
 
 
-def _silence(dll: ctypes.CDLL, path: Path) -> None:
+def _silence(dll: ctypes.CDLL, anchor: int | None, slots: list[int]) -> None:
     """Give the library another stream; it is left as it is where that cannot be."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        try:
-            anchor, slots = _places(data)
-        except (struct.error, ValueError, IndexError):
-            return
     if anchor is None or not slots:
         return
     try:
@@ -171,19 +174,33 @@ def _silence(dll: ctypes.CDLL, path: Path) -> None:
         c_void_p.from_address(place).value = ctypes.addressof(stream)
 
 
-def _places(data: mmap.mmap) -> tuple[int | None, list[int]]:
-    """Where the anchor function stands in the library, and each address of the stream."""
-    if data[:6] != b"\x7fELF\x02\x01":
-        return None, []
+def _read_places(path: Path) -> tuple[int | None, list[int], bool]:
+    """Where a library's anchor function stands, each address of the stream, whether it has its own.
+
+    Nothing of it runs. One with a stream of its own has all of libstdc++ in it, whose facets of
+    `std::locale` have other numbers than those of the process: `std::regex`, by which torch reads
+    a device's name, ends in SIGSEGV (GCC 13) or `std::bad_cast` (GCC 12).
+    """
+    nothing: tuple[None, list[int], bool] = None, [], False
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _places(data) if data[:6] == b"\x7fELF\x02\x01" else nothing
+    except (OSError, struct.error, ValueError, IndexError):  # damaged: the loader says how
+        return nothing
+
+
+def _places(data: mmap.mmap) -> tuple[int | None, list[int], bool]:
     kinds = _ADDRESS_SLOTS.get(struct.unpack_from("<H", data, 18)[0], ())
     sections = list(_sections(data))
-    anchor, slots = None, []
+    anchor, slots, has_runtime = None, [], False
     for kind, offset, size, link in sections:
         if kind == _DYNSYM:
             names = sections[link][1]
             for at in range(offset, offset + size, 24):
                 if _is_named(data, names, at, _ANCHOR):
                     anchor = struct.unpack_from("<Q", data, at + 8)[0]
+                is_defined = struct.unpack_from("<H", data, at + 6)[0] != 0
+                has_runtime |= is_defined and _is_named(data, names, at, _STREAM)
         elif kind == _RELA and sections[link][0] == _DYNSYM:
             symbols, names = sections[link][1], sections[sections[link][3]][1]
             for at in range(offset, offset + size, 24):
@@ -191,7 +208,7 @@ def _places(data: mmap.mmap) -> tuple[int | None, list[int]]:
                 wanted = info & 0xFFFFFFFF in kinds
                 if wanted and _is_named(data, names, symbols + 24 * (info >> 32), _STREAM):
                     slots.append(place)
-    return anchor, slots
+    return anchor, slots, has_runtime
 
 
 def _is_named(data: mmap.mmap, names: int, symbol: int, name: bytes) -> bool:
