@@ -428,4 +428,6 @@ def test_every_part_is_a_module_and_together_they_end_in_time() -> None:
         place = Path(target.__file__).parents[2].joinpath(*module.split(".")).with_suffix(".py")
         assert 'if __name__ == "__main__":' in place.read_text()
     assert len(modules) == len(target.PARTS) - 1
-    assert sum(part.estimate for part in target.PARTS) <= WHOLE_S
+    timed = [part.estimate for part in target.PARTS if part.is_timed]
+    beside = max(part.estimate for part in target.PARTS if not part.is_timed)
+    assert beside + sum(timed) <= WHOLE_S

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,42 @@ def test_parts_that_run_raise_and_hang_each_keep_their_figures(
     }
     assert target.main(["--show"], parts, path) == 0
     assert "whole | share | 0.9 ratio | >= 0.95 | missed" in capfd.readouterr().out
+
+
+@pytest.mark.usefixtures("a_card")
+def test_a_part_is_run_again_alone_and_the_figures_of_others_stay(tmp_path: Path) -> None:
+    path, ends = tmp_path / "gpu.json", "figure('it', {}, 's')"
+    first = (stand_in("one", ends.format(1)), stand_in("two", ends.format(2)))
+    assert target.main([], first, path) == 0
+    again = (stand_in("one", ends.format(3)), first[1])
+    assert target.main(["one"], again, path) == 0
+    found = {figure.part: figure.value for figure in GpuRecord.load(path).figures}
+    assert found == {"one": 3, "two": 2}
+    with pytest.raises(SystemExit):
+        target.main(["three"], again, path)
+
+
+@pytest.mark.usefixtures("a_card")
+def test_what_takes_times_runs_alone_and_the_others_side_by_side(tmp_path: Path) -> None:
+    start = f"import pathlib, time\nhere = pathlib.Path({str(tmp_path)!r})\n"
+    wait = (
+        start + "(here / '{own}').touch()\n"
+        "end = time.monotonic() + 40\n"
+        "while not (here / '{other}').exists() and time.monotonic() < end: time.sleep(0.01)\n"
+        "figure('met', float((here / '{other}').exists()), '', reach=1, rule='>=')"
+    )
+    seen = "figure('came last', len([*here.glob('[ab]')]), '', reach=2, rule='>=')"
+    timed = replace(stand_in("timed", start + seen), is_timed=True)
+    parts = (
+        timed,
+        stand_in("a", wait.format(own="a", other="b")),
+        stand_in("b", wait.format(own="b", other="a")),
+    )
+    assert target.main([], parts, tmp_path / "gpu.json") == 0
+    record = GpuRecord.load(tmp_path / "gpu.json")
+    assert [(each.part, each.verdict) for each in record.figures] == [
+        *(("timed", "reached"), ("a", "reached"), ("b", "reached")),
+    ]
 
 
 @pytest.mark.usefixtures("a_card")

@@ -26,17 +26,20 @@ _PLUGINS = ("-p", "no:cacheprovider", "-p", "tests.gpu.counting")
 TESTS = (sys.executable, "-m", "pytest", "-q", *_PLUGINS, str(HERE))
 
 
-def _part(name: str, module: str, estimate: int, limit: int) -> Part:
-    return Part(name, (sys.executable, "-m", f"tests.gpu.{module}"), WORKBENCH, estimate, limit)
+def _part(name: str, module: str, estimate: int, limit: int, *, is_timed: bool = False) -> Part:
+    command = (sys.executable, "-m", f"tests.gpu.{module}")
+    return Part(name, command, WORKBENCH, estimate, limit, is_timed)
 
 
 PARTS = (
-    Part("tests", TESTS, ("pytest", *WORKBENCH), estimate=60, limit=120),
-    _part("programs", "same_programs", estimate=170, limit=260),
-    _part("bounds", "bounds", estimate=90, limit=150),
+    Part("tests", TESTS, ("pytest", *WORKBENCH), estimate=60, limit=150),
+    _part("programs", "same_programs", estimate=110, limit=200),
     _part("files", "files", estimate=80, limit=150),
-    _part("profile", "profiling", estimate=20, limit=60),
-    _part("memory", "memory", estimate=120, limit=200),
+    _part("packages", "packages", estimate=100, limit=200),
+    _part("memory", "memory", estimate=60, limit=150),
+    _part("profile", "profiling", estimate=20, limit=60, is_timed=True),
+    _part("modes", "modes", estimate=60, limit=120, is_timed=True),
+    _part("bounds", "bounds", estimate=85, limit=150, is_timed=True),
 )
 
 
@@ -44,7 +47,11 @@ def main(arguments: list[str], parts: tuple[Part, ...] = PARTS, path: Path = PAT
     """0 when every part ran and reached its values, 1 when not, 5 when nothing ran."""
     parser = argparse.ArgumentParser(prog="python -m tests.gpu")
     parser.add_argument("--show", action="store_true", help="print the figures of the last run")
-    if parser.parse_args(arguments).show:
+    parser.add_argument("part", nargs="*", help="run these alone, and keep the figures of others")
+    asked = parser.parse_args(arguments)
+    if unknown := {*asked.part} - {part.name for part in parts}:
+        parser.error(f"there is no part {', '.join(sorted(unknown))}")
+    if asked.show:
         if not path.exists():
             print("No run on a GPU has written figures yet: `python -m tests.gpu` on one does.")
             return NOTHING_RAN
@@ -54,8 +61,16 @@ def main(arguments: list[str], parts: tuple[Part, ...] = PARTS, path: Path = PAT
         print(f"No GPU that torch {torch.__version__} can use is here: no test of tests/gpu runs.")
         return NOTHING_RAN
     found = what_is_here()
-    print(first_line(found, parts), flush=True)
     record = GpuRecord(found)
+    if asked.part:
+        parts = tuple(part for part in parts if part.name in asked.part)
+        if path.exists():
+            record = GpuRecord.load(path)
+            if record.found != found:
+                print(f"The figures of the last run are of {record.found}: run all parts.")
+                return 1
+            record.forget(asked.part)
+    print(first_line(found, parts), flush=True)
     done = run_parts(parts, record, path)
     print(record.table())
     if all(part.missing() for part in parts):
@@ -78,11 +93,12 @@ def first_line(found: dict[str, str], parts: tuple[Part, ...]) -> str:
     """What is here, which parts run in which time, which are left out for what is missing."""
     here = f"{found['device']}, torch {found['torch']}, {found['build']}, triton {found['triton']}"
     able = [part for part in parts if not part.missing()]
-    seconds = sum(part.estimate for part in able)
+    beside = max((part.estimate for part in able if not part.is_timed), default=0)
+    seconds = beside + sum(part.estimate for part in able if part.is_timed)
     names = ", ".join(part.name for part in able) or "nothing"
     left = [f"{part.name} ({', '.join(part.missing())})" for part in parts if part.missing()]
     out = f" Left out for missing packages: {'; '.join(left)}." if left else ""
-    return f"Runs {names} on {here}: about {seconds} s, an estimate that no run has checked.{out}"
+    return f"Runs {names} on {here}: about {seconds} s.{out}"
 
 
 if __name__ == "__main__":

@@ -1,9 +1,16 @@
-"""Memory, modes and traffic, predicted and measured: `python -m tests.gpu.memory`."""
+"""Memory and traffic, predicted and measured: `python -m tests.gpu.memory`.
+
+Each program has a process of its own: what another has left in torch's allocator, such as half of a
+segment, would be taken before anything is reserved.
+"""
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import workbench as wb
-from tests.gpu import modes, traffic
+from tests.gpu import traffic
 from tests.gpu.figures import print_figure, print_rows, print_unchecked, run_steps
 from workbench.analysis.memory.memory import Memory
 
@@ -72,29 +79,32 @@ def convolutions(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
 Made = tuple[Callable[..., Tensor], tuple[Tensor, ...]]
 
 
-def programs(device: str, size: int = 1024) -> dict[str, Made]:
-    """Two calls and three training steps; tensors that learn want a gradient."""
+def programs(device: str, size: int = 1024) -> dict[str, Callable[[], Made]]:
+    """What makes two calls and three training steps; tensors that learn want a gradient."""
 
     def drawn(*shape: int, learns: bool = False) -> Tensor:
         return torch.randn(*shape, device=device).mul_(0.02).requires_grad_(learns)
 
     wide = 4 * size
     return {
-        "chain": (chain, (drawn(size, size),)),
-        "convolutions": (
+        "chain": lambda: (chain, (drawn(size, size),)),
+        "convolutions": lambda: (
             convolutions,
             (drawn(8, 16, size // 4, size // 4), drawn(32, 16, 3, 3), drawn(16, 32, 3, 3)),
         ),
-        "two layers": (
+        "two layers": lambda: (
             loss_of_two_layers,
             (drawn(size, size), drawn(size, wide, learns=True), drawn(wide, size, learns=True)),
         ),
-        "attention": (
+        "attention": lambda: (
             loss_of_attention,
             (drawn(4, size // 4, size), drawn(size, 1536, learns=True)),
         ),
-        "normalised": (loss_of_normalised, (drawn(size, size), drawn(size, wide, learns=True))),
-    }  # fmt: skip
+        "normalised": lambda: (
+            loss_of_normalised,
+            (drawn(size, size), drawn(size, wide, learns=True)),
+        ),
+    }
 
 
 def step_of(compiled: Callable[..., Tensor], args: Sequence[Tensor]) -> Callable[[], Any]:
@@ -108,8 +118,11 @@ def step_of(compiled: Callable[..., Tensor], args: Sequence[Tensor]) -> Callable
     return once
 
 
-def of_device(call: Callable[[], Any], base: int) -> tuple[int, int | None]:
-    """Bytes above what lives before, and bytes reserved by then but for what others hold."""
+def measure_device(call: Callable[[], Any], base: int) -> tuple[int, int | None]:
+    """Bytes above what lives before, and bytes reserved by then but for what others hold.
+
+    Others are the workspaces of libraries, each a segment of its own.
+    """
     for _ in range(_WARM):
         call()
     torch.cuda.synchronize()
@@ -126,18 +139,29 @@ def of_device(call: Callable[[], Any], base: int) -> tuple[int, int | None]:
 Meter = Callable[[Callable[[], Any], int], tuple[int, int | None]]
 
 
-def peaks(made: Mapping[str, Made], meter: Meter = of_device) -> list[Peaks]:
-    """The peak of each program, counted from its record and measured."""
-    found = []
-    for name, (function, args) in made.items():
-        learns = any(arg.requires_grad for arg in args)
-        compiled = wb.aot_compile(function, args, grad=learns)
-        counted: Memory = compiled.memory()
-        measured, reserved = meter(step_of(compiled, args), counted.base)
-        model = getattr(counted.peaks[-1], "reserved_bytes", None)
-        found.append(Peaks(name, counted.peak - counted.base, measured, model, reserved,
-                           counted.missing))  # fmt: skip
-    return found
+def peak(name: str, make: Callable[[], Made], meter: Meter = measure_device) -> Peaks:
+    """The peak of a program, counted from its record and measured."""
+    function, args = make()
+    learns = any(arg.requires_grad for arg in args)
+    compiled = wb.aot_compile(function, args, grad=learns)
+    counted: Memory = compiled.memory()
+    measured, reserved = meter(step_of(compiled, args), counted.base)
+    model = getattr(counted.peaks[-1], "reserved_bytes", None)
+    return Peaks(name, counted.peak - counted.base, measured, model, reserved, counted.missing)
+
+
+def measure_apart(device: str) -> list[Peaks]:
+    """All programs, each in a process of its own; raises `RuntimeError` where one has failed."""
+
+    def run(name: str) -> Peaks:
+        command = [sys.executable, "-m", __spec__.name, device, name]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{name}: its process ended with exit code {done.returncode}")
+        return Peaks(**json.loads(done.stdout.splitlines()[-1]))
+
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(run, programs(device)))
 
 
 def tell(rows: Sequence[Peaks]) -> None:
@@ -160,16 +184,19 @@ def tell(rows: Sequence[Peaks]) -> None:
     print_figure(name, abs(error), "share", reach=RESERVED, note=note)
 
 
-def main(device: str = "cuda") -> int:
-    """Peaks, then modes, then counters."""
+def main(arguments: Sequence[str]) -> int:
+    """Peaks, then counters; with a device and a program's name its peak alone."""
+    if arguments:
+        device, name = arguments
+        print(json.dumps(asdict(peak(name, programs(device)[name]))))
+        return 0
     return run_steps(
         {
-            "peak memory": lambda: tell(peaks(programs(device))),
-            "traffic": lambda: traffic.check(device),
-            "modes": lambda: modes.tell(modes.times(device)),
+            "peak memory": lambda: tell(measure_apart("cuda")),
+            "traffic": lambda: traffic.check("cuda"),
         }
     )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

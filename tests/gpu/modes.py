@@ -1,7 +1,8 @@
-"""What the modes of the compiler bring: the time of one call in each."""
+"""What the modes of the compiler bring, the time of one call: `python -m tests.gpu.modes`."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 
 import torch
@@ -9,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import workbench as wb
-from tests.gpu.figures import print_figure, print_unchecked, reason
+from tests.gpu.figures import print_figure, print_unchecked, reason, run_steps
 from tests.gpu.launching import call_us, waiting
 
 DEFAULT = "default"
@@ -55,3 +56,12 @@ def tell(found: Mapping[str, float | str]) -> None:
         if mode != DEFAULT and isinstance(usual, float):
             note = SEED if mode.startswith("max-autotune") else ""
             print_figure(f"saved by mode {mode}", 1 - time_us / usual, "share", note=note)
+
+
+def main(device: str = "cuda") -> int:
+    """Every mode, one after the other."""
+    return run_steps({"modes": lambda: tell(times(device))})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

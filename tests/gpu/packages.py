@@ -1,20 +1,27 @@
-"""Packages on a device: built with it and without it, two streams, weights that are swapped."""
+"""Packages on a device: built with it and without it, two streams, weights that are swapped.
+
+`python -m tests.gpu.packages`; each step has a process of its own, which foreign code may end.
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 from torch import Tensor
 
 import workbench as wb
-from tests.gpu.figures import Step, print_figure
+from tests.gpu.figures import Step, print_figure, print_unchecked, run_steps
 from tests.gpu.models import MODELS
+from workbench.handles.local_gpu import describe_local_gpu
 
 RTOL, ATOL = 1e-3, 1e-4
 MODEL = MODELS["block"]
@@ -170,3 +177,23 @@ def tell_swapped(found: list[Tensor], wanted: list[Tensor], swaps: int) -> None:
     )
     print_figure("calls during swaps that use one set of weights", whole / max(len(found), 1),
                  "share", reach=1.0, rule=">=", note=note)  # fmt: skip
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Every step, or the named one for a folder, a device and a target."""
+    if arguments:
+        folder, device, target, name = arguments
+        return run_steps({name: steps(Path(folder), device, target)[name]})
+    target, code = describe_local_gpu()[0].spec.name, 0
+    with TemporaryDirectory() as folder:
+        for name in steps(Path(folder), "cuda", target):
+            command = [sys.executable, "-m", __spec__.name, folder, "cuda", target, name]
+            ended = subprocess.run(command, check=False).returncode
+            if ended < 0:
+                print_unchecked(name, f"its process was ended by signal {-ended}")
+            code |= int(ended != 0)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -11,7 +11,8 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -30,13 +31,17 @@ LEAST_S = 10
 
 @dataclass(frozen=True)
 class Part:
-    """A command, the packages that it imports, an estimate and a limit of its time in seconds."""
+    """A command, the packages that it imports, an estimate and a limit of its time in seconds.
+
+    One that `is_timed` has the device and the machine to itself; the others run side by side.
+    """
 
     name: str
     command: tuple[str, ...]
     needs: tuple[str, ...]
     estimate: int
     limit: int
+    is_timed: bool = False
 
     def missing(self) -> list[str]:
         """The packages that it needs and that are not installed."""
@@ -44,42 +49,70 @@ class Part:
 
 
 def run_part(
-    part: Part, record: GpuRecord, path: Path, left_s: float = inf, caches: str | None = None
+    part: Part,
+    record: GpuRecord,
+    path: Path,
+    left_s: float = inf,
+    caches: Path | None = None,
+    lock: AbstractContextManager[object] | None = None,
 ) -> None:
     """Run one part within the time that is left; the file is written after each figure.
 
-    `caches` is a folder for torch's: what an earlier run compiled is compiled again.
+    `caches` is a folder for torch's: what an earlier run compiled is compiled again. `lock` is held
+    while the record is changed.
     """
+    own = lock or nullcontext()
     missing = part.missing()
     if missing:
-        record.outcomes[part.name] = f"not checked: {', '.join(missing)} is not installed"
+        outcome = f"not checked: {', '.join(missing)} is not installed"
     elif left_s < LEAST_S:
-        record.outcomes[part.name] = f"not checked: the {WHOLE_S} s of the whole run were over"
+        outcome = f"not checked: the {WHOLE_S} s of the whole run were over"
     else:
-        record.outcomes[part.name] = "not checked: the run ended within this part"
-        record.save(path)
+        with own:
+            record.outcomes[part.name] = "not checked: the run ended within this part"
+            record.save(path)
         limited = replace(part, limit=min(part.limit, int(min(left_s, WHOLE_S))))
-        record.outcomes[part.name] = _watched(limited, record, path, caches)
-    record.save(path)
+        outcome = _watched(limited, record, path, caches, own)
+    with own:
+        record.outcomes[part.name] = outcome
+        record.save(path)
 
 
 def run_parts(parts: Sequence[Part], record: GpuRecord, path: Path) -> bool:
-    """Run all; True when every part ran, and reached what it had to."""
-    end = time.monotonic() + WHOLE_S
-    with TemporaryDirectory(prefix="aot-workbench-gpu-") as caches:
+    """Run those that take no times side by side, then the others; True when all reached theirs."""
+    end, lock = time.monotonic() + WHOLE_S, threading.Lock()
+    with TemporaryDirectory(prefix="aot-workbench-gpu-") as folder:
+
+        def run(part: Part) -> None:
+            left_s = end - time.monotonic()
+            run_part(part, record, path, left_s, Path(folder, part.name), lock)
+
+        beside = [part for part in parts if not part.is_timed]
+        with ThreadPoolExecutor(len(beside) or 1) as pool:
+            list(pool.map(run, beside))
         for part in parts:
-            run_part(part, record, path, end - time.monotonic(), caches)
+            if part.is_timed:
+                run(part)
+    record.order([part.name for part in parts])
+    record.save(path)
     reached = all(figure.verdict != "missed" for figure in record.figures)
     return reached and all(outcome == RAN for outcome in record.outcomes.values())
 
 
-def _watched(part: Part, record: GpuRecord, path: Path, caches: str | None) -> str:
+def _watched(
+    part: Part,
+    record: GpuRecord,
+    path: Path,
+    caches: Path | None,
+    lock: AbstractContextManager[object],
+) -> str:
     """How the process ended; its other lines go to the terminal, the last ones into the reason."""
     said: list[str] = []
+    own = {} if caches is None else {"TORCHINDUCTOR_CACHE_DIR": str(caches)}
     process = subprocess.Popen(
         part.command,
         cwd=ROOT,
-        env=os.environ if caches is None else {**os.environ, "TORCHINDUCTOR_CACHE_DIR": caches},
+        env={**os.environ, **own, "PYTHONFAULTHANDLER": "1"},  # where a crash happened is printed
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -96,8 +129,9 @@ def _watched(part: Part, record: GpuRecord, path: Path, caches: str | None) -> s
     try:
         for line in process.stdout or ():
             if line.startswith((MARK, TABLE)):
-                _keep(line, part, record)
-                record.save(path)
+                with lock:
+                    _keep(line, part, record)
+                    record.save(path)
             else:
                 sys.stdout.write(line)
                 said.append(line.strip())

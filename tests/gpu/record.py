@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import operator
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,16 @@ class GpuRecord:
         beside = path.with_suffix(".tmp")
         beside.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n")
         beside.replace(path)
+
+    def order(self, parts: Sequence[str]) -> None:
+        """Put the figures in the order of these parts, those of others first."""
+        self.figures.sort(key=lambda each: parts.index(each.part) if each.part in parts else -1)
+
+    def forget(self, parts: Sequence[str]) -> None:
+        """Take out what earlier runs found in these parts."""
+        self.figures = [figure for figure in self.figures if figure.part not in parts]
+        self.outcomes = {n: o for n, o in self.outcomes.items() if n not in parts}
+        self.tables = {n: t for n, t in self.tables.items() if n.partition(":")[0] not in parts}
 
     def table(self) -> str:
         """Every figure, then every part with how it ended."""

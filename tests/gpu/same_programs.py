@@ -1,15 +1,19 @@
 """Forty programs on the device and without it: their code, and their numbers against float64.
 
 `python -m tests.gpu.same_programs`; each program is compiled once for the virtual GPU and once on
-the device, which serves both comparisons.
+the device, which serves both comparisons. Several processes share the programs.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
@@ -33,8 +37,10 @@ from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
 from workbench.handles.local_gpu import describe_local_gpu
 from workbench.specs import Gpu
 
-SECONDS = 200
+SECONDS = 140
 """No program is begun later: what it leaves out is said."""
+_SHARES = 8  # processes at most; each has two of its own, which import torch for most of a minute
+_FOUND = "found: "
 _TOO_LATE = "the time of this part was over"
 _BY_TIME = "a device chooses its templates by timing them"
 
@@ -175,17 +181,65 @@ def compare_all(comparing: Comparing, wanted: Sequence[Program], seconds: float)
     return found
 
 
-def main(device: str = "cuda") -> int:
-    """Compare all on the current device."""
+def compare_share(device: str, number: int, of: int) -> None:
+    """Compare every `of`-th program in this process; a line for each, as it is done."""
     torch.backends.cudnn.allow_tf32 = False  # its rounding is not the interpreter's
     gpu = describe_local_gpu()[0].spec
-    worker, interpreter = CrossCompiler(start_s=60, job_s=60), Interpreter(job_s=60)
+    worker, interpreter = CrossCompiler(start_s=100, job_s=60), Interpreter(job_s=60)
+    end = time.monotonic() + SECONDS
     try:
         comparing = Comparing(device, gpu, worker, interpreter)
-        found = compare_all(comparing, programs(), SECONDS)
+        for program in programs()[number::of]:
+            found = compare_all(comparing, [program], end - time.monotonic())
+            print(f"{_FOUND}{json.dumps(asdict(found))}", flush=True)
     finally:
         worker.close()
         interpreter.close()
+
+
+def run_shares(device: str, shares: int) -> Found:
+    """Compare all programs, each share in a process of its own: one may end otherwise than well."""
+    commands = [
+        [sys.executable, "-m", __spec__.name, "--share", device, str(number), str(shares)]
+        for number in range(shares)
+    ]
+    with ThreadPoolExecutor(shares) as pool:
+        ended = list(pool.map(_read_share, commands))
+    whole = Found()
+    for number, (found, why) in enumerate(ended):
+        whole.same += found.same
+        whole.errors += found.errors
+        whole.no_code |= found.no_code
+        whole.no_numbers |= found.no_numbers
+        told = {*found.no_code, *found.no_numbers, *(row.program for row in found.same)}
+        lost = {program.name: why for program in programs()[number::shares]}
+        lost = {name: why for name, why in lost.items() if name not in told}
+        whole.no_code |= lost
+        whole.no_numbers |= lost
+    return whole
+
+
+def _read_share(command: Sequence[str]) -> tuple[Found, str]:
+    whole, said = Found(), ""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout or ():
+            if not line.startswith(_FOUND):
+                said = line.strip() or said
+                continue
+            told = json.loads(line.removeprefix(_FOUND))
+            whole.same += [Same(**row) for row in told["same"]]
+            whole.errors += [Errors(**row) for row in told["errors"]]
+            whole.no_code |= told["no_code"]
+            whole.no_numbers |= told["no_numbers"]
+    return whole, f"its process ended with exit code {process.returncode}: {said}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Compare all on the current device, or one share of them."""
+    if arguments[:1] == ["--share"]:
+        compare_share(arguments[1], int(arguments[2]), int(arguments[3]))
+        return 0
+    found = run_shares("cuda", min(_SHARES, max(1, (os.cpu_count() or 1) // 2)))
     return run_steps(
         {
             "identical": lambda: differences.tell(found.same, found.no_code),
@@ -195,4 +249,4 @@ def main(device: str = "cuda") -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -60,24 +60,23 @@ def words() -> Made:
 
 
 @pytest.mark.parametrize("make", [mlp, attention, normalised, chain, words])
-def test_allocated_and_reserved_are_near_the_count(make: Callable[[], Made]) -> None:
-    """Workspaces of libraries are there before: the first calls allocate them."""
+def test_allocated_is_near_the_count(make: Callable[[], Made]) -> None:
+    """Workspaces of libraries are there before: the first calls allocate them.
+
+    What is reserved depends on what earlier tests left: `tests.gpu.memory` measures it apart.
+    """
     fn, args = make()
     compiled = wb.aot_compile(fn, args, grad=False)
     whole = compiled.memory().peaks[-1]
     assert whole.allocated_bytes is not None
-    assert whole.reserved_bytes is not None
     with torch.no_grad():
         for _ in range(3):
             compiled(*args)
         torch.cuda.synchronize()
         torch.cuda.empty_cache()
         before = torch.cuda.memory_allocated()
-        held = torch.cuda.memory_reserved()
         torch.cuda.reset_peak_memory_stats()
         compiled(*args)
         torch.cuda.synchronize()
     above = torch.cuda.max_memory_allocated() - before
     assert whole.allocated_bytes - whole.base_bytes == pytest.approx(above, rel=0.05)
-    reserved = torch.cuda.max_memory_reserved() - held + whole.base_bytes
-    assert whole.reserved_bytes == pytest.approx(reserved, rel=0.15)
