@@ -17,7 +17,7 @@ QUESTIONS = {
     )
 }
 MOST = {
-    "a quantity of every kernel": 5,
+    "a quantity of every kernel": 3,
     "an artifact kind": 11,
     "a cure of a new kind of graph break": 4,
     "a live action": 5,

@@ -11,8 +11,10 @@ from workbench.analysis.diff.number_changes import FIGURES
 from workbench.command_line.documents import kernels_of
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import MatrixCell, Resources
-from workbench.report.measures import describe, measures, number
-from workbench.views.tables.columns import COLUMNS, number_of
+from workbench.report.measures import Place, describe, measures, number
+from workbench.views.document import document
+from workbench.views.tables.column import Column
+from workbench.views.tables.columns import COLUMNS, add_numbers, number_of
 
 KERNEL = Kernel("k0", "triton_0", "triton", "i0", bytes_read=4096, time_us=12.5, occupancy=0.5)
 
@@ -44,7 +46,7 @@ def test_a_column_has_title_unit_and_hint_of_its_field() -> None:
     }
     column = number_of(Load, "wait_us", key="wait", hint="Of all threads")
     assert (column.value({"wait_us": 2.0}), column.hint) == (2.0, "Of all threads")
-    read = next(column for column in COLUMNS["costs"] if column.key == "read")
+    read = next(column for column in COLUMNS["costs"] if column.key == "bytes_read")
     assert (read.title, read.unit) == (measures(Kernel)["bytes_read"].title, "B")
 
 
@@ -70,3 +72,34 @@ def test_a_diff_compares_what_configurations_say_of_themselves() -> None:
 def test_the_reference_says_what_the_fields_of_a_kernel_mean() -> None:
     (frame,) = (each for each in of_reports() if each.key == "kernels")
     assert meanings(frame)["registers"] == measures(Kernel)["registers"].meaning
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A row whose number says where it stands."""
+
+    loads: int | None = number("Loads", "B", "Of a thread", place=Place("kernel", "40px"))
+
+
+def test_a_number_that_says_where_it_stands_is_a_column_by_that_alone() -> None:
+    columns = add_numbers(Placed, Column("Kernel", "kernel"), Column("Lines", "lines"))
+    assert [column.key for column in columns] == ["kernel", "loads", "lines"]
+    assert columns[1].spec() == {
+        "key": "loads",
+        "title": "Loads",
+        "width": "40px",
+        "field": "numbers.loads",
+        "kind": "number",
+        "unit": "B",
+        "hint": "Of a thread",
+    }
+
+
+def test_every_number_of_a_kernel_with_a_place_is_a_column_with_its_value() -> None:
+    placed = [name for name, said in measures(Kernel).items() if said.place is not None]
+    whole = replace(KERNEL, **{name: at for at, name in enumerate(placed, 2)})
+    shown = document(Report(tables={"kernels": Table.of(Kernel, [whole])}))
+    columns = [each for each in shown["columns"]["costs"] if each["key"] in placed]
+    rows = {each["key"]: each["field"].removeprefix("numbers.") for each in columns}
+    assert rows == {name: name for name in placed}
+    assert shown["kernels"][0]["numbers"] == {name: at for at, name in enumerate(placed, 2)}

@@ -12,13 +12,27 @@ LEAST = "The least time that the roofline allows"
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a number stands in the table of its rows: behind the column of that key.
+
+    `width` is a track of a CSS grid. `is_wide` columns are left out where there is little room,
+    `is_optional` ones where no row has a value.
+    """
+
+    after: str
+    width: str
+    is_wide: bool = False
+    is_optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
     """What one number of a row is.
 
     `title` stands over its column and `hint` says there what all cells are; `heading` stands over
     a table of nothing else, or the hint where it is empty. `meaning` is the sentence of the
     documentation, for every column of that name. The number was counted in code, measured by a
-    clock, or is an estimate of a model.
+    clock, or is an estimate of a model. What has a `place` is a column by that alone.
     """
 
     title: str
@@ -27,6 +41,7 @@ class Measure:
     heading: str = ""
     meaning: str = ""
     source: Literal["counted", "measured", "model"] = "counted"
+    place: Place | None = None
 
 
 def describe(*said: Any, **more: Any) -> dict[str, Measure]:

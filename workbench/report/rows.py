@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from workbench.report.measures import OCCUPANCY, describe, number
+from workbench.report.measures import OCCUPANCY, Place, describe, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,16 +185,17 @@ class Kernel:
     lines: tuple[str, ...] = ()
     scheduler_nodes: tuple[str, ...] = ()
     bytes_read: int | None = number(
-        "Read", "B", "Of one call, an estimate", source="model",
+        "Read", "B", "Of one call, an estimate", source="model", place=Place("calls", "53px"),
         meaning="Bytes that one call reads, by Inductor's model of the traffic.",
     )  # fmt: skip
     bytes_written: int | None = number(
-        "Written", "B", "Of one call, an estimate", source="model",
+        "Written", "B", "Of one call, an estimate", source="model", place=Place("calls", "53px"),
         meaning="Bytes that one call writes, by Inductor's model of the traffic.",
     )  # fmt: skip
     flops: int | None = number(
-        "FLOP", "amount", "Of one call, an estimate", meaning="Operations of one call."
-    )
+        "FLOP", "amount", "Of one call, an estimate", meaning="Operations of one call.",
+        place=Place("calls", "46px", is_wide=True),
+    )  # fmt: skip
     text: str | None = None
     time_us: float | None = number(
         "Measured", "us", source="measured",
@@ -202,13 +203,17 @@ class Kernel:
     )  # fmt: skip
     calls: int = number("Calls", meaning="How often one call of the whole runs it.", default=1)
     called_from: tuple[str, ...] = ()
-    registers: int | None = number("Registers", meaning="Registers of a thread.")
+    registers: int | None = number(
+        "Registers", meaning="Registers of a thread.",
+        place=Place("bound", "65px", is_wide=True, is_optional=True),
+    )  # fmt: skip
     spills: int | None = number(
         "Spills", meaning="Instructions that spill registers to memory or load them again."
     )
     smem_bytes: int | None = number("Shared", "B", meaning="Shared memory of a block.")
     occupancy: float | None = number(
         "Occupancy", "share", OCCUPANCY, source="model",
+        place=Place("bound", "74px", is_wide=True, is_optional=True),
         meaning="The part of the warps of a multiprocessor that can be resident, from 0 to 1.",
     )  # fmt: skip
     estimate: bool | None = None

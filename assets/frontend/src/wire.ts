@@ -639,6 +639,7 @@ export interface Cost {
 
 /**
  * A generated kernel or library call; `mark` is g0 to g7, `ext` or `fb`, its square's look.
+ * `numbers` are those that are columns of the table of kernels, by field, where they are known.
  * `cost` has, of the costs of the document, those that are known of it; `bound` is "memory" or
  * "compute" where the target has a roofline. `code` is the part that holds its source, or None
  * for a library call; `configs` is what it became for GPUs. `verdict` is what holds it back,
@@ -661,14 +662,10 @@ export interface Kernel {
   lines: string[];
   groups: string[];
   buffers: string[];
-  bytes_read: number | null;
-  bytes_written: number | null;
-  flops: number | null;
+  numbers: Record<string, number>;
   cost: Record<string, number>;
   calls: number;
   bound: string | null;
-  registers: number | null;
-  occupancy: number | null;
   code: string | null;
   code_lines: number;
   wrapper: string | null;

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from types import CodeType
-from typing import Any
+from typing import Any, cast
 
 from workbench.analysis.source.recompile_reasons import Reason, read_reason
 from workbench.compiler.internals import torch_private as tp
@@ -16,7 +16,6 @@ from workbench.compiler.internals.cpython_costs import gc_throttle
 from workbench.compiler.internals.older_releases import find_backward_hook, variants
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.recorder import Recorder
-from workbench.compiler.session.cache_counts import count_cache_answers, list_cache_answers
 from workbench.compiler.session.failed_guards import (
     Scope,
     find_failed_guards,
@@ -32,7 +31,6 @@ from workbench.compiler.session.frame_names import (
     frame_of,
     is_users,
 )
-from workbench.compiler.session.last_batch import is_of_last_batch
 from workbench.compiler.session.open_compile import OpenCompile, request_of
 from workbench.compiler.session.steps import HOOK, Steps
 from workbench.compiler.sources.break_messages import RESUMED, strip_reason
@@ -45,6 +43,15 @@ REPORTS = 64
 """Compiles whose reports are kept: the costliest of a session."""
 _LIMIT = "recompile limit"
 _ACCOUNTS = ("compilation_metrics", "bwd_compilation_metrics")
+_COUNTED = tuple(
+    (f"{name} {what}", group, f"{prefix}_{what}")
+    for name, group, prefix in (
+        ("FX graph", "inductor", "fxgraph_cache"),
+        ("AOTAutograd", "aot_autograd", "autograd_cache"),
+    )
+    for what in ("hit", "miss", "bypass")
+)
+"""What torch's own counters count of its caches: in words, group, key."""
 
 
 class Compiles:
@@ -153,7 +160,7 @@ class Compiles:
 
     @contextmanager
     def _running(self, row: OpenCompile) -> Iterator[None]:
-        stack, before, refused = self._stack, count_cache_answers(), False
+        stack, before, refused = self._stack, _count_cache_answers(), False
         stack.append(row)
         try:
             with gc_throttle(), self._recorded(row):
@@ -165,7 +172,8 @@ class Compiles:
         finally:
             stack.pop()
             row.total_s, row.is_over = self._steps.now() - row.at_s, True
-            row.cache = list_cache_answers(before)
+            counts = _count_cache_answers()
+            row.cache = ", ".join(words for words in counts if counts[words] > before[words])
             if not stack:
                 self._steps.compiled(row.total_s)
             if not refused:  # which is an event of its own
@@ -277,7 +285,10 @@ class Compiles:
             if not kept:
                 return
         row.kind = "recompile"
-        held = {id: _held(entry, frame) for id, entry in kept.items()}
+        held = {  # by variant, how many of its guards hold
+            id: entry.guard_manager.check_verbose(frame.f_locals).num_guards_executed
+            for id, entry in kept.items()
+        }
         found.sort(key=lambda reason: -held.get(reason.against, 0))
         if found and found[0].against in kept:
             scope = scope_of(kept[found[0].against], frame)
@@ -394,7 +405,27 @@ def _named(reason: Reason, arguments: tuple[str, ...]) -> Reason:
     )
 
 
-def _held(entry: Any, frame: Any) -> int:
-    """How many guards of a variant hold for the values of a frame."""
-    found: int = entry.guard_manager.check_verbose(frame.f_locals).num_guards_executed
-    return found
+def _count_cache_answers() -> dict[str, int]:
+    """How often each cache has answered in each way."""
+    counters = tp.COUNTERS.find() or {}
+    return {
+        words: counters[group][key] if group in counters else 0 for words, group, key in _COUNTED
+    }
+
+
+def is_of_last_batch(usual: str, now: str, names: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a `DataLoader` in these names gives batches of the usual size, and one of the other.
+
+    The loader of a loop is on the stack of the program: in the names of whoever wrote the loop.
+    """
+    from torch.utils.data import DataLoader
+
+    if not (usual.isdigit() and now.isdigit()):
+        return False
+    values: Iterator[Any] = (value for held in names for value in held.values())
+    for loader in (value for value in values if isinstance(value, DataLoader)):
+        with suppress(TypeError):  # a sampler, or a data set to go through, may have no length
+            is_whole = loader.batch_size != int(usual) or loader.drop_last
+            if not is_whole and len(cast(Any, loader.sampler)) % int(usual) == int(now):
+                return True
+    return False

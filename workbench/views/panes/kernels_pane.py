@@ -10,8 +10,8 @@ from workbench.analysis.fusion.kinds import GENERATED, kernel_kinds, mark_kernel
 from workbench.analysis.memory.memory_cost import list_all_costs
 from workbench.report import Kernel, Report
 from workbench.report.column_filter import list_linked_pairs
+from workbench.report.measures import measures
 from workbench.views.lookups.kernel_configs import configs, explain_no_assembly
-from workbench.views.lookups.linked_ids import map_fx_graphs, map_groups_of_kernels
 from workbench.views.lookups.passes import Passes
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import report_messages as wire
@@ -51,8 +51,8 @@ class _Ties:
         self.same = {k.id: group[0].id for group in grouped(report) for k in group}
         self.passes = Passes(report)
         self.kinds = kernel_kinds(report)
-        self.graphs = map_fx_graphs(report)
-        self.groups = map_groups_of_kernels(report)
+        self.graphs = {lowered: graph for graph, lowered in report.lowered.items()}
+        self.groups = _map_groups(report)
         self.lengths: dict[str | None, int] = {None: 0}
         self.buffers: dict[str, list[str]] = defaultdict(list)
         self.configs = configs(report)
@@ -81,6 +81,11 @@ class _Ties:
             kind=kind,
             side=self.passes.kernel(kernel),
             mark=self.marks[id],
+            numbers={
+                name: value
+                for name, said in measures(Kernel).items()
+                if said.place is not None and (value := getattr(kernel, name)) is not None
+            },
             cost={k: round(by[id], 4) for k, by in self.costs.items() if id in by},
             bound=None if place is None else place.bound,
             graph=self.graphs.get(kernel.graph, kernel.graph),
@@ -93,6 +98,27 @@ class _Ties:
             facts=_facts(self.report, kernel, kind, lines),
             configs=self.configs.get(id, []),
         )
+
+
+def _map_groups(report: Report) -> dict[str, list[str]]:
+    """By kernel id: the ids of the final scheduler groups that it came from."""
+    group_of: dict[str, str] = {}
+    for node in report.scheduler_nodes:
+        if node.phase == "after":
+            for name in (node.name, *node.members):
+                group_of[f"{node.graph}:{name.rpartition(':')[2]}"] = node.id
+    found: dict[str, list[str]] = defaultdict(list)
+    lowered = report.lowered
+    for kernel in report.kernels:
+        # a record may name no graph that was lowered from that of its nodes
+        own = kernel.graph if kernel.graph.startswith("i") else "i0"
+        graph = lowered.get(kernel.graph, own)
+        for name in kernel.scheduler_nodes:
+            full = name if ":" in name else f"{graph}:{name}"
+            group = group_of.get(full)
+            if group is not None and group not in found[kernel.id]:
+                found[kernel.id].append(group)
+    return dict(found)
 
 
 def _facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[str, str]]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from os import PathLike
 from typing import Any
 
 from workbench.analysis.session.advice import advice
-from workbench.analysis.session.session_redaction import redact as without_sources
+from workbench.analysis.source.report_redaction import HIDDEN
 from workbench.report.session.session_record import Session
+from workbench.report.table import Table
 from workbench.settings import Embed
 from workbench.views.pages.interactive import interactive
 from workbench.views.session.session_document import document
@@ -21,16 +23,38 @@ from workbench.views.static_html.grids import grid
 from workbench.views.static_html.row_limits import Limits
 from workbench.views.wire.codec import SMALL, pack
 
+_DROPPED: Mapping[str, tuple[str, ...]] = {
+    "compiles": ("why",),
+    "recompiles": ("guard", "expected", "actual"),
+    "breaks": ("text", "reason"),
+    "fallbacks": ("why",),
+    "events": ("text",),
+}
+"""By table: the columns that hold lines of code, values that were compared, texts of errors."""
+
 
 def page(session: Session, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
     """A self-contained page; written to `path` when given. `redact` drops lines of code.
 
     Where no script runs, the picture and the tables stand below one another as plain HTML.
     """
-    shown = without_sources(session) if redact else session
+    shown = _hide_code(session) if redact else session
     static = render.body("session", partial(_view, shown))
     view = interactive(static, _record(shown), kind="page", carries_bundle=True)
     return render.page("Session", view, path, has_view=True)
+
+
+def _hide_code(session: Session) -> Session:
+    """The session without its columns of code and reports; names, places, counts, times stay."""
+    tables = dict(session.tables)
+    for name, columns in _DROPPED.items():
+        table = tables[name]
+        hidden = {
+            column: [HIDDEN if value else value for value in table.columns[column]]
+            for column in columns
+        }
+        tables[name] = Table(table.row_type, {**table.columns, **hidden}, table.omitted)
+    return Session(session.header, tables, {})
 
 
 def saved(session: Session, *, embed: Embed, carries_bundle: bool) -> str:

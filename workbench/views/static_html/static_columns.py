@@ -24,9 +24,9 @@ _OWN: Mapping[str, tuple[Column, ...]] = {
         Column("Kind", "kind"),
         Column("Ops in it", "label", "code"),
         Column("Lines", "facts.Lines"),
-        Column("Reads", "bytes_read", "B"),
-        Column("Writes", "bytes_written", "B"),
-        Column("FLOP", "flops", "count"),
+        Column("Reads", "numbers.bytes_read", "B"),
+        Column("Writes", "numbers.bytes_written", "B"),
+        Column("FLOP", "numbers.flops", "count"),
         Column("Bound by", "bound"),
     ),
     "configs": (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from workbench.report import AutotuneChoice, Kernel, Phase
@@ -17,8 +18,21 @@ from workbench.views.wire.table_messages import ColumnSpec
 def number_of(row_type: type, name: str, width: str = "", key: str = "", **more: Any) -> Column:
     """The column of a number: title, unit and hint are those of its field."""
     said = measures(row_type)[name]
-    own: dict[str, Any] = {"hint": said.hint, **more}
-    return Column(said.title, key or name, said.unit, width, name if key else "", **own)
+    own: dict[str, Any] = {"field": name if key else "", "hint": said.hint, **more}
+    return Column(said.title, key or name, said.unit, width, **own)
+
+
+def add_numbers(row_type: type, *columns: Column) -> tuple[Column, ...]:
+    """The columns of a table, and behind each the numbers whose fields say that they stand there.
+
+    A row of the wire has them under `numbers`, by the names of the fields.
+    """
+    placed: defaultdict[str, list[Column]] = defaultdict(list)
+    for name, said in measures(row_type).items():
+        if said.place is not None:
+            own = {**asdict(said.place), "field": f"numbers.{name}"}
+            placed[own.pop("after")].append(number_of(row_type, name, **own))
+    return tuple(each for column in columns for each in (column, *placed[column.key]))
 
 
 def _figure(name: str, least: int, **more: Any) -> Column:
@@ -35,18 +49,14 @@ _ALONE = "What the lowered operations, which operators are taken apart into, mov
 _WITHOUT = "How much lower the peak of the whole call would be if it took no memory"
 
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
-    "costs": (
+    "costs": add_numbers(
+        Kernel,
         replace(_KERNEL, field="id", width="52px"),
         Column("Cost", "cost", "number", "98px"),
         Column("Share", "share", "share", "70px", "cost", hint="Its part of that of all kernels"),
         number_of(Kernel, "calls", "36px"),
-        number_of(Kernel, "bytes_read", "53px", "read"),
-        number_of(Kernel, "bytes_written", "53px", "written"),
-        number_of(Kernel, "flops", "46px", is_wide=True),
         replace(_SIDE, width="60px"),
         Column("Bound by", "bound", width="66px", is_optional=True),
-        number_of(Kernel, "registers", "65px", is_wide=True, is_optional=True),
-        number_of(Kernel, "occupancy", "74px", is_wide=True, is_optional=True),
         Column("Ops in it", "ops", "code", "minmax(120px, 2fr)", "label"),
         Column("Lines", "lines", "length", "minmax(60px, 0.4fr)", is_optional=True),
     ),

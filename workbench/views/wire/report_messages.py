@@ -126,6 +126,7 @@ class Cost(TypedDict):
 class Kernel(TypedDict):
     """A generated kernel or library call; `mark` is g0 to g7, `ext` or `fb`, its square's look.
 
+    `numbers` are those that are columns of the table of kernels, by field, where they are known.
     `cost` has, of the costs of the document, those that are known of it; `bound` is "memory" or
     "compute" where the target has a roofline. `code` is the part that holds its source, or None for
     a library call; `configs` is what it became for GPUs. `verdict` is what holds it back, and where
@@ -148,14 +149,10 @@ class Kernel(TypedDict):
     lines: list[str]
     groups: list[str]
     buffers: list[str]
-    bytes_read: int | None
-    bytes_written: int | None
-    flops: int | None
+    numbers: dict[str, float]
     cost: dict[str, float]
     calls: int
     bound: str | None
-    registers: int | None
-    occupancy: float | None
     code: str | None
     code_lines: int
     wrapper: str | None
