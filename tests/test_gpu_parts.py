@@ -283,7 +283,7 @@ def test_kernels_of_a_trace_are_those_of_the_device() -> None:
         {"cat": "kernel", "name": "early", "ts": 2, "dur": 1},
         {"ph": "M", "name": "process_name"},
     ]
-    assert tracing.kernels_in({"traceEvents": events}) == [("early", 1.0), ("late", 2.5)]
+    assert tracing.kernels_in(events) == [("early", 1.0), ("late", 2.5)]
 
 
 # files and packages
@@ -379,13 +379,16 @@ def test_where_counters_are_not_allowed_nothing_is_checked(told: Told, tmp_path:
 
 
 def test_a_profile_stands_beside_that_of_torch(told: Told) -> None:
-    by_events = {"a": 10.0, "b": 25.0, "c": 4.0}
-    found = Profiled(by_events, {"a": 10.0, "b": 20.0, "c": 1.0}, 4, 3, True, "measured, median")
+    by_profile, by_trace = {"a": 10.0, "b": 25.0, "c": 4.0}, {"a": 10.0, "b": 20.0, "c": 4.0}
+    clock = "the times of kernels are by events"
+    found = Profiled(by_profile, by_trace, 4, 3, True, "measured, median", clock, 5, 9)
     profiling.tell(found)
     rows, _ = told()
     assert rows["rank correlation of wb.profile and torch's profiler"]["value"] == pytest.approx(1)
-    name = "largest difference of a kernel's time by events and in the trace"
+    name = "largest difference of a kernel's time by wb.profile and in a trace of whole calls"
     assert rows[name]["value"] == pytest.approx(0.25)
+    assert rows["the times of kernels are by a trace"]["value"] == 0
+    assert rows["kernels of a training step that wb.profile has measured"]["reach"] == 9
     assert rows["kernels that wb.profile has measured"]["reach"] == 4
     profiling.tell(replace(found, by_trace={}))
     rows, _ = told()

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from collections.abc import Callable, Iterable
 
-import torch
+from workbench.compiler.internals.local_device import profile_activity
+from workbench.compiler.measuring.profiler_trace import Event, trace
 
 Kernels = list[tuple[str, float]]
 """Names with microseconds, in the order in which they started."""
 
 
-def kernels_of(call: Callable[[], object], wait: Callable[[], object]) -> Kernels:
-    """The kernels of one call; none where nothing ran on a device, or its activity is not read."""
-    activity = torch.profiler.ProfilerActivity
-    with torch.profiler.profile(activities=[activity.CPU, activity.CUDA]) as seen:
-        call()
+def kernels_of(call: Callable[[], object], wait: Callable[[], object], calls: int = 1) -> Kernels:
+    """The kernels of some calls; none where nothing ran on a device, or none of it is traced."""
+
+    def run() -> None:
+        for _ in range(calls):
+            call()
         wait()
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "trace.json"
-        seen.export_chrome_trace(str(path))
-        return kernels_in(json.loads(path.read_bytes()))
+
+    return kernels_in(trace(run, profile_activity()))
 
 
-def kernels_in(trace: dict[str, Any]) -> Kernels:
+def kernels_in(events: Iterable[Event]) -> Kernels:
     """The kernels of a trace; copies and fills of memory have another category."""
-    events = [event for event in trace["traceEvents"] if event.get("cat") == "kernel"]
-    events.sort(key=lambda event: float(event["ts"]))
-    return [(str(event["name"]), float(event["dur"])) for event in events]
+    found = [event for event in events if event.get("cat") == "kernel"]
+    found.sort(key=lambda event: float(event["ts"]))
+    return [(str(event["name"]), float(event["dur"])) for event in found]

@@ -1,9 +1,14 @@
+import itertools
 from types import SimpleNamespace
 
 import pytest
 import torch
 
 import workbench as wb
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.measuring import call_timer, timing
+from workbench.compiler.measuring.call_timer import RepeatableCall
+from workbench.compiler.measuring.profiler_trace import CALL_MARK, trace
 from workbench.compiler.measuring.timing import (
     HOST_CLOCK,
     Clock,
@@ -13,12 +18,14 @@ from workbench.compiler.measuring.timing import (
     choose_clock,
     measure_clock_overhead,
     proxies,
+    read_times,
     run_for_programs,
 )
 from workbench.errors import WorkbenchError
+from workbench.handles import profile as handle
 from workbench.handles.profile import _Matcher, measure_machine, profile
 from workbench.report import Kernel, Report, Request, Table
-from workbench.report.profile_record import Machine
+from workbench.report.profile_record import Machine, read_measured_call
 
 QUICK = Machine(bytes_per_s=1e10, threads=1, clock_ns=50.0)
 
@@ -169,9 +176,9 @@ def test_triton_kernels_are_timed_by_the_clock_of_their_device():
         program.scope["triton_0"].run(2, stream=0)
         assert program.scope["triton_0"].n == 3
     assert started == [(1,), (2,)]
-    assert timings.taken() == [((0, "triton_0"), 1), ((0, "triton_0"), 1)]
+    assert read_times(timings.noted()) == [((0, "triton_0"), 1), ((0, "triton_0"), 1)]
     assert timings.clock.waited == 1
-    assert timings.taken() == []
+    assert timings.noted() == []
     assert program.scope["triton_0"] is tuner
 
 
@@ -182,3 +189,96 @@ def test_a_program_without_triton_kernels_is_timed_on_the_host():
 def test_one_tensor_that_is_given_twice_is_one_tensor_in_the_copies():
     x = torch.randn(8, 8)
     assert wb.aot_compile(product, (x, x), grad=False).profile(x, x).kernels_us > 0
+
+
+def gpu_events(events):
+    """The events of a trace as if each numbered call had started a kernel that takes 2 µs."""
+    for event in events:
+        yield event
+        if event.get("name", "").startswith(CALL_MARK):
+            number = int(event["name"][len(CALL_MARK) :])
+            place = {"pid": event["pid"], "tid": event["tid"], "args": {"correlation": number}}
+            yield {"cat": "cuda_runtime", "name": "launch", "ts": event["ts"] + 0.1, **place}
+            yield {"cat": "kernel", "name": "k", "dur": 2.0, "args": {"correlation": number}}
+
+
+@pytest.fixture
+def on_gpu(monkeypatch):
+    """Programs that are measured as those of a GPU are; the CPU does the work."""
+    monkeypatch.setattr(handle, "choose_clock", lambda programs: Steps())
+    monkeypatch.setattr(timing, "wait_for_gpu", lambda: None)
+    return monkeypatch
+
+
+def test_on_a_gpu_library_calls_have_the_time_of_what_they_started(on_gpu):
+    on_gpu.setattr(call_timer, "trace", lambda run, seen: list(gpu_events(trace(run, seen))))
+    call, args = compiled()
+    found = profile(call, args, {}, Report(), repeats=5, machine=QUICK)
+    times = {row.name: row.time_us for row in found.kernels if not row.name.startswith("cpp")}
+    assert set(times.values()) == {2.0 - QUICK.clock_ns / 1e3}
+    assert any(row.is_backward and row.name in times for row in found.kernels)
+    assert any("what the GPU did for them" in note for note in found.notes)
+    assert not any("by events" in note for note in found.notes)
+    assert found.repeats == 4  # the first run has the calls of the warm-up, too
+
+
+def test_without_activity_of_the_gpu_events_are_the_clock_and_it_says_so(on_gpu):
+    call, args = compiled()
+    found = profile(call, args, {}, Report(), repeats=3, machine=QUICK)
+    sentence = (
+        "the times of kernels are by events and contain the start of a kernel, some µs where the "
+        "GPU is idle: torch's profiler shows nothing that the GPU did"
+    )
+    assert sentence in found.notes
+    assert sentence in read_measured_call(found.report).notes  # so beside the times in every view
+    assert all(row.time_us >= 0 for row in found.kernels)
+
+
+def test_the_profile_of_the_caller_goes_on(on_gpu):
+    call, args = compiled()
+    kinds = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=kinds, acc_events=True) as outer:
+        found = profile(call, args, {}, Report(), repeats=3, machine=QUICK)
+    assert any(
+        "by events" in note and "another profile of torch's is running" in note
+        for note in found.notes
+    )
+    assert any(event.name == "aten::mm" for event in outer.events())
+
+
+def test_programs_are_left_as_they_were_where_a_traced_call_fails(on_gpu):
+    call, args = compiled()
+    programs = run_for_programs(lambda: call(*args))
+    before = [dict(program.scope) for program in programs]
+    count = itertools.count()
+
+    def failing(*given):
+        if next(count) > 8:
+            raise ValueError("no more")
+        return call(*given)
+
+    with pytest.raises(ValueError, match="no more"):
+        profile(failing, args, {}, Report(), repeats=2, machine=QUICK)
+    assert [dict(program.scope) for program in programs] == before
+    assert not tp.PROFILER_IS_RUNNING.get()
+
+
+def test_the_backward_is_found_where_torch_would_give_it_to_another_thread():
+    """Torch has a thread for each GPU, where no profile function of this one is called."""
+    own = []
+
+    class Watched(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, given):
+            own.append(not torch._C._is_multithreading_enabled())
+            return given
+
+    x = torch.ones(2, requires_grad=True)
+    subject = RepeatableCall(Watched.apply, (x,), {}, ())
+    assert subject.programs() == []
+    subject.run()
+    assert own == [True, False]

@@ -19,6 +19,7 @@ from workbench.compiler.measuring.call_leaves import (
 from workbench.compiler.measuring.call_timer import (
     LONGEST_S,
     RepeatableCall,
+    time_kernels,
     time_operators,
     time_runs,
 )
@@ -27,10 +28,8 @@ from workbench.compiler.measuring.timing import (
     Clock,
     GeneratedProgram,
     Log,
-    Timings,
     choose_clock,
     measure_clock_overhead,
-    proxies,
 )
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError, WorkbenchError
@@ -55,6 +54,14 @@ _TRIAD_ELEMENTS = {  # of float32: beyond the caches of today's processors, and 
     GPU: 1 << 27,
 }
 _BRIEF_S = 0.2  # of each measurement in a live view, whose reader waits for all of them
+_BY_TRACE = (
+    "kernels and library calls have the time of what the GPU did for them, by torch's profiler; "
+    "one that started nothing there has the host's"
+)
+_BY_EVENTS = (
+    "the times of kernels are by events and contain the start of a kernel, some µs where the GPU "
+    "is idle"
+)
 _NOISY = 0.25  # quartile distance over median from which times should not be compared
 
 
@@ -136,11 +143,11 @@ def profile(
     """Measure one call: each kernel and library call, the whole, and the eager original.
 
     The generated code runs as it is; while it is measured the globals of its program are replaced
-    by proxies that read the clock, on a GPU by events in its stream. Inputs are copied, gradients
-    are computed but not accumulated, the random state is restored. `machine` takes the facts
-    measured by an earlier profile. With `seconds`, that is the longest for each measurement, and
-    the operators of the original are not timed. `notes` are what to know of the inputs; those that
-    are `held` by the callable itself are not copied.
+    by proxies that read the clock, or on a GPU name each call in a trace of torch's profiler.
+    Inputs are copied, gradients are computed but not accumulated, the random state is restored.
+    `machine` takes the facts measured by an earlier profile. With `seconds`, that is the longest
+    for each measurement, and the operators of the original are not timed. `notes` are what to know
+    of the inputs; those that are `held` by the callable itself are not copied.
 
     Raises
     ------
@@ -165,7 +172,7 @@ def profile(
         if machine is None:
             with step(progress, "measuring the memory bandwidth of this machine"):
                 machine = measure_machine(clock, longest)
-        runs, calls = _measure(subject, programs, repeats, progress)
+        runs, calls, why = _measure(subject, programs, repeats, progress)
         original = None if eager is None else replace(subject, call=eager)
         eager_us: float | None = None
         operators: tuple[OperatorTime, ...] = ()
@@ -176,7 +183,8 @@ def profile(
                     operators = tuple(time_operators(original, repeats))
     call_us, spread_us = _median_us(calls), _spread(calls) * 1e6
     rows = tuple(_rows(runs, programs, report, machine, call_us))
-    said = (*notes, *_noise(call_us, spread_us, rows))
+    by_events = (f"{_BY_EVENTS}: {why}",) if why else ()
+    said = (*notes, *by_events, *_noise(call_us, spread_us, rows))
     least = _by_kernel(rows, "least_us")
     whole = MeasuredCall(call_us, spread_us, eager_us, len(runs), said, least)
     return Profile(
@@ -188,7 +196,7 @@ def profile(
         eager_us=eager_us,
         repeats=len(runs),
         report=add_measured_call(_filled(report, rows), whole),
-        notes=(_clock_note(rows, machine), *said),
+        notes=(*_clock_note(rows, machine, clock, why), *said),
     )
 
 
@@ -197,19 +205,16 @@ def _measure(
     programs: list[GeneratedProgram],
     repeats: int,
     progress: ProgressCallback | None,
-) -> tuple[list[Log], list[float]]:
-    """The calls of each repeat in order, and the seconds of whole calls without any proxy."""
-    timings = Timings(subject.clock)
-    runs: list[Log] = []
+) -> tuple[list[Log], list[float], str]:
+    """The calls of each repeat in order, the seconds of whole calls, why events timed kernels."""
     with step(progress, "timing whole calls"):
         calls = subject.seconds(repeats)
-    with step(progress, "timing each kernel"), proxies(programs, timings):
-        for _ in time_runs(subject.run, repeats, subject.longest_s):
-            runs.append(timings.taken())
+    with step(progress, "timing each kernel"):
+        runs, by_events = time_kernels(subject, programs, repeats)
     with step(progress, "timing whole calls again"):
         calls += subject.seconds(repeats)  # before and after: drift shows as spread
     labels = [label for label, _ in runs[-1]]  # the first has the calls of the warm-up before it
-    return [run for run in runs if [label for label, _ in run] == labels], calls
+    return [run for run in runs if [label for label, _ in run] == labels], calls, by_events
 
 
 def _rows(
@@ -305,11 +310,17 @@ def _median_us(seconds: Sequence[float]) -> float:
     return statistics.median(seconds) * 1e6
 
 
-def _clock_note(rows: tuple[KernelTime, ...], machine: Machine) -> str:
-    return (
-        f"timing a call adds {number_text(machine.clock_ns * 1e-9, 'seconds')} to its own reading; "
-        f"it is subtracted from each of the {len(rows)} times"
-    )
+def _clock_note(
+    rows: tuple[KernelTime, ...], machine: Machine, clock: Clock, why: str
+) -> Iterator[str]:
+    if clock is HOST_CLOCK:
+        added = number_text(machine.clock_ns * 1e-9, "seconds")
+        yield (
+            f"timing a call adds {added} to its own reading; "
+            f"it is subtracted from each of the {len(rows)} times"
+        )
+    elif not why:
+        yield _BY_TRACE
 
 
 def _noise(call_us: float, spread_us: float, rows: tuple[KernelTime, ...]) -> Iterator[str]:

@@ -58,6 +58,13 @@ def mark_time() -> Any:
     return mark
 
 
+def profile_activity() -> torch.profiler.profile:
+    """A profile of what is done here and on the GPU; it is not started."""
+    kinds = torch.profiler.ProfilerActivity
+    # without acc_events torch 2.11 warns of events that are cleared
+    return torch.profiler.profile(activities=[kinds.CPU, kinds.CUDA], acc_events=True)
+
+
 def find_stream(index: int | None) -> int:
     """The address of the current stream of the calling thread."""
     return int(torch.cuda.current_stream(index).cuda_stream)

@@ -340,6 +340,9 @@ CUDA_GRAPH_SKIPS = tuple(
 
 # Timing the calls of a generated program.
 OPERATOR_PACKET = Name("torch._ops:OpOverloadPacket", "timing operators of a generated program")
+PROFILER_IS_RUNNING = Name(
+    "torch.autograd.profiler:_is_profiler_enabled", "leaving a profile of the caller's alone"
+)
 AUTOGRAD_CACHE_KEY = Name(
     "torch._functorch._aot_autograd.autograd_cache:autograd_cache_key",
     "a key of its own for a graph that has none",

@@ -12,16 +12,24 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.local_device import profile_activity
+from workbench.compiler.measuring.profiler_trace import ProfilerError, trace
 from workbench.compiler.measuring.timing import (
     HOST_CLOCK,
     Clock,
     GeneratedProgram,
+    Log,
+    Timings,
+    TraceClock,
+    proxies,
+    read_times,
     run_for_programs,
 )
 from workbench.report.profile_record import OperatorTime
 
 WARM_CALLS = 3
 LONGEST_S = 1.0  # spent on each measurement
+_MOST_TRACED = 10_000  # calls of kernels in one trace: each is 1 to 2 kB of it
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,10 @@ class RepeatableCall:
         outputs: list[Any] = []
         found = run_for_programs(lambda: outputs.append(self.forward()))
         known = {id(program.scope) for program in found}
-        later = run_for_programs(lambda: self.backward(outputs), is_backward=True)
+        # the engine gives the backward of a GPU to a thread of its own, which no profile function
+        # of this thread sees (torch 2.11)
+        with torch.autograd.set_multithreading_enabled(False):
+            later = run_for_programs(lambda: self.backward(outputs), is_backward=True)
         return [*found, *(p for p in later if id(p.scope) not in known)]
 
     def seconds(self, repeats: int) -> list[float]:
@@ -90,6 +101,47 @@ def time_runs(
         yield stop - start
         if stop > end and n >= WARM_CALLS:
             return
+
+
+def time_kernels(
+    subject: RepeatableCall, programs: list[GeneratedProgram], repeats: int
+) -> tuple[list[Log], str]:
+    """The calls of each repeat; on a GPU by a trace, else the reason why events timed them."""
+    why = ""
+    if subject.clock is not HOST_CLOCK:
+        runs, why = _trace_kernels(subject, programs, repeats)
+        if runs:
+            return runs, ""
+    timings, runs = Timings(subject.clock), []
+    with proxies(programs, timings):
+        for _ in time_runs(subject.run, repeats, subject.longest_s):
+            runs.append(read_times(timings.noted()))
+    return runs, why
+
+
+def _trace_kernels(
+    subject: RepeatableCall, programs: list[GeneratedProgram], repeats: int
+) -> tuple[list[Log], str]:
+    """The calls of each repeat by what the GPU did for them; none with the reason."""
+    clock = TraceClock()
+    timings, runs = Timings(clock), []
+
+    def run() -> None:
+        for _ in time_runs(subject.run, repeats, subject.longest_s):
+            runs.append(timings.noted())
+            if clock.count > _MOST_TRACED and len(runs) > 1:
+                return
+
+    with proxies(programs, timings):
+        try:
+            clock.read(trace(run, profile_activity()))
+        except ProfilerError as error:
+            return [], str(error)
+    done = [sum(start in clock.on_device for _, _, start, _ in calls) for calls in runs[1:]]
+    if not any(done):
+        return [], "torch's profiler shows nothing that the GPU did"
+    whole = [calls for calls, n in zip(runs[1:], done, strict=True) if n == max(done)]
+    return [read_times(calls) for calls in whole], ""  # what is not whole was lost by the trace
 
 
 def _operator_clock(log: list[tuple[str, int]], clock: Clock) -> Any:
