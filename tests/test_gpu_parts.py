@@ -264,11 +264,13 @@ def test_each_configuration_of_a_kernel_is_launched_by_itself(
 
 
 def test_launches_by_the_model_stand_beside_a_trace(told: Told) -> None:
-    found = Launching(1000.0, 800.0, 1200.0, 900.0, starts=200, traced=210)
+    found = Launching(1000.0, 800.0, 1200.0, 900.0, 200, 210, launch_us=6.0, saved_then=0.3)
     launching.tell(found)
     rows, _ = told()
     assert rows["saved by CUDA graphs, by wb.launches"]["value"] == pytest.approx(0.2)
     assert rows["saved by CUDA graphs, measured"]["value"] == pytest.approx(0.25)
+    then = rows["saved by CUDA graphs, by wb.launches with the profile's cost of a launch"]
+    assert (then["value"], then["note"]) == (0.3, "6.0 µs a launch")
     launching.tell(replace(found, graph_us=None, traced=None, no_graph="it cannot be recorded"))
     rows, _ = told()
     assert rows["saved by CUDA graphs, measured"]["note"] == "it cannot be recorded"

@@ -9,6 +9,7 @@ import pytest
 import workbench as wb
 from workbench.report import Kernel, Report, Request, Table
 from workbench.report.machine_rows import CudaGraphPart, KernelRoofline
+from workbench.report.profile_record import MeasuredCall, add_measured_call
 
 
 def test_the_cpu_is_ahead_of_kernels_that_take_longer_than_their_launch() -> None:
@@ -94,6 +95,33 @@ def test_measured_times_come_before_bounds() -> None:
     assert found.device_us == 2 * 30.0
     assert found.host_us == pytest.approx(3 * 6.8 + 3 * 8)
     assert any("bounds" in note for note in wb.launches(bounds).notes)
+
+
+def test_a_measured_call_stands_beside_the_model() -> None:
+    """200 small kernels on a machine with an H100, whose host took 16 to 22 µs a launch."""
+    bounds = report(languages="xt" * 100)
+    kernels = [
+        replace(kernel, time_us=3.1 if kernel.language == "extern" else 1.2)
+        for kernel in bounds.kernels
+    ]
+    said = ("the times of kernels are by events",)
+    timed = replace(bounds, tables={**bounds.tables, "kernels": Table.of(Kernel, kernels)})
+    measured = add_measured_call(timed, MeasuredCall(4313.0, 20.0, None, 50, said))
+    found = wb.launches(measured)
+    assert found.plain_us == pytest.approx(1481, abs=1)
+    assert found.saved == pytest.approx(0.71, abs=0.01)
+    assert found.notes[-2:] == (
+        "measured: 4.31 ms a call, 2.91 times the model's; so a launch takes at most 21.6 µs there "
+        "with the rest of the call's Python",
+        *said,
+    )
+    assert wb.launches(measured, kernel_us=21.6, library_us=21.6).saved == pytest.approx(0.9, 0.01)
+
+
+def test_a_call_that_was_measured_with_cuda_graphs_says_nothing_of_launches() -> None:
+    recorded = report(part(0, "recorded", "k0", "k1", "k2"))
+    found = wb.launches(add_measured_call(recorded, MeasuredCall(90.0, 1.0, None, 50)))
+    assert not any(note.startswith("measured:") for note in found.notes)
 
 
 def test_without_cuda_graphs_the_whole_program_counts_as_one() -> None:
