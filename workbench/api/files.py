@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import shutil
+from collections.abc import Callable, Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from weakref import finalize
 
 from workbench.api.host import require_torch
 from workbench.arguments import checked
-from workbench.errors import UsageError
+from workbench.errors import ArtifactError, UsageError
 
 if TYPE_CHECKING:
     from workbench.artifacts.inspect.artifact_report import ArtifactReport
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     from workbench.handles.package import Package
     from workbench.handles.packages.frame_variants import LoadedVariants
 
+
+Made = TypeVar("Made")
+_CHUNK = 1 << 20  # bytes that are copied at once
 
 __all__ = ["check", "inspect", "load", "machine", "sign", "trust", "trust_key"]
 
@@ -85,66 +91,30 @@ def load(
     >>> torch.equal(loaded(x), f(x))
     True
     """
-    from workbench.artifacts.archive.file_kinds import is_package, open_any
-    from workbench.artifacts.archive.file_objects import call_with_path
+    from workbench.artifacts.archive.file_kinds import LOADABLE, open_any
+
+    own = {
+        "external_data": external_data,
+        "f_globals": f_globals,
+        "num_runners": None if num_runners == 1 else num_runners,
+        "variant": variant,
+        "on_miss": on_miss,
+    }
+    given = {name: value for name, value in own.items() if value is not None}
 
     def opened(path: str | PathLike[str]) -> Compiled | Package | LoadedVariants:
-        if is_package(path):
-            _only_for(".aot", external_data=external_data, f_globals=f_globals)
-            _only_for(".aotv", on_miss=on_miss)
-            from workbench.handles.load_package import load_package
-
-            return load_package(
-                path,
-                module=module,
-                trust=trust,
-                num_runners=num_runners,
-                check=check,
-                variant=variant,
-            )
-        runners = None if num_runners == 1 else num_runners
-        _only_for(".pt2", num_runners=runners, variant=variant)
         with open_any(path) as file:
-            if file.holds_variants:
-                _only_for(".aot", external_data=external_data, f_globals=f_globals)
-                return _variants(path, module, trust, check, on_miss or "compile")
-            _only_for(".aotv", on_miss=on_miss)
-            from workbench.handles.load import load_compiled
-
-            compiled = load_compiled(
-                path,
-                module=module,
-                external_data=external_data,
-                f_globals=f_globals,
-                trust=trust,
-                opened=file,
+            for name in given:
+                if name not in file.loadable.options:
+                    (suffix,) = (each.suffix for each in LOADABLE if name in each.options)
+                    raise UsageError(f"{name} is for {suffix} files: leave it out for this one.")
+            load_file = file.loadable.find_loader()
+            found: Compiled | Package | LoadedVariants = load_file(
+                path, module=module, trust=trust, check=check, opened=file, **given
             )
-        if not check:
-            compiled.disable_guard_check()
-        return compiled
+            return found
 
-    return call_with_path(path, opened)
-
-
-def _variants(
-    path: str | PathLike[str], fn: Any, trust: bool | str, check: bool, on_miss: str
-) -> LoadedVariants:
-    from workbench.handles.packages.frame_variants import load_variants
-
-    if fn is None:
-        raise UsageError(
-            f"{path} holds the code of a function with breaks: hand that function or module over, "
-            "wb.load(path, fn)."
-        )
-    if not check:
-        raise UsageError("check=False is not for .aotv files: the checks choose the variant.")
-    return load_variants(path, fn, trust=trust, on_miss=on_miss)
-
-
-def _only_for(kind: str, **given: Any) -> None:
-    named = [name for name, value in given.items() if value is not None]
-    if named:
-        raise UsageError(f"{named[0]} is for {kind} files: leave it out for this one.")
+    return _call_with_path(path, opened)
 
 
 @checked
@@ -174,10 +144,9 @@ def inspect(path: str | PathLike[str] | BinaryIO, *, verify: bool = False) -> Ar
     >>> wb.inspect("f.aot").frame("inputs").name.to_list()
     ['x']
     """
-    from workbench.artifacts.archive.file_objects import call_with_path
     from workbench.artifacts.inspect.inspection import inspect as run
 
-    return call_with_path(path, lambda path: run(path, verify=verify))
+    return _call_with_path(path, lambda path: run(path, verify=verify))
 
 
 @checked
@@ -200,10 +169,9 @@ def check(path: str | PathLike[str] | BinaryIO, machine: Any = None) -> Check:
     >>> wb.check("f.aot", {"torch": "2.12.0"}).ok
     False
     """
-    from workbench.artifacts.archive.file_objects import call_with_path
     from workbench.artifacts.preflight.check import check as run
 
-    return call_with_path(path, lambda path: run(path, machine))
+    return _call_with_path(path, lambda path: run(path, machine))
 
 
 @checked
@@ -308,3 +276,60 @@ def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str
     from workbench.artifacts.trust.trust import trust_key as run
 
     return run(key, name=name, revoke=revoke)
+
+
+def _call_with_path(given: Any, work: Callable[[Any], Made]) -> Made:
+    """What `work` makes of the path of a file, or of a file-like object, read from its beginning.
+
+    An open file is used where it lies; another object is copied into a private file, which stays
+    as long as what was made. Raises `UsageError` for an object that gives text or cannot go back.
+    """
+    if not hasattr(given, "read"):
+        return work(given)
+    place = _path_of(given)
+    if place is not None:
+        return work(place)
+    from workbench.temporary import make_folder
+
+    folder = make_folder("workbench-")
+    try:
+        made = work(_copied(given, folder))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    finalize(made, shutil.rmtree, folder, ignore_errors=True)
+    return made
+
+
+def _path_of(given: Any) -> str | None:
+    """Where an open file lies, while its name still leads there."""
+    name = getattr(given, "name", None)
+    if not isinstance(name, str) or not hasattr(given, "fileno"):
+        return None
+    try:
+        given.flush()
+        is_same = os.path.samestat(os.fstat(given.fileno()), os.stat(name))
+    except (OSError, ValueError):  # closed, gone, or no file of the system
+        return None
+    return name if is_same else None
+
+
+def _copied(given: Any, folder: os.PathLike[str]) -> str:
+    named = getattr(given, "name", None)
+    name = os.path.basename(named) if isinstance(named, str) else ""
+    path = os.path.join(folder, name or "file")
+    try:
+        given.seek(0)
+        with open(path, "wb") as file:
+            while chunk := given.read(_CHUNK):
+                file.write(chunk)
+    except TypeError as error:
+        raise UsageError(
+            "The file was opened as text: open it with mode 'rb', or pass its path."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise ArtifactError(
+            f"The {type(given).__name__} cannot be read from its beginning ({error}). Pass a path "
+            "or io.BytesIO(content)."
+        ) from error
+    return path

@@ -11,7 +11,8 @@ from pathlib import Path
 from workbench import api
 from workbench.analysis.diff.difference import Diff
 from workbench.analysis.expectations.quantities import Record
-from workbench.artifacts.inspect.report_in import record_of
+from workbench.artifacts.archive.file_kinds import LOADABLE
+from workbench.artifacts.inspect.report_in import SESSION_SUFFIX, record_of
 from workbench.command_line.documents import SCHEMA, document, kernels_of, read_numbers
 from workbench.command_line.main import FINDING, FINE
 from workbench.command_line.named_call import called, raise_exits
@@ -19,7 +20,7 @@ from workbench.errors import UsageError
 from workbench.report.presenting import presenter
 from workbench.report.session.session_record import Session
 
-_RECORDS = (".wbr", ".wbs", ".aot", ".aotv", ".pt2")
+_RECORDS = (".wbr", SESSION_SUFFIX, *(kind.suffix for kind in LOADABLE))
 
 
 def report(chosen: Namespace) -> int:

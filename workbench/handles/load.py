@@ -27,9 +27,10 @@ def load_compiled(
     path: str | PathLike[str],
     *,
     module: Any | None,
-    external_data: Mapping[str, Any] | None,
-    f_globals: Mapping[str, Any] | None,
+    external_data: Mapping[str, Any] | None = None,
+    f_globals: Mapping[str, Any] | None = None,
     trust: bool | str,
+    check: bool = True,
     opened: OpenedFile | None = None,
 ) -> Compiled:
     """Open a file as something that is called like the original; see `workbench.load`.
@@ -46,7 +47,7 @@ def load_compiled(
     )
     receiver = loaded.module if loaded.module is not None else module
     if loaded.manifest is None:
-        return _from_torch(Path(path), loaded, receiver)
+        return _from_torch(Path(path), loaded, receiver, check)
     contract = loaded.manifest.contract
     plan = CallPlan.from_json(
         contract,
@@ -60,6 +61,8 @@ def load_compiled(
     original = receiver if plan.kind == "module" else None
     report = LateReport(contract["name"], lambda: _report(loaded, path, contract["name"]))
     compiled = wrap_compiled(loaded.callable, plan, report, original=original)
+    if not check:
+        compiled.disable_guard_check()
     problems = plan.specialized.mismatches({}, arguments=False, guarded=False)
     if problems:
         raise ArtifactError(
@@ -70,7 +73,7 @@ def load_compiled(
     return compiled
 
 
-def _from_torch(path: Path, loaded: LoadedArtifact, receiver: Any | None) -> Compiled:
+def _from_torch(path: Path, loaded: LoadedArtifact, receiver: Any | None, check: bool) -> Compiled:
     """A file of torch's own: its guards check the call, there is no contract and no record."""
     plan = CallPlan(
         contract=Contract(None),
@@ -80,7 +83,10 @@ def _from_torch(path: Path, loaded: LoadedArtifact, receiver: Any | None) -> Com
     )
     kind = "file of torch"
     report = LateReport(path.stem, lambda: _report(loaded, path, path.stem, kind))
-    return Compiled(loaded.callable, plan, report)
+    compiled = Compiled(loaded.callable, plan, report)
+    if not check:
+        compiled.disable_guard_check()
+    return compiled
 
 
 def _report(

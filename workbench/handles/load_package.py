@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.handles.package_parts import open_package_parts
 
 if TYPE_CHECKING:
+    from workbench.artifacts.archive.file_kinds import OpenedFile
     from workbench.artifacts.trust.trust import Trust
     from workbench.handles.package import Package
 
@@ -21,9 +22,14 @@ def load_package(
     check: bool = True,
     variant: str | None = None,
     is_elsewhere: bool = False,
+    opened: OpenedFile | None = None,
 ) -> Package:
-    """Open a `.pt2` file as something that is called; see `workbench.load`."""
-    with open_package_parts(path, trust, num_runners, check, variant, is_elsewhere) as parts:
+    """Open a `.pt2` file as something that is called; see `workbench.load`.
+
+    `opened` is the file where somebody has it open, to look what it is.
+    """
+    chosen = num_runners, check, variant, is_elsewhere
+    with open_package_parts(path, trust, *chosen, opened=opened) as parts:
         from workbench.handles.package import Package  # while the library is copied
 
         package = Package(parts)

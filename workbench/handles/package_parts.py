@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -46,6 +46,7 @@ def open_package_parts(
     check: bool = True,
     variant: str | None = None,
     is_elsewhere: bool = False,
+    opened: OpenedFile | None = None,
 ) -> Iterator[PackageParts]:
     """Open a `.pt2` file; nothing of it runs before it is trusted, and code is verified first.
 
@@ -57,7 +58,7 @@ def open_package_parts(
         raise UsageError(f"num_runners is {num_runners!r}: it takes at least one.")
     name = check_file_path(path)
     load_steps.begin(load_steps.READ)
-    with open_any(path) as file:
+    with open_any(path) if opened is None else nullcontext(opened) as file:
         found = _package_in(name, file)
         try:
             store = TrustStore.of_user()
@@ -67,32 +68,32 @@ def open_package_parts(
             raise
         if found.manifest is None:  # the libraries themselves say what they need
             _check_fits(name, found)
-        opened = replace(found, file=os.fdopen(os.dup(found.file.fileno()), "rb"))
+        package = replace(found, file=os.fdopen(os.dup(found.file.fileno()), "rb"))
     load_steps.begin(load_steps.UNPACK)
     unpacking: Unpacking | None = None
     try:
-        if opened.manifest is None:
+        if package.manifest is None:
             warnings.warn(f"{name} {NO_CONTRACT}", stacklevel=5)
-        manifest = opened.manifest or manifest_of(opened)
+        manifest = package.manifest or manifest_of(package)
         fits = _fits(name, manifest, variant)
         only = manifest.models[0].name if len(manifest.models) == 1 else None
-        refusal = _refusal(name, opened, fits) if is_elsewhere else None
+        refusal = _refusal(name, package, fits) if is_elsewhere else None
         if manifest.are_variants and refusal is None:
             from workbench.artifacts.preflight.package_variants import choose_variant
 
             only = choose_variant(name, fits, variant)
         if only is not None and refusal is None:
-            unpacking = Unpacking(opened, manifest.model(only))
-        if opened.manifest is not None and not manifest.are_variants and refusal is None:
-            _check_fits(name, opened)
+            unpacking = Unpacking(package, manifest.model(only))
+        if package.manifest is not None and not manifest.are_variants and refusal is None:
+            _check_fits(name, package)
         chosen = only if manifest.are_variants else None
         yield PackageParts(
-            opened, manifest, name, num_runners, check, unpacking, fits, chosen, refusal
+            package, manifest, name, num_runners, check, unpacking, fits, chosen, refusal
         )
     except BaseException:
         if unpacking is not None:
             unpacking.remove()
-        opened.file.close()
+        package.file.close()
         raise
 
 

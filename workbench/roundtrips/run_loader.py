@@ -295,7 +295,7 @@ def _our_variants(order: Mapping[str, Any], watch: Stopwatch) -> Loaded:
             dict.__setitem__(registry, key, entries[key])
     watch.begin("load")
     loaded: Loaded = load_variants(
-        order["file"], parcel["call"], trust=order["digest"], on_miss="error"
+        order["file"], module=parcel["call"], trust=order["digest"], on_miss="error"
     )
     return loaded
 

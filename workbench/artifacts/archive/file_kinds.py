@@ -6,12 +6,13 @@ import hashlib
 import os
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from os import PathLike
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from workbench.artifacts.archive.members import Members, read_lone_file
 from workbench.artifacts.archive.zip_frame import read_chunks, read_frame
@@ -32,6 +33,33 @@ _EVENT_TYPE = b'"event_type"'  # in the first bytes of each line of a log of tri
 _GZIP, _SESSION = b"\x1f\x8b", b"session.json"  # how a .wbr begins, the first member of a .wbs
 _NAME_AT = 30  # of the first member of a zip
 FRAMES = "frames"  # what only the contract of a file of variants has
+
+
+@dataclass(frozen=True)
+class LoadableKind:
+    """A kind of file that can be called: how its names end, what opens it, what that alone takes.
+
+    `loader` is a function of the room of handles; of a file that `has_session` the record is one.
+    """
+
+    suffix: str
+    loader: str
+    options: tuple[str, ...]
+    has_session: bool = False
+
+    def find_loader(self) -> Callable[..., Any]:
+        """What is called with the path, `module`, `trust`, `check`, `opened` and its options."""
+        module, _, name = self.loader.partition(":")
+        found: Callable[..., Any] = getattr(import_module(f"workbench.handles.{module}"), name)
+        return found
+
+
+FUNCTION = LoadableKind(".aot", "load:load_compiled", ("external_data", "f_globals"))
+PACKAGE = LoadableKind(".pt2", "load_package:load_package", ("num_runners", "variant"))
+VARIANTS = LoadableKind(
+    ".aotv", "packages.frame_variants:load_variants", ("on_miss",), has_session=True
+)
+LOADABLE = (FUNCTION, PACKAGE, VARIANTS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,15 +109,18 @@ class OpenedFile:
         return [name for name in names if not members.is_whole(name)]
 
     @property
-    def holds_variants(self) -> bool:
-        """Whether it is an `.aotv`: an artifact of several frames, put under its function."""
-        return self.manifest is not None and FRAMES in self.manifest.contract
+    def loadable(self) -> LoadableKind:
+        """What opens it to be called; that refuses what only looks alike."""
+        if self.package is not None:
+            return PACKAGE
+        has_frames = self.manifest is not None and FRAMES in self.manifest.contract
+        return VARIANTS if has_frames else FUNCTION
 
     def require_function(self, name: str) -> None:
         """Raise `ArtifactError` unless the file holds a compiled function, not a package."""
         if self.package is not None:
             raise ArtifactError(f"{name} is a .pt2 file. Open it with wb.load({name!r}).")
-        if self.holds_variants:
+        if self.loadable is VARIANTS:
             raise ArtifactError(
                 f"{name} is an .aotv file, the code of a function with breaks. Open it with "
                 f"wb.load({name!r}, fn)."
@@ -201,18 +232,6 @@ def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
     if any(member.startswith(_COMPILED) for member in package.entries):
         return OpenedFile("torch package", file, size, package=package)
     return OpenedFile("exported program", file, size, package=package)
-
-
-def is_package(path: str | PathLike[str]) -> bool:
-    """Whether a file looks like a `.pt2`: a zip whose members lie in a folder.
-
-    Only a first look, so that the right loader opens it; that one checks everything.
-    """
-    with open_file(path) as file:
-        header = file.read(_NAME_AT)
-        if len(header) < _NAME_AT or header[:4] != b"PK\3\4":
-            return False
-        return b"/" in file.read(int.from_bytes(header[26:28], "little"))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.artifacts.archive.aot_container import REPORT, SESSION
-from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, open_file
+from workbench.artifacts.archive.file_kinds import LOADABLE, OpenedFile, open_any, open_file
 from workbench.artifacts.archive.members import Members
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, decode_report
 from workbench.artifacts.manifest.package_manifest import PackageManifest
@@ -18,7 +18,7 @@ from workbench.report.wbr_file import LARGEST
 
 _GZIP = b"\x1f\x8b"
 SESSION_SUFFIX = ".wbs"
-VARIANTS_SUFFIX = ".aotv"
+_WITH_SESSION = tuple(kind.suffix for kind in LOADABLE if kind.has_session)
 
 
 def report_of(x: Any) -> Report:
@@ -49,7 +49,7 @@ def record_of(x: Any) -> Report | Session:
     if isinstance(x, str | os.PathLike):
         if os.fspath(x).endswith(SESSION_SUFFIX):
             return Session.load(x)
-        if os.fspath(x).endswith(VARIANTS_SUFFIX):
+        if os.fspath(x).endswith(_WITH_SESSION):
             return read_session_file(x)
     return report_of(x)
 

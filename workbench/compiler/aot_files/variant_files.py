@@ -9,7 +9,7 @@ import os
 import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from workbench.artifacts.archive import aot_container
-from workbench.artifacts.archive.file_kinds import FRAMES, OpenedFile, open_any
+from workbench.artifacts.archive.file_kinds import FRAMES, VARIANTS, OpenedFile, open_any
 from workbench.artifacts.machine.machine_description import describe_current_machine
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.manifest_json import SystemNeeds
@@ -133,9 +133,8 @@ def _require_readable(recorded: Recorded) -> None:
 def install_variants(
     path: str | PathLike[str],
     fn: Callable[..., Any],
-    *,
-    trust: Trust = False,
-    store: TrustStore | None = None,
+    trust: Trust,
+    opened: OpenedFile | None = None,
 ) -> Installed:
     """Check, verify and put a file's code under a function; nothing runs before it is trusted.
 
@@ -143,16 +142,16 @@ def install_variants(
     function, or its source has changed; `TrustError` when nobody vouches for it.
     """
     name, target = os.fspath(path), target_of(fn)
-    with open_any(path) as opened:
+    with open_any(path) if opened is None else nullcontext(opened) as opened:
         manifest = opened.manifest
-        if manifest is None or not opened.holds_variants:
+        if manifest is None or opened.loadable is not VARIANTS:
             raise ArtifactError(f"{name} holds no variants. Open it with wb.load({name!r}).")
         check_fits(name, manifest, describe_current_machine())
         check_trust(
             name,
             opened.digest,
             trust=trust,
-            store=store or TrustStore.of_user(),
+            store=TrustStore.of_user(),
             manifest=manifest,
         )
         if manifest.contract["name"] != target.__qualname__:

@@ -11,7 +11,7 @@ from os import PathLike
 from typing import Any
 
 from workbench.arguments import checked
-from workbench.artifacts.archive.file_kinds import open_any
+from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
 from workbench.artifacts.inspect.report_in import read_session_file
 from workbench.compiler.aot_files.recorded_variants import (
     Call,
@@ -236,8 +236,21 @@ def _is_of_compiled_code(error: Exception) -> bool:
 
 
 def load_variants(
-    path: str | PathLike[str], fn: Callable[..., Any], *, trust: bool | str, on_miss: str
+    path: str | PathLike[str],
+    *,
+    module: Callable[..., Any] | None,
+    trust: bool | str,
+    check: bool = True,
+    on_miss: str = "compile",
+    opened: OpenedFile | None = None,
 ) -> LoadedVariants:
     """Open a file as something that is called like the function; see `workbench.load`."""
+    if module is None:
+        raise UsageError(
+            f"{path} holds the code of a function with breaks: hand that function or module over, "
+            "wb.load(path, fn)."
+        )
+    if not check:
+        raise UsageError("check=False is not for .aotv files: the checks choose the variant.")
     require_one_of("on_miss", on_miss, ON_MISS)
-    return LoadedVariants(install_variants(path, fn, trust=trust), fn, on_miss)
+    return LoadedVariants(install_variants(path, module, trust, opened), module, on_miss)
