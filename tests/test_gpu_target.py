@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from tests.gpu import __main__ as target
-from tests.gpu import ranks
+from tests.gpu import page, ranks
 from tests.gpu.parts import Part, run_parts
-from tests.gpu.record import GpuRecord
+from tests.gpu.record import GpuFigure, GpuRecord
 
 
 def test_without_a_gpu_it_says_so_and_is_no_success(
@@ -156,3 +156,22 @@ def test_a_skipped_test_is_a_figure_that_is_missed(tmp_path: Path) -> None:
         (1, "missed"),
     ]
     assert "no such GPU" in record.figures[1].note
+
+
+def test_the_page_shows_the_figures_of_the_file() -> None:
+    record = GpuRecord.load(target.PATH)
+    assert page.on_page(page.PAGE.read_text()) == page.table(record), "python -m tests.gpu --page"
+
+
+def test_a_row_of_the_page_says_what_was_missed_and_what_was_not_checked() -> None:
+    found = {"device": "A card", "torch": "2.11", "build": "13.0", "triton": "3.6"}
+    record = GpuRecord(found, outcomes={"files": "failed with exit code 1", "tests": "ran"})
+    record.figures = [
+        GpuFigure("tests", "share a|b", 0.5, "share", "measured", reach=0.95, rule=">="),
+        GpuFigure("files", "it", None, "s", "not measured", note="no reason"),
+    ]
+    assert page.table(record).splitlines()[-3:] == [
+        r"| share a\|b | 0.5, **missed** | ≥ 0.95 |  |",
+        "| it | *not checked* |  | no reason |",
+        "| files, the part | failed with exit code 1 | | |",
+    ]

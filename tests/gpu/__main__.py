@@ -47,15 +47,21 @@ def main(arguments: list[str], parts: tuple[Part, ...] = PARTS, path: Path = PAT
     """0 when every part ran and reached its values, 1 when not, 5 when nothing ran."""
     parser = argparse.ArgumentParser(prog="python -m tests.gpu")
     parser.add_argument("--show", action="store_true", help="print the figures of the last run")
+    parser.add_argument("--page", action="store_true", help="put them into the docs as a table")
     parser.add_argument("part", nargs="*", help="run these alone, and keep the figures of others")
     asked = parser.parse_args(arguments)
     if unknown := {*asked.part} - {part.name for part in parts}:
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
-    if asked.show:
+    if asked.show or asked.page:
         if not path.exists():
             print("No run on a GPU has written figures yet: `python -m tests.gpu` on one does.")
             return NOTHING_RAN
-        print(GpuRecord.load(path).table())
+        record = GpuRecord.load(path)
+        if asked.page:
+            from tests.gpu import page  # a run on a GPU needs nothing of the docs
+
+            page.write(record)
+        print(record.table())
         return 0
     if not torch.cuda.is_available():
         print(f"No GPU that torch {torch.__version__} can use is here: no test of tests/gpu runs.")
