@@ -92,6 +92,7 @@ def test_modes_and_profiles_measure() -> None:
     profile = profiling.profiled("cpu", 64)
     assert profile.is_unchanged
     assert profile.measured == profile.kernels > 0
+    assert profile.in_step == profile.of_step > profile.kernels
     assert profile.overview.startswith("measured")
     assert launching.waiting("cpu")() is None
     assert list(bounds.kernel_times("cpu", (16,))) == []  # a CPU has no roofline

@@ -199,16 +199,21 @@ def test_double_precision_keeps_dtypes_and_gradients() -> None:
 
 
 def test_configurations_are_ranked_by_kernel(told: Told) -> None:
-    right, wrong = [(1.0, 5.0), (2.0, 6.0), (3.0, 9.0)], [(1.0, 9.0), (2.0, 6.0), (3.0, 5.0)]
+    right, wrong = [(1, 5.0), (2, 6.0), (3, 9.0)], [(3, 5.0), (1, 9.0), (2, 6.0)]
     ranks.tell_configs({"k0": right, "k1": wrong, "k2": right[:2]})
     found, _ = told()
     assert found["rank correlation of the configurations of k0"]["value"] == pytest.approx(1)
     worst = found["rank correlation of the configurations of k1"]
     assert worst["value"] == pytest.approx(-1)
-    assert worst["note"] == "3 configurations; the model's first takes 1.80 times the fastest"
+    assert worst["note"] == (
+        "3 configurations; the model's first takes 1.80 times the fastest, the best of its first 5 "
+        "1.00 times"
+    )
     assert found["rank correlation of the configurations of k2"]["value"] is None
     mean = found["rank correlation of rank_configs and measured times"]
     assert (mean["value"], mean["reach"]) == (pytest.approx(0), 0.8)
+    assert found["the model's first over the fastest configuration"]["value"] == 1.8
+    assert found["the model's best of the first 5 over the fastest configuration"]["value"] == 1
 
 
 KERNEL = """import triton
@@ -256,7 +261,7 @@ def test_each_configuration_of_a_kernel_is_launched_by_itself(
     )
     ranked = RankedConfigs(report, "k0", "h100")
     times = configs.config_times(report, ranked, "cpu", 200, clock=lambda run: run() or 7.0)
-    assert times == [(3.0, 7.0)]
+    assert times == [(1, 7.0)]  # by rank: most have the same bound
     _, tables = told()
     assert [row.get("measured_us") for row in tables] == [7.0, None, None]
     assert "power of 2" in tables[1]["reason"]

@@ -96,8 +96,8 @@ def _sizes(choice: str) -> Iterator[tuple[str, int]]:
 
 def config_times(
     report: Report, ranked: RankedConfigs, device: str, elements: int, clock: Clock = on_device
-) -> list[tuple[float, float]]:
-    """The model's and the measured time of each configuration that can be launched."""
+) -> list[tuple[int, float]]:
+    """The model's rank and the measured time of each configuration that can be launched."""
     kernel = next(kernel for kernel in report.kernels if kernel.id == ranked.kernel)
     text = report.texts[kernel.text or ""]
     found, rows = [], []
@@ -115,7 +115,7 @@ def config_times(
                 rows.append({**told, "reason": reason(error)})
                 continue
             rows.append({**told, "measured_us": measured})
-            found.append((row.model_us, measured))
+            found.append((row.rank, measured))
     print_rows("configurations", rows)
     return found
 

@@ -256,6 +256,9 @@ class Recompilable(CompiledBase, ABC):
     ) -> RankedConfigs:
         """Compile the configurations of one Triton kernel and rank them by a model; none is run.
 
+        Time the first few: of four kernels on an H100 the model's first took 1.06 to 1.54 times the
+        fastest, the best of its first five at most 1.03 times.
+
         `kernel` is an id or a name. `blocks` are powers of two by parameter, such as
         `{"XBLOCK": (64, 128)}`; what is not given derives from the kernel. Raises `UsageError` for
         a kernel or parameter that does not exist; the message lists those that do.

@@ -162,8 +162,8 @@ class MatrixCell:
 class RankedConfig:
     """One configuration of a kernel in a static sweep: compiled, not run, and ranked by a model.
 
-    `model_us` is what the cost model gives it in µs, `rank` its place from 1, `rejection` why
-    it cannot win, in words ("spills 12 registers").
+    `model_us` is what the cost model gives it in µs, `rank` its place from 1, `rejection` what
+    is against it, in words ("spills 12 registers").
     """
 
     kernel: str

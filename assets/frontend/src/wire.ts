@@ -370,7 +370,7 @@ export interface MatrixRow {
 }
 
 /**
- * One configuration that a model ranked, without timing; `rejection` says why it cannot win.
+ * One configuration that a model ranked, not timed; `rejection` says what is against it.
  */
 export interface Ranked {
   id: string;

@@ -1,4 +1,10 @@
-"""Configurations of one kernel in the order of a model, with the reason why one cannot win."""
+"""Configurations of one kernel in the order of a model, with what is against one.
+
+Timed on an H100 (torch 2.11) for four kernels with 10 to 29 configurations, the model's first took
+1.06 to 1.54 times the fastest, the best of its first five 1.00 to 1.03 times. Further down, the
+order says little: Spearman's correlation of rank and time was 0.03 to 0.56, and of one kernel the
+fastest was among the two that the model puts last.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +64,7 @@ class RankedConfigs(Presented):
 
 
 def rank_rows(rows: Iterable[RankedConfig]) -> list[RankedConfig]:
-    """The rows in the order of the model, each with its rank, and the losers with the reason.
+    """The rows in the order of the model, each with its rank, and what is against the later ones.
 
     Equal times are ordered by spills, occupancy, then registers; without a time, by these alone. A
     row that is rejected already cannot be compiled or launched: it has no rank and comes last.

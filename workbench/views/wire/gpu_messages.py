@@ -46,7 +46,7 @@ class MatrixRow(TypedDict):
 
 
 class Ranked(TypedDict):
-    """One configuration that a model ranked, without timing; `rejection` says why it cannot win."""
+    """One configuration that a model ranked, not timed; `rejection` says what is against it."""
 
     id: str
     kernel: str
