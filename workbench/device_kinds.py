@@ -21,20 +21,64 @@ VendorName = Literal["nvidia", "amd"]
 
 @dataclass(frozen=True)
 class Vendor:
-    """Who makes GPUs: `build` names the toolkit in torch's builds, Triton and `wb.machine()`.
+    """Who makes GPUs, and in what code for theirs differs: all that other rooms ask of a kind.
 
-    `toolkit` is its name in words, `sector_bytes` what memory is fetched in at least.
+    `build` names the toolkit in torch's builds, Triton and `wb.machine()`, `toolkit` in words.
+    `sector_bytes` is what memory is fetched in at least, `arch_prefix` how names of architectures
+    begin, `math_library` how those of Triton's mathematical functions do.
     """
 
     name: VendorName
     build: str
     toolkit: str
+    assumed_release: str  # of the toolkit where this build of torch has none
     sector_bytes: int
+    arch_prefix: str
+    is_arch_number: bool  # Triton takes the number behind the prefix, 90 for sm_90
+    arch_switches: str  # what drivers of its accelerators add to the name by default
+    binary: str  # its machine code in Triton's words
+    math_library: str
+    attention: str  # what torch's kernels of attention are built with, where not from torch itself
+    bfloat16_since: int  # the first major architecture that computes in it without emulation
+    has_asserts: bool  # Inductor has none in code for ROCm
+    has_own_options: bool  # configurations hold options of the compiler beside a kernel's arguments
+    reports_one_die: bool  # drivers tell the L2 cache that one multiprocessor reaches
+    has_minimum_drivers: bool  # for each release of the toolkit
+    is_linked_anywhere: bool  # a package for it needs no toolkit where it is made
+
+    def others(self) -> list[Vendor]:
+        """Every other one."""
+        return [vendor for vendor in VENDORS.values() if vendor is not self]
+
+    def arch(self, name: str) -> int | str:
+        """An architecture as Triton takes it."""
+        return int(name.removeprefix(self.arch_prefix)) if self.is_arch_number else name
 
 
-NVIDIA = Vendor("nvidia", GPU, "CUDA", 32)
-AMD = Vendor("amd", "hip", "ROCm", 64)
+NVIDIA = Vendor(
+    "nvidia", GPU, "CUDA", "13.0", 32, "sm_", is_arch_number=True, arch_switches="",
+    binary="cubin", math_library="__nv_", attention="", bfloat16_since=8, has_asserts=True,
+    has_own_options=False, reports_one_die=False, has_minimum_drivers=True, is_linked_anywhere=True,
+)  # fmt: skip
+AMD = Vendor(
+    "amd", "hip", "ROCm", "7.0", 64, "gfx", is_arch_number=False, arch_switches=":sramecc+:xnack-",
+    binary="hsaco", math_library="__ocml_", attention="AOTriton", bfloat16_since=0,
+    has_asserts=False, has_own_options=True, reports_one_die=True, has_minimum_drivers=False,
+    is_linked_anywhere=False,
+)  # fmt: skip
 VENDORS: Mapping[str, Vendor] = {vendor.name: vendor for vendor in (NVIDIA, AMD)}
+SOURCE_LANGUAGES = {".cu": "cuda"}
+"""Languages of sources that only toolkits of GPUs compile, by suffix."""
+
+
+def find_vendor(name: VendorName) -> Vendor:
+    """The one of that name."""
+    return VENDORS[name]
+
+
+def vendor_of_arch(arch: str) -> Vendor:
+    """Whose an architecture is; NVIDIA's where its name is not known, as PTX."""
+    return next((v for v in VENDORS.values() if arch.startswith(v.arch_prefix)), NVIDIA)
 
 
 def is_gpu(device: Any) -> bool:

@@ -18,9 +18,15 @@ from workbench.compiler.internals.patches import Patches
 from workbench.compiler.machine_code.compiled_configs import CompiledConfig, ConfigRecorder
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
+from workbench.device_kinds import AMD, NVIDIA
 from workbench.errors import CaptureError
 from workbench.handles.dispatch import compile_for_target
+from workbench.handles.local_gpu import Reported, find_relative
 from workbench.report import Report
+from workbench.specs import Catalogue
+
+KNOWN = Catalogue.built_in()
+REPORTED = Reported("NVIDIA H100 80GB HBM3", 9, 0, maker=NVIDIA, sms=132, dram_bytes=80 << 30)
 
 
 def softmax(x: torch.Tensor) -> torch.Tensor:
@@ -52,7 +58,7 @@ def test_the_tables_of_a_virtual_gpu_are_filled(gpu: Device, target: str) -> Non
     assert kernel.registers == report.resources[0].registers
     assert (kernel.spills, kernel.language) == (0, "triton")
     stages = {row.stage for row in report.assembly}
-    assert ("amdgcn" if gpu.is_amd else "sass") in stages
+    assert {"cubin": "sass", "hsaco": "amdgcn"}[gpu.kind.binary] in stages
     assert [row.target for row in report.roofline] == [gpu.target]
     assert report.request.notes == ()
     assert not len(report.fidelity)
@@ -111,3 +117,31 @@ def test_a_kernel_from_another_process_is_read_from_the_cache(
         *(b"code", {"ptx": "// ptx"}),
         "the source",
     )
+
+
+def test_a_known_name_is_that_gpu() -> None:
+    assert find_relative(KNOWN, REPORTED) == (KNOWN["h100"], None)
+
+
+def test_an_unknown_one_is_scaled_from_its_nearest_relative() -> None:
+    seen = replace(
+        REPORTED, name="NVIDIA H100 Half", sms=66, memory_clock_mhz=2000.0, memory_bus_bits=4096
+    )
+    gpu, note = find_relative(KNOWN, seen)
+    assert note is not None
+    assert note.startswith("NVIDIA H100 Half is not in wb.targets(): its limits are those of")
+    assert (gpu.name, gpu.sms, gpu.arch) == ("nvidia-h100-half", 66, "sm_90")
+    assert gpu.registers_per_sm == KNOWN["h100"].registers_per_sm
+    assert gpu.bandwidth_gbs == pytest.approx(2 * 2000e6 * 4096 / 8 / 1e9)
+    base = min((KNOWN[n] for n in ("h100", "h100-pcie", "h200")), key=lambda g: abs(g.sms - 66))
+    scale = 66 / base.sms
+    assert gpu.matrix.of("bf16") == pytest.approx((base.matrix.of("bf16") or 0) * scale, rel=1e-3)
+    assert gpu.matrix.of("fp4") is None
+
+
+def test_vendors_are_not_mixed() -> None:
+    seen = Reported("AMD Instinct MI300A", 9, 4, maker=AMD, sms=228, dram_bytes=128 << 30)
+    gpu, note = find_relative(KNOWN, seen)
+    assert gpu.vendor == "amd"
+    assert gpu.arch == "gfx942"
+    assert note is not None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from workbench.analysis.gpu_model.kernel_roofline import add_rooflines
@@ -12,11 +12,11 @@ from workbench.compiler.internals.local_device import read_properties, read_vend
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
-from workbench.device_kinds import AMD
+from workbench.device_kinds import Vendor
 from workbench.errors import WorkbenchError
 from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report
-from workbench.specs.likeness import Reported, found
+from workbench.specs import DTYPES, Gpu, Rates
 
 
 def compile_on_gpu(
@@ -42,7 +42,7 @@ def compile_on_gpu(
 def describe_local_gpu() -> tuple[Device, str | None]:
     """The current GPU as the catalogue has it, or made from what it says of itself, with a note."""
     reported = _reported(read_properties())
-    gpu, note = found(list_known_gpus(), reported)
+    gpu, note = find_relative(list_known_gpus(), reported)
     return Device(gpu), note
 
 
@@ -67,7 +67,7 @@ def _reported(properties: Any) -> Reported:
         name=properties.name,
         major=properties.major,
         minor=properties.minor,
-        is_amd=read_vendor() is AMD,
+        maker=read_vendor(),
         sms=properties.multi_processor_count,
         dram_bytes=properties.total_memory,
         l2_bytes=of("L2_cache_size"),
@@ -77,3 +77,74 @@ def _reported(properties: Any) -> Reported:
         memory_clock_mhz=megahertz("memory_clock_rate"),
         memory_bus_bits=of("memory_bus_width"),
     )
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What a driver says of its device; None where it says nothing. Sizes are bytes."""
+
+    name: str
+    major: int
+    minor: int
+    maker: Vendor
+    sms: int
+    dram_bytes: int
+    l2_bytes: int | None = None
+    shared_per_sm: int | None = None
+    shared_per_block_optin: int | None = None
+    clock_mhz: float | None = None
+    memory_clock_mhz: float | None = None
+    memory_bus_bits: int | None = None
+
+
+def find_relative(gpus: Iterable[Gpu], reported: Reported) -> tuple[Gpu, str | None]:
+    """The GPU of that name, or one made from its nearest relative, and then a note that says so.
+
+    Limits are those of the relative, rates are scaled by multiprocessors and clock. The bandwidth
+    follows from the memory clock (two transfers for each) and the bus, where they are known.
+    """
+    known = list(gpus)
+    for gpu in known:
+        if gpu.device_name == reported.name:
+            return gpu, None
+    base = _relative(known, reported)
+    scale = reported.sms * (reported.clock_mhz or base.clock_mhz) / (base.sms * base.clock_mhz)
+    clock, bus = reported.memory_clock_mhz, reported.memory_bus_bits
+    same = {
+        name: value for name, value in asdict(reported).items() if value and hasattr(base, name)
+    }
+    made = replace(
+        replace(base, **same),
+        name="-".join(reported.name.lower().split()),
+        title=reported.name,
+        device_name=reported.name,
+        arch=f"{reported.maker.arch_prefix}{reported.major}{reported.minor}"
+        if reported.maker.is_arch_number
+        else base.arch,
+        minor=reported.minor,
+        bandwidth_gbs=2 * clock * bus / 8e3 if clock and bus else base.bandwidth_gbs,
+        vector=_scaled(base.vector, scale),
+        matrix=_scaled(base.matrix, scale),
+        aliases=(),
+        sources={},
+    )
+    note = (
+        f"{reported.name} is not in wb.targets(): its limits are those of {base.title}, its rates "
+        "are scaled from there. Describe it in a file of your own for exact ones."
+    )
+    return made, note
+
+
+def _relative(gpus: list[Gpu], reported: Reported) -> Gpu:
+    """The GPU of the same vendor with the nearest architecture, then the nearest size."""
+
+    def distance(gpu: Gpu) -> tuple[int, int]:
+        apart = abs(10 * (gpu.major - reported.major) + gpu.minor - reported.minor)
+        return apart, abs(gpu.sms - reported.sms)
+
+    return min((gpu for gpu in gpus if gpu.kind is reported.maker), key=distance)
+
+
+def _scaled(rates: Rates, scale: float) -> Rates:
+    values = {dtype: rates.of(dtype) for dtype in DTYPES}
+    return Rates(**{name: value and round(value * scale, 3) for name, value in values.items()})

@@ -36,7 +36,6 @@ from workbench.compiler.aot_files.stored_weights import (
 )
 from workbench.compiler.contract.callables import find_compiled_parts, resolve
 from workbench.compiler.internals import torch_private as tp
-from workbench.device_kinds import AMD, NVIDIA
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
 
@@ -232,7 +231,7 @@ def _named(built_for: BuiltFor, there: Machine, name: str) -> BuiltFor:
     if there.gpus and not any(match_gpu_code(built_for.arch, gpu.arch) for gpu in there.gpus):
         gpu = there.gpus[0]
         differences.append(f"{gpu.name} ({gpu.arch}), the code {built_for.arch}")
-    vendor = AMD if built_for.is_amd else NVIDIA
+    vendor = built_for.kind
     if there.is_whole and not (there.toolkit or "").startswith(vendor.toolkit):
         differences.append(f"a torch without {vendor.toolkit}")
     if differences:
@@ -268,8 +267,7 @@ def _system_info(built_for: BuiltFor, there: Machine) -> Mapping[str, Any]:
     names = [gpu.name for gpu in there.gpus if match_gpu_code(built_for.arch, gpu.arch)]
     found: dict[str, Any] = {
         "torch_version": built_for.torch,
-        # torch compares that of CUDA, also on a build for ROCm
-        "toolkit_version": there.toolkit_release(NVIDIA),
+        "toolkit_version": there.release_in_torch,
         "triton_version": tuple(int(part) for part in _minor(built_for.triton).split(".")),
         "gpu_name": names[0] if names else built_for.device_name,
     }

@@ -3,9 +3,7 @@
 from workbench.specs.catalogue import Catalogue
 from workbench.specs.gpu import DTYPES, Gpu, Rates
 
-DOORS = {
-    "likeness": "A GPU that the catalogue does not have, by what it says of itself.",
-}
+DOORS: dict[str, str] = {}
 """What other rooms import of this one."""
 
 __all__ = ["DTYPES", "Catalogue", "Gpu", "Rates"]

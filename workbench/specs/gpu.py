@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
-from workbench.device_kinds import VendorName
+from workbench.device_kinds import Vendor, VendorName, find_vendor
 
 DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8")
 
@@ -91,6 +91,11 @@ class Gpu:
     def max_threads_per_sm(self) -> int:
         """Threads that can be resident on a multiprocessor."""
         return self.max_warps_per_sm * self.warp_size
+
+    @property
+    def kind(self) -> Vendor:
+        """In what code for it differs from that for GPUs of others."""
+        return find_vendor(self.vendor)
 
     @property
     def l2_bytes_per_die(self) -> int:

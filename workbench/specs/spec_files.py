@@ -10,7 +10,7 @@ from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
-from workbench.device_kinds import VENDORS
+from workbench.device_kinds import VendorName
 from workbench.errors import UsageError
 from workbench.specs.gpu import DTYPES, Gpu, Rates
 
@@ -99,7 +99,8 @@ def _checked(key: str, value: Any, where: str) -> Any:
     if expected is str:
         _must(isinstance(value, str), where, key, "a text", value)
         if key == "vendor":
-            _must(value in VENDORS, where, key, " or ".join(f'"{name}"' for name in VENDORS), value)
+            known = get_args(VendorName)
+            _must(value in known, where, key, " or ".join(f'"{name}"' for name in known), value)
         return value
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     _must(is_number and math.isfinite(value), where, key, "a number", value)

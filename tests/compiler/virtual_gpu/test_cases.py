@@ -42,7 +42,7 @@ def check(case: Case, device: Device, worker: CrossCompiler) -> None:
     assert report.why_missing("assembly") is None
     measured = {row.kernel for row in report.resources}
     assert measured == {k.id for k in report.kernels if k.language == "triton"}
-    last = "amdgcn" if device.is_amd else "sass"
+    last = {"cubin": "sass", "hsaco": "amdgcn"}[device.kind.binary]
     code = {row.config for row in report.assembly if row.stage == last and row.text}
     assert code == {row.config for row in report.resources}
     for row in report.resources:

@@ -21,6 +21,7 @@ from workbench.analysis.fusion.traffic import (
     strip_operator_name,
     total,
 )
+from workbench.device_kinds import ATEN
 from workbench.report import Report
 
 _AOT = ("inference", "joint")
@@ -28,7 +29,7 @@ _HIGHER_ORDER = "higher_order"
 _DROPOUTS = frozenset(("alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d"))
 # fmt: off
 _NOTHING = _DROPOUTS | frozenset((  # views, and what hands back its input where nothing is to do
-    "bfloat16", "chunk", "contiguous", "cpu", "cuda", "double", "expand_as", "flatten", "float",
+    *ATEN, "bfloat16", "chunk", "contiguous", "double", "expand_as", "flatten", "float",
     "getattr", "half", "mT", "matrix_H", "movedim", "narrow", "numpy_T", "reshape_as", "swapaxes",
     "tensor_split", "to", "type", "type_as", "unflatten", "view_as",
 ))

@@ -23,7 +23,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from workbench.device_kinds import VENDORS
 from workbench.specs import Gpu
 
 LATENCY_US = 0.6
@@ -98,7 +97,7 @@ def estimate(
     blocks = max(launch.blocks, 1)
     rounds = ceil(blocks / (gpu.sms * max(resident, 1)))
     dram = gpu.bandwidth_gbs * 1e3  # bytes in a µs
-    sector = VENDORS[gpu.vendor].sector_bytes
+    sector = gpu.kind.sector_bytes
     used = max(launch.run, 1) * work.width
     fetched = ceil(used / sector) * sector / used
     busiest = ceil(blocks / gpu.sms)

@@ -140,7 +140,7 @@ def list_gpu_needs(target: BuiltFor | None) -> Iterator[NeedFacts]:
     """The GPU, its toolkit and the releases that code for another machine was made for."""
     if target is None:
         return
-    vendor = "ROCm" if target.is_amd else "CUDA"
+    vendor = target.kind.toolkit
     yield NeedFacts("gpu", target.title, "its machine code runs on this architecture")
     yield NeedFacts("toolkit", f"{vendor} {target.toolkit}" if target.toolkit else f"any {vendor}")
 

@@ -33,11 +33,12 @@ from workbench.artifacts.manifest.package_manifest import (
     PackagedModel,
     PackageManifest,
 )
+from workbench.device_kinds import SOURCE_LANGUAGES
 from workbench.errors import ArtifactError
 from workbench.plain_data import parse_json
 
 CODE = "data/aotinductor/"
-_LANGUAGES = {".cpp": "cpp", ".h": "cpp", ".cu": "cuda", ".py": "python", ".ptx": "ptx"}
+_LANGUAGES = {**SOURCE_LANGUAGES, ".cpp": "cpp", ".h": "cpp", ".py": "python", ".ptx": "ptx"}
 _TEXT_LIMIT, _TEXTS_LIMIT = 8 << 20, 32 << 20
 _METADATA_LIMIT = 1 << 20
 _PLACES = {

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.artifacts.machine.machine_description import Machine, numbers
-from workbench.device_kinds import NVIDIA
 from workbench.report.file_rows import Requirement
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def list_gpu_rows(manifest: Manifest, machine: Machine) -> Iterator[Requirement]
     yield _toolkit(needed, machine)
     yield _gpu(needed, machine)
     toolkit = numbers(needed.toolkit or "")
-    if toolkit and not needed.is_amd:
+    if toolkit and needed.kind.has_minimum_drivers:
         yield from _driver(toolkit, machine)
 
 
@@ -66,10 +65,10 @@ def list_code_rows(
             "gpu", fits, words, gpus, "no GPU here runs this code: compile for it"
         )
     if toolkit:
-        cuda = numbers(machine.toolkit_release(NVIDIA) or "")
+        has = numbers(machine.release_in_torch or "")
         wanted = f"CUDA {toolkit[0]}"
         advice = "install a build of torch for that major release of CUDA"
-        yield machine.compared("toolkit", cuda[:1] == toolkit[:1], wanted, machine.toolkit, advice)
+        yield machine.compared("toolkit", has[:1] == toolkit[:1], wanted, machine.toolkit, advice)
         yield from _driver(toolkit, machine)
 
 
@@ -142,7 +141,7 @@ def _triton(needed: BuiltFor, machine: Machine) -> Requirement:
 
 
 def _toolkit(needed: BuiltFor, machine: Machine) -> Requirement:
-    vendor = "ROCm" if needed.is_amd else "CUDA"
+    vendor = needed.kind.toolkit
     wanted = f"{vendor} {needed.toolkit}" if needed.toolkit else f"any {vendor}"
     found = machine.toolkit or ""
     advice = f"install a build of torch for {vendor}"

@@ -70,6 +70,11 @@ class Machine:
         release: str | None = getattr(self, vendor.build)
         return release
 
+    @property
+    def release_in_torch(self) -> str | None:
+        """The release that torch's own record names: CUDA's, also on a build for ROCm."""
+        return self.cuda
+
     def compared(
         self,
         name: str,

@@ -14,6 +14,7 @@ from workbench.artifacts.manifest.manifest_json import (
     SystemNeeds,
     Versions,
 )
+from workbench.device_kinds import Vendor, vendor_of_arch
 
 SCHEMA = 1
 
@@ -51,9 +52,9 @@ class BuiltFor:
         return f"{self.device_name}, {self.arch}"
 
     @property
-    def is_amd(self) -> bool:
-        """Whether it is AMD's machine code."""
-        return self.arch.startswith("gfx")
+    def kind(self) -> Vendor:
+        """Whose machine code it is."""
+        return vendor_of_arch(self.arch)
 
 
 @dataclass(frozen=True)

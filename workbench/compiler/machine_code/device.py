@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
 
-from workbench.device_kinds import AMD, VENDORS
+from workbench.device_kinds import Vendor
 from workbench.specs import Gpu
 
 
@@ -27,24 +27,24 @@ class Device:
         return self.spec.name
 
     @property
-    def is_amd(self) -> bool:
-        """Whether it runs AMD code, which torch also calls "cuda"."""
-        return self.spec.vendor == AMD.name
+    def kind(self) -> Vendor:
+        """Whose code it runs: torch calls all of it by one name."""
+        return self.spec.kind
 
     @property
     def backend(self) -> str:
         """Triton's name of the vendor."""
-        return VENDORS[self.spec.vendor].build
+        return self.kind.build
 
     @cached_property
     def arch(self) -> int | str:
         """Triton's name of the architecture: 90 for sm_90, or "gfx942"."""
-        return self.spec.arch if self.is_amd else int(self.spec.arch.removeprefix("sm_"))
+        return self.kind.arch(self.spec.arch)
 
     @property
     def has_bfloat16(self) -> bool:
         """Whether it computes in bfloat16 without emulation."""
-        return self.is_amd or self.spec.major >= 8
+        return self.spec.major >= self.kind.bfloat16_since
 
     def properties(self) -> SimpleNamespace:
         """What `torch.cuda.get_device_properties` would answer."""
@@ -62,9 +62,8 @@ class Device:
             shared_memory_per_block=spec.shared_per_block,
             shared_memory_per_block_optin=spec.shared_per_block_optin,
             shared_memory_per_multiprocessor=spec.shared_per_sm,
-            L2_cache_size=spec.l2_bytes_per_die if self.is_amd else spec.l2_bytes,
-            # the switches that the drivers of these accelerators report by default
-            gcnArchName=f"{self.arch}:sramecc+:xnack-" if self.is_amd else "",
+            L2_cache_size=spec.l2_bytes_per_die if self.kind.reports_one_die else spec.l2_bytes,
+            gcnArchName=f"{self.arch}{switches}" if (switches := self.kind.arch_switches) else "",
             clock_rate=_khz(spec.clock_mhz),
             memory_clock_rate=_khz(spec.memory_clock_mhz),
             memory_bus_width=spec.memory_bus_bits or 0,

@@ -62,7 +62,7 @@ class MachineCode:
 
 def read_codes(configs: Sequence[CompiledConfig], device: Device) -> list[MachineCode]:
     """Read every text of configurations and count what each takes of the device."""
-    if device.is_amd:
+    if device.kind.binary != "cubin":
         return [_of_amd(config, device) for config in configs]
     inspected = inspect_cubins([config.binary for config in configs])
     return [_of_nvidia(*pair, device) for pair in zip(configs, inspected, strict=True)]
@@ -103,7 +103,7 @@ def read_resources(config: CompiledConfig, device: Device) -> Resources:
 
     A third of the time of `read_code`: instructions are not counted.
     """
-    if not device.is_amd:
+    if device.kind.binary == "cubin":
         usage, missing = read_cubin_usage(config.binary)
         if usage is not None and not usage.stack:
             row = replace(_begun(config), **_used(usage, device), note=missing)

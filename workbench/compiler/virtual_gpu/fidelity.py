@@ -91,8 +91,8 @@ def _kernels(report: Report, device: Device) -> Iterator[Fidelity]:
     ops = {op for kernel in report.kernels for op in kernel.ops}
     if any("cudnn_attention" in op for op in ops):
         yield Fidelity("attention", "Attention calls cuDNN, taken to be release 9.16 or later.")
-    if any("attention" in op for op in ops) and device.is_amd:
-        yield Fidelity("attention", "Attention is taken to be built with AOTriton for this device.")
+    if any("attention" in op for op in ops) and (built := device.kind.attention):
+        yield Fidelity("attention", f"Attention is taken to be built with {built} for this device.")
 
 
 def _devices(report: Report) -> Iterator[Fidelity]:

@@ -174,7 +174,7 @@ def _compiled(build: Build, sources: _Sources) -> tuple[Any, TritonSource | None
     }
     if build.is_ttir:
         _check_libraries(build.source, device)
-        options["debug"] = not device.is_amd
+        options["debug"] = device.kind.has_asserts
         return triton.compile(sources.file(build), target=target, options=options), None
     function, source = sources.function(build)
     values = {name: v for name, v in build.values.items() if name in source.signature}
@@ -191,10 +191,10 @@ def _compiled(build: Build, sources: _Sources) -> tuple[Any, TritonSource | None
 
 
 def _options(source: TritonSource, build: Build, device: Device) -> dict[str, Any]:
-    options: dict[str, Any] = {"debug": source.asserts and not device.is_amd}
+    options: dict[str, Any] = {"debug": source.asserts and device.kind.has_asserts}
     if "enable_fp_fusion" in source.options:
         options["enable_fp_fusion"] = source.options["enable_fp_fusion"]
-    if device.is_amd:  # what is no argument of the function is an option of AMD's compiler
+    if device.kind.has_own_options:
         return options | {k: v for k, v in build.values.items() if k not in source.signature}
     # since Hopper a kernel can be started before the one in front of it has ended
     options["launch_pdl"] = bool(source.options.get("launch_pdl")) and device.spec.major >= 9
@@ -205,12 +205,12 @@ def _options(source: TritonSource, build: Build, device: Device) -> dict[str, An
 
 def _check_libraries(ttir: str, device: Device) -> None:
     """Raise for TTIR that calls functions of the other vendor's mathematical library."""
-    foreign, vendor = ("__nv_", "NVIDIA") if device.is_amd else ("__ocml_", "AMD")
-    if f'"{foreign}' in ttir:
-        raise UsageError(
-            f"its TTIR calls the mathematical library of {vendor}. Compile the function itself, "
-            "wb.matrix(fn, args, targets=…), to have both"
-        )
+    for other in device.kind.others():
+        if f'"{other.math_library}' in ttir:
+            raise UsageError(
+                f"its TTIR calls the mathematical library of {other.name.upper()}. Compile the "
+                "function itself, wb.matrix(fn, args, targets=…), to have both"
+            )
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from workbench.compiler.packaging.inductor_library import (
 from workbench.compiler.packaging.package_request import BESIDE, INSIDE, LATER, ModelRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler, keep_warm_worker
 from workbench.compiler.virtual_gpu.worker_messages import PackageJob
-from workbench.device_kinds import AMD, GPU
+from workbench.device_kinds import GPU
 from workbench.errors import CaptureError, UsageError
 from workbench.processes.caller_context import CallerContext
 from workbench.processes.child_messages import ProgressCallback
@@ -119,11 +119,11 @@ def for_gpu(
 
     Raises `UsageError` for what cannot be built without the GPU's own toolkit.
     """
-    if gpu.vendor == AMD.name:
+    if not gpu.kind.is_linked_anywhere:
         raise UsageError(
-            f"target is {gpu.name!r}: a package for it is linked against ROCm, which is not built "
-            "here. Package the model on a machine with ROCm, or compile it for the GPU with "
-            f"wb.aot_compile(…, target={gpu.name!r}).save(path)."
+            f"target is {gpu.name!r}: a package for it is linked against {gpu.kind.toolkit}, which "
+            f"is not built here. Package the model on a machine with {gpu.kind.toolkit}, or "
+            f"compile it for the GPU with wb.aot_compile(…, target={gpu.name!r}).save(path)."
         )
     is_x86 = platform.machine() in ("x86_64", "AMD64")
     options = {**(_HOST_CODE if is_x86 and has_march() else {}), **request.options}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -17,6 +18,7 @@ from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.local_device import read_toolkit_release
 from workbench.compiler.internals.patches import ProcessPatches
+from workbench.compiler.machine_code.cubin_tools import read_cubin_usage
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.machine_code.ranking import build_ranking
 from workbench.compiler.packaging.inductor_library import Library, build
@@ -24,7 +26,6 @@ from workbench.compiler.pipeline.failures import recorded
 from workbench.compiler.recording.recorder import Recorder
 from workbench.compiler.virtual_gpu.cross_compile import whole_record
 from workbench.compiler.virtual_gpu.device.inductor_offline import OPTIONS
-from workbench.compiler.virtual_gpu.device.packaged_kernels import PackagedKernels
 from workbench.compiler.virtual_gpu.device.toolkit import make_cuda_toolkit
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.compiler.virtual_gpu.fidelity import add_fidelity
@@ -37,6 +38,8 @@ from workbench.temporary import make_temporary_folder
 
 _DEVICE = f"{GPU}:0"
 _NO_HEADERS = {"aot_inductor.precompile_headers": False}  # the toolkit lies elsewhere every time
+_WAIT = "async_compile.wait(globals())\ndel async_compile\n"
+_TARGET = re.compile(r"^\.target\s+(sm_\w+)", re.MULTILINE)
 
 
 def run_package_job(
@@ -134,3 +137,46 @@ def _mode_of(program: Any) -> Any:
     fake = tp.FAKE_TENSOR.get()
     modes = [value.fake_mode for value in values if isinstance(value, fake)]
     return modes[0] if modes else tp.FAKE_TENSOR_MODE.get()()
+
+
+class PackagedKernels:
+    """The kernels that were packed; `arch` is what their machine code is for, "" without any.
+
+    `several` counts those of which one configuration of several was chosen without timing.
+    """
+
+    def __init__(self) -> None:
+        self.arch = ""
+        self.several = 0
+
+    def install(self, process_patches: ProcessPatches) -> None:
+        """Keep each kernel's machine code in place of running it."""
+        from triton.compiler.compiler import CompiledKernel
+
+        no_device = lambda kernel: None  # noqa: E731
+        process_patches.attribute(CompiledKernel, "_init_handles", no_device)
+        process_patches.name(tp.AUTOTUNE_BLOCK, lambda wrapper: self._keep_all(wrapper))
+
+    def _keep_all(self, wrapper: Any) -> None:
+        scope: dict[str, Any] = {}
+        wrapper.kernel_autotune_defs.splice(_WAIT)
+        exec(wrapper.kernel_autotune_defs.getvalue(), scope)  # what torch generated
+        tuners = tp.CACHING_AUTOTUNER.get()
+        for value in scope.values():
+            if isinstance(value, tuners):
+                self._keep(value)
+
+    def _keep(self, tuner: Any) -> None:
+        found = tuner.compile_results
+        self.several += len(found) > 1
+        best = found[0] if len(found) == 1 else min(found, key=_spilled)
+        launcher = best.make_launcher()
+        tuner.save_gpu_kernel(0, launcher)
+        target = _TARGET.search(str(launcher.bin.asm["ptx"]))
+        self.arch = target[1] if target else self.arch
+
+
+def _spilled(result: Any) -> int:
+    """Bytes of a thread's stack; those that cannot be read come last."""
+    usage, _ = read_cubin_usage(result.kernel.asm["cubin"])
+    return 1 << 30 if usage is None else usage.stack

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NoReturn
 
 import torch
@@ -12,7 +13,6 @@ from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.device import Device
 from workbench.errors import WorkbenchError
 
-_TOOLKITS = {"cuda": "13.0", "hip": "7.0"}  # of a build that has none; a real one keeps its own
 Answer = Callable[..., Any]
 
 
@@ -49,11 +49,11 @@ def patch_cuda_api(gpu: Device, process_patches: ProcessPatches) -> None:
 
 def _toolkit(gpu: Device, process_patches: ProcessPatches) -> None:
     """Name the toolkit where the build has none: a real build must keep what it was built with."""
-    vendor, other = ("hip", "cuda") if gpu.is_amd else ("cuda", "hip")
-    if getattr(torch.version, vendor) is None:
-        process_patches.attribute(torch.version, vendor, _TOOLKITS[vendor])
-    if getattr(torch.version, other) is not None:
-        process_patches.attribute(torch.version, other, None)
+    if getattr(torch.version, gpu.backend) is None:
+        process_patches.attribute(torch.version, gpu.backend, gpu.kind.assumed_release)
+    for other in gpu.kind.others():
+        if getattr(torch.version, other.build) is not None:
+            process_patches.attribute(torch.version, other.build, None)
 
 
 def _build_of(gpu: Device, show: Callable[[], str]) -> Callable[[], str]:
@@ -75,7 +75,7 @@ def _queries(gpu: Device) -> dict[str, Any]:
         "is_initialized": _always(True),
         "get_device_capability": _always((gpu.spec.major, gpu.spec.minor)),
         "get_device_name": _always(gpu.name),
-        "get_arch_list": _always([str(gpu.arch) if gpu.is_amd else f"sm_{gpu.arch}"]),
+        "get_arch_list": _always([gpu.spec.arch]),
         "empty_cache": _nothing,
         "mem_get_info": _always((gpu.spec.dram_bytes, gpu.spec.dram_bytes)),
         "device": NoOpContext,
@@ -159,10 +159,8 @@ class VirtualDriver:
 
     def map_python_to_cpp_type(self, kind: str) -> str:
         """The C++ type of a kernel's argument."""
-        from triton.backends.amd.driver import ty_to_cpp as amd
-        from triton.backends.nvidia.driver import ty_to_cpp as nvidia
-
-        return str((amd if self._gpu.is_amd else nvidia)(kind))
+        driver = import_module(f"triton.backends.{self._gpu.kind.name}.driver")
+        return str(driver.ty_to_cpp(kind))
 
     def get_benchmarker(self) -> NoReturn:
         """Refuse: nothing can be timed on a device that is not there."""

@@ -43,7 +43,7 @@ def add_dynamic_rblock(tuner: Any, gpu: Device) -> None:
 
 
 def _registers(kernel: Any, gpu: Device) -> int | None:
-    if gpu.is_amd:
+    if gpu.kind.binary != "cubin":
         found: int | None = read_amd_usage(_part(kernel, "amdgcn").decode())["registers"]
         return found
     usage, _ = read_cubin_usage(_part(kernel, "cubin"))

@@ -53,14 +53,14 @@ def guard() -> int | None:
     return address
 
 
-def choose_attention(capability: int, *, is_amd: bool) -> bool:
+def choose_attention(capability: int, *, has_aotriton: bool) -> bool:
     """Have torch choose attention kernels for a device; 0 for none. False without the hooks."""
     function = getattr(ctypes.CDLL(None), _ATTENTION, None)
     if function is None:
         return False
     function.argtypes = [ctypes.c_int64, ctypes.c_bool]
     function.restype = None
-    function(capability, is_amd)
+    function(capability, has_aotriton)
     return True
 
 

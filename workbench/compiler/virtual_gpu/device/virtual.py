@@ -87,8 +87,8 @@ def enter_virtual_gpu(gpu: Device, rank: Rank) -> Iterator[EarlyKernels]:
         _keep_constants(process_patches)
         # attention kernels are chosen by the device: the hooks know how, torch for the CPU does not
         capability = gpu.spec.major * 10 + gpu.spec.minor
-        if native_hooks.choose_attention(capability, is_amd=gpu.is_amd):
-            process_patches.callback(partial(native_hooks.choose_attention, 0, is_amd=False))
+        if native_hooks.choose_attention(capability, has_aotriton=bool(gpu.kind.attention)):
+            process_patches.callback(partial(native_hooks.choose_attention, 0, has_aotriton=False))
         process_patches.callback(partial(_name_cache_folder, os.environ.get(_TRITON_FOLDER)))
         yield early
 
