@@ -6,7 +6,7 @@ import importlib
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from tests.gpu.memory import Peaks
 from tests.gpu.parts import WHOLE_S, Part, run_part
 from tests.gpu.profiling import Profiled
 from tests.gpu.record import GpuRecord
+from tests.gpu.same_programs import Found, read_share
 from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import Assembly, RankedConfig, Resources
@@ -177,6 +178,15 @@ def test_without_programs_the_interpreter_is_not_checked(told: Told) -> None:
     accuracy.tell([], {"a": "it failed"})
     found, _ = told()
     assert found["interpreter: same verdict as the device"]["value"] is None
+
+
+def test_what_a_process_has_told_is_kept_where_it_does_not_end() -> None:
+    found = Found(no_code={"a": "why"})
+    told = f"print('found: ' + {json.dumps(json.dumps(asdict(found)))}, flush=True)"
+    command = (sys.executable, "-c", f"{told}\nimport time\ntime.sleep(60)")
+    read, ended = read_share(command, last_s=3)
+    assert read == found
+    assert ended.startswith("its process ended with exit code -9")
 
 
 def test_there_are_forty_programs_whose_numbers_can_be_compared() -> None:

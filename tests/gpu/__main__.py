@@ -38,8 +38,8 @@ PARTS = (
     _part("packages", "packages", estimate=100, limit=200),
     _part("memory", "memory", estimate=60, limit=150),
     _part("profile", "profiling", estimate=20, limit=60, is_timed=True),
-    _part("modes", "modes", estimate=60, limit=120, is_timed=True),
     _part("bounds", "bounds", estimate=85, limit=150, is_timed=True),
+    _part("modes", "modes", estimate=60, limit=120, is_timed=True),
 )
 
 

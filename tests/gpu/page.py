@@ -19,7 +19,7 @@ def table(record: GpuRecord) -> str:
     words = (
         f"Of `make test-gpu` on an {here['device']}, torch {here['torch']}, Triton "
         f"{here['triton']}. [tests/gpu/gpu.json](../../../tests/gpu/gpu.json) has the rows that "
-        "they were computed from, every difference of code among them."
+        "they were computed from. What takes no times ran side by side."
     )
     lines = [textwrap.fill(words, 110, break_on_hyphens=False), ""]
     lines += ["| | measured | to reach | conditions |", "| --- | --- | --- | --- |"]
@@ -45,5 +45,5 @@ def on_page(text: str) -> str:
 
 def write(record: GpuRecord) -> None:
     """Put the table into the page."""
-    text = PAGE.read_text()
-    PAGE.write_text(text.replace(on_page(text), table(record)))
+    before, rest = PAGE.read_text().split(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}{table(record)}{END}{rest.split(END)[1]}")

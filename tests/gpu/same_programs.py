@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,8 +38,10 @@ from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
 from workbench.handles.local_gpu import describe_local_gpu
 from workbench.specs import Gpu
 
-SECONDS = 140
+SECONDS = 120
 """No program is begun later: what it leaves out is said."""
+LAST_S = 170
+"""A process that is still at work is ended: what it has told by then is kept."""
 _SHARES = 8  # processes at most; each has two of its own, which import torch for most of a minute
 _FOUND = "found: "
 _TOO_LATE = "the time of this part was over"
@@ -204,7 +207,7 @@ def run_shares(device: str, shares: int) -> Found:
         for number in range(shares)
     ]
     with ThreadPoolExecutor(shares) as pool:
-        ended = list(pool.map(_read_share, commands))
+        ended = list(pool.map(read_share, commands))
     whole = Found()
     for number, (found, why) in enumerate(ended):
         whole.same += found.same
@@ -219,9 +222,12 @@ def run_shares(device: str, shares: int) -> Found:
     return whole
 
 
-def _read_share(command: Sequence[str]) -> tuple[Found, str]:
+def read_share(command: Sequence[str], last_s: float = LAST_S) -> tuple[Found, str]:
+    """What a process has told, and how it ended."""
     whole, said = Found(), ""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        timer = threading.Timer(last_s, process.kill)
+        timer.start()
         for line in process.stdout or ():
             if not line.startswith(_FOUND):
                 said = line.strip() or said
@@ -231,6 +237,7 @@ def _read_share(command: Sequence[str]) -> tuple[Found, str]:
             whole.errors += [Errors(**row) for row in told["errors"]]
             whole.no_code |= told["no_code"]
             whole.no_numbers |= told["no_numbers"]
+    timer.cancel()
     return whole, f"its process ended with exit code {process.returncode}: {said}"
 
 
