@@ -12,6 +12,7 @@ from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base, is_generated
 from workbench.number_text import plural
 from workbench.report import Buffer, Kernel
+from workbench.report.profile_record import read_measured_call
 
 _TOGETHER = 8  # kernels in one, torch's combo_kernel_max_num_nodes
 _SMALLEST = 4  # groups of independent kernels below that are left alone
@@ -68,8 +69,14 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
     if any(kernel.language == "cpp" for kernel in facts.kernels):
         return
     model = launches(facts.report, _COST)
-    if len(model.rows) < _SMALLEST or model.saved < 0.1:
+    call = read_measured_call(facts.report)
+    measured_us = 0.0 if call is None else call.call_us
+    whole_us = max(model.plain_us, measured_us)
+    if len(model.rows) < _SMALLEST or whole_us - model.graph_us < 0.1 * whole_us:
         return
+    source = f"{_MODEL}; a host may take several times as long for each: a profile tells"
+    if measured_us > model.plain_us:
+        source = "measured: the call, at most all of it but what the GPU works, by a model"
     yield Opportunity(
         id="",
         rule="cuda-graphs",
@@ -78,10 +85,10 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
         f"{plural(len(model.rows), 'kernel')}, which are shorter than that; as a graph they "
         "start at once. Inputs are copied first.",
         sure="measured elsewhere",
-        source=f"{_MODEL}; kernels at their bounds, so the high end is the most that it can be",
+        source=source,
         kernels=tuple(kernel.id for kernel in facts.kernels),
         saved_us_low=0.0,
-        saved_us_high=model.plain_us - model.graph_us,
+        saved_us_high=whole_us - model.graph_us,
         settings=(("mode", "reduce-overhead"),),
     )
 
