@@ -316,5 +316,5 @@ def test_a_serving_image_needs_no_notebook_packages() -> None:
         "import workbench as wb\n"
         "wb.load, wb.inspect, wb.check, wb.machine, wb.aot_compile\n"
         "import workbench.artifacts.archive.aot_container, workbench.artifacts.manifest.manifest\n"
-        "import workbench.compiler.aot_files.loading\n"
+        "import workbench.compiler.aot_files.loaded_artifact\n"
     )

@@ -58,7 +58,7 @@ def test_a_measure_counts_what_it_says(tmp_path: Path) -> None:
 @ONLY_2_13
 def test_the_walk_of_a_compilation_does_not_get_longer() -> None:
     found = walk(compile_small)
-    assert ("api/compiling.py", "aot_compile") in found.stops
+    assert ("api/compilation.py", "aot_compile") in found.stops
     assert len(found.stops) <= 60, found.stops
     assert found.rooms <= 11
     assert found.depth <= 10

@@ -11,14 +11,14 @@ from types import ModuleType
 
 from docs.generate.pages import Page
 from workbench import errors
-from workbench.api import compiling, evaluation, files, programs, showing
+from workbench.api import compilation, evaluation, files, programs, views
 
 _MODULES = {
-    compiling: ("compile", "Compile"),
+    compilation: ("compile", "Compile"),
     evaluation: ("measure", "Check and measure"),
     files: ("files", "Files"),
     programs: ("programs", "Running programs"),
-    showing: ("look", "Look and compare"),
+    views: ("look", "Look and compare"),
 }
 """By module of the API: the name and the title of its page."""
 _CLASSES = ("Package", "Report", "Sweep")

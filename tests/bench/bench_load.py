@@ -75,19 +75,19 @@ def _save(folder: Path, saves: int) -> float:
 
     import workbench as wb
     from tests.bench import torch_path
-    from workbench.compiler.aot_files import saving
+    from workbench.compiler.aot_files import written_artifact
 
     case = gpt2()
     own = wb.aot_compile(case.model, (), dict(case.inputs), grad=False)
     seconds: list[float] = []
-    read_back = saving.require_readable
+    read_back = written_artifact.require_readable
 
     def timed(*args: Any, **kwargs: Any) -> None:
         start = time.perf_counter()
         read_back(*args, **kwargs)
         seconds.append(time.perf_counter() - start)
 
-    with patch.object(saving, "require_readable", timed):
+    with patch.object(written_artifact, "require_readable", timed):
         for _ in range(saves):
             own.save(folder / "ours.aot", weights="later")
     with torch.no_grad():

@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.report import Report
 from workbench.views.document import document
-from workbench.views.pages.embedding import embedded
+from workbench.views.pages.embedded_parts import embedded
 from workbench.views.pages.interactive import interactive
 from workbench.views.wire.codec import SMALL, pack
 

@@ -8,7 +8,7 @@ import pytest
 
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
-from workbench.views.pages.embedding import embedded
+from workbench.views.pages.embedded_parts import embedded
 from workbench.views.pages.interactive import interactive
 from workbench.views.wire.codec import pack
 

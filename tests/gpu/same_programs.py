@@ -30,7 +30,7 @@ from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.interpreter.buffer_checks import Tolerance
 from workbench.compiler.interpreter.compared_leaves import Rounded
 from workbench.compiler.interpreter.interpreter_session import Interpreter
-from workbench.compiler.interpreter.verifying import Question, verify_program
+from workbench.compiler.interpreter.verification import Question, verify_program
 from workbench.compiler.measuring.effects import RowMaker, pairs, subject_of
 from workbench.compiler.measuring.output_comparison import compare_objects
 from workbench.compiler.virtual_gpu.client import CrossCompiler

@@ -21,7 +21,7 @@ import workbench as wb
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 from workbench.handles.background import Job
 from workbench.handles.cross_compiled import CrossCompiled
-from workbench.processes import shipping
+from workbench.processes import shipped_values
 from workbench.report import Report
 
 LONG = 120.0  # seconds
@@ -59,7 +59,7 @@ def is_alive(process: psutil.Process) -> bool:
 @pytest.fixture
 def parcels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], set[Path]]:
     """The folders that hold what was sent to workers: here, other tests use the machine's too."""
-    monkeypatch.setattr(shipping, "_SHARED", tmp_path)
+    monkeypatch.setattr(shipped_values, "_SHARED", tmp_path)
     return lambda: set(tmp_path.glob("workbench-*"))
 
 
@@ -281,8 +281,8 @@ def test_the_worker_ends_with_its_parent(tmp_path: Path, parcels: Callable[[], s
     script = tmp_path / "parent.py"
     script.write_text(
         "import os, pathlib, psutil, torch, workbench as wb\n"
-        "from workbench.processes import shipping\n"
-        f"shipping._SHARED = pathlib.Path({str(tmp_path)!r})\n"
+        "from workbench.processes import shipped_values\n"
+        f"shipped_values._SHARED = pathlib.Path({str(tmp_path)!r})\n"
         "def slow(x):\n"
         "    for _ in range(400):\n"
         "        x = (x @ x).sin()\n"

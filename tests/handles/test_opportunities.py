@@ -12,9 +12,9 @@ from opportunity_cases import Copying, Pictures, best, copied, scaled
 import workbench as wb
 from workbench.analysis.opportunities.operator_rules import rewrite_topk
 from workbench.compiler.measuring.output_comparison import compare
+from workbench.handles.changed_copy import rewrite_callable
 from workbench.handles.opportunities import Opportunities
-from workbench.handles.rewriting import rewrite_callable
-from workbench.handles.trying import _verdict
+from workbench.handles.opportunity_trial import _verdict
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.processes import shipping
+from workbench.processes import shipped_values
 from workbench.report.file_rows import PHASES, WAYS
 from workbench.report.roundtrip import RoundTrip
 from workbench.roundtrips.trip import run
@@ -140,7 +140,7 @@ class Framed:
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where temporary files of this test are; checks that none is left."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(shipping, "_SHARED", tmp_path)  # other tests use the machine's too
+    monkeypatch.setattr(shipped_values, "_SHARED", tmp_path)  # other tests use the machine's too
     yield tmp_path
     assert [*tmp_path.glob("aot-workbench*"), *tmp_path.glob("workbench-*")] == []
 

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 import workbench as wb
-from workbench.report.presenting import presenter
+from workbench.report.presenter import presenter
 
 VALUES: tuple[Any, ...] = (
     *(None, True, -1, 0.5, 1e308, 2**63, "x", "", [], {}, [1], {"a": 1}, ["a", 5], [[]]),

@@ -9,7 +9,7 @@ import pytest
 
 import workbench as wb
 from workbench.errors import UsageError
-from workbench.trace_logs.reading import Trace
+from workbench.trace_logs.log_report import Trace
 from workbench.views.session.session_document import document
 
 Log = Callable[[str], Path]

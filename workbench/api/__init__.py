@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 
     from workbench.analysis.sweep.goals import OBJECTIVES as OBJECTIVES
     from workbench.analysis.sweep.goals import STRATEGIES as STRATEGIES
-    from workbench.api.compiling import *  # noqa: F403
-    from workbench.api.compiling import warm_up as warm_up
+    from workbench.api.compilation import *  # noqa: F403
+    from workbench.api.compilation import warm_up as warm_up
     from workbench.api.evaluation import *  # noqa: F403
     from workbench.api.files import *  # noqa: F403
     from workbench.api.programs import *  # noqa: F403
-    from workbench.api.showing import *  # noqa: F403
-    from workbench.api.showing import target_names as target_names
+    from workbench.api.views import *  # noqa: F403
+    from workbench.api.views import target_names as target_names
     from workbench.compiler.contract.compile_request import GUARD_POLICIES as GUARD_POLICIES
     from workbench.compiler.contract.compile_request import MODES as MODES
     from workbench.device_kinds import TARGETS as TARGETS
 
 MODULES = (
     "workbench.api.files",
-    "workbench.api.compiling",
+    "workbench.api.compilation",
     "workbench.api.evaluation",
     "workbench.api.programs",
-    "workbench.api.showing",
+    "workbench.api.views",
 )
 """Modules whose `__all__` is public, searched in this order: a server only loads files."""
 _HOMES = {
@@ -38,8 +38,8 @@ _HOMES = {
     "OBJECTIVES": "workbench.analysis.sweep.goals",
     "STRATEGIES": "workbench.analysis.sweep.goals",
     "TARGETS": "workbench.device_kinds",
-    "target_names": "workbench.api.showing",
-    "warm_up": "workbench.api.compiling",
+    "target_names": "workbench.api.views",
+    "warm_up": "workbench.api.compilation",
 }
 """Where the other names are defined."""
 

@@ -161,7 +161,7 @@ def verify(
     check_args(args, kwargs)
     if isinstance(x, CrossCompiled):
         from workbench.compiler.interpreter.buffer_checks import Tolerance
-        from workbench.compiler.interpreter.verifying import Question, verify_program
+        from workbench.compiler.interpreter.verification import Question, verify_program
 
         asked = Question(
             tuple(args), dict(kwargs or {}), reference, per_kernel, float64, Tolerance(rtol, atol)

@@ -235,7 +235,7 @@ def sign(path: str | PathLike[str], key: Any, *, password: str | None = None) ->
     >>> wb.sign("f.aot", Ed25519PrivateKey.generate()) == wb.inspect("f.aot").digest
     True
     """
-    from workbench.artifacts.trust.signing import sign as run
+    from workbench.artifacts.trust.team_signature import sign as run
 
     return run(path, key, password=password)
 

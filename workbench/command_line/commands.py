@@ -17,7 +17,7 @@ from workbench.command_line.documents import SCHEMA, document, kernels_of, read_
 from workbench.command_line.main import FINDING, FINE
 from workbench.command_line.named_call import called, raise_exits
 from workbench.errors import UsageError
-from workbench.report.presenting import presenter
+from workbench.report.presenter import presenter
 from workbench.report.session.session_record import Session
 
 _RECORDS = (".wbr", SESSION_SUFFIX, *(kind.suffix for kind in LOADABLE))

@@ -28,7 +28,7 @@ from workbench.processes.caller_context import CallerContext
 from workbench.processes.child import Child
 from workbench.processes.child_messages import Failed, Ready
 from workbench.processes.parent import Parent
-from workbench.processes.shipping import pack, unpack
+from workbench.processes.shipped_values import pack, unpack
 
 Made = TypeVar("Made")
 START = "starting a worker"

@@ -56,7 +56,7 @@ class CrossCompiled(Recompilable):
 
     def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
         """Run the whole program on the CPU and compare; short for `workbench.verify`."""
-        from workbench.compiler.interpreter.verifying import Question, verify_program
+        from workbench.compiler.interpreter.verification import Question, verify_program
 
         return verify_program(self.program, self.original, Question(args, kwargs))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.archive.file_kinds import OpenedFile
 from workbench.compiler.aot_files.late_globals import ask
-from workbench.compiler.aot_files.loading import LoadedArtifact, load_artifact
+from workbench.compiler.aot_files.loaded_artifact import LoadedArtifact, load_artifact
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.specialized_values import SpecializedValues

@@ -24,7 +24,7 @@ from workbench.analysis.gpu_model.triton_source import TritonSource, read_source
 from workbench.compiler.contract.compile_request import list_known_gpus
 from workbench.compiler.internals.local_device import has_gpu
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.machine_code.ranking import Product, Tile, estimate_template_ms
+from workbench.compiler.machine_code.template_model import Product, Tile, estimate_template_ms
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, keep_warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import (
     find_kernel,

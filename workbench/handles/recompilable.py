@@ -173,7 +173,7 @@ class Recompilable(CompiledBase, ABC):
     @checked
     def try_in_background(self, change: Opportunity) -> BackgroundTask[Tried]:
         """Start trying an opportunity of this compilation; raises `UsageError` where it cannot."""
-        from workbench.handles.trying import try_in_background
+        from workbench.handles.opportunity_trial import try_in_background
 
         return try_in_background(self, change)
 

@@ -16,23 +16,23 @@ from workbench.artifacts.archive.file_kinds import find_pickle_start
 from workbench.artifacts.machine.gpu_needs import match_gpu_code
 from workbench.artifacts.machine.machine_description import Machine
 from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
-from workbench.compiler.aot_files import saving, serializability
+from workbench.compiler.aot_files import serializability, written_artifact
 from workbench.compiler.aot_files.file_tables import drop_file
 from workbench.compiler.aot_files.late_globals import add_setters
 from workbench.compiler.aot_files.payload import Serialized
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.aot_files.read_back import require_own_identity
-from workbench.compiler.aot_files.saving import (
-    INSIDE,
-    parse_weights_word,
-    read_current_versions,
-    write_serialized,
-)
 from workbench.compiler.aot_files.stored_weights import (
     NotStorable,
     explain_not_storable,
     find_changed,
     rebuilt,
+)
+from workbench.compiler.aot_files.written_artifact import (
+    INSIDE,
+    parse_weights_word,
+    read_current_versions,
+    write_serialized,
 )
 from workbench.compiler.contract.callables import find_compiled_parts, resolve
 from workbench.compiler.internals import torch_private as tp
@@ -74,7 +74,7 @@ def save_compiled(
     require_own_identity(compiled.name, plan, aot_fn, outside)
 
     def write(place: str | None) -> str:
-        return saving.save_artifact(
+        return written_artifact.save_artifact(
             path,
             aot_fn=aot_fn,
             contract_json={
@@ -149,7 +149,7 @@ def save_cross_compiled(
     def write(module: torch.nn.Module | None) -> str:
         if module is not None:
             name = str(program.contract["inputs"]["receiver"])
-            places = saving.list_held_tensors(compiled.report)
+            places = written_artifact.list_held_tensors(compiled.report)
             changed = find_changed(places, {name: module}, {name: rebuilt(module)[0]})
             if changed is not None:
                 raise explain_not_storable(changed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from workbench.report.presenting import FormerTable, Presented, presenter
+from workbench.report.presenter import FormerTable, Presented, presenter
 
 if TYPE_CHECKING:
     import pandas

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import plural
-from workbench.report.presenting import presenter
+from workbench.report.presenter import presenter
 from workbench.report.record import Report
 
 if TYPE_CHECKING:

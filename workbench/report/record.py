@@ -14,7 +14,7 @@ from workbench.errors import ArtifactError
 from workbench.number_text import plural
 from workbench.plain_data import read_file
 from workbench.report.atomic import write_saved_file
-from workbench.report.presenting import presenter
+from workbench.report.presenter import presenter
 from workbench.report.report_header import SCHEMA, Environment, Outcome, Request
 from workbench.report.table import Table
 from workbench.report.tables import ReportBase

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from workbench.report.presenting import Presented
+from workbench.report.presenter import Presented
 from workbench.report.rows import AutotuneChoice
 from workbench.report.side_by_side import Difference
 

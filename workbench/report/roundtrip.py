@@ -16,7 +16,7 @@ from workbench.report.file_rows import (
     RoundTripPhase,
     RoundTripWay,
 )
-from workbench.report.presenting import FormerTable, Presented, presenter
+from workbench.report.presenter import FormerTable, Presented, presenter
 from workbench.report.record import Report
 from workbench.report.report_header import read_part
 from workbench.report.table import Table

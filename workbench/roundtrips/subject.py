@@ -22,7 +22,7 @@ from workbench.compiler.measuring.random_states import keep_random_state, moved,
 from workbench.compiler.measuring.reachable import Marks, Reached, Snapshot
 from workbench.errors import ArtifactError, UsageError
 from workbench.processes.caller_context import collect_unfiled_lines
-from workbench.processes.shipping import pack
+from workbench.processes.shipped_values import pack
 from workbench.report import Report
 from workbench.roundtrips.run_loader import (
     flatten_form,

@@ -17,7 +17,7 @@ from pathlib import Path
 from workbench.processes.caller_context import CallerContext
 from workbench.processes.child import Child
 from workbench.processes.child_messages import Start
-from workbench.processes.shipping import REQUEST
+from workbench.processes.shipped_values import REQUEST
 from workbench.report.trials import Trial
 from workbench.sweeps.space import Setting
 from workbench.sweeps.trial_run import Plan

@@ -22,7 +22,7 @@ from workbench.compiler.contract.callables import resolve
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.recording.environment import environment
 from workbench.processes.caller_context import CallerContext
-from workbench.processes.shipping import pack
+from workbench.processes.shipped_values import pack
 from workbench.report.trials import Trial
 from workbench.sweeps.content_key import ContentKey, hash_case
 from workbench.sweeps.isolated import CANCELLED, Ended, Parcel, Task, run_isolated

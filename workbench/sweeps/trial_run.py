@@ -22,7 +22,7 @@ from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_for_target
 from workbench.number_text import number_text
 from workbench.processes.parent import Parent
-from workbench.processes.shipping import unpack
+from workbench.processes.shipped_values import unpack
 from workbench.report import Report
 from workbench.report.trials import Trial
 from workbench.sweeps.by_model import estimate_by_bounds, estimate_by_configs

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
-from workbench.report.presenting import Presented
+from workbench.report.presenter import Presented
 from workbench.report.table import Table
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class _Views:
 
 
 VIEWS = _Views()
-"""The `Presenter` that `workbench.report.presenting` asks."""
+"""The `Presenter` that `workbench.report.presenter` asks."""
 
 
 def show_as_text(record: Any) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.sweep.choosing import choose, relative
+from workbench.analysis.sweep.choice import choose, relative
 from workbench.analysis.sweep.medians import compare, compute_median_interval
 from workbench.report.trials import Trial
 

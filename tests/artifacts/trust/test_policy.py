@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import workbench as wb
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.trust.signing import sign_by_key
+from workbench.artifacts.trust.team_signature import sign_by_key
 from workbench.artifacts.trust.trust import TrustStore, check_trust, trust_key
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))

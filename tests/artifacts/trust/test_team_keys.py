@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 import workbench as wb
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.package_manifest import PackageManifest
-from workbench.artifacts.trust.signing import sign_by_key
 from workbench.artifacts.trust.team_keys import read_private_key, read_public_key
+from workbench.artifacts.trust.team_signature import sign_by_key
 from workbench.artifacts.trust.trust import TrustStore, check_trust, trust_key
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))

@@ -17,7 +17,7 @@ from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.specs import Catalogue
 from workbench.specs.opcodes import opcodes_in
-from workbench.specs.opcodes.explaining import find_undescribed
+from workbench.specs.opcodes.opcode_words import find_undescribed
 
 KEPT = Path(__file__).parents[2] / "specs" / "opcodes" / "occurring_opcodes.json"
 

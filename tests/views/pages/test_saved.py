@@ -18,7 +18,7 @@ from tests.big_report import big_report
 from workbench.errors import UsageError
 from workbench.report import Guard, Report, Table
 from workbench.views.document import ViewContext, document
-from workbench.views.pages.embedding import CELL_BYTES, embedded, list_part_names
+from workbench.views.pages.embedded_parts import CELL_BYTES, embedded, list_part_names
 from workbench.views.pages.interactive import loader
 from workbench.views.pages.report_page import fragment, page
 from workbench.views.pages.saved import render_saved_view

@@ -12,7 +12,7 @@ from workbench.analysis.diff.source_changes import SourceDifference, join_source
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.report.machine_rows import CODE_STAGES
-from workbench.report.presenting import Presented, presenter
+from workbench.report.presenter import Presented, presenter
 from workbench.report.record import Report
 from workbench.report.rows import Kernel
 from workbench.report.side_by_side import Difference

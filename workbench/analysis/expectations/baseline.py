@@ -9,7 +9,7 @@ from workbench.analysis.expectations.quantities import QUANTITIES, Quantity, Rec
 from workbench.analysis.session.session_comparison import compare_sessions
 from workbench.errors import ExpectationError, UsageError
 from workbench.report import Report
-from workbench.report.presenting import presenter
+from workbench.report.presenter import presenter
 from workbench.report.session.session_record import Session
 
 _NAMES = ("baseline", "now")

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import UsageError
 from workbench.number_text import number_text
 from workbench.report import Kernel, Report
-from workbench.report.presenting import Presented, presenter
+from workbench.report.presenter import Presented, presenter
 from workbench.report.profile_record import read_measured_call
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from workbench.analysis.gpu_model.target_spread import METRICS as METRICS
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.report.machine_rows import CODE_STAGES, MatrixCell
-from workbench.report.presenting import Presented, by_former_name, presenter
+from workbench.report.presenter import Presented, by_former_name, presenter
 from workbench.report.record import Report
 from workbench.report.side_by_side import Difference
 

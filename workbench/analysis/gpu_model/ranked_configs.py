@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from workbench.arguments import checked
 from workbench.number_text import number_text, plural
 from workbench.report.machine_rows import RankedConfig
-from workbench.report.presenting import Presented, presenter
+from workbench.report.presenter import Presented, presenter
 from workbench.report.record import Report
 
 if TYPE_CHECKING:

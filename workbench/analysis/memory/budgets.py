@@ -14,7 +14,7 @@ from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
 from workbench.report import Report
 from workbench.report.memory_rows import RecomputedNode
-from workbench.report.presenting import Presented, presenter
+from workbench.report.presenter import Presented, presenter
 from workbench.specs import Gpu
 
 if TYPE_CHECKING:

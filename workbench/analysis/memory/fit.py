@@ -22,7 +22,7 @@ from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.live_only import LiveOnly
 from workbench.number_text import number_text, plural
-from workbench.report.presenting import Presented, presenter
+from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:
     from os import PathLike

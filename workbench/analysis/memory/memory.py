@@ -31,7 +31,7 @@ from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import number_text
 from workbench.report import Report
-from workbench.report.presenting import Presented, presenter
+from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:
     import matplotlib.figure

@@ -11,7 +11,7 @@ from workbench.analysis.source.without_cure import find_advice
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.report import Break
-from workbench.report.presenting import Presented, presenter
+from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:
     import pandas

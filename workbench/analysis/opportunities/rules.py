@@ -16,8 +16,8 @@ from workbench.analysis.opportunities.dtype_rules import (
     find_half_precision,
     find_tf32,
 )
-from workbench.analysis.opportunities.joining import find_growing_tensors
-from workbench.analysis.opportunities.launching import (
+from workbench.analysis.opportunities.growing_tensors import find_growing_tensors
+from workbench.analysis.opportunities.launch_rules import (
     cuda_graphs,
     find_fixed_sizes,
     find_independent_kernels,

@@ -9,7 +9,7 @@ from workbench.analysis.diff.difference import Diff
 from workbench.analysis.fusion.traffic import count_moved_bytes, sum_known
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.report import Report
-from workbench.report.presenting import Presented
+from workbench.report.presenter import Presented
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from workbench.analysis.diff.graphview import CAPTURED
 from workbench.analysis.session.line_names import place
 from workbench.number_text import Quantity, number_text
 from workbench.report import Report
-from workbench.report.presenting import Presented, presenter
+from workbench.report.presenter import Presented, presenter
 from workbench.report.session.session_record import Session, list_compiled, list_recompiles
 from workbench.report.session.session_rows import Compile
 

@@ -16,7 +16,7 @@ from workbench.analysis.sweep.stored_sweeps import Read, StoredSweep, list_store
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path
-from workbench.report.presenting import Presented, by_former_name, presenter
+from workbench.report.presenter import Presented, by_former_name, presenter
 from workbench.report.record import Report
 from workbench.report.rivals import Rivals
 from workbench.report.trials import Trial, apart
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas
 
     from workbench.analysis.diff.difference import Diff
-    from workbench.analysis.sweep.recommending import Recommendation
+    from workbench.analysis.sweep.recommendation import Recommendation
 
 CHARTS = ("heat", "parallel", "pareto", "distribution")
 """The charts of a sweep: two axes as a heat map, every axis side by side, speed-up against compile
@@ -102,7 +102,7 @@ class Sweep(Presented):
         and figures to limits, such as `{"batch": 8, "peak_bytes": "<= 2e6"}`. Raises `UsageError`
         where no row fits.
         """
-        from workbench.analysis.sweep.recommending import choose_recommended
+        from workbench.analysis.sweep.recommendation import choose_recommended
 
         return choose_recommended(
             self.trials, self.sizes, self.expression, objective=objective, constraint=constraint

@@ -12,7 +12,7 @@ from workbench.arguments import checked
 from workbench.artifacts.inspect import artifact_rows
 from workbench.errors import ArtifactError, UsageError
 from workbench.number_text import number_text, plural
-from workbench.report.presenting import Presented, presenter
+from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:
     import pandas

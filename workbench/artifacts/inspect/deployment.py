@@ -13,7 +13,7 @@ from workbench.artifacts.machine.elf import read_library_file
 from workbench.artifacts.machine.machine_description import find_torch_folder
 from workbench.errors import UsageError
 from workbench.number_text import number_text
-from workbench.report.presenting import presenter
+from workbench.report.presenter import presenter
 
 if TYPE_CHECKING:
     import pandas

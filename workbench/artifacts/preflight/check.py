@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.file_path import check_file_path
 from workbench.report.file_rows import Requirement
-from workbench.report.presenting import FormerTable, Presented, presenter
+from workbench.report.presenter import FormerTable, Presented, presenter
 
 if TYPE_CHECKING:
     import pandas

@@ -1,7 +1,7 @@
 """Who vouches for a file."""
 
 DOORS = {
-    "signing": "A signature by a team's key, added to a file in place.",
+    "team_signature": "A signature by a team's key, added to a file in place.",
     "trust": "Who vouches for a file: this user, teams, digests that were trusted.",
 }
 """What other rooms import of this one."""

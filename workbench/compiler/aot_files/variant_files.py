@@ -31,10 +31,10 @@ from workbench.compiler.aot_files.deserialize import (
     ensure_writable_cache,
 )
 from workbench.compiler.aot_files.frame_sources import find_changed_sources, find_inlined_sources
-from workbench.compiler.aot_files.loading import explained
+from workbench.compiler.aot_files.loaded_artifact import explained
 from workbench.compiler.aot_files.recorded_variants import Recorded, target_of
 from workbench.compiler.aot_files.registries import list_missing_entries
-from workbench.compiler.aot_files.saving import read_current_versions
+from workbench.compiler.aot_files.written_artifact import read_current_versions
 from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.specialized_values import (
     SpecializedValues,

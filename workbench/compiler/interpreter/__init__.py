@@ -3,6 +3,6 @@
 DOORS = {
     "buffer_checks": "Compares buffers with the nodes of the graph, after every kernel.",
     "stage_checks": "Which stage of a compilation on this machine made a difference.",
-    "verifying": "Runs a program for a GPU on the CPU and compares it with its original.",
+    "verification": "Runs a program for a GPU on the CPU and compares it with its original.",
 }
 """What other rooms import of this one."""

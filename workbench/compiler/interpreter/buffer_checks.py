@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals.tensor_like import TensorLike
-from workbench.compiler.interpreter.drawing import ONE_EACH, Drawing
+from workbench.compiler.interpreter.kernel_draws import ONE_EACH, Drawing
 from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
 from workbench.compiler.measuring.double_precision import settle_difference
 from workbench.compiler.measuring.output_comparison import (

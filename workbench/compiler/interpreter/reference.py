@@ -11,7 +11,7 @@ import torch
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.device_operators import RANDOM, STAND_INS, random
-from workbench.compiler.interpreter.drawing import ONE_EACH, Drawing
+from workbench.compiler.interpreter.kernel_draws import ONE_EACH, Drawing
 from workbench.compiler.virtual_gpu.captured import WITHOUT_BIAS, CapturedGraph
 from workbench.compiler.virtual_gpu.captured_nodes import (
     CapturedNode,

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
+from workbench.compiler.machine_code.code_readers import MachineCode
 from workbench.compiler.machine_code.compiled_configs import CompiledConfig
 from workbench.compiler.machine_code.listings import Chain, Listing
-from workbench.compiler.machine_code.reading_code import MachineCode
 from workbench.compiler.sources.sources import Places
 from workbench.report import TextWriter
 from workbench.report.machine_rows import Assembly, Runs

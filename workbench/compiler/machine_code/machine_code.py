@@ -11,10 +11,10 @@ from typing import Any
 
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.machine_code.assembly_rows import AssemblyRows
+from workbench.compiler.machine_code.code_readers import MachineCode, read_codes
 from workbench.compiler.machine_code.compiled_configs import PANE, CompiledConfig, ConfigRecorder
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.machine_code.ranking import IMPOSSIBLE_MS
-from workbench.compiler.machine_code.reading_code import MachineCode, read_codes
+from workbench.compiler.machine_code.template_model import IMPOSSIBLE_MS
 from workbench.compiler.sources.sources import Places
 from workbench.report import AutotuneChoice, Capability, Kernel, Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, Resources

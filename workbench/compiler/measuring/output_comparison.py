@@ -13,7 +13,7 @@ from workbench.arguments import checked
 from workbench.compiler.measuring.call_leaves import has_equality, leaves_of
 from workbench.errors import UsageError
 from workbench.number_text import plural
-from workbench.report.presenting import FormerTable, presenter
+from workbench.report.presenter import FormerTable, presenter
 
 if TYPE_CHECKING:
     import pandas

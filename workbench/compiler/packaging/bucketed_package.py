@@ -19,7 +19,7 @@ from workbench.compiler.packaging.outputs import DataClasses
 from workbench.compiler.packaging.package_request import ModelRequest
 from workbench.compiler.packaging.size_trials import of_size
 from workbench.compiler.packaging.writing import write_package
-from workbench.compiler.running.bucketing import REPEAT, BucketedDim, Bucketing, Pad
+from workbench.compiler.running.bucket_sizes import REPEAT, BucketedDim, Bucketing, Pad
 from workbench.errors import UsageError
 from workbench.processes.child_messages import ProgressCallback
 

@@ -15,7 +15,7 @@ from workbench.artifacts.archive.members import Content
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.artifacts.preflight.preflight import read_system_needs
 from workbench.artifacts.trust.trust import TrustStore, check_trust
-from workbench.compiler.aot_files.saving import read_current_versions
+from workbench.compiler.aot_files.written_artifact import read_current_versions
 from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
 from workbench.compiler.packaging.package_request import ModelRequest
 from workbench.compiler.packaging.writing import Packed, check_path, pack, read_content

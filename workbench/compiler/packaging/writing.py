@@ -20,7 +20,7 @@ from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel,
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS, read_system_needs
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.payload import find_native_build
-from workbench.compiler.aot_files.saving import read_current_versions
+from workbench.compiler.aot_files.written_artifact import read_current_versions
 from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle

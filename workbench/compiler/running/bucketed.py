@@ -12,7 +12,7 @@ import torch
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.contract.contract import list_problems
 from workbench.compiler.internals.tensor_kind import explain_kind
-from workbench.compiler.running.bucketing import BucketedDim, Bucketing
+from workbench.compiler.running.bucket_sizes import BucketedDim, Bucketing
 from workbench.compiler.running.input_checks import CallContract
 from workbench.compiler.running.loaded import NUMBERS, LoadedModel
 from workbench.compiler.running.signature import CallSignature

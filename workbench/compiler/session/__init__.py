@@ -1,6 +1,6 @@
 """Hooks that watch what plain torch.compile does in a running program."""
 
 DOORS = {
-    "recording": "The recorder of all that torch.compile does until it is stopped.",
+    "session_recorder": "The recorder of all that torch.compile does until it is stopped.",
 }
 """What other rooms import of this one."""

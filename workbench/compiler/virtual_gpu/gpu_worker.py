@@ -64,8 +64,8 @@ def main(parent: Parent) -> None:
     with parent.starting(), import_uncollected():
         no_training = native_hooks.load_before_torch(Settings.from_environment())
         from workbench.compiler.virtual_gpu.cross_compile import compile_job, import_compiler
+        from workbench.compiler.virtual_gpu.gpu_library import run_package_job
         from workbench.compiler.virtual_gpu.kernel_builds import build_job
-        from workbench.compiler.virtual_gpu.packaging import run_package_job
         from workbench.compiler.virtual_gpu.worker_messages import BuildJob, PackageJob
 
         import_compiler()

@@ -19,9 +19,9 @@ from typing import Any
 from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, remove_heuristics
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.assembly_rows import AssemblyRows, joined
+from workbench.compiler.machine_code.code_readers import read_code, read_resources
 from workbench.compiler.machine_code.compiled_configs import CompiledConfig, code_of
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.machine_code.reading_code import read_code, read_resources
 from workbench.compiler.sources.sources import Places
 from workbench.compiler.virtual_gpu.worker_messages import Build, BuildJob, Built
 from workbench.errors import UsageError

@@ -49,7 +49,7 @@ _NOTES = (
 
 @dataclass(frozen=True)
 class BuildElsewhere:
-    """Compiles libraries as `packaging.compiling.build` does, for a virtual GPU.
+    """Compiles libraries as `inductor_library.build` does, for a virtual GPU.
 
     `is_beside` says that the weights were asked for inside of the library.
     """

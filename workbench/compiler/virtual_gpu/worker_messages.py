@@ -17,7 +17,7 @@ from workbench.report.machine_rows import Assembly, Resources, Runs
 
 @dataclass(frozen=True)
 class Job:
-    """One compilation; `call` is what `shipping.pack` made.
+    """One compilation; `call` is what `shipped_values.pack` made.
 
     With `counts_eager` it counts what eager would hold instead.
     """

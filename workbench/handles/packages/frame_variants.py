@@ -24,7 +24,7 @@ from workbench.compiler.aot_files.variant_calls import called
 from workbench.compiler.aot_files.variant_files import Installed, install_variants, write_variants
 from workbench.compiler.contract.compile_request import require_one_of
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.session.recording import is_recording
+from workbench.compiler.session.session_recorder import is_recording
 from workbench.errors import ArtifactError, UsageError, WorkbenchError, wrap_failed_call
 from workbench.file_path import check_file_path
 from workbench.handles.programs.session import LiveSession

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any, Literal, Self, TypeVar
 
 from workbench.arguments import checked
-from workbench.compiler.session.recording import SessionRecorder
+from workbench.compiler.session.session_recorder import SessionRecorder
 from workbench.errors import UsageError
 from workbench.live_only import LiveOnly
 from workbench.report.record import Report

@@ -18,9 +18,9 @@ from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.pipeline.explain import Explanation, explain
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Recipe
+from workbench.handles.opportunity_trial import try_opportunity
 from workbench.handles.rehearsing.outcomes import Inputs
 from workbench.handles.rehearsing.rehearse import BrokenCall
-from workbench.handles.trying import try_opportunity
 from workbench.number_text import plural
 from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.cell_thread import run_after_cells

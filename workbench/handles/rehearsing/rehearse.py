@@ -22,6 +22,7 @@ from workbench.compiler.measuring.call_leaves import copy_all_inputs
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.pipeline.explain import Captured, Explanation, capture, explain
 from workbench.errors import UsageError
+from workbench.handles.changed_copy import apply_line_changes, holder, rewrite_callable
 from workbench.handles.rehearsing.outcomes import (
     Inputs,
     Leaves,
@@ -31,7 +32,6 @@ from workbench.handles.rehearsing.outcomes import (
     restore_unchanged,
     run_compiled_outcome,
 )
-from workbench.handles.rewriting import apply_line_changes, holder, rewrite_callable
 from workbench.report import Break
 
 _COMPILED = ("cures", "helps", "explicit")

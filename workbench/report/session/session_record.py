@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.arguments import checked
 from workbench.errors import ExpectationError, UsageError
 from workbench.number_text import plural
-from workbench.report.presenting import Presented, presenter
+from workbench.report.presenter import Presented, presenter
 from workbench.report.record import Report
 from workbench.report.session.own_breaks import find_own_breaks
 from workbench.report.session.session_header import SessionHeader

@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any
 
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal
-from workbench.analysis.sweep.recommending import Recommendation
+from workbench.analysis.sweep.recommendation import Recommendation
 from workbench.artifacts.preflight.check import SIGNS, Check
 from workbench.report.cache_keys import WhyRecompiled
 from workbench.report.rivals import Rivals

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.diff.difference import MEASURED, PARTS, Change, Diff
 from workbench.errors import UsageError
-from workbench.report.presenting import presenter
+from workbench.report.presenter import presenter
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import CHANGES, TITLES, describe_side, difference_text, value_text
 from workbench.views.words.place_words import short

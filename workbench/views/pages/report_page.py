@@ -11,7 +11,7 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.charts.picture import encode_picture
 from workbench.views.document import ViewContext, document
-from workbench.views.pages.embedding import embedded
+from workbench.views.pages.embedded_parts import embedded
 from workbench.views.pages.interactive import interactive
 from workbench.views.parts.budgets_part import build_budgets_part
 from workbench.views.parts.memory_part import build_memory_part

@@ -6,7 +6,7 @@ from workbench.report import Report
 from workbench.settings import Embed
 from workbench.views.charts.picture import encode_picture
 from workbench.views.document import ViewContext, document
-from workbench.views.pages.embedding import CELL_BYTES, embedded
+from workbench.views.pages.embedded_parts import CELL_BYTES, embedded
 from workbench.views.pages.interactive import interactive, loader
 from workbench.views.static_html.static_report import summary
 from workbench.views.wire.codec import SMALL, pack

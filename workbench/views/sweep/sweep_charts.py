@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.analysis.sweep.choosing import relative
+from workbench.analysis.sweep.choice import relative
 from workbench.analysis.sweep.medians import compute_median_interval
 from workbench.analysis.sweep.sweep import CHARTS, Sweep
 from workbench.errors import UsageError

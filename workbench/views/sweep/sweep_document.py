@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.analysis.sweep.choosing import relative
+from workbench.analysis.sweep.choice import relative
 from workbench.analysis.sweep.medians import compute_median_interval
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError

@@ -12,9 +12,9 @@ import torch
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import match_rblock_rule
 from workbench.compiler.internals.patches import ProcessPatches
+from workbench.compiler.machine_code.code_readers import read_amd_usage
 from workbench.compiler.machine_code.cubin_tools import read_cubin_usage
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.machine_code.reading_code import read_amd_usage
 from workbench.compiler.virtual_gpu.device.early_kernels import EarlyKernels
 from workbench.compiler.virtual_gpu.device.padding import deciding, has_known_question
 

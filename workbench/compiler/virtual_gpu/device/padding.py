@@ -27,7 +27,7 @@ from workbench.analysis.gpu_model.roofline import find_peak_rate
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.local_device import read_product_precision
 from workbench.compiler.internals.older_releases import find_hint_symbols, get_hint_symbols
-from workbench.compiler.machine_code.ranking import START_MS, Product, estimate_library_ms
+from workbench.compiler.machine_code.template_model import START_MS, Product, estimate_library_ms
 from workbench.specs import Gpu
 
 MARGIN = 1.1

@@ -12,7 +12,7 @@ import torch
 
 import workbench as wb
 from workbench.compiler.sources.sources import Places
-from workbench.handles.rewriting import rewrite_callable
+from workbench.handles.changed_copy import rewrite_callable
 
 
 @dataclass(frozen=True)

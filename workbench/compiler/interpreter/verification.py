@@ -21,7 +21,6 @@ from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.interpreter import buffer_checks, compared_leaves, serialized_function
-from workbench.compiler.interpreter.drawing import read_drawing
 from workbench.compiler.interpreter.gpu_program import extract_kernel_sources, run_on_cpu
 from workbench.compiler.interpreter.interpreter_messages import Arena
 from workbench.compiler.interpreter.interpreter_session import (
@@ -32,6 +31,7 @@ from workbench.compiler.interpreter.interpreter_session import (
     Session,
     keep_warm_interpreter,
 )
+from workbench.compiler.interpreter.kernel_draws import read_drawing
 from workbench.compiler.interpreter.original import interpret_users_kernels
 from workbench.compiler.interpreter.random_draws import (
     AsDrawn,

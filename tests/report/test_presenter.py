@@ -19,7 +19,7 @@ from workbench.artifacts.preflight.check import Check
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.file_rows import Requirement
-from workbench.report.presenting import FormerTable, Presented, presenter
+from workbench.report.presenter import FormerTable, Presented, presenter
 from workbench.views.answers import short
 from workbench.views.charts import report_charts
 from workbench.views.pages import report_page as html
@@ -122,7 +122,7 @@ def modules_after(program: str) -> set[str]:
 
 def test_records_are_read_without_a_view() -> None:
     found = modules_after("from workbench.report import Report; Report()")
-    assert {"workbench.report.record", "workbench.report.presenting"} <= found
+    assert {"workbench.report.record", "workbench.report.presenter"} <= found
     heavy = {"pandas", "matplotlib", "numpy", "torch", "anywidget", "workbench.views"}
     assert not heavy & found
 

@@ -25,8 +25,8 @@ from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.deserialize import BundleUnpickler
-from workbench.compiler.aot_files.loading import explained, load_artifact
-from workbench.compiler.aot_files.saving import save_artifact
+from workbench.compiler.aot_files.loaded_artifact import explained, load_artifact
+from workbench.compiler.aot_files.written_artifact import save_artifact
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, TrustError, UsageError
 from workbench.report import Report, Request
@@ -38,7 +38,7 @@ def forbidden(*args, **kwargs):
     raise AssertionError(f"a child process: {args}")
 subprocess.Popen.__init__ = os.posix_spawn = os.fork = os.system = os.popen = forbidden
 import loading_samples as samples
-from workbench.compiler.aot_files.loading import load_artifact
+from workbench.compiler.aot_files.loaded_artifact import load_artifact
 files = json.loads(sys.argv[1])
 def load(name, **kwargs):
     return load_artifact(files[name][0], trust=files[name][1], **kwargs)

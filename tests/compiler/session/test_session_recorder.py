@@ -614,6 +614,6 @@ def test_places_are_lines_of_the_user() -> None:
     for table in ("compiles", "breaks"):
         rows = session.frame(table)
         assert len(rows)
-        assert rows.file.str.endswith("test_recording.py").all()
+        assert rows.file.str.endswith("test_session_recorder.py").all()
     assert session.frame("breaks").within.str.contains("batchnorm.py").all()
     assert not any(".py:" in one and "torch/nn" in one for one in session.advice)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from workbench.analysis.sweep.choosing import Candidate, Choice, Constraint, Effect, choose
+from workbench.analysis.sweep.choice import Candidate, Choice, Constraint, Effect, choose
 from workbench.analysis.sweep.kernel_axes import CHOICE_NAMES, TEMPLATE, is_kernel_axis
 from workbench.analysis.sweep.medians import LEAST_DIFFERENCE
 from workbench.number_text import number_text
-from workbench.report.presenting import Presented
+from workbench.report.presenter import Presented
 from workbench.report.trials import Trial
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")

@@ -30,9 +30,9 @@ from workbench.compiler.measuring.output_comparison import Comparison, compare, 
 from workbench.compiler.pipeline.explain import Explanation
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
+from workbench.handles.changed_copy import rewrite_callable
 from workbench.handles.compiled_base import Call
 from workbench.handles.memory.gradients import find_learning_tensors
-from workbench.handles.rewriting import rewrite_callable
 from workbench.processes.background_task import BackgroundTask
 from workbench.processes.child_messages import ProgressCallback
 
@@ -181,7 +181,7 @@ def _converted(call: Call, convert: Callable[[torch.Tensor], torch.Tensor]) -> C
 
 def _interpreted(old: Any, new: Any, call: Call) -> tuple[bool | None, str]:
     """Whether the changed program, run on the CPU, gives what the original does."""
-    from workbench.compiler.interpreter.verifying import Question, verify_program
+    from workbench.compiler.interpreter.verification import Question, verify_program
 
     try:
         question = Question(call.args, call.kwargs, reference=old.original)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.handles.opportunities import Opportunities
     from workbench.report.cache_keys import WhyRecompiled
     from workbench.report.session.session_record import Session
-    from workbench.trace_logs.reading import Trace
+    from workbench.trace_logs.log_report import Trace
 
 
 __all__ = [
@@ -329,7 +329,7 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     >>> wb.read_trace("trace")  # the folder that TORCH_TRACE=trace python train.py wrote
     Trace(scores, looping, scaled, cpu, ok, 12 kernels, 2 breaks, 85 guards)
     """
-    from workbench.trace_logs.reading import read_trace as run
+    from workbench.trace_logs.log_report import read_trace as run
 
     return run(path)
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.analysis.sweep.trials import trial
-from workbench.analysis.sweep.choosing import Candidate
-from workbench.analysis.sweep.recommending import Recommendation, choose_recommended, code_of
+from workbench.analysis.sweep.choice import Candidate
+from workbench.analysis.sweep.recommendation import Recommendation, choose_recommended, code_of
 from workbench.report.trials import Trial
 
 

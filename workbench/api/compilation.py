@@ -228,7 +228,7 @@ def package(
     True
     """
     from workbench.compiler.packaging.package_request import read_requests
-    from workbench.handles.packages.making import make_package
+    from workbench.handles.packages.new_package import make_package
 
     requests = read_requests(
         model,

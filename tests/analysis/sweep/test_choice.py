@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.analysis.sweep.trials import trial
-from workbench.analysis.sweep.choosing import choose
+from workbench.analysis.sweep.choice import choose
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 

@@ -16,7 +16,7 @@ from workbench import api
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.notebook.call import WrittenCall, evaluate, find_last_output, parsed, read_line
-from workbench.notebook.following import call_in_subshell
+from workbench.notebook.following_views import call_in_subshell
 from workbench.notebook.options import parse_option_value
 from workbench.notebook.progress import is_interactive
 from workbench.number_text import number_text

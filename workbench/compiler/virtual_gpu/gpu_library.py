@@ -20,7 +20,7 @@ from workbench.compiler.internals.local_device import read_toolkit_release
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.cubin_tools import read_cubin_usage
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
-from workbench.compiler.machine_code.ranking import build_ranking
+from workbench.compiler.machine_code.template_model import build_ranking
 from workbench.compiler.packaging.inductor_library import Library, build
 from workbench.compiler.pipeline.failures import recorded
 from workbench.compiler.recording.recorder import Recorder

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from workbench.specs.opcodes import explain, explanations, opcodes_in
-from workbench.specs.opcodes.explaining import find_undescribed
+from workbench.specs.opcodes.opcode_words import find_undescribed
 
 OCCURRING = json.loads(Path(__file__).with_name("occurring_opcodes.json").read_text())
 

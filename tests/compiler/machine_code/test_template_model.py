@@ -7,7 +7,7 @@ import torch
 
 from tests.compiler.virtual_gpu.gpus import H100
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.compiler.machine_code.ranking import (
+from workbench.compiler.machine_code.template_model import (
     Product,
     Tile,
     estimate_library_ms,

@@ -16,9 +16,9 @@ from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from tests.views.sweep.test_sweep_views import sweep
 from workbench import api
 from workbench.analysis.sweep.sweep import Sweep
-from workbench.notebook import sweeping
+from workbench.notebook import sweep_magic
 from workbench.notebook.completion import suggestions
-from workbench.notebook.sweeping import Following
+from workbench.notebook.sweep_magic import Following
 from workbench.report.trials import Trial
 
 Run = Callable[[str], ExecutionResult]
@@ -115,9 +115,9 @@ def test_tab_completes_options_axes_and_callables(shell: InteractiveShell) -> No
 def published(monkeypatch: pytest.MonkeyPatch, shell: InteractiveShell) -> list[Any]:
     """A notebook that somebody looks at, and the views that it was given."""
     views: list[Any] = []
-    monkeypatch.setattr(sweeping, "is_interactive", lambda shell: True)
-    monkeypatch.setattr(sweeping, "publish_live", lambda shell, view: views.append(view))
-    monkeypatch.setattr(sweeping, "take_back", lambda shell, view: views.remove(view))
+    monkeypatch.setattr(sweep_magic, "is_interactive", lambda shell: True)
+    monkeypatch.setattr(sweep_magic, "publish_live", lambda shell, view: views.append(view))
+    monkeypatch.setattr(sweep_magic, "take_back", lambda shell, view: views.remove(view))
     monkeypatch.setattr(shell, "kernel", SimpleNamespace(), raising=False)
     return views
 
