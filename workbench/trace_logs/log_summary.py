@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from importlib import metadata
 from typing import Any
 
 import orjson
 
+from workbench import __version__
 from workbench.compiler.sources.break_messages import parse_data_break
 from workbench.compiler.sources.size_symbols import SizeSymbols, find_undecided, in_words
 from workbench.report import Capability, Environment, Outcome, Request
@@ -83,12 +83,8 @@ def environment(contents: Sequence[LogContent], places: Sequence[LogPlaces]) -> 
     python = next((str(r["python_version"]) for r in metrics if r.get("python_version")), "")
     triton = next((str(r["triton_version"]) for r in metrics if r.get("triton_version")), None)
     guards = next((c.guards[0].text() for c in contents if c.guards), "")
-    try:
-        own = metadata.version("aot-workbench")
-    except metadata.PackageNotFoundError:
-        own = ""
     return Environment(
-        workbench=own,
+        workbench=__version__,
         python=python.partition(" ")[0] or next((p.python for p in places if p.python), ""),
         torch=next((c.torch for c in contents if c.torch), ""),
         triton=triton,

@@ -14,6 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench import __version__
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.machine.machine_description import read_torch_build, release
 from workbench.artifacts.manifest.manifest import Manifest
@@ -228,7 +229,7 @@ def read_current_versions() -> Versions:
         magic=importlib.util.MAGIC_NUMBER.hex(),
         torch=read_torch_build().get("__version__") or "",
         triton=release("triton"),
-        workbench=release("aot-workbench") or "",
+        workbench=__version__,
     )
 
 

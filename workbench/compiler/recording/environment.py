@@ -7,6 +7,7 @@ import os
 import platform
 from importlib import metadata
 
+from workbench import __version__
 from workbench.compiler.internals import torch_private as tp
 from workbench.report import Environment
 
@@ -35,7 +36,7 @@ def environment() -> Environment:
 
     isa = tp.CPU_CAPABILITY.find()  # what the processor offers; what kernels use is in their source
     return Environment(
-        workbench=_version("aot-workbench") or "",
+        workbench=__version__,
         python=platform.python_version(),
         torch=torch.__version__,
         triton=_version("triton"),
