@@ -7,7 +7,7 @@ from dataclasses import replace
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline
 from workbench.views.document import document
-from workbench.views.words.verdict import verdicts
+from workbench.views.panes.kernels_pane import verdicts
 
 
 def with_roof(report: Report, **facts: object) -> Report:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from workbench.analysis.cost.costs import get_rooflines
 from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.fusion.kinds import GENERATED, kernel_kinds, mark_kernels
+from workbench.analysis.fusion.traffic import bytes_of
 from workbench.analysis.memory.memory_cost import list_all_costs
 from workbench.report import Kernel, Report
 from workbench.report.column_filter import list_linked_pairs
+from workbench.report.machine_rows import KernelRoofline
 from workbench.report.measures import measures
 from workbench.views.lookups.kernel_configs import configs, explain_no_assembly
 from workbench.views.lookups.passes import Passes
@@ -17,10 +21,21 @@ from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.words.place_words import format_line_numbers, list_kernel_ops, text_of
-from workbench.views.words.units import count_text, format_bytes, format_us, number_text, plural
-from workbench.views.words.verdict import verdicts
+from workbench.views.words.units import (
+    count_text,
+    format_bytes,
+    format_percent,
+    format_us,
+    number_text,
+    plural,
+)
 
 _LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}
+_MODEL = (
+    "Model: the bytes and operations that Inductor counts, at the full bandwidth and rate of the "
+    "{target}; launches, latency and caches are left out."
+)
+_MEASURED = "Measured by profile()"
 
 
 def document(report: Report, context: ViewContext) -> Content:
@@ -145,3 +160,52 @@ def _facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[
 
 
 PANE = Pane("kernels", "Kernels", document)
+
+
+class Verdict(NamedTuple):
+    """`text` is the sentence, `source` where its numbers come from."""
+
+    text: str
+    source: str
+
+
+def verdicts(report: Report) -> dict[str, Verdict]:
+    """The verdict of every kernel by its id, of one call: by its roof, by its time, or why none."""
+    roofs = {row.kernel: row for row in report.roofline}
+    return {kernel.id: _verdict(kernel, roofs) for kernel in report.kernels}
+
+
+def _verdict(kernel: Kernel, roofs: Mapping[str, KernelRoofline]) -> Verdict:
+    row = roofs.get(kernel.id)
+    if row is None or row.bound_us is None:
+        return _without_roof(kernel, row)
+    bound = "Not bound by a known rate" if row.bound is None else f"Bound by {row.bound}"
+    text = f"{bound}, at least {format_us(row.bound_us)}"
+    model = _MODEL.format(target=row.target)
+    if row.note is not None:
+        model = f"{model} Here {row.note}."
+    if row.measured_us is None:
+        return Verdict(f"{text} (model)", f"{model} Nothing was measured.")
+    reached = f"{format_percent(row.bound_us, row.measured_us)} of the roof"
+    if row.measured_us < row.bound_us:
+        reached += ", faster than DRAM allows: its data may stay in a cache"
+    text = f"{text}, {reached} ({format_us(row.measured_us)} measured)"
+    return Verdict(text, f"{model} {_MEASURED}: {format_us(row.measured_us)} of one call.")
+
+
+def _without_roof(kernel: Kernel, row: KernelRoofline | None) -> Verdict:
+    """What is known where no model gives a least time."""
+    no_roof = "The roofline knows GPUs only, so that there is no least time to compare with."
+    if row is not None:
+        no_roof = f"No least time: {row.note}." if row.note else "No least time is known."
+    if kernel.time_us is None:
+        return Verdict("Not measured: profile() times it", no_roof)
+    time = kernel.time_us / max(kernel.calls, 1)
+    rates, per_second = [], 1e6 / time if time > 0 else 0.0
+    if moved_bytes := bytes_of(kernel):
+        rates.append(number_text(moved_bytes * per_second, "bytes_per_second"))
+    if kernel.flops:
+        rates.append(number_text(kernel.flops * per_second, "flops_per_second"))
+    moved = f", {' and '.join(rates)}" if rates and per_second else ""
+    source = f"{_MEASURED}, by the bytes and operations that Inductor counts. {no_roof}"
+    return Verdict(f"{format_us(time)} measured{moved}", source)
