@@ -109,10 +109,10 @@ def load(
                     (suffix,) = (each.suffix for each in LOADABLE if name in each.options)
                     raise UsageError(f"{name} is for {suffix} files: leave it out for this one.")
             load_file = file.loadable.find_loader()
-            found: Compiled | Package | LoadedVariants = load_file(
+            loaded: Compiled | Package | LoadedVariants = load_file(
                 path, module=module, trust=trust, check=check, opened=file, **given
             )
-            return found
+            return loaded
 
     return _call_with_path(path, opened)
 

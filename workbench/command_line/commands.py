@@ -25,35 +25,35 @@ _RECORDS = (".wbr", SESSION_SUFFIX, *(kind.suffix for kind in LOADABLE))
 
 def report(chosen: Namespace) -> int:
     """`workbench report FILE`."""
-    found = _record(chosen.file)
-    ok = isinstance(found, Session) or found.outcome.ok
-    advised = presenter().sentences(found) if isinstance(found, Session) else ()
+    record = _record(chosen.file)
+    ok = isinstance(record, Session) or record.outcome.ok
+    advised = presenter().sentences(record) if isinstance(record, Session) else ()
     if chosen.html:
-        found.to_html(chosen.html)
+        record.to_html(chosen.html)
     if chosen.json:
-        sentences = advised or [repr(found)]
-        kernels = None if isinstance(found, Session) else kernels_of(found)
+        sentences = advised or [repr(record)]
+        kernels = None if isinstance(record, Session) else kernels_of(record)
         print(
-            document("report", chosen.file, ok=ok, sentences=sentences, numbers=read_numbers(found),
-                     kernels=kernels)
+            document("report", chosen.file, ok=ok, sentences=sentences,
+                     numbers=read_numbers(record), kernels=kernels)
         )  # fmt: skip
     else:
-        print(presenter().text(found), *(f"- {sentence}" for sentence in advised), sep="\n")
+        print(presenter().text(record), *(f"- {sentence}" for sentence in advised), sep="\n")
     return _code(ok)
 
 
 def diff(chosen: Namespace) -> int:
     """`workbench diff A B`."""
     a, b = _record(chosen.a), _record(chosen.b)
-    found = api.diff(a, b, names=(Path(chosen.a).name, Path(chosen.b).name))
-    if isinstance(found, Diff):
-        sentences, is_same = list(found.sentences), found.is_same
+    difference = api.diff(a, b, names=(Path(chosen.a).name, Path(chosen.b).name))
+    if isinstance(difference, Diff):
+        sentences, is_same = list(difference.sentences), difference.is_same
     else:
-        sentences, is_same = list(found.sentences), not found.sentences
+        sentences, is_same = list(difference.sentences), not difference.sentences
     if chosen.html:
-        if not isinstance(found, Diff):
+        if not isinstance(difference, Diff):
             raise UsageError("A difference of sessions has no page: leave --html out.")
-        found.to_html(chosen.html)
+        difference.to_html(chosen.html)
     if chosen.json:
         findings = () if is_same else ({"what": "difference", "text": s} for s in sentences)
         numbers = [*read_numbers(a, chosen.a), *read_numbers(b, chosen.b)]
@@ -63,13 +63,13 @@ def diff(chosen: Namespace) -> int:
                      findings=findings)
         )  # fmt: skip
     else:
-        print(found)
+        print(difference)
     return _code(is_same)
 
 
 def check(chosen: Namespace) -> int:
     """`workbench check FILE [MACHINE]`."""
-    found = api.check(chosen.file, chosen.machine)
+    checked = api.check(chosen.file, chosen.machine)
     if chosen.json:
         findings = [
             {
@@ -77,29 +77,29 @@ def check(chosen: Namespace) -> int:
                 "text": f"{row.name}: {row.needed} / {row.found}",
                 "advice": row.advice or "",
             }
-            for row in found.requirements
+            for row in checked.requirements
             if row.verdict != "pass"
         ]
-        sentences = [f"{Path(chosen.file).name} {found.verdict}."]
-        print(document("check", chosen.file, ok=found.ok, sentences=sentences, findings=findings))
+        sentences = [f"{Path(chosen.file).name} {checked.verdict}."]
+        print(document("check", chosen.file, ok=checked.ok, sentences=sentences, findings=findings))
     else:
-        print(found)
-    return _code(found.ok)
+        print(checked)
+    return _code(checked.ok)
 
 
 def inspect(chosen: Namespace) -> int:
     """`workbench inspect FILE`."""
-    found = api.inspect(chosen.file, verify=True)
-    ok = not found.damaged
+    inspected = api.inspect(chosen.file, verify=True)
+    ok = not inspected.damaged
     if chosen.json:
-        findings = [{"what": "damaged", "text": name} for name in found.damaged]
-        numbers = [{"name": "size", "value": found.size, "unit": "bytes", "source": "counted"}]
+        findings = [{"what": "damaged", "text": name} for name in inspected.damaged]
+        numbers = [{"name": "size", "value": inspected.size, "unit": "bytes", "source": "counted"}]
         print(
-            document("inspect", chosen.file, ok=ok, sentences=repr(found).splitlines(),
+            document("inspect", chosen.file, ok=ok, sentences=repr(inspected).splitlines(),
                      numbers=numbers, findings=findings)
         )  # fmt: skip
     else:
-        print(found)
+        print(inspected)
     return _code(ok)
 
 
@@ -108,8 +108,8 @@ def explain(chosen: Namespace) -> int:
     to = sys.stderr if chosen.json else sys.stdout
     with redirect_stdout(to), raise_exits():  # what the program prints, and how it ends
         function, args, kwargs = called(chosen.function, chosen.inputs)
-        found = api.explain(function, args, kwargs)
-    breaks = list(found.report.breaks)
+        explained = api.explain(function, args, kwargs)
+    breaks = list(explained.report.breaks)
     if chosen.json:
         findings = [
             {
@@ -121,11 +121,11 @@ def explain(chosen: Namespace) -> int:
             for row in breaks
         ]
         print(
-            document("explain", chosen.function, ok=not breaks, sentences=[repr(found.report)],
-                     numbers=read_numbers(found.report), findings=findings)
+            document("explain", chosen.function, ok=not breaks, sentences=[repr(explained.report)],
+                     numbers=read_numbers(explained.report), findings=findings)
         )  # fmt: skip
     else:
-        print(presenter().text(found.report))
+        print(presenter().text(explained.report))
     return _code(not breaks)
 
 

@@ -59,16 +59,16 @@ def open_package_parts(
     name = check_file_path(path)
     load_steps.begin(load_steps.READ)
     with open_any(path) if opened is None else nullcontext(opened) as file:
-        found = _package_in(name, file)
+        there = _package_in(name, file)
         try:
             store = TrustStore.of_user()
-            check_trust(name, file.digest, trust=trust, store=store, manifest=found.manifest)
+            check_trust(name, file.digest, trust=trust, store=store, manifest=there.manifest)
         except TrustError:
-            _check_fits(name, found)  # to vouch for a file is no use where it cannot run
+            _check_fits(name, there)  # to vouch for a file is no use where it cannot run
             raise
-        if found.manifest is None:  # the libraries themselves say what they need
-            _check_fits(name, found)
-        package = replace(found, file=os.fdopen(os.dup(found.file.fileno()), "rb"))
+        if there.manifest is None:  # the libraries themselves say what they need
+            _check_fits(name, there)
+        package = replace(there, file=os.fdopen(os.dup(there.file.fileno()), "rb"))
     load_steps.begin(load_steps.UNPACK)
     unpacking: Unpacking | None = None
     try:

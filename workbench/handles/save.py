@@ -265,12 +265,12 @@ def _retargeted(serialized: Serialized, built_for: BuiltFor, there: Machine) -> 
 def _system_info(built_for: BuiltFor, there: Machine) -> Mapping[str, Any]:
     """What torch's record of a system says on the machine: SystemInfo of torch._dynamo.package."""
     names = [gpu.name for gpu in there.gpus if match_gpu_code(built_for.arch, gpu.arch)]
-    found: dict[str, Any] = {
+    told: dict[str, Any] = {
         "torch_version": built_for.torch,
         "toolkit_version": there.release_in_torch,
         "triton_version": tuple(int(part) for part in _minor(built_for.triton).split(".")),
         "gpu_name": names[0] if names else built_for.device_name,
     }
     if there.full_python:
-        found["python_version"] = there.full_python
-    return found
+        told["python_version"] = there.full_python
+    return told

@@ -111,10 +111,10 @@ def list_before_fusion(report: Report) -> list[Before]:
     if groups is None:
         return []
     eager, alone = count_eager_bytes(report), count_operation_bytes(report)
-    found = [] if eager is None else [Before(eager, "eager")]
+    before = [] if eager is None else [Before(eager, "eager")]
     if alone:
-        return [*found, Before(alone, "lowered operations alone")]
-    return found or [Before(groups.before, "scheduler nodes alone")]
+        return [*before, Before(alone, "lowered operations alone")]
+    return before or [Before(groups.before, "scheduler nodes alone")]
 
 
 def list_savings(report: Report) -> list[Saving]:
@@ -128,7 +128,7 @@ def _savings(report: Report) -> tuple[Saving, ...]:
     kernels = {node: kernel.id for kernel in report.kernels for node in kernel.scheduler_nodes}
     moved_by = count_bytes_by_node(report)
     owner: dict[str, str] = {}
-    found: dict[str, Saving] = {}
+    savings: dict[str, Saving] = {}
     for node in report.scheduler_nodes:
         if node.phase != "after" or bytes_of(node) is None:
             continue
@@ -142,12 +142,12 @@ def _savings(report: Report) -> tuple[Saving, ...]:
         after = bytes_of(node) or 0
         alone, count = (sum(known), sum(size > 0 for size in known)) if known else (after, 1)
         kernel = describe_group(node, kernels)
-        found[node.id] = Saving(
+        savings[node.id] = Saving(
             node.id, node.name, kernel, max(len(parts), 1), alone, after, count, alone
         )
     if operators is not None:
-        found = _with_eager(found, operators, owner, moved_by)
-    return tuple(sorted(found.values(), key=lambda s: s.after - s.before))
+        savings = _with_eager(savings, operators, owner, moved_by)
+    return tuple(sorted(savings.values(), key=lambda s: s.after - s.before))
 
 
 def _with_eager(
@@ -176,19 +176,19 @@ def _with_eager(
 def _shared_out(amount: int, weights: Mapping[str, int]) -> dict[str, int]:
     """An amount in whole parts by weight; equal ones where no part has any."""
     parts = weights if any(weights.values()) else dict.fromkeys(weights, 1)
-    found, seen, given = {}, 0, 0
+    shares, seen, given = {}, 0, 0
     for key, weight in parts.items():
         seen += weight
-        found[key] = amount * seen // sum(parts.values()) - given
-        given += found[key]
-    return found
+        shares[key] = amount * seen // sum(parts.values()) - given
+        given += shares[key]
+    return shares
 
 
 def list_saved_traffic(report: Report) -> list[KernelTraffic]:
     """What fusion saved in each kernel, biggest saving first; then what no kernel computes."""
     names = {kernel.id: kernel.name for kernel in report.kernels}
     operators = list_eager_operators(report)
-    found: dict[str, KernelTraffic] = {}
+    traffic: dict[str, KernelTraffic] = {}
     parts = report.once(_savings)
     for part in parts:
         if part.kernel is None and not (part.before or part.alone or part.after):
@@ -196,8 +196,8 @@ def list_saved_traffic(report: Report) -> list[KernelTraffic]:
         key = part.kernel or part.id
         name = names.get(key, part.name)
         none = None if part.eager is None else 0
-        known = found.get(key) or KernelTraffic(part.kernel, name, 0, none, 0, none, 0, 0)
-        found[key] = replace(
+        known = traffic.get(key) or KernelTraffic(part.kernel, name, 0, none, 0, none, 0, 0)
+        traffic[key] = replace(
             known,
             groups=known.groups + 1,
             operators=sum_known((known.operators, part.operators)),
@@ -207,9 +207,9 @@ def list_saved_traffic(report: Report) -> list[KernelTraffic]:
             bytes_fused=known.bytes_fused + part.after,
         )
     why = explain_worse_fusion(
-        report, {key: (k.bytes_alone, k.bytes_fused) for key, k in found.items()}
+        report, {key: (k.bytes_alone, k.bytes_fused) for key, k in traffic.items()}
     )
-    rows = (replace(row, why_more=why.get(key)) for key, row in found.items())
+    rows = (replace(row, why_more=why.get(key)) for key, row in traffic.items())
     ranked = sorted(rows, key=lambda kernel: kernel.bytes_fused - kernel.bytes_before)
     return [*ranked, *_in_no_kernel(operators or (), parts)]
 
@@ -295,7 +295,7 @@ def calls(report: Report) -> list[KernelCall]:
         for (graph, node), name in find_final_groups(report).items()
     }
     sources = _sources(report, owner)
-    found = []
+    called = []
     for number, (name, kernel) in enumerate(groups.items()):
         seen: set[int] = set()
         waiting, passed = list(sources.get(name, ())), set()
@@ -306,18 +306,18 @@ def calls(report: Report) -> list[KernelCall]:
             elif source not in passed:  # no kernel of its own, such as taking an item: look behind
                 passed.add(source)
                 waiting += sources.get(source, ())
-        found.append(KernelCall(kernel, tuple(sorted(i for i in seen if i < number))))
-    return found
+        called.append(KernelCall(kernel, tuple(sorted(i for i in seen if i < number))))
+    return called
 
 
 def _sources(report: Report, owner: dict[str, str]) -> dict[str, set[str]]:
     """By group: the groups that write what it reads."""
-    found: dict[str, set[str]] = {}
+    sources: dict[str, set[str]] = {}
     for buffer in report.buffers:
         writers = {owner.get(node, node) for node in buffer.written_by}
         for reader in {owner.get(node, node) for node in buffer.read_by}:
-            found.setdefault(reader, set()).update(writers - {reader})
-    return found
+            sources.setdefault(reader, set()).update(writers - {reader})
+    return sources
 
 
 def explain_worse_fusion(report: Report, moved: Moved) -> dict[str, str]:
@@ -326,7 +326,7 @@ def explain_worse_fusion(report: Report, moved: Moved) -> dict[str, str]:
     Bytes are Inductor's model of the traffic to DRAM, not measured.
     """
     kernels = {kernel.id: kernel for kernel in report.kernels}
-    found = {}
+    reasons = {}
     for id, (alone, together) in moved.items():
         kernel = kernels.get(id)
         if kernel is None or kernel.language not in GENERATED or together <= alone * _NOTHING:
@@ -336,8 +336,8 @@ def explain_worse_fusion(report: Report, moved: Moved) -> dict[str, str]:
         more = (
             f"It moves {_bytes(together)}, its operations, each alone, {_bytes(alone)} (estimates)."
         )
-        found[id] = f"{more} {reason}"
-    return found
+        reasons[id] = f"{more} {reason}"
+    return reasons
 
 
 def _again(report: Report, kernel: Kernel, moved: Moved) -> Iterator[str]:

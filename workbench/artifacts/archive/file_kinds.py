@@ -50,8 +50,8 @@ class LoadableKind:
     def find_loader(self) -> Callable[..., Any]:
         """What is called with the path, `module`, `trust`, `check`, `opened` and its options."""
         module, _, name = self.loader.partition(":")
-        found: Callable[..., Any] = getattr(import_module(f"workbench.handles.{module}"), name)
-        return found
+        loader: Callable[..., Any] = getattr(import_module(f"workbench.handles.{module}"), name)
+        return loader
 
 
 FUNCTION = LoadableKind(".aot", "load:load_compiled", ("external_data", "f_globals"))

@@ -56,7 +56,7 @@ def inspect(
         # without a manifest the digest is that of all bytes: a big file would be read to its end
         is_long = opened.signed is None and opened.kind != "torch" and opened.size > HASHED
         digest = "" if is_long and not verify else opened.digest
-        found = read_libraries(opened.library or members)
+        libraries = read_libraries(opened.library or members)
         return ArtifactReport(
             path=os.fspath(path),
             kind=opened.kind,
@@ -68,7 +68,7 @@ def inspect(
             pickles=tuple(pickles.items()),
             inputs=tuple(row for row in facts.values if row.direction == "input"),
             outputs=tuple(row for row in facts.values if row.direction == "output"),
-            **vars(found),
+            **vars(libraries),
             names=sort_worst_first(
                 row for name, part in pickles.items() for row in imports(name, part)
             ),
@@ -133,16 +133,16 @@ def _members(members: Members, verify: bool) -> Iterator[MemberFacts]:
 
 def _states(members: Members, verify: bool) -> dict[str, str]:
     left = HASHED
-    found: dict[str, str] = {}
+    states: dict[str, str] = {}
     for name in sorted(members.entries, key=members.size):
         left -= members.size(name)
         if name in (MANIFEST, PACKAGE_MANIFEST):
-            found[name] = WHOLE  # it was compared with itself when it was opened
+            states[name] = WHOLE  # it was compared with itself when it was opened
         elif left < 0 and not verify:
-            found[name] = NOT_HASHED
+            states[name] = NOT_HASHED
         else:
-            found[name] = WHOLE if members.is_whole(name) else DAMAGED
-    return found
+            states[name] = WHOLE if members.is_whole(name) else DAMAGED
+    return states
 
 
 def _listed(members: Members, name: str) -> str:

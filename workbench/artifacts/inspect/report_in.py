@@ -30,22 +30,22 @@ def report_of(x: Any) -> Report:
         return x
     if isinstance(x, str | os.PathLike):
         return report_in(x)
-    found = getattr(x, "report", None)
-    if callable(found):  # what inspect returned: it holds the reports of all models of a file
-        found = found()
-    if not isinstance(found, Report):
+    report = getattr(x, "report", None)
+    if callable(report):  # what inspect returned: it holds the reports of all models of a file
+        report = report()
+    if not isinstance(report, Report):
         raise UsageError(
             f"{type(x).__name__}: this is no report and has none in .report. Pass what aot_compile,"
             " package, load or inspect returned, a report, or a path: of a .wbr, .aot, .pt2 file."
         )
-    return found
+    return report
 
 
 def record_of(x: Any) -> Report | Session:
     """A session, that in `.session` or in a `.wbs` or `.aotv` file, else what `report_of` finds."""
-    found = getattr(x, "session", x)
-    if isinstance(found, Session):
-        return found
+    session = getattr(x, "session", x)
+    if isinstance(session, Session):
+        return session
     if isinstance(x, str | os.PathLike):
         if os.fspath(x).endswith(SESSION_SUFFIX):
             return Session.load(x)

@@ -47,18 +47,18 @@ def list_code_rows(
     code: Iterable[GpuCode], toolkit: tuple[int, ...], machine: Machine
 ) -> Iterator[Requirement]:
     """A row each for the GPU, the toolkit and the driver of what a package holds for GPUs."""
-    found = sorted({*code}, key=lambda part: (part.kind, part.arch))
-    if not found:
+    parts = sorted({*code}, key=lambda part: (part.kind, part.arch))
+    if not parts:
         return
-    words = ", ".join(f"{part.kind} {part.arch}".strip() for part in found)
+    words = ", ".join(f"{part.kind} {part.arch}".strip() for part in parts)
     gpus = _gpus(machine) if machine.gpus else None
-    if any(part.kind == "bundle" for part in found):
+    if any(part.kind == "bundle" for part in parts):
         advice = "which GPUs the bundle is for is not read"
         yield Requirement("gpu", "warn", words, gpus or "no GPU described", advice)
     else:
         fits = any(
             (match_ptx if part.kind == "PTX" else match_gpu_code)(part.arch, gpu.arch)
-            for part in found
+            for part in parts
             for gpu in machine.gpus
         )
         yield machine.compared(
@@ -78,10 +78,10 @@ def match_ptx(code: str, arch: str) -> bool:
     PTX is compiled for its own and for every later compute capability; with the letter a only for
     exactly its own, with f for its family (CUDA C++ Programming Guide, "PTX Compatibility").
     """
-    needed, found = _NUMBER.match(code), _NUMBER.match(arch)
-    if needed is None or found is None or needed[3]:
+    needed, there = _NUMBER.match(code), _NUMBER.match(arch)
+    if needed is None or there is None or needed[3]:
         return match_gpu_code(code, arch)
-    return (int(found[1]), int(found[2])) >= (int(needed[1]), int(needed[2]))
+    return (int(there[1]), int(there[2])) >= (int(needed[1]), int(needed[2]))
 
 
 def _driver(toolkit: tuple[int, ...], machine: Machine) -> Iterator[Requirement]:
@@ -112,51 +112,51 @@ def match_gpu_code(code: str, arch: str) -> bool:
     letter a only on exactly its own, with f on its family
     (CUDA C++ Programming Guide, "Binary Compatibility" and "Feature Set Compiler Targets").
     """
-    needed, found = _NUMBER.match(code), _NUMBER.match(arch)
-    if needed is None or found is None:
+    needed, there = _NUMBER.match(code), _NUMBER.match(arch)
+    if needed is None or there is None:
         return code == arch
-    same_major = needed[1] == found[1]
+    same_major = needed[1] == there[1]
     if needed[3] == "a":
-        return same_major and needed[2] == found[2]
-    return same_major and int(found[2]) >= int(needed[2])
+        return same_major and needed[2] == there[2]
+    return same_major and int(there[2]) >= int(needed[2])
 
 
 def _torch(needed: BuiltFor, machine: Machine) -> Requirement:
     release, _, build = needed.torch.partition("+")
-    found, _, found_build = machine.torch.partition("+")
+    has, _, found_build = machine.torch.partition("+")
     words = needed.torch if build else f"{release}, any build for the GPU"
     again = "compile again with the release of torch that the machine has"
     other = "another build of the same release: torch itself would refuse the file"
     is_other = build and found_build and build != found_build
     warning = other if is_other else ""
-    return machine.compared("torch", release == found, words, machine.torch, again, warning)
+    return machine.compared("torch", release == has, words, machine.torch, again, warning)
 
 
 def _triton(needed: BuiltFor, machine: Machine) -> Requirement:
-    wanted, found = needed.triton or "", machine.triton or ""
-    fits = wanted.split(".")[:2] == found.split(".")[:2]
+    wanted, has = needed.triton or "", machine.triton or ""
+    fits = wanted.split(".")[:2] == has.split(".")[:2]
     again = "compile again with the release of Triton that the machine has"
     other = "kernels that Triton itself starts are compiled again on the first load"
-    return machine.compared("triton", fits, wanted, found, again, other if wanted != found else "")
+    return machine.compared("triton", fits, wanted, has, again, other if wanted != has else "")
 
 
 def _toolkit(needed: BuiltFor, machine: Machine) -> Requirement:
     vendor = needed.kind.toolkit
     wanted = f"{vendor} {needed.toolkit}" if needed.toolkit else f"any {vendor}"
-    found = machine.toolkit or ""
+    has = machine.toolkit or ""
     advice = f"install a build of torch for {vendor}"
     other = "another toolkit than was named: torch itself would refuse the file"
-    warning = other if needed.toolkit and wanted != found else ""
-    return machine.compared("toolkit", found.startswith(vendor), wanted, found, advice, warning)
+    warning = other if needed.toolkit and wanted != has else ""
+    return machine.compared("toolkit", has.startswith(vendor), wanted, has, advice, warning)
 
 
 def _gpu(needed: BuiltFor, machine: Machine) -> Requirement:
     fitting = [gpu.name for gpu in machine.gpus if match_gpu_code(needed.arch, gpu.arch)]
-    found = _gpus(machine) if machine.gpus else None
+    has = _gpus(machine) if machine.gpus else None
     advice = f"the kernels are machine code for {needed.arch}, which no GPU here runs"
     other = f"the code runs; sizes and grids were chosen for {needed.device_name}"
     warning = other if needed.device_name not in fitting else ""
-    row = machine.compared("gpu", bool(fitting), needed.title, found, advice, warning)
+    row = machine.compared("gpu", bool(fitting), needed.title, has, advice, warning)
     is_none = row.verdict == "fail" and not machine.gpus
     return replace(row, found=_gpus(machine)) if is_none else row
 

@@ -30,16 +30,16 @@ INSTRUCTION = re.compile(r"^\t((?:s|v|ds|global|buffer|flat|scratch)_\w+)")
 
 def read_amd_usage(amdgcn: str) -> dict[str, Any]:
     """Fields of `Resources` in AMD's assembly: registers of a lane, bytes, spills."""
-    found = {name: int(value) for name, value in _FIELD.findall(amdgcn)}
-    vector, accumulation = found.get("vgpr_count"), found.get("agpr_count", 0)
-    spills = [found[name] for name in ("vgpr_spill_count", "sgpr_spill_count") if name in found]
+    fields = {name: int(value) for name, value in _FIELD.findall(amdgcn)}
+    vector, accumulation = fields.get("vgpr_count"), fields.get("agpr_count", 0)
+    spills = [fields[name] for name in ("vgpr_spill_count", "sgpr_spill_count") if name in fields]
     return {
         # the metadata count both kinds together since CDNA 2
         "registers": vector if vector is not None else combine_registers(0, accumulation),
-        "scalar_registers": found.get("sgpr_count"),
+        "scalar_registers": fields.get("sgpr_count"),
         "spill_stores": sum(spills) if spills else None,
-        "stack": found.get("private_segment_fixed_size"),
-        "smem_static": found.get("group_segment_fixed_size"),
+        "stack": fields.get("private_segment_fixed_size"),
+        "smem_static": fields.get("group_segment_fixed_size"),
         "instructions": sum(map(bool, map(INSTRUCTION.match, amdgcn.splitlines()))) or None,
     }
 
@@ -70,8 +70,8 @@ def read_codes(configs: Sequence[CompiledConfig], device: Device) -> list[Machin
 
 def read_code(config: CompiledConfig, device: Device) -> MachineCode:
     """Read every text of one configuration; several are read in less time by `read_codes`."""
-    (found,) = read_codes([config], device)
-    return found
+    (code,) = read_codes([config], device)
+    return code
 
 
 def _listings(config: CompiledConfig) -> dict[str, Listing]:
@@ -84,18 +84,18 @@ def _of_amd(config: CompiledConfig, device: Device) -> MachineCode:
 
 
 def _of_nvidia(config: CompiledConfig, inspected: Inspected, device: Device) -> MachineCode:
-    found, row = _listings(config), _begun(config)
+    texts, row = _listings(config), _begun(config)
     missing = inspected.note
-    if inspected.sass is not None and "ptx" in found:
-        code = listings.sass(inspected.sass, found["ptx"])
+    if inspected.sass is not None and "ptx" in texts:
+        code = listings.sass(inspected.sass, texts["ptx"])
         if code.lines:
-            found["sass"] = code
+            texts["sass"] = code
             row = replace(row, **_counted(code))
         else:
             missing = f"nvdisasm of this release cannot read code for {device.spec.arch}"
     if inspected.usage is not None:
         row = replace(row, **_used(inspected.usage, device))
-    return MachineCode(found, _with_occupancy(replace(row, note=missing), device), missing)
+    return MachineCode(texts, _with_occupancy(replace(row, note=missing), device), missing)
 
 
 def read_resources(config: CompiledConfig, device: Device) -> Resources:
@@ -124,15 +124,15 @@ def _begun(config: CompiledConfig) -> Resources:
 
 def _used(usage: Usage, device: Device) -> dict[str, Any]:
     static = max(0, usage.shared - device.spec.shared_reserved)  # counted by the tool as static
-    found = {"registers": usage.registers, "stack": usage.stack, "smem_static": static}
+    usage_row = {"registers": usage.registers, "stack": usage.stack, "smem_static": static}
     # without a stack there is nothing to spill to, also where the code cannot be read
-    return found if usage.stack else found | {"spill_stores": 0, "spill_loads": 0}
+    return usage_row if usage.stack else usage_row | {"spill_stores": 0, "spill_loads": 0}
 
 
 def _counted(listing: Listing) -> dict[str, Any]:
     """Instructions, and those that spill: local memory is used for nothing else by Triton."""
-    found = [match[1] for match in map(listings.SASS_INSTRUCTION.match, listing.lines) if match]
-    opcodes = [opcode.partition(".")[0] for opcode in found]
+    names = [match[1] for match in map(listings.SASS_INSTRUCTION.match, listing.lines) if match]
+    opcodes = [opcode.partition(".")[0] for opcode in names]
     return {
         "instructions": len(opcodes),
         "spill_stores": opcodes.count("STL"),
@@ -143,7 +143,7 @@ def _counted(listing: Listing) -> dict[str, Any]:
 def _with_occupancy(row: Resources, device: Device) -> Resources:
     if row.registers is None:
         return row
-    found = compute_occupancy(
+    occupancy = compute_occupancy(
         device.spec,
         threads=row.warps * device.spec.warp_size,
         registers=row.registers,
@@ -152,8 +152,8 @@ def _with_occupancy(row: Resources, device: Device) -> Resources:
     )
     return replace(
         row,
-        blocks=found.blocks,
-        occupancy=found.ratio,
-        limiter=found.limiter,
-        note=found.reason or row.note,
+        blocks=occupancy.blocks,
+        occupancy=occupancy.ratio,
+        limiter=occupancy.limiter,
+        note=occupancy.reason or row.note,
     )

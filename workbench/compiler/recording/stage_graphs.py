@@ -198,13 +198,13 @@ class GraphRecorder:
 
     def lines(self, nodes: Iterable[Any]) -> tuple[tuple[str, int], ...]:
         """The innermost user lines of FX nodes, each once, under the files' shown names."""
-        found: dict[tuple[str, int], None] = {}
+        places: dict[tuple[str, int], None] = {}
         for node in nodes:
             trace = node.meta.get("stack_trace")
             frame = None if trace is None else self._places.innermost(trace)
             if frame is not None:
-                found[self._places.shown(frame.file), frame.line] = None
-        return tuple(found)
+                places[self._places.shown(frame.file), frame.line] = None
+        return tuple(places)
 
     def target(self, target: Any) -> str:
         """The name of an FX node's target."""
@@ -247,9 +247,9 @@ def inputs_of(nodes: Iterable[Any], texts: NodeTexts) -> str:
     Parameters and buffers are left out; an open size is torch's symbol.
     """
     every = list(_inputs(nodes, texts))
-    found = [text for text in every if not text.endswith("[]")] or every  # scalars say little
-    more = f" and {len(found) - MOST} more" if len(found) > MOST else ""
-    return ", ".join(found[:MOST]) + more
+    shown = [text for text in every if not text.endswith("[]")] or every  # scalars say little
+    more = f" and {len(shown) - MOST} more" if len(shown) > MOST else ""
+    return ", ".join(shown[:MOST]) + more
 
 
 def _inputs(nodes: Iterable[Any], texts: NodeTexts) -> Iterator[str]:

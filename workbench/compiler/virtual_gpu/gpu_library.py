@@ -167,9 +167,9 @@ class PackagedKernels:
                 self._keep(value)
 
     def _keep(self, tuner: Any) -> None:
-        found = tuner.compile_results
-        self.several += len(found) > 1
-        best = found[0] if len(found) == 1 else min(found, key=_spilled)
+        results = tuner.compile_results
+        self.several += len(results) > 1
+        best = results[0] if len(results) == 1 else min(results, key=_spilled)
         launcher = best.make_launcher()
         tuner.save_gpu_kernel(0, launcher)
         target = _TARGET.search(str(launcher.bin.asm["ptx"]))

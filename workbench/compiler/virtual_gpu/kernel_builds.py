@@ -154,9 +154,9 @@ def _of_source(row: Assembly, ttir: Runs) -> Assembly:
     if row.stage == "ttir":
         return replace(row, lines=ttir)
     origin = {n: line for first, last, line in ttir for n in range(first, last + 1)}
-    found = (origin.get(line, 0) for first, last, line in row.lines for _ in range(first, last + 1))
+    lines = (origin.get(line, 0) for first, last, line in row.lines for _ in range(first, last + 1))
     numbers = [n for first, last, _ in row.lines for n in range(first, last + 1)]
-    return replace(row, lines=joined(zip(numbers, found, strict=True)))
+    return replace(row, lines=joined(zip(numbers, lines, strict=True)))
 
 
 def _compiled(build: Build, sources: _Sources) -> tuple[Any, TritonSource | None]:

@@ -122,7 +122,7 @@ def _map_groups(report: Report) -> dict[str, list[str]]:
         if node.phase == "after":
             for name in (node.name, *node.members):
                 group_of[f"{node.graph}:{name.rpartition(':')[2]}"] = node.id
-    found: dict[str, list[str]] = defaultdict(list)
+    groups: dict[str, list[str]] = defaultdict(list)
     lowered = report.lowered
     for kernel in report.kernels:
         # a record may name no graph that was lowered from that of its nodes
@@ -131,9 +131,9 @@ def _map_groups(report: Report) -> dict[str, list[str]]:
         for name in kernel.scheduler_nodes:
             full = name if ":" in name else f"{graph}:{name}"
             group = group_of.get(full)
-            if group is not None and group not in found[kernel.id]:
-                found[kernel.id].append(group)
-    return dict(found)
+            if group is not None and group not in groups[kernel.id]:
+                groups[kernel.id].append(group)
+    return dict(groups)
 
 
 def _facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[str, str]]:

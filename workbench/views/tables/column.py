@@ -91,10 +91,10 @@ class Column:
 
     def value(self, row: Mapping[str, Any]) -> Any:
         """What a row has in this column; None where it has nothing."""
-        found: Any = row
+        value: Any = row
         for name in self.shows.split("."):
-            found = None if found is None else dict(found).get(name)
-        return found
+            value = None if value is None else dict(value).get(name)
+        return value
 
     def words(self, row: Mapping[str, Any], letters: int | None) -> str:
         """The cell of a row as text of at most so many letters; prose is as long as it is."""

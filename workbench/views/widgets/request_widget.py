@@ -45,10 +45,10 @@ class FrontEnd(ipywidgets.Widget):  # type: ignore[misc]
 
 def front_end() -> FrontEnd:
     """The one of this process; opened again where somebody closed all widgets."""
-    found = _made()
-    if found.comm is None:
-        found.open()
-    return found
+    widget = _made()
+    if widget.comm is None:
+        widget.open()
+    return widget
 
 
 @cache

@@ -44,8 +44,8 @@ def add_dynamic_rblock(tuner: Any, gpu: Device) -> None:
 
 def _registers(kernel: Any, gpu: Device) -> int | None:
     if gpu.kind.binary != "cubin":
-        found: int | None = read_amd_usage(_part(kernel, "amdgcn").decode())["registers"]
-        return found
+        registers: int | None = read_amd_usage(_part(kernel, "amdgcn").decode())["registers"]
+        return registers
     usage, _ = read_cubin_usage(_part(kernel, "cubin"))
     return None if usage is None else usage.registers
 
