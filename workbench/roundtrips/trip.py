@@ -46,9 +46,9 @@ from workbench.report.file_rows import (
 )
 from workbench.report.report_holder import ReportHolder
 from workbench.report.roundtrip import RoundTrip
-from workbench.roundtrips.of_handle import subject_of
 from workbench.roundtrips.run_loader import Opaque
 from workbench.roundtrips.subject import COMPARED, Leaves, Shipment, TripPlan
+from workbench.roundtrips.trip_plans import subject_of
 from workbench.roundtrips.way_process import OUTPUTS
 from workbench.temporary import make_folder
 

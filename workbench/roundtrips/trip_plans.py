@@ -1,4 +1,4 @@
-"""A compiled function or a package made ready for a round trip: its file, inputs and original."""
+"""What a user holds, of each kind, made ready for a round trip: its file, inputs, original."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ from workbench.artifacts.archive.file_kinds import find_pickle_start, open_any
 from workbench.artifacts.inspect.opcodes import read_pickle
 from workbench.compiler.aot_files import serializability
 from workbench.compiler.aot_files.file_tables import with_file
+from workbench.compiler.aot_files.recorded_variants import target_of
+from workbench.compiler.aot_files.registries import read_entries
+from workbench.compiler.aot_files.variant_files import REGISTRIES
+from workbench.compiler.contract.specialized_values import find_importable_name
+from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, UsageError, WorkbenchError, read_first_line
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_base import CompiledBase
@@ -25,7 +30,6 @@ from workbench.handles.save import save_compiled
 from workbench.handles.verify import has_other_draws
 from workbench.report import Report, Request
 from workbench.report.file_rows import CPP
-from workbench.roundtrips.of_variants import plan_of_variants
 from workbench.roundtrips.subject import (
     NEED_ORIGINAL,
     Shipment,
@@ -38,6 +42,12 @@ from workbench.roundtrips.subject import (
 
 _LATER = "later"
 _NO_CLIENT = "a client in C++ is written for packages: wb.package(model, args, path=...)"
+_NO_LOADER = "torch has no loader of its own for a function with its breaks"
+_IN_PYTHON = "code with breaks runs in Python: a client in C++ is written for packages"
+_NO_NAME = (
+    "no other process has {name}: it, or the class of what it belongs to, stands in a script, a "
+    "notebook or another function. Put that into a module"
+)
 
 
 def subject_of(
@@ -58,7 +68,7 @@ def subject_of(
     if isinstance(x, Compiled):
         return _of_compiled(x, args, kwargs, reference, ways, folder, shipment)
     if isinstance(x, Variants | LoadedVariants):
-        return plan_of_variants(x, args, kwargs, reference, folder, shipment)
+        return _of_variants(x, args, kwargs, reference, folder, shipment)
     if isinstance(x, CompiledBase):
         raise WorkbenchError(
             f"{x!r} cannot be called on this machine, so nothing can be timed. Compare its file "
@@ -242,3 +252,82 @@ def _of_package(
         reasons=shipment.reasons,
         folders=shipment.folders,
     )
+
+
+def _of_variants(
+    variants: Variants | LoadedVariants,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    reference: Callable[..., Any] | None,
+    folder: Path,
+    shipment: Shipment,
+) -> TripPlan:
+    """The file and the function that its code stands under, which every way needs.
+
+    Raises `ArtifactError` when the file is another one by now, `UsageError` when the inputs cannot
+    be sent.
+    """
+    file, saved_s = _file_of(variants, folder)
+    with open_any(file) as opened:
+        digest = opened.digest
+        contract = {} if opened.manifest is None else opened.manifest.contract
+    registries = contract.get(REGISTRIES, ())
+    require_same(file, not isinstance(variants, LoadedVariants) or digest == variants.digest)
+    shipment.reasons.update({"torch": _NO_LOADER, CPP: _IN_PYTHON})
+    fn = variants.fn
+    if not _can_be_imported(fn):
+        shipment.reasons["ours"] = _NO_NAME.format(name=variants.name)
+    original = reference or fn
+    order = {
+        "kind": "variants",
+        "file": str(file),
+        "digest": digest,
+        "inputs": shipment.inputs(args, kwargs, compile={"fullgraph": False}),
+        "original": shipment.original(original, (), NEED_ORIGINAL),
+        # what a library noted down when the module was made; there it is only unpickled
+        "function": shipment.original(fn, (), ("ours",), noted=read_entries(registries)),
+        "no_grad": False,
+        "grad": takes_grad(no_grad=False),
+    }
+    owner = fn if isinstance(fn, torch.nn.Module) else None
+    return TripPlan(
+        name=variants.name,
+        file=file,
+        digest=digest,
+        order=order,
+        report=Report(request=Request(name=variants.name, kind="code with breaks")),
+        expected=run_expected(original, args, kwargs, owner, no_grad=False),
+        reasons=shipment.reasons,
+        folders=shipment.folders,
+        operators=_operators(variants),
+        saved_s=saved_s,
+        draws_otherwise=not tp.INDUCTOR_CONFIG.get().fallback_random,
+    )
+
+
+def _file_of(variants: Variants | LoadedVariants, folder: Path) -> tuple[Path, float | None]:
+    """The file, and the seconds that writing it took."""
+    if isinstance(variants, LoadedVariants):
+        return Path(variants.path).resolve(), None
+    start = time.perf_counter()
+    variants.save(folder / "saved.aotv")
+    return folder / "saved.aotv", time.perf_counter() - start
+
+
+def _can_be_imported(fn: Callable[..., Any]) -> bool:
+    """Whether another process has the function that Dynamo compiles, and the class it is of."""
+    target = target_of(fn)
+    owner = getattr(target, "__self__", None)
+    parts = (getattr(target, "__func__", target), *(() if owner is None else (type(owner),)))
+    names = [find_importable_name(part) for part in parts]
+    return all(name is not None and not name.startswith("__main__:") for name in names)
+
+
+def _operators(variants: Variants | LoadedVariants) -> frozenset[str]:
+    """What was captured in any part, as far as its session tells."""
+    try:
+        session = variants.session
+    except ArtifactError:  # the file holds none
+        return frozenset()
+    reports = () if session is None else session.reports.values()
+    return frozenset(name for one in reports for name in one.nodes.columns.get("target", ()))
