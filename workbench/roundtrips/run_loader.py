@@ -26,10 +26,10 @@ SEED = 0
 REPEATS = 1000  # the ten slowest are beyond the 99th percentile
 _PLAIN = (torch.Tensor, bool, int, float, complex, str, bytes, type(None))
 Loaded = Callable[..., Any]
-_LOADERS: Mapping[str, tuple[str, ...]] = {  # what wb.load imports for each kind of file
-    "package": ("workbench.handles.package",),
-    "function": ("workbench.handles.package", "workbench.handles.load"),
-    "variants": ("workbench.handles.packages.frame_variants",),
+_LOADERS = {  # what wb.load imports for each kind of file
+    "package": "workbench.handles.package",
+    "function": "workbench.handles.load",
+    "variants": "workbench.handles.packages.frame_variants",
 }
 
 
@@ -50,20 +50,20 @@ def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dic
         seed()
         at_first = read_random_states()
         watch.begin("first_call")
-        found = call(*parcel["args"], **parcel["kwargs"])
+        outcome = call(*parcel["args"], **parcel["kwargs"])
         wait()
         stretches = watch.intervals()
         drawn = moved(at_first, read_random_states())
         inputs = parcel["args"], parcel["kwargs"]
-        leaves = flatten_plain(found, inputs) | state_leaves(before.changes(), before.names)
+        leaves = flatten_plain(outcome, inputs) | state_leaves(before.changes(), before.names)
         if order["kind"] != "package":  # whose outputs are never those of Python
-            leaves |= flatten_form(found, inputs, before.reached)
+            leaves |= flatten_form(outcome, inputs, before.reached)
         leaves["random"] = [*drawn.items()]
         peak = read_peak_rss()
         if order.get("grad"):
-            leaves |= flatten_gradients(found, inputs, before.reached)
+            leaves |= flatten_gradients(outcome, inputs, before.reached)
         torch.save(leaves, outputs)
-        del found, leaves
+        del outcome, leaves
         calls_s = _calls_s(call, order)
     peak = peak if order.get("grad") else read_peak_rss()  # without what the gradients took
     return {"stretches": stretches, "calls_s": calls_s, "peak_rss_bytes": peak}
@@ -114,12 +114,12 @@ def state_leaves(changes: Mapping[str, Change], names: Collection[str]) -> dict[
     """What a call has changed besides its inputs, and the names of everything that it reaches."""
     from workbench.compiler.measuring.call_leaves import leaves_of
 
-    found = [
+    changed = [
         (name.replace("out", "", 1) if not place else f"{place}{name.removeprefix('out')}", leaf)
         for place, change in changes.items()
         for name, leaf in leaves_of(change.value)
     ]
-    plain = [(name, leaf if isinstance(leaf, _PLAIN) else Opaque(leaf)) for name, leaf in found]
+    plain = [(name, leaf if isinstance(leaf, _PLAIN) else Opaque(leaf)) for name, leaf in changed]
     return {"state": plain, "reached": [(name, True) for name in names]}
 
 
@@ -145,10 +145,10 @@ def flatten_gradients(
         if isinstance(leaf, torch.Tensor) and leaf.requires_grad and leaf.is_leaf
     } | reached.learned
     try:
-        found = compute_gradients(output, learned)
+        gradients = compute_gradients(output, learned)
     except RuntimeError as error:  # what autograd raises, for a value that was overwritten
         return {"gradients": [], "backward": [(str(error).partition("\n")[0], True)]}
-    made = {n: torch.zeros_like(learned[n]) if g is None else g for n, g in found.items()}
+    made = {n: torch.zeros_like(learned[n]) if g is None else g for n, g in gradients.items()}
     rows = [
         (f"gradient of {name}{place.removeprefix('out')}", leaf)
         for name, gradient in made.items()
@@ -201,8 +201,7 @@ def _import(way: str, kind: str, watch: Stopwatch) -> None:
         return
     watch.begin("imports")
     if way == "ours":
-        for module in _LOADERS[kind]:
-            import_module(module)
+        import_module(_LOADERS[kind])
         return
     from workbench.compiler.internals import torch_private as tp
 

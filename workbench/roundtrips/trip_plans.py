@@ -170,8 +170,8 @@ def _classes_of_main(payload: bytes) -> dict[str, type]:
     """The classes of a script or notebook that the file refers to: no other process has them."""
     main = vars(sys.modules["__main__"])
     named = read_pickle(payload[find_pickle_start(payload) :]).all_globals()
-    found = (name.partition(":")[2] for name in named if name.startswith("__main__:"))
-    return {name: main[name] for name in found if isinstance(main.get(name), type)}
+    names = (name.partition(":")[2] for name in named if name.startswith("__main__:"))
+    return {name: main[name] for name in names if isinstance(main.get(name), type)}
 
 
 def _torch_file(
