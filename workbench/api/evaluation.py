@@ -279,11 +279,11 @@ def roundtrip(
     args, kwargs
         The inputs of the call; they are copied into every process.
     ways
-        Some of "eager", "compile_cold" (torch.compile with an empty cache), "compile_warm" (again,
-        with the cache that a process before it has filled), "torch" (torch's own loader of the
-        same file) and "ours"; all by default. Those that compile take 10 to 20 seconds each. For a
-        package also "cpp", only when named: a program in C++ without Python, which is built for it
-        (about a minute) where CMake and a C++20 compiler are.
+        "eager" and "ours", unless others are named: "compile_cold" (torch.compile with an empty
+        cache), "compile_warm" (again, with the cache that a process before it has filled) and
+        "torch" (torch's own loader of the same file) take 10 to 30 seconds each. For a package also
+        "cpp": a program in C++ without Python, which is built for it (about a minute) where CMake
+        and a C++20 compiler are.
     reference
         What to compare with and to run as eager, in place of the original.
     model
@@ -300,7 +300,7 @@ def roundtrip(
 
     Examples
     --------
-    >>> wb.roundtrip(compiled, (x,), ways=("ours", "eager")).ok
+    >>> wb.roundtrip(compiled, (x,)).ok
     True
     """
     from workbench.roundtrips.trip import roundtrip as run
