@@ -52,6 +52,8 @@ def describe_start(target: str | None) -> str:
 
 def describe_phase(name: str) -> str:
     """What a phase does, within a sentence; one that has no words of ours as torch calls it."""
+    if name.startswith(_ONE_KERNEL):  # behind it stands the kernel's name, of any length
+        return "compiling one kernel"
     words = _WORDS.get(name, "").rstrip("…")
     return f"{words[0].lower()}{words[1:]}" if words else name
 
