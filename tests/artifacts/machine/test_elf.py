@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.artifacts.package_sample import SHARED_LIBRARY
-from workbench.artifacts.machine.elf import InMemory, read_elf, read_library
-from workbench.artifacts.machine.elf_lookup import find_undefined
+from workbench.artifacts.machine.elf import InMemory, find_undefined, read_elf, read_library
 
 CONTENT = SHARED_LIBRARY.read_bytes()
 

@@ -14,7 +14,7 @@ from workbench.artifacts.inspect.functions import read_torch_file_facts
 from workbench.artifacts.inspect.inspection import read_pickle_content
 from workbench.artifacts.inspect.libraries import Libraries, read_libraries
 from workbench.artifacts.inspect.packages import read_metadata
-from workbench.artifacts.machine.elf_lookup import find_undefined
+from workbench.artifacts.machine.elf import find_undefined
 from workbench.artifacts.machine.gpu_needs import GpuCode, list_code_rows
 from workbench.artifacts.machine.machine_description import Machine, find_torch_folder, numbers
 from workbench.artifacts.manifest.manifest import Manifest
