@@ -142,7 +142,8 @@ def _warm(looking: Looking, samples: dict[str, str]) -> dict[str, str]:
 
     for module in (manifest, package_manifest):
         for kind in vars(module).values():
-            if isinstance(kind, type) and is_dataclass(kind):
+            is_own = getattr(kind, "__module__", "") == module.__name__
+            if is_own and isinstance(kind, type) and is_dataclass(kind):
                 get_type_hints(kind)  # annotations are evaluated when they are first asked for
                 _readers(kind)
     digests = {}
