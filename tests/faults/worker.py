@@ -19,6 +19,7 @@ from typing import Any, get_type_hints
 
 from tests.faults.mutations import Mutation, Mutator
 from tests.faults.watching import Watch
+from workbench.artifacts.archive.file_kinds import LOADABLE
 from workbench.artifacts.machine.machine_description import describe_current_machine
 from workbench.artifacts.manifest import manifest, package_manifest
 from workbench.artifacts.manifest.manifest_json import _readers
@@ -140,6 +141,8 @@ def _warm(looking: Looking, samples: dict[str, str]) -> dict[str, str]:
     import workbench.compiler.running.calls
     import workbench.handles.package  # noqa: F401 - imported while a file is unpacked
 
+    for loadable in LOADABLE:
+        loadable.find_loader()
     for module in (manifest, package_manifest):
         for kind in vars(module).values():
             is_own = getattr(kind, "__module__", "") == module.__name__
