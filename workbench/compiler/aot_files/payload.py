@@ -17,11 +17,12 @@ from workbench.artifacts.machine.machine_description import read_cpu_flags
 from workbench.artifacts.manifest.manifest import BuiltFor
 from workbench.artifacts.manifest.manifest_json import Build
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS
+from workbench.compiler.aot_files.captured_tensors import CapturedTensors
 from workbench.compiler.aot_files.generated import KernelRequest, run_generated
 from workbench.compiler.aot_files.random_values import convert_random_calls
-from workbench.compiler.aot_files.stored_weights import newer_dtypes_as_bits
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
 from workbench.errors import ArtifactError
 
 NATIVE = "native"
@@ -91,8 +92,12 @@ def serialize(
         kernels = list_built_kernels(programs, kept.libraries if kept else {})
         build = kept.build if kept else find_native_build() if kernels else None
     try:
-        with _no_foreign_kernels(aot_fn), newer_dtypes_as_bits():
+        with _no_foreign_kernels(aot_fn), Patches() as patches:
+            tensors = CapturedTensors()
+            patches.wrap(tp.AOT_REDUCER, tensors.build_reducer)
             serialized = type(aot_fn).serialize(aot_fn, dict(external_data or {}))
+            if tensors.shared:
+                serialized = type(aot_fn).serialize(aot_fn, dict(external_data or {}))
     except Exception as error:  # pickle raises whatever an object's own code raises
         raise ArtifactError(
             f"The compiled function cannot be saved: {error}. Objects that cannot be pickled are "

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import copyreg
 import io
 import operator
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -30,9 +28,6 @@ _PLAIN = frozenset(
         torch.int16, torch.int8, torch.uint8, torch.bool,
     )
 )  # fmt: skip
-
-
-_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class NotStorable(ArtifactError):
@@ -112,40 +107,6 @@ def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
     except Exception as error:  # pickle raises whatever an object's own code raises
         raise explain_not_storable(str(error)) from error
     return buffer.getvalue()
-
-
-@contextmanager
-def newer_dtypes_as_bits() -> Iterator[None]:
-    """Have pickle write a tensor of one of torch's newer dtypes as whole numbers of its width.
-
-    What torch writes of float8, uint16 and others it does not read: torch 2.13, AttributeError:
-    UntypedStorage has no attribute `dtype`.
-    """
-    table = copyreg.dispatch_table
-    kinds: tuple[type, ...] = (torch.Tensor, torch.nn.Parameter)
-    former = {kind: table[kind] for kind in kinds if kind in table}
-    for kind in kinds:
-        table[kind] = _reduce_tensor
-    try:
-        yield
-    finally:
-        for kind in kinds:
-            del table[kind]
-        table.update(former)
-
-
-def _reduce_tensor(tensor: torch.Tensor) -> Any:
-    is_read = tensor.dtype in _PLAIN or tensor.dtype.is_complex or tensor.is_quantized
-    if is_read or tensor.layout != torch.strided:
-        return tensor.__reduce_ex__(pickle.HIGHEST_PROTOCOL)  # type: ignore[no-untyped-call]
-    bits = tensor.detach().view(_BITS[tensor.element_size()])
-    return rebuild_tensor, (bits, tensor.dtype, type(tensor) is torch.nn.Parameter)
-
-
-def rebuild_tensor(bits: torch.Tensor, dtype: torch.dtype, is_parameter: bool) -> torch.Tensor:
-    """The tensor that was written."""
-    found = bits.view(dtype)
-    return torch.nn.Parameter(found, requires_grad=False) if is_parameter else found
 
 
 _OWN_RULES = (

@@ -153,6 +153,9 @@ PACKED_KERNELS = _inductor("async_compile:CompiledTritonKernels", "GPU kernels i
 TORCH_KEY = _codecache("torch_key", "GPU kernels of another build of torch")
 CODE_HASH = _codecache("code_hash", "GPU kernels of another build of torch")
 AOT_PICKLER = _dynamo("aot_compile:AOTCompilePickler", "naming another machine in a payload")
+AOT_REDUCER = _dynamo(
+    "aot_compile:AOTCompilePickler.reducer_override", "captured tensors that share memory"
+)
 GRAPH_CONSTANTS = _output("CompiledFxGraphConstants", "constants of generated programs")
 SELECT_DECOMP_TABLE = _inductor(
     "decomposition:select_decomp_table", "compiling again from an artifact"
