@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 import workbench as wb
 from workbench.artifacts.archive import aot_container
+from workbench.artifacts.inspect.artifact_rows import SymbolFacts
+from workbench.artifacts.inspect.libraries import Libraries
 from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
 from workbench.artifacts.manifest.manifest import Manifest
+from workbench.artifacts.preflight import file_needs
 
 HERE = describe_current_machine()
 ELSEWHERE = replace(HERE, is_here=False, modules=frozenset({"json"}))
@@ -56,3 +59,12 @@ def test_what_the_caller_hands_over_is_named(path: Path) -> None:
     rows = needs(path, HERE)
     assert rows["external data", "table"] == ("warn", "given by the caller")
     assert rows["global", "SCALE"] == ("warn", "given by the caller")
+
+
+def test_a_library_with_a_runtime_of_its_own_cannot_be_loaded() -> None:
+    facts = {field.name: None for field in fields(SymbolFacts)}
+    stream = SymbolFacts(**{**facts, "name": "_ZSt4cerr", "exported": True})  # type: ignore[arg-type]
+    (row,) = file_needs._runtime(Libraries(symbols=(stream,)))
+    assert (row.name, row.verdict) == ("C++ runtime", "fail")
+    needed = replace(stream, exported=False)
+    assert list(file_needs._runtime(Libraries(symbols=(needed,)))) == []

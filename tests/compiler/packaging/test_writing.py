@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch._inductor import config as inductor_config
 from torch.export.pt2_archive._package import PT2ArchiveWriter
 
 import workbench as wb
@@ -128,18 +129,33 @@ def test_constants_lie_where_torch_puts_them(device: str, offsets: list[int]) ->
     assert [row.offset for row in inductor_library._constants(graph)] == offsets
 
 
+def fake_compiler(path: Path, *lines: str) -> str:
+    """g++ that links the static libstdc++, as where there is no other; `lines` answer first."""
+    links = '*" -shared "*|"-shared "*) exec {0} -static-libstdc++ "$@";;\n*) exec {0} "$@";;'
+    cases = "\n".join((*lines, links.format(shutil.which("g++"))))
+    path.write_text(f'#!/bin/sh\ncase "$*" in\n{cases}\nesac\n')
+    path.chmod(0o755)
+    return str(path)
+
+
 def test_the_shared_runtime_is_named_where_a_compiler_finds_only_the_static_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    real, compiler = shutil.which("g++"), tmp_path / "g++"
-    compiler.write_text(
-        '#!/bin/sh\ncase "$*" in\n-print-file-name=libstdc++.so) echo libstdc++.so;;\n'
-        f'*) exec {real} -static-libstdc++ "$@";;\nesac\n'
-    )
-    compiler.chmod(0o755)
-    monkeypatch.setenv("CXX", str(compiler))
+    asked = "-print-file-name=libstdc++.so) echo libstdc++.so;;"
+    compiler = fake_compiler(tmp_path / "g++", asked)
+    assert inductor_library.lacks_shared_runtime(compiler)
     model, x = torch.nn.Linear(5, 3).eval(), torch.randn(2, 5)
-    with torch.no_grad():
+    with torch.no_grad(), inductor_config.patch({"cpp.cxx": (None, compiler)}):
         package = wb.package(model, (x,), path=tmp_path / "linear.pt2")
         torch.testing.assert_close(package(x), model(x))
-    assert not inductor_library.lacks_shared_runtime(str(real))
+    assert wb.check(tmp_path / "linear.pt2").ok
+    assert not inductor_library.lacks_shared_runtime(shutil.which("g++") or "")
+
+
+def test_a_library_with_a_runtime_of_its_own_is_in_no_package(
+    tmp_path: Path,
+) -> None:
+    compiler = inductor_config.patch({"cpp.cxx": (None, fake_compiler(tmp_path / "g++"))})
+    with compiler, pytest.raises(wb.WorkbenchError, match=r"a C\+\+ runtime of its own"):
+        wb.package(torch.nn.Linear(5, 3).eval(), (torch.randn(2, 5),), path=tmp_path / "linear.pt2")
+    assert not (tmp_path / "linear.pt2").exists()

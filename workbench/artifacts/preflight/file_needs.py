@@ -28,6 +28,7 @@ from workbench.report.file_rows import Requirement
 
 _SHIM = ("aoti_torch_", "torch_")
 _TARGET = re.compile(rb"^\.target\s+(sm_\d+[af]?)", re.MULTILINE)
+_CPP_STREAM = "_ZSt4cerr"
 _PTX_HEAD = 4096  # bytes; the target is in the first lines
 
 
@@ -63,6 +64,7 @@ def _package(package: OpenedPackage, machine: Machine) -> Iterator[Requirement]:
         yield from list_torch_package_rows(package, machine, libraries)
         yield from list_code_rows(code, _toolkit_of(libraries), machine)
     yield from _interface(libraries, machine)
+    yield from _runtime(libraries)
 
 
 def _below(libraries: Libraries, folders: tuple[str, ...]) -> Libraries:
@@ -79,6 +81,13 @@ def _toolkit_of(libraries: Libraries) -> tuple[int, ...]:
     names = [name for row in libraries.libraries for name in row.needed]
     found = [match for name in names if (match := re.fullmatch(r"libcudart\.so\.(\d+).*", name))]
     return (int(found[0][1]), 0) if found else ()
+
+
+def _runtime(libraries: Libraries) -> Iterator[Requirement]:
+    """A library with all of libstdc++ in it, which a load refuses: see `running.library`."""
+    if any(symbol.exported and symbol.name == _CPP_STREAM for symbol in libraries.symbols):
+        advice = "package it again with a compiler that links libstdc++ as a shared library"
+        yield Requirement("C++ runtime", "fail", "that of the process", "one of its own", advice)
 
 
 def _interface(libraries: Libraries, machine: Machine) -> Iterator[Requirement]:

@@ -20,6 +20,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.packaging.package_request import BESIDE, INSIDE, LATER
+from workbench.compiler.running.library import require_shared_runtime
 from workbench.errors import CaptureError
 from workbench.report import Report
 
@@ -135,6 +136,9 @@ def build(
             "AOTInductor's code generation, such as fx_wrapper."
         )
     files = [Path(file) for file in made if isinstance(file, str) and file]
+    for file in files:
+        if file.suffix == ".so":
+            require_shared_runtime(file)  # before a package that nobody can load is written
     has_weights = bool(options.get("aot_inductor.package_constants_in_so", True))
     return Built({f.name: f for f in files}, library, has_weights, tuple(assumed))
 

@@ -59,14 +59,7 @@ class Library:
     """An open library of one compiled model; nothing of it runs before a container is made."""
 
     def __init__(self, path: Path) -> None:
-        anchor, slots, has_runtime = _read_places(path)
-        if has_runtime:
-            raise ArtifactError(
-                "The compiled library carries a C++ runtime of its own, in which torch's code ends "
-                "the process: it was linked with -static-libstdc++, or where the linker found no "
-                "libstdc++.so. Package the model again with a compiler that links the shared one "
-                "(on Debian and Ubuntu: apt-get install g++)."
-            )
+        anchor, slots = require_shared_runtime(path)
         try:
             self._dll = _opened(path)
         except OSError as error:
@@ -174,19 +167,27 @@ def _silence(dll: ctypes.CDLL, anchor: int | None, slots: list[int]) -> None:
         c_void_p.from_address(place).value = ctypes.addressof(stream)
 
 
-def _read_places(path: Path) -> tuple[int | None, list[int], bool]:
-    """Where a library's anchor function stands, each address of the stream, whether it has its own.
+def require_shared_runtime(path: Path) -> tuple[int | None, list[int]]:
+    """Where a library's anchor function stands, and each address of the stream; nothing of it runs.
 
-    Nothing of it runs. One with a stream of its own has all of libstdc++ in it, whose facets of
-    `std::locale` have other numbers than those of the process: `std::regex`, by which torch reads
-    a device's name, ends in SIGSEGV (GCC 13) or `std::bad_cast` (GCC 12).
+    Raises `ArtifactError` for one with a stream of its own: it has all of libstdc++ in it, whose
+    facets of `std::locale` have other numbers than those of the process. `std::regex`, by which
+    torch reads a device's name, ends in SIGSEGV (GCC 13) or `std::bad_cast` (GCC 12).
     """
-    nothing: tuple[None, list[int], bool] = None, [], False
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return _places(data) if data[:6] == b"\x7fELF\x02\x01" else nothing
+            is_elf = data[:6] == b"\x7fELF\x02\x01"
+            anchor, slots, has_runtime = _places(data) if is_elf else (None, [], False)
     except (OSError, struct.error, ValueError, IndexError):  # damaged: the loader says how
-        return nothing
+        return None, []
+    if has_runtime:
+        raise ArtifactError(
+            "The compiled library carries a C++ runtime of its own, in which torch's code ends the "
+            "process: it was linked with -static-libstdc++, or where the linker found no "
+            "libstdc++.so. Package the model again with a compiler that links the shared one (on "
+            "Debian and Ubuntu: apt-get install g++)."
+        )
+    return anchor, slots
 
 
 def _places(data: mmap.mmap) -> tuple[int | None, list[int], bool]:
