@@ -222,6 +222,21 @@ def test_on_a_gpu_library_calls_have_the_time_of_what_they_started(on_gpu):
     assert found.repeats == 4  # the first run has the calls of the warm-up, too
 
 
+def test_a_repeat_of_which_the_trace_has_lost_a_call_is_not_counted(on_gpu):
+    def lossy(run, seen):
+        events = list(gpu_events(trace(run, seen)))
+        last = max((e["ts"], n) for n, e in enumerate(events) if "dur" in e and is_call(e))[1]
+        return events[:last] + events[last + 3 :]  # with what it launched
+
+    def is_call(event):
+        return event.get("name", "").startswith(CALL_MARK)
+
+    on_gpu.setattr(call_timer, "trace", lossy)
+    call, args = compiled()
+    found = profile(call, args, {}, Report(), repeats=5, machine=QUICK)
+    assert found.repeats == 3
+
+
 def test_without_activity_of_the_gpu_events_are_the_clock_and_it_says_so(on_gpu):
     call, args = compiled()
     found = profile(call, args, {}, Report(), repeats=3, machine=QUICK)

@@ -74,6 +74,11 @@ class MeasuredCall:
     notes: tuple[str, ...] = ()
     least_us: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing in `notes` says that the times are too noisy to be compared."""
+        return not any("noisy" in note for note in self.notes)
+
 
 def read_measured_call(report: Report) -> MeasuredCall | None:
     """The call that the times of a report's kernels are from; None where nothing was measured."""

@@ -230,6 +230,9 @@ def test_a_slow_host_gains_what_its_measured_call_leaves_to_the_gpu(many_updates
     graph_us = wb.launches(many_updates).graph_us
     assert (then.saved_us_low, then.saved_us_high) == (0.0, pytest.approx(1000 - graph_us))
     assert then.source.startswith("measured: the call")
+    noisy = add_measured_call(many_updates, replace(OLD, notes=("noisy: other programs",)))
+    unsure = next(each for each in opportunities(noisy) if each.rule == "cuda-graphs")
+    assert unsure.saved_us_high == advised.saved_us_high
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
         return
     model = launches(facts.report, _COST)
     call = read_measured_call(facts.report)
-    measured_us = 0.0 if call is None else call.call_us
+    measured_us = call.call_us if call is not None and call.quiet else 0.0
     whole_us = max(model.plain_us, measured_us)
     if len(model.rows) < _SMALLEST or whole_us - model.graph_us < 0.1 * whole_us:
         return

@@ -137,11 +137,16 @@ def _trace_kernels(
             clock.read(trace(run, profile_activity()))
         except ProfilerError as error:
             return [], str(error)
-    done = [sum(start in clock.on_device for _, _, start, _ in calls) for calls in runs[1:]]
+    seen = [
+        run
+        for run in runs[1:]
+        if all(start in clock.here for _, own, start, _ in run if own is clock)
+    ]
+    done = [sum(start in clock.on_device for _, _, start, _ in run) for run in seen]
     if not any(done):
         return [], "torch's profiler shows nothing that the GPU did"
-    whole = [calls for calls, n in zip(runs[1:], done, strict=True) if n == max(done)]
-    return [read_times(calls) for calls in whole], ""  # what is not whole was lost by the trace
+    whole = [run for run, n in zip(seen, done, strict=True) if n == max(done)]
+    return [read_times(run) for run in whole], ""  # what is not whole was lost by the trace
 
 
 def _operator_clock(log: list[tuple[str, int]], clock: Clock) -> Any:

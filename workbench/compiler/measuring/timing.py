@@ -138,7 +138,7 @@ class TraceClock(DeviceClock):
     def __init__(self) -> None:
         self.count = 0
         self.on_device: Mapping[int, int] = {}
-        self._here: Mapping[int, int] = {}
+        self.here: Mapping[int, int] = {}
 
     def time(
         self, function: Callable[..., Any], label: Label, note: Callable[[Noted], object]
@@ -155,11 +155,11 @@ class TraceClock(DeviceClock):
 
     def read(self, events: Iterable[Event]) -> None:
         """Take the times from the events of a trace that has ended."""
-        self.on_device, self._here = read_call_times(events)
+        self.on_device, self.here = read_call_times(events)
 
     def between(self, start: Any, end: Any) -> int:
         """The nanoseconds of a numbered call."""
-        return self.on_device.get(start, self._here[start])
+        return self.on_device.get(start, self.here[start])
 
 
 HOST_CLOCK = Clock()

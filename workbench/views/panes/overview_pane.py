@@ -74,7 +74,7 @@ def _run_time(report: Report) -> wire.Figure:
     call, time, bound = read_measured_call(report), known.get("time"), known.get("bound")
     if call is not None:
         inside = "kernels not timed" if time is None else _inside(time.total, call)
-        how = "noisy" if any("noisy" in note for note in call.notes) else "measured"
+        how = "measured" if call.quiet else "noisy"
         return _figure("Run time", format_us(call.call_us), f"{how}, {inside}", "kernels")
     if time is not None:
         return _figure("Run time", format_us(time.total), "kernels alone, measured", "kernels")
