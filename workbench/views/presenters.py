@@ -43,7 +43,7 @@ SHOWN = {
     "Check": ShownBy(fragment="answers.short:show_check"),
     "Diff": ShownBy(
         text="diff.diff_text",
-        sentences="diff.sentences:list_texts",
+        sentences="diff.diff_text:list_sentences",
         frame="diff.diff_text",
         page="diff.diff_page",
         fragment="diff.diff_page",

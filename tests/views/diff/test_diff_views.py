@@ -14,8 +14,7 @@ from tests.diffs import diff, recorded
 from tests.wire_types import mismatches
 from workbench.analysis.diff.report_comparison import compare
 from workbench.report import Break, Guard, Kernel, Report, Request, Table
-from workbench.views.diff.diff_document import MOST_ROWS, document
-from workbench.views.diff.diff_page import fragment, saved, unified
+from workbench.views.diff.diff_page import MOST_ROWS, document, fragment, saved, unified
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import joined
 from workbench.views.static_html.row_limits import SUMMARY_BYTES

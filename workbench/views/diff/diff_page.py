@@ -1,25 +1,47 @@
-"""A difference as HTML: a page that opens from disk, and the summary that a notebook keeps."""
+"""A difference as the one document that a view shows, as a page, and as a notebook keeps it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any
 
-from workbench.analysis.diff.difference import Diff
-from workbench.report.side_by_side import sign_lines, split_hunks
+from workbench.analysis.diff.difference import (
+    MEASURED,
+    PARTS,
+    Change,
+    Diff,
+    KernelMatch,
+    compare_sources,
+)
+from workbench.analysis.diff.kernel_matching import get_label
+from workbench.report import Report
+from workbench.report.side_by_side import SideBySide, sign_lines, split_hunks
 from workbench.settings import Embed
-from workbench.views.diff.diff_document import document, title
+from workbench.views.diff.sentences import sentences
+from workbench.views.diff.words import CHANGES, TITLES, describe_side, format_delta, value_text
 from workbench.views.pages.interactive import interactive
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import grid, write_frame_call
 from workbench.views.static_html.row_limits import PAGE, Limits
 from workbench.views.tables.column import Column
-from workbench.views.wire.codec import SMALL, pack
-from workbench.views.wire.diff_messages import DiffDocument, DiffKernels, DiffLine, DiffPart
+from workbench.views.wire.codec import SMALL, convert_row, pack
+from workbench.views.wire.diff_messages import (
+    DiffDocument,
+    DiffKernels,
+    DiffLine,
+    DiffPart,
+    DiffRow,
+)
 from workbench.views.words.units import ABSENT, plural
 
+VERSION = 1
+MOST_ROWS = 400
+"""Rows of a part in a view; `.frame()` has all."""
+MOST_LINES = 20_000
+"""Lines of source in a view, of all kernels together; `.source()` has all."""
+_LABELS = 3  # names of kernels in a title
 _COLUMNS = (
     Column("", "change"),
     Column("Item", "item", "code"),
@@ -29,6 +51,138 @@ _COLUMNS = (
     Column("", "notes", "prose"),
 )
 _CONTEXT = 3
+
+
+def document(diff: Diff) -> DiffDocument:
+    """Everything that a view shows."""
+    places = _places(diff)
+    same, missing = dict(diff.same), dict(diff.missing)
+    parts = [_part(diff, part, same.get(part, 0), missing.get(part), places) for part in PARTS]
+    return {
+        "version": VERSION,
+        "a": {"name": diff.names[0], "words": describe_side(diff.a)},
+        "b": {"name": diff.names[1], "words": describe_side(diff.b)},
+        "is_same": diff.is_same,
+        "sentences": [{"text": s.text, "part": s.part} for s in sentences(diff)],
+        "parts": [part for part in parts if part["differ"] or part["same"] or part["missing"]],
+        "kernels": list(_kernels(diff)),
+    }
+
+
+def _places(diff: Diff) -> Mapping[tuple[str, str], int]:
+    """The match that a kernel of a or of b belongs to, by index."""
+    return {
+        (side, id): n
+        for n, match in enumerate(diff.kernels)
+        for side, ids in (("a", match.a), ("b", match.b))
+        for id in ids
+    }
+
+
+def _part(
+    diff: Diff, part: str, same: int, missing: str | None, places: Mapping[tuple[str, str], int]
+) -> DiffPart:
+    changes = [change for change in diff.changes if change.part == part]
+    stages = _stages(diff) if part == "nodes" else {}
+    return {
+        "id": part,
+        "title": TITLES[part],
+        "differ": len(changes),
+        "same": same,
+        "is_measured": part in MEASURED,
+        "missing": missing,
+        "rows": [_row(change, stages, places) for change in changes[:MOST_ROWS]],
+        "more": max(len(changes) - MOST_ROWS, 0),
+    }
+
+
+def _stages(diff: Diff) -> Mapping[str, str]:
+    """What each graph is, for either side, by side and id."""
+    return {
+        f"{side}{graph.id}": f"{graph.stage}{' (backward)' if graph.is_backward else ''}"
+        for side, report in (("a", diff.a), ("b", diff.b))
+        for graph in report.graphs
+    }
+
+
+def _row(
+    change: Change, stages: Mapping[str, str], places: Mapping[tuple[str, str], int]
+) -> DiffRow:
+    side, id = ("a", change.id_a) if change.id_a else ("b", change.id_b or "")
+    found = [places.get((which, one))
+             for which, ids in (("a", change.id_a), ("b", change.id_b)) if ids
+             for one in ids.split(",")]  # fmt: skip
+    return convert_row(
+        DiffRow,
+        change,
+        change=CHANGES[change.change],
+        a=value_text(change, change.a),
+        b=value_text(change, change.b),
+        delta=format_delta(change),
+        where=stages.get(f"{side}{id.partition(':')[0]}", ""),
+        kernels=sorted({place for place in found if place is not None}),
+    )
+
+
+def _kernels(diff: Diff) -> Iterator[DiffKernels]:
+    rows_a, rows_b = diff.kernel_rows
+    facts = _facts(diff)
+    left = MOST_LINES
+    for match in diff.kernels:
+        own = [rows_a[id] for id in match.a] + [rows_b[id] for id in match.b]
+        source = list(_lines(diff, match)) if match.relation != "same" else []
+        if len(source) > left:
+            source = []
+        left -= len(source)
+        labels = list(dict.fromkeys(get_label(kernel) for kernel in own))
+        more = [f"{len(labels) - _LABELS} more"] if len(labels) > _LABELS else []
+        generated = [k.language for k in reversed(own) if k.text is not None]
+        yield {
+            "title": ", ".join(labels[:_LABELS] + more),
+            "relation": CHANGES[match.relation],
+            "a": [f"{id} {rows_a[id].name}" for id in match.a],
+            "b": [f"{id} {rows_b[id].name}" for id in match.b],
+            "facts": [*match.why, *facts.get(match.a or match.b, ())],
+            "language": generated[0] if generated else "extern",
+            "source": source,
+        }
+
+
+def _facts(diff: Diff) -> Mapping[tuple[str, ...], list[str]]:
+    """What the other parts say of the kernels of a match, by their ids in a, else in b."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for change in diff.changes:
+        ids = tuple(filter(None, (change.id_a or change.id_b or "").split(",")))
+        if change.part not in ("traffic", "resources", "times") or not ids:
+            continue
+        a, b = value_text(change, change.a), value_text(change, change.b)
+        if a == b:
+            continue
+        name = change.item.rpartition(": ")[2] if change.part == "resources" else change.part
+        delta = format_delta(change)
+        found.setdefault(ids, []).append(f"{name} {a} → {b}{f' ({delta})' if delta else ''}")
+    return found
+
+
+def _lines(diff: Diff, match: KernelMatch) -> Iterator[DiffLine]:
+    found = compare_sources(diff, match)
+    if found is None:
+        return
+    rows: Iterable[SideBySide] = found.rows
+    if not found.after:  # a whole source, on one side only
+        lines = enumerate(found.before.split("\n"), 1)
+        rows = (SideBySide("removed", n, line, None, None) for n, line in lines)
+    elif not found.before:
+        lines = enumerate(found.after.split("\n"), 1)
+        rows = (SideBySide("added", None, None, n, line) for n, line in lines)
+    for row in rows:
+        yield convert_row(DiffLine, row, left=row.before_line, right=row.after_line)
+
+
+def title(a: Report, b: Report) -> str:
+    """What a page is called."""
+    names = dict.fromkeys((a.request.name or "compilation", b.request.name or "compilation"))
+    return f"{' and '.join(names)}, compared"
 
 
 def page(diff: Diff, path: str | PathLike[str] | None = None) -> str:
@@ -67,16 +221,19 @@ def _view(shown: DiffDocument, limits: Limits) -> dict[str, Any]:
     kernels = [kernel for kernel in shown["kernels"] if kernel["relation"] != "same"]
     is_page = limits is PAGE
     count = len(kernels) if is_page else limits.rows
+    alike = [p["title"] for p in shown["parts"] if p["same"] and not p["differ"]]
+    missing = [f"{p['title']} ({p['missing']})" for p in shown["parts"] if p["missing"]]
+    words = f"The same in both: {', '.join(alike)}." if alike else ""
     return {
         "doc": shown,
-        "parts": [_part(part, limits) for part in shown["parts"] if part["differ"]],
-        "kernels": list(_kernels(kernels[:count], None if is_page else limits.lines)),
+        "parts": [_show_part(part, limits) for part in shown["parts"] if part["differ"]],
+        "kernels": list(_show_kernels(kernels[:count], None if is_page else limits.lines)),
         "kernels_left": max(len(kernels) - count, 0),
-        "alike": _alike(shown),
+        "alike": words + (f" Not compared: {'; '.join(missing)}." if missing else ""),
     }
 
 
-def _part(part: DiffPart, limits: Limits) -> dict[str, Any]:
+def _show_part(part: DiffPart, limits: Limits) -> dict[str, Any]:
     rows = [
         {**row, "notes": " · ".join(filter(None, (row["where"], row["note"])))}
         for row in part["rows"]
@@ -91,7 +248,7 @@ def _part(part: DiffPart, limits: Limits) -> dict[str, Any]:
     return {**part, "counted": counted, "grid": None if is_kernels else made}
 
 
-def _kernels(kernels: Sequence[DiffKernels], left: int | None) -> Iterator[dict[str, Any]]:
+def _show_kernels(kernels: Sequence[DiffKernels], left: int | None) -> Iterator[dict[str, Any]]:
     """The kernels with the lines that differ, `left` of them in all."""
     for kernel in kernels:
         lines = list(unified(kernel["source"]))
@@ -106,13 +263,6 @@ def _kernels(kernels: Sequence[DiffKernels], left: int | None) -> Iterator[dict[
             "facts": " · ".join((kernel["relation"], *kernel["facts"])),
             "lines": lines,
         }
-
-
-def _alike(shown: DiffDocument) -> str:
-    alike = [p["title"] for p in shown["parts"] if p["same"] and not p["differ"]]
-    missing = [f"{p['title']} ({p['missing']})" for p in shown["parts"] if p["missing"]]
-    words = f"The same in both: {', '.join(alike)}." if alike else ""
-    return words + (f" Not compared: {'; '.join(missing)}." if missing else "")
 
 
 def unified(source: Sequence[DiffLine]) -> Iterator[str]:

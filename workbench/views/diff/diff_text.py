@@ -58,6 +58,11 @@ def _rows(part: str, rows: list[Change]) -> Iterator[str]:
         yield f"  {len(rows) - len(seen[:_ROWS])} more in .frame({part!r})"
 
 
+def list_sentences(diff: Diff) -> tuple[str, ...]:
+    """What matters most, the most important first."""
+    return tuple(sentence.text for sentence in sentences(diff))
+
+
 def frame(diff: Diff, part: str | None) -> pandas.DataFrame:
     """See `Diff.frame`."""
     if part is not None and part not in PARTS:

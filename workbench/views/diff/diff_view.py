@@ -8,8 +8,7 @@ import traitlets
 
 from workbench.analysis.diff.difference import Diff
 from workbench.errors import UsageError
-from workbench.views.diff.diff_document import document
-from workbench.views.diff.diff_page import saved
+from workbench.views.diff.diff_page import document, saved
 from workbench.views.widgets.display import display_record
 from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack

@@ -55,11 +55,6 @@ def sentences(diff: Diff) -> tuple[Sentence, ...]:
     return found
 
 
-def list_texts(diff: Diff) -> tuple[str, ...]:
-    """The texts of these."""
-    return tuple(sentence.text for sentence in sentences(diff))
-
-
 def _of(diff: Diff, part: str) -> list[Change]:
     return [change for change in diff.changes if change.part == part]
 
@@ -252,17 +247,15 @@ def _guards(diff: Diff) -> Iterator[Sentence]:
     words = [f"{counts[name]} {said}" for name, said in _GUARDS.items() if counts[name]]
     if not words:
         return
-    shown = min(rows, key=_of_guards)
+    shown = min(  # conditions on sizes say most about what may be called
+        rows,
+        key=lambda row: (
+            0 if row.item.startswith("SHAPE_ENV") else 1 + (".size()" not in f"{row.a} {row.b}")
+        ),
+    )
     only = {"added": shown.b, "removed": shown.a}.get(shown.change)
     what = f"{shown.item} {_short(difference_text(shown) if only is None else str(only))}"
     yield Sentence(f"Guards: {joined(words, 9)}, such as {what}.", "guards")
-
-
-def _of_guards(row: Change) -> int:
-    """The order of examples: conditions on sizes say most about what may be called."""
-    if row.item.startswith("SHAPE_ENV"):
-        return 0
-    return 1 if ".size()" in f"{row.a} {row.b}" else 2
 
 
 _GUARDS = {

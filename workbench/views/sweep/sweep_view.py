@@ -12,7 +12,7 @@ from workbench.analysis.diff.report_comparison import compare
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial, apart
-from workbench.views.diff.diff_document import document as diff_document
+from workbench.views.diff.diff_page import document as diff_document
 from workbench.views.sweep.sweep_document import Live, document
 from workbench.views.sweep.sweep_page import saved
 from workbench.views.widgets.display import display_record, show_row

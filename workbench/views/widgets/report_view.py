@@ -140,7 +140,7 @@ class View(RequestWidget):
         tried = self._context.tried.get(self.find_opportunity(id).key)
         if tried is None:
             raise UsageError(f"The opportunity {id!r} was not tried here.")
-        from workbench.views.diff.diff_document import document as difference
+        from workbench.views.diff.diff_page import document as difference
 
         return difference(tried.diff)
 
