@@ -20,7 +20,7 @@ from workbench.errors import ArtifactError, TrustError, UsageError
 from workbench.file_path import check_file_path
 
 if TYPE_CHECKING:
-    from workbench.artifacts.preflight.package_variants import VariantFit
+    from workbench.artifacts.preflight.package_preflight import VariantFit
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def open_package_parts(
         only = manifest.models[0].name if len(manifest.models) == 1 else None
         refusal = _refusal(name, package, fits) if is_elsewhere else None
         if manifest.are_variants and refusal is None:
-            from workbench.artifacts.preflight.package_variants import choose_variant
+            from workbench.artifacts.preflight.package_preflight import choose_variant
 
             only = choose_variant(name, fits, variant)
         if only is not None and refusal is None:

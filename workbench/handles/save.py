@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.artifacts.archive.file_kinds import find_pickle_start
-from workbench.artifacts.machine.gpu_needs import match_gpu_code
 from workbench.artifacts.machine.machine_description import Machine
 from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
 from workbench.compiler.aot_files import serializability, written_artifact
@@ -228,7 +227,7 @@ def _named(built_for: BuiltFor, there: Machine, name: str) -> BuiltFor:
         )
         if ours != theirs
     ]
-    if there.gpus and not any(match_gpu_code(built_for.arch, gpu.arch) for gpu in there.gpus):
+    if there.gpus and not any(gpu.runs(built_for.arch) for gpu in there.gpus):
         gpu = there.gpus[0]
         differences.append(f"{gpu.name} ({gpu.arch}), the code {built_for.arch}")
     vendor = built_for.kind
@@ -264,7 +263,7 @@ def _retargeted(serialized: Serialized, built_for: BuiltFor, there: Machine) -> 
 
 def _system_info(built_for: BuiltFor, there: Machine) -> Mapping[str, Any]:
     """What torch's record of a system says on the machine: SystemInfo of torch._dynamo.package."""
-    names = [gpu.name for gpu in there.gpus if match_gpu_code(built_for.arch, gpu.arch)]
+    names = [gpu.name for gpu in there.gpus if gpu.runs(built_for.arch)]
     told: dict[str, Any] = {
         "torch_version": built_for.torch,
         "toolkit_version": there.release_in_torch,

@@ -67,3 +67,39 @@ def test_a_machine_without_drivers_has_no_gpus(
 ) -> None:
     monkeypatch.setattr(devices, "_NVML", str(tmp_path / "none.so"))
     assert find_gpus(tmp_path / "kfd") == GpusOfMachine()
+
+
+@pytest.mark.parametrize(
+    ("code", "arch", "fits"),
+    [
+        ("sm_80", "sm_80", True),
+        ("sm_80", "sm_86", True),  # a later minor capability
+        ("sm_86", "sm_80", False),
+        ("sm_80", "sm_90", False),
+        ("sm_90a", "sm_90", True),
+        ("sm_120a", "sm_121", False),  # code with an a runs on exactly its own
+        ("sm_120f", "sm_121", True),
+        ("gfx942", "gfx942", True),
+        ("gfx942", "gfx950", False),
+        ("gfx942", "sm_90", False),
+    ],
+)
+def test_machine_code_runs_where_its_vendor_says(code: str, arch: str, fits: bool) -> None:
+    assert GpuFacts("a GPU", arch).runs(code) == fits
+
+
+@pytest.mark.parametrize(
+    ("code", "arch", "runs"),
+    [
+        ("sm_80", "sm_80", True),
+        ("sm_80", "sm_90", True),
+        ("sm_80", "sm_120", True),
+        ("sm_90", "sm_80", False),
+        ("sm_90a", "sm_90", True),
+        ("sm_90a", "sm_100", False),
+        ("sm_100f", "sm_103", True),
+        ("sm_100f", "sm_120", False),
+    ],
+)
+def test_ptx_runs_on_its_own_and_later_gpus(code: str, arch: str, runs: bool) -> None:
+    assert GpuFacts("a GPU", arch).compiles(code) == runs

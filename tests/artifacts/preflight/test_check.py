@@ -10,7 +10,6 @@ import pytest
 import workbench as wb
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.machine.devices import GpuFacts
-from workbench.artifacts.machine.gpu_needs import match_gpu_code
 from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
 from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel, Manifest
 from workbench.artifacts.manifest.manifest_json import Versions
@@ -122,25 +121,6 @@ def test_each_difference_has_its_verdict(
     row: str, machine: Machine, changes: dict[str, object], verdict: str
 ) -> None:
     assert verdicts(machine, **changes)[row] == verdict
-
-
-@pytest.mark.parametrize(
-    ("code", "arch", "fits"),
-    [
-        ("sm_80", "sm_80", True),
-        ("sm_80", "sm_86", True),  # a later minor capability
-        ("sm_86", "sm_80", False),
-        ("sm_80", "sm_90", False),
-        ("sm_90a", "sm_90", True),
-        ("sm_120a", "sm_121", False),  # code with an a runs on exactly its own
-        ("sm_120f", "sm_121", True),
-        ("gfx942", "gfx942", True),
-        ("gfx942", "gfx950", False),
-        ("gfx942", "sm_90", False),
-    ],
-)
-def test_machine_code_runs_where_its_vendor_says(code: str, arch: str, fits: bool) -> None:
-    assert match_gpu_code(code, arch) == fits
 
 
 def test_the_wrong_gpu_is_one_sentence() -> None:

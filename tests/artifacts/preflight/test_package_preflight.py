@@ -14,12 +14,19 @@ from tests.artifacts import package_sample as sample
 from tests.artifacts.archive.test_package_container import write_as_torch
 from workbench.artifacts.archive.package_container import read_package_container
 from workbench.artifacts.archive.zip_frame import read_frame
+from workbench.artifacts.inspect.inspection import inspect
 from workbench.artifacts.machine.devices import GpuFacts
-from workbench.artifacts.machine.gpu_needs import GpuCode, list_code_rows, match_ptx
 from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
 from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
+from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.artifacts.preflight.check import check
-from workbench.artifacts.preflight.package_preflight import check_package_fits, torch_row
+from workbench.artifacts.preflight.gpu_needs import GpuCode, list_code_rows
+from workbench.artifacts.preflight.package_preflight import (
+    check_package_fits,
+    choose_variant,
+    sort_fitting_variants,
+    torch_row,
+)
 from workbench.errors import ArtifactError
 
 HERE = describe_current_machine()
@@ -82,23 +89,6 @@ def test_releases_of_torch_for_a_cpu(made: str, there: str, verdict: str) -> Non
 )
 def test_releases_of_torch_for_a_gpu(made: str, there: str, verdict: str) -> None:
     assert torch_row(made, ["cuda"], replace(HERE, torch=there)).verdict == verdict
-
-
-@pytest.mark.parametrize(
-    ("code", "arch", "runs"),
-    [
-        ("sm_80", "sm_80", True),
-        ("sm_80", "sm_90", True),
-        ("sm_80", "sm_120", True),
-        ("sm_90", "sm_80", False),
-        ("sm_90a", "sm_90", True),
-        ("sm_90a", "sm_100", False),
-        ("sm_100f", "sm_103", True),
-        ("sm_100f", "sm_120", False),
-    ],
-)
-def test_ptx_runs_on_its_own_and_later_gpus(code: str, arch: str, runs: bool) -> None:
-    assert match_ptx(code, arch) == runs
 
 
 def test_machine_code_toolkit_and_driver_of_a_gpu() -> None:
@@ -170,3 +160,86 @@ def test_a_machine_describes_itself_for_others(tmp_path: Path) -> None:
     assert {"torch", "numpy", "os"} <= there.modules
     sample.write_package(tmp_path / "m.pt2")
     assert check(tmp_path / "m.pt2", tmp_path / "target.json").ok
+
+
+CPU = replace(HERE, torch="2.13.0+cpu", gpu=False, gpus=(), cuda=None)
+OLD = replace(CPU, cpu_flags=frozenset({"sse4_1"}))
+
+ANY = sample.model(name="any", isa=Build("x86-64", "scalar", ()), torch="2.13.0+cpu")
+WIDE = sample.model(name="wide", isa=Build("avx2", "avx2", ("sse4_1", "avx2")), torch="2.13.0")
+FOR_GPU = sample.model(
+    name="gpu", device="cuda", isa=None, torch="2.13.0+cu130", target="h100", arch="sm_90a"
+)
+
+
+def variants_of(*models: PackagedModel) -> PackageManifest:
+    return sample.manifest(*models, are_variants=True)
+
+
+def list_fits(machine: Machine, *models: PackagedModel) -> list[str]:
+    fits = sort_fitting_variants(variants_of(*models), machine)
+    return [fit.name if fit.fits else f"not {fit.name}" for fit in fits]
+
+
+def test_those_that_fit_come_first_and_a_gpu_before_the_widest_vectors() -> None:
+    wide = replace(CPU, cpu_flags=CPU.cpu_flags | {"sse4_1", "avx2"})
+    assert list_fits(wide, ANY, FOR_GPU, WIDE) == ["wide", "any", "not gpu"]
+    gpu = replace(GPU, cpu_flags=wide.cpu_flags)
+    assert list_fits(gpu, ANY, FOR_GPU, WIDE) == ["gpu", "wide", "any"]
+    assert list_fits(OLD, ANY, FOR_GPU, WIDE) == ["any", "not gpu", "not wide"]
+
+
+def test_code_for_another_gpu_does_not_fit() -> None:
+    a100 = replace(GPU, gpus=(GpuFacts("NVIDIA A100-SXM4-80GB", "sm_80"),))
+    (fit,) = sort_fitting_variants(variants_of(FOR_GPU), a100)
+    assert not fit.fits
+    assert fit.made_for == "cuda, h100 (sm_90a)"
+    assert "it needs gpu machine code sm_90a, found NVIDIA A100-SXM4-80GB (sm_80)" in fit.why
+
+
+def test_the_preflight_fails_only_where_no_variant_fits(tmp_path: Path) -> None:
+    path = tmp_path / "m.pt2"
+    sample.write_package(path, ANY, FOR_GPU, are_variants=True)
+    found = check(path, CPU)
+    assert found.ok
+    rows = {row.name: (row.verdict, row.advice) for row in found.requirements}
+    assert rows["variant any"] == ("pass", "")
+    assert rows["variant gpu"] == ("warn", "another variant is used")
+
+    sample.write_package(path, FOR_GPU, are_variants=True)
+    assert [row.name for row in check(path, CPU).requirements if row.verdict == "fail"] == [
+        "variant gpu"
+    ]
+
+
+def test_the_x_ray_has_a_row_for_each_variant(tmp_path: Path) -> None:
+    path = tmp_path / "m.pt2"
+    sample.write_package(path, ANY, FOR_GPU, are_variants=True)
+    rows = inspect(path).frame("variants").set_index("name")
+    assert rows.made_for.to_dict() == {"any": "cpu, x86-64", "gpu": "cuda, h100 (sm_90a)"}
+    assert rows.torch["gpu"] == "2.13.0+cu130"
+    assert rows.inputs["any"] == "x float32[batch in 2..512, 64]"
+    sample.write_package(path)
+    assert inspect(path).frame("variants").empty
+
+
+def test_a_variant_that_cannot_be_meant_is_refused_in_a_sentence() -> None:
+    fits = sort_fitting_variants(variants_of(ANY, FOR_GPU), CPU)
+    assert choose_variant("m.pt2", fits, None) == "any"
+    assert choose_variant("m.pt2", fits, "any") == "any"
+    with pytest.raises(ArtifactError, match="has no variant 'tpu': name one of any, gpu"):
+        choose_variant("m.pt2", fits, "tpu")
+    with pytest.raises(ArtifactError) as error:
+        choose_variant("m.pt2", fits, "gpu")
+    assert str(error.value).startswith(
+        "m.pt2 cannot run its variant 'gpu' (cuda, h100 (sm_90a)): it needs torch 2.13.0+cu130"
+    )
+    assert str(error.value).endswith("Load another: wb.load('m.pt2', variant='any').")
+    older = replace(WIDE, isa=Build("avx9", "avx9", ("avx9",)))
+    with pytest.raises(ArtifactError, match="no variant that this machine can run:\n  variant"):
+        choose_variant("m.pt2", sort_fitting_variants(variants_of(FOR_GPU, older), CPU), None)
+
+
+def test_of_several_that_fit_the_inputs_decide() -> None:
+    fits = sort_fitting_variants(variants_of(ANY, replace(ANY, name="other")), CPU)
+    assert choose_variant("m.pt2", fits, None) is None

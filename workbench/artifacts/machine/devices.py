@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 _KFD = Path("/sys/class/kfd/kfd/topology/nodes")
 _NVML = "libnvidia-ml.so.1"
+_NUMBER = re.compile(r"sm_(\d+)(\d)([af]?)$")
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,33 @@ class GpuFacts:
     name: str
     arch: str
     memory_bytes: int | None = None
+
+    def runs(self, code: str) -> bool:
+        """Whether it runs machine code for an architecture, such as "sm_90a" or "gfx942".
+
+        NVIDIA's code runs on the same major compute capability from its minor one on; code with the
+        letter a only on exactly its own, with f on its family
+        (CUDA C++ Programming Guide, "Binary Compatibility" and "Feature Set Compiler Targets").
+        """
+        needed, there = _NUMBER.match(code), _NUMBER.match(self.arch)
+        if needed is None or there is None:
+            return code == self.arch
+        same_major = needed[1] == there[1]
+        if needed[3] == "a":
+            return same_major and needed[2] == there[2]
+        return same_major and int(there[2]) >= int(needed[2])
+
+    def compiles(self, ptx: str) -> bool:
+        """Whether its driver can compile PTX for an architecture to its own.
+
+        PTX is compiled for its own and for every later compute capability; with the letter a only
+        for exactly its own, with f for its family
+        (CUDA C++ Programming Guide, "PTX Compatibility").
+        """
+        needed, there = _NUMBER.match(ptx), _NUMBER.match(self.arch)
+        if needed is None or there is None or needed[3]:
+            return self.runs(ptx)
+        return (int(there[1]), int(there[2])) >= (int(needed[1]), int(needed[2]))
 
 
 @dataclass(frozen=True)

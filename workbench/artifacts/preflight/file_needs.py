@@ -15,9 +15,9 @@ from workbench.artifacts.inspect.inspection import read_pickle_content
 from workbench.artifacts.inspect.libraries import Libraries, read_libraries
 from workbench.artifacts.inspect.packages import read_metadata
 from workbench.artifacts.machine.elf import find_undefined
-from workbench.artifacts.machine.gpu_needs import GpuCode, list_code_rows
 from workbench.artifacts.machine.machine_description import Machine, find_torch_folder, numbers
 from workbench.artifacts.manifest.manifest import Manifest
+from workbench.artifacts.preflight.gpu_needs import GpuCode, list_code_rows
 from workbench.artifacts.preflight.package_preflight import (
     check_package_requirements,
     list_torch_package_rows,

@@ -1,13 +1,13 @@
-"""What a package needs, compared with a machine: torch's C interface, processor, GPU, driver."""
+"""What a package needs, compared with a machine; which of several variants that machine can run."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.artifacts.archive.package_container import OpenedPackage
-from workbench.artifacts.machine.gpu_needs import GpuCode, list_code_rows
 from workbench.artifacts.machine.machine_description import (
     Machine,
     find_newest_symbols,
@@ -17,16 +17,17 @@ from workbench.artifacts.machine.machine_description import (
 )
 from workbench.artifacts.manifest.manifest_json import SystemNeeds
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
+from workbench.artifacts.preflight.gpu_needs import GpuCode, list_code_rows
 from workbench.artifacts.preflight.preflight import (
     check_instructions,
     list_device_rows,
     system_rows,
 )
+from workbench.errors import ArtifactError
 from workbench.report.file_rows import Requirement
 
 if TYPE_CHECKING:
     from workbench.artifacts.inspect.libraries import Libraries
-    from workbench.artifacts.preflight.package_variants import VariantFit
 
 _ISA_FLAGS = {  # what torch/_inductor/cpu_vec_isa.py gives the compiler, as /proc/cpuinfo names it
     "AVX512": ("avx512f", "avx512dq", "avx512vl", "avx512bw"),
@@ -42,6 +43,20 @@ _ISA_FLAGS = {  # what torch/_inductor/cpu_vec_isa.py gives the compiler, as /pr
 }
 
 
+@dataclass(frozen=True)
+class VariantFit:
+    """One variant of a package on one machine; `made_for` in words, such as "cpu, avx2".
+
+    `why` says what it lacks there, or what makes it better or worse than another that fits.
+    """
+
+    name: str
+    device: str
+    made_for: str
+    fits: bool
+    why: str
+
+
 def check_package_requirements(
     manifest: PackageManifest, machine: Machine, code: Iterable[GpuCode] = ()
 ) -> tuple[Requirement, ...]:
@@ -49,9 +64,7 @@ def check_package_requirements(
 
     Of several variants each is a row of its own: one that fits is enough.
     """
-    if manifest.are_variants:  # what most packages hold none of is not imported
-        from workbench.artifacts.preflight.package_variants import list_variant_rows
-
+    if manifest.are_variants:
         fits = sort_fitting_variants(manifest, machine, code)
         usable = [fit.name for fit in fits if fit.fits]
         models = [model for model in manifest.models if model.name in usable]
@@ -73,16 +86,72 @@ def check_package_requirements(
 def sort_fitting_variants(
     manifest: PackageManifest, machine: Machine, code: Iterable[GpuCode] = ()
 ) -> tuple[VariantFit, ...]:
-    """Every variant of a package on a machine, the one to prefer first."""
-    from workbench.artifacts.preflight.package_variants import sort_variants
-
+    """Every variant: those that fit first, of them a GPU's, then those with more instructions."""
     held = tuple(code)
+    needs = (
+        check_package_requirements(
+            manifest.alone(model), machine, () if model.device == "cpu" else held
+        )
+        for model in manifest.models
+    )
+    rows = [
+        (model, _fit(model, found)) for model, found in zip(manifest.models, needs, strict=True)
+    ]
+    return tuple(fit for _, fit in sorted(rows, key=lambda row: _order(*row)))
 
-    def needs(alone: PackageManifest) -> Iterable[Requirement]:
-        on_cpu = all(model.device == "cpu" for model in alone.models)
-        return check_package_requirements(alone, machine, () if on_cpu else held)
 
-    return sort_variants(manifest, machine, needs)
+def _fit(model: PackagedModel, rows: Iterable[Requirement]) -> VariantFit:
+    failed = [row for row in rows if row.verdict == "fail"]
+    lacks = "; ".join(f"it needs {row.name} {row.needed}, found {row.found}" for row in failed)
+    fine = "on its GPU" if model.device != "cpu" else "the processor runs its instructions"
+    return VariantFit(model.name, model.device, model.made_for, not failed, lacks or fine)
+
+
+def _order(model: PackagedModel, fit: VariantFit) -> tuple[bool, bool, int]:
+    instructions = len(model.isa.flags) if model.isa else 0
+    return not fit.fits, model.device == "cpu", -instructions
+
+
+def list_variant_rows(fits: Iterable[VariantFit]) -> Iterator[Requirement]:
+    """A row for each variant, a warning where another one fits; they fail where none does."""
+    found = tuple(fits)
+    lost = "warn" if any(fit.fits for fit in found) else "fail"
+    for fit in found:
+        verdict = "pass" if fit.fits else lost
+        advice = "" if fit.fits else "another variant is used" if lost == "warn" else fit.why
+        seen = "fits" if fit.fits else fit.why
+        yield Requirement(f"variant {fit.name}", verdict, fit.made_for, seen, advice)
+
+
+def choose_variant(path: str, fits: Iterable[VariantFit], name: str | None) -> str | None:
+    """The variant that alone can be meant, None where inputs decide between several.
+
+    Raises `ArtifactError` where there is no variant of that name, or the machine cannot run it,
+    or none at all.
+    """
+    found = tuple(fits)
+    usable = [fit.name for fit in found if fit.fits]
+    if name is not None and name not in [fit.name for fit in found]:
+        names = ", ".join(fit.name for fit in found)
+        raise ArtifactError(f"{path} has no variant {name!r}: name one of {names}.")
+    wanted = [fit for fit in found if name in (None, fit.name)]
+    if not any(fit.fits for fit in wanted):
+        raise ArtifactError(_refusal(path, wanted, usable))
+    if name is not None:
+        return name
+    return usable[0] if len(usable) == 1 else None
+
+
+def _refusal(path: str, fits: Iterable[VariantFit], usable: list[str]) -> str:
+    lines = [f"variant {fit.name!r} ({fit.made_for}): {fit.why}" for fit in fits]
+    if len(lines) == 1:
+        there = f" Load another: wb.load({path!r}, variant={usable[0]!r})." if usable else ""
+        return f"{path} cannot run its {lines[0]}.{there}"
+    listed = "\n  ".join(lines)
+    return (
+        f"{path} has no variant that this machine can run:\n  {listed}\nAdd one here: "
+        f"wb.package(model, args, path={path!r}, variant=…)."
+    )
 
 
 def _code_of(models: Iterable[PackagedModel]) -> tuple[GpuCode, ...]:

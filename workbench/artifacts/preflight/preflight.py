@@ -6,7 +6,6 @@ import platform
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.artifacts.machine.gpu_needs import explain_wrong_gpu, list_gpu_rows
 from workbench.artifacts.machine.machine_description import (
     FAMILIES,
     Machine,
@@ -15,6 +14,7 @@ from workbench.artifacts.machine.machine_description import (
     refuse_failed,
 )
 from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds
+from workbench.artifacts.preflight.gpu_needs import explain_wrong_gpu, list_gpu_rows
 from workbench.errors import ArtifactError
 from workbench.report.file_rows import Requirement
 

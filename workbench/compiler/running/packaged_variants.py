@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.artifacts.manifest.package_manifest import PackagedModel
-from workbench.artifacts.preflight.package_variants import VariantFit
+from workbench.artifacts.preflight.package_preflight import VariantFit
 from workbench.compiler.running.input_checks import CallContract
 from workbench.compiler.running.loaded import LoadedModel, convert_error
 from workbench.compiler.running.signature import CallSignature

@@ -21,7 +21,7 @@ from workbench.live_only import CompiledCode
 from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
-    from workbench.artifacts.preflight.package_variants import VariantFit
+    from workbench.artifacts.preflight.package_preflight import VariantFit
     from workbench.compiler.running.bucketed import Bucketed
     from workbench.compiler.running.packaged_variants import PackagedVariants, VariantChoice
     from workbench.handles.package_parts import PackageParts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,7 +12,6 @@ from workbench.report.file_rows import Requirement
 if TYPE_CHECKING:
     from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
 
-_NUMBER = re.compile(r"sm_(\d+)(\d)([af]?)$")
 _DRIVERS = {  # by major toolkit: CUDA Toolkit Release Notes, "Minimum Required Driver Version"
     11: "450.80.02",
     12: "525.60.13",
@@ -57,7 +55,7 @@ def list_code_rows(
         yield Requirement("gpu", "warn", words, gpus or "no GPU described", advice)
     else:
         fits = any(
-            (match_ptx if part.kind == "PTX" else match_gpu_code)(part.arch, gpu.arch)
+            (gpu.compiles if part.kind == "PTX" else gpu.runs)(part.arch)
             for part in parts
             for gpu in machine.gpus
         )
@@ -70,18 +68,6 @@ def list_code_rows(
         advice = "install a build of torch for that major release of CUDA"
         yield machine.compared("toolkit", has[:1] == toolkit[:1], wanted, machine.toolkit, advice)
         yield from _driver(toolkit, machine)
-
-
-def match_ptx(code: str, arch: str) -> bool:
-    """Whether a driver can compile PTX for one architecture to another.
-
-    PTX is compiled for its own and for every later compute capability; with the letter a only for
-    exactly its own, with f for its family (CUDA C++ Programming Guide, "PTX Compatibility").
-    """
-    needed, there = _NUMBER.match(code), _NUMBER.match(arch)
-    if needed is None or there is None or needed[3]:
-        return match_gpu_code(code, arch)
-    return (int(there[1]), int(there[2])) >= (int(needed[1]), int(needed[2]))
 
 
 def _driver(toolkit: tuple[int, ...], machine: Machine) -> Iterator[Requirement]:
@@ -103,22 +89,6 @@ def explain_wrong_gpu(path: str, manifest: Manifest, machine: Machine) -> str | 
         f"{_gpus(machine)}: load it where that GPU is, or look inside with "
         f"wb.inspect({path!r})."
     )
-
-
-def match_gpu_code(code: str, arch: str) -> bool:
-    """Whether a GPU of one architecture runs code for another, both as "sm_90a" or "gfx942".
-
-    NVIDIA's code runs on the same major compute capability from its minor one on; code with the
-    letter a only on exactly its own, with f on its family
-    (CUDA C++ Programming Guide, "Binary Compatibility" and "Feature Set Compiler Targets").
-    """
-    needed, there = _NUMBER.match(code), _NUMBER.match(arch)
-    if needed is None or there is None:
-        return code == arch
-    same_major = needed[1] == there[1]
-    if needed[3] == "a":
-        return same_major and needed[2] == there[2]
-    return same_major and int(there[2]) >= int(needed[2])
 
 
 def _torch(needed: BuiltFor, machine: Machine) -> Requirement:
@@ -151,7 +121,7 @@ def _toolkit(needed: BuiltFor, machine: Machine) -> Requirement:
 
 
 def _gpu(needed: BuiltFor, machine: Machine) -> Requirement:
-    fitting = [gpu.name for gpu in machine.gpus if match_gpu_code(needed.arch, gpu.arch)]
+    fitting = [gpu.name for gpu in machine.gpus if gpu.runs(needed.arch)]
     has = _gpus(machine) if machine.gpus else None
     advice = f"the kernels are machine code for {needed.arch}, which no GPU here runs"
     other = f"the code runs; sizes and grids were chosen for {needed.device_name}"
