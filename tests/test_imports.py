@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1] / "workbench"
 FLOORS = """
 0 errors · number_text · installation · device_kinds
 0 live_only
-0 file_path · temporary
+0 file_path · temporary · private_folder
 0 plain_data · arguments
 0 settings · specs · specs.opcodes · report
 0 compiler.internals

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from workbench.compiler.recording.guards import code_of
-from workbench.compiler.sources.break_messages import (
+from workbench.compiler.sources.dynamo_messages import (
     ANOTHER,
     IN_LOOP,
     LOOP_HINT,
     BreakMessage,
+    code_of,
     parse_break_message,
     parse_data_break,
 )

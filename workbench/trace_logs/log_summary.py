@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from workbench import __version__
-from workbench.compiler.sources.break_messages import parse_data_break
+from workbench.compiler.sources.dynamo_messages import parse_data_break
 from workbench.compiler.sources.size_symbols import SizeSymbols, find_undecided, in_words
 from workbench.report import Capability, Environment, Outcome, Request
 from workbench.trace_logs.content import LogContent

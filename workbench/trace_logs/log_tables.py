@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from workbench.compiler.sources.break_messages import recompile_reasons
-from workbench.compiler.sources.spans import Span, list_phase_rows
+from workbench.compiler.sources.dynamo_messages import recompile_reasons
 from workbench.report import TABLES, Guard, Link, Phase, Recompile, Table, TextWriter
+from workbench.report.rows import Span, list_phase_rows
 from workbench.report.wbr_file import Lazy
 from workbench.trace_logs.content import LogContent, Mark
 from workbench.trace_logs.dynamo_texts import BreakReader, Resolve, functions, guards

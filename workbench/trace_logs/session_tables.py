@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.analysis.source.recompile_reasons import read_reason
-from workbench.compiler.sources.break_messages import RESUMED, recompile_reasons
+from workbench.compiler.sources.dynamo_messages import RESUMED, recompile_reasons
 from workbench.report import Report
 from workbench.report.session.session_header import SessionHeader
 from workbench.report.session.session_record import Session, make_empty_tables

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-from workbench.compiler.sources.break_messages import RESUMED
+from workbench.compiler.sources.dynamo_messages import RESUMED
 from workbench.compiler.sources.sources import Frame, SourceLineIndex, find_span
 from workbench.plain_data import read_file
 from workbench.report import Source, TextWriter

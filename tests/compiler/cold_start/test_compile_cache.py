@@ -22,8 +22,8 @@ from workbench.compiler.cold_start.compile_cache import (
     start_fast,
     wrap_without_trial,
 )
-from workbench.compiler.cold_start.private_folder import make_private_folder
 from workbench.compiler.internals import torch_private as tp
+from workbench.private_folder import make_private_folder
 from workbench.settings import Settings
 
 VARIABLE = "TORCHINDUCTOR_CACHE_DIR"

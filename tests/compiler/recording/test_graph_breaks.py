@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from workbench.compiler.recording.recorder import Recorder
-from workbench.compiler.sources.break_messages import strip_reason
+from workbench.compiler.sources.dynamo_messages import strip_reason
 
 
 def broken(x: torch.Tensor) -> torch.Tensor:

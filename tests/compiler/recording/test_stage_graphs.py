@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from recording import Block
 
-from workbench.compiler.recording.stage_graphs import inputs_of
-from workbench.compiler.sources.node_texts import NodeTexts
+from workbench.compiler.recording.stage_graphs import NodeTexts, inputs_of
 from workbench.report import STAGES, Node, Report
 
 

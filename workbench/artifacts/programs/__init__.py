@@ -33,6 +33,7 @@ from workbench.artifacts.programs.printed_graph import parse_graph as parse_grap
 from workbench.artifacts.programs.python_text import read_functions as read_functions
 from workbench.artifacts.programs.size_text import ITEM_BYTES as ITEM_BYTES
 from workbench.artifacts.programs.size_text import Dims as Dims
+from workbench.artifacts.programs.size_text import bytes_of as bytes_of
 from workbench.artifacts.programs.size_text import normalize_expression as normalize_expression
 from workbench.artifacts.programs.size_text import read_dims as read_dims
 from workbench.artifacts.programs.size_text import split_parts as split_parts

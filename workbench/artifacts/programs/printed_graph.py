@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
 
-from workbench.artifacts.programs.size_text import ITEM_BYTES, Dims, read_dims
-from workbench.compiler.sources.node_texts import bytes_of
+from workbench.artifacts.programs.size_text import ITEM_BYTES, Dims, bytes_of, read_dims
 
 _TENSOR = re.compile(r"(?:\w+\()?([a-z]\w*)\[([^\]]*)\](?:\[([^\]]*)\])?(\w+(?::\d+)?)?")
 _DTYPES = {

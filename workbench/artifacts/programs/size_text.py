@@ -36,6 +36,16 @@ ITEM_BYTES = {
 """Bytes of one element, by the name of its type."""
 
 
+def bytes_of(shape: tuple[int | str, ...], itemsize: int) -> int | None:
+    """The bytes of a dense tensor; None where a size is symbolic."""
+    size = itemsize
+    for dim in shape:
+        if not isinstance(dim, int):
+            return None
+        size *= dim
+    return size
+
+
 _LARGEST = 1 << 60  # bytes: so that sums of sizes stay in 64 bits
 
 

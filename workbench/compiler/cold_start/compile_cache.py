@@ -20,10 +20,10 @@ from typing import Any
 import torch
 
 from workbench.compiler.cold_start.partial_pch import PartialPch, precompiling
-from workbench.compiler.cold_start.private_folder import make_private_folder
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.errors import WorkbenchError
+from workbench.private_folder import make_private_folder
 from workbench.settings import Settings
 
 _HEADERS = "precompiled_headers"

@@ -13,9 +13,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
-from workbench.compiler.cold_start.private_folder import make_private_folder
 from workbench.errors import WorkbenchError
 from workbench.live_only import LivePart
+from workbench.private_folder import make_private_folder
 from workbench.processes.child import Child
 from workbench.processes.parent import Parent
 from workbench.settings import Settings

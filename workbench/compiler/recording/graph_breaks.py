@@ -12,7 +12,7 @@ from typing import Any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook
 from workbench.compiler.internals.trace import Record
-from workbench.compiler.sources import break_messages
+from workbench.compiler.sources import dynamo_messages
 from workbench.compiler.sources.sources import Places
 from workbench.report import Break, Recompile
 
@@ -53,8 +53,8 @@ class BreakRecorder:
         self._seen.add(id(error))
         self._alive.append(error)
         text = str(error.msg)
-        cause, _, rest = text.partition(break_messages.ANOTHER)
-        parts = break_messages.parse_break_message(cause)
+        cause, _, rest = text.partition(dynamo_messages.ANOTHER)
+        parts = dynamo_messages.parse_break_message(cause)
         kind = parts.kind or str(getattr(error, "gb_type", "") or type(error).__name__)
         frame = self._frame(getattr(error, "real_stack", None) or ())
         if frame is None:
@@ -62,14 +62,14 @@ class BreakRecorder:
         file, line, function = frame
         if _is_lost(translator) or kind in self.ignored:
             return
-        if getattr(error, "skip_frame", False) or break_messages.IN_LOOP in rest:
+        if getattr(error, "skip_frame", False) or dynamo_messages.IN_LOOP in rest:
             self.gave_up = True
-        if break_messages.IN_LOOP in rest:
-            parts.hints.append(break_messages.LOOP_HINT)
+        if dynamo_messages.IN_LOOP in rest:
+            parts.hints.append(dynamo_messages.LOOP_HINT)
         self._add(file, line, function, kind, parts)
 
     def _add(
-        self, file: str, line: int, function: str, kind: str, parts: break_messages.BreakMessage
+        self, file: str, line: int, function: str, kind: str, parts: dynamo_messages.BreakMessage
     ) -> None:
         key = (file, line, kind)
         self._counts[key] += 1
@@ -102,7 +102,7 @@ class BreakRecorder:
         if not found:
             return None
         file, line, name = found[0]
-        match = break_messages.RESUMED.match(name)
+        match = dynamo_messages.RESUMED.match(name)
         return file, line, match[1] if match else name
 
     @cached_property
@@ -128,14 +128,14 @@ class BreakRecorder:
         """Which function a compilation is of: the last frame of the stack that led to it."""
         stack = record.meta.get("stack") or [{}]
         name = str(stack[-1].get("name", ""))
-        match = break_messages.RESUMED.match(name)
+        match = dynamo_messages.RESUMED.match(name)
         self._functions[record.compile_id or ""] = match[1] if match else name
 
     def _on_recompile(self, record: Record) -> None:
         if not self.counts_recompiles:
             return
-        for reason in break_messages.recompile_reasons(record.payload or ""):
-            shown = self._places.shared(break_messages.strip_reason(reason))
+        for reason in dynamo_messages.recompile_reasons(record.payload or ""):
+            shown = self._places.shared(dynamo_messages.strip_reason(reason))
             self._recompiles.append(Recompile(record.compile_id or "", "", shown))
 
     def recompiles(self) -> list[Recompile]:
@@ -168,7 +168,7 @@ def _is_lost(translator: Any) -> bool:
     the break. The top was traced before, under its own lines.
     """
     code = getattr(translator, "f_code", None)
-    match = None if code is None else break_messages.RESUMED.match(code.co_name)
+    match = None if code is None else dynamo_messages.RESUMED.match(code.co_name)
     positions = getattr(getattr(translator, "current_instruction", None), "positions", None)
     if match is None or positions is None:
         return False

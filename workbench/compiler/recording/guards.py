@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook
+from workbench.compiler.sources.dynamo_messages import code_of
 from workbench.compiler.sources.sources import Places
 from workbench.report import Guard
 
 PANE = "guards"
-_IDENTITY = re.compile(r"\b\d{9,}\b")
-_TEXTS = re.compile(
-    r"""(?P<key>(?<=[\w\])])\[)?(?P<text>b?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))"""
-)
-"""A text as Python writes it; `key` is there where it is the key of an item."""
-_SHORT = 3  # letters: such texts are in the environment by chance
 
 
 class GuardRecorder:
@@ -78,23 +71,3 @@ class GuardRecorder:
             if self._places.is_user(frame.filename):
                 return self._places.shown(frame.filename), frame.lineno
         return None, None
-
-
-def code_of(parts: Iterable[str] | None) -> tuple[str, ...]:
-    """The checks as Python, without object identities, which change from run to run, and secrets.
-
-    Values of the environment may be such: a record is handed on.
-    """
-    texts = [_IDENTITY.sub("<id>", str(part).partition("#")[0].rstrip()) for part in parts or ()]
-    return tuple(dict.fromkeys(map(strip_environment, texts)))
-
-
-def strip_environment(text: str) -> str:
-    """The text of a guard, without what is compared there where it is of the environment."""
-    known = {repr(value) for value in os.environ.values() if len(value) > _SHORT}
-
-    def hidden(found: re.Match[str]) -> str:
-        is_known = found["text"].removeprefix("b") in known and not found["key"]
-        return "<of the environment>" if is_known else found[0]
-
-    return _TEXTS.sub(hidden, text)

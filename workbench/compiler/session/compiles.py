@@ -33,7 +33,7 @@ from workbench.compiler.session.frame_names import (
 )
 from workbench.compiler.session.open_compile import OpenCompile, request_of
 from workbench.compiler.session.steps import HOOK, Steps
-from workbench.compiler.sources.break_messages import RESUMED, strip_reason
+from workbench.compiler.sources.dynamo_messages import RESUMED, strip_reason
 from workbench.compiler.sources.sources import Places
 from workbench.report.report_header import Request
 from workbench.report.session.session_rows import Compile, SessionRecompile

@@ -1,1 +1,8 @@
-"""The traced functions, their lines and the texts of graph nodes; nothing here imports torch."""
+"""The traced functions, their lines, torch's sizes and messages; nothing here imports torch."""
+
+DOORS = {
+    "dynamo_messages": "Dynamo's messages about breaks, refused inputs and guards.",
+    "size_symbols": "What torch's symbols of sizes stand for.",
+    "sources": "The traced functions: where their lines are, with text.",
+}
+"""What other rooms import of this one."""

@@ -12,8 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from workbench.compiler.cold_start.private_folder import make_private_folder
 from workbench.errors import WorkbenchError
+from workbench.private_folder import make_private_folder
 from workbench.settings import Settings
 
 _SOURCES = tuple(Path(__file__).with_name(name) for name in ("hooks.cpp", "attention.cpp"))

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.compiler.sources.break_messages import parse_break_message
-from workbench.compiler.sources.refused_inputs import explain_refused_inputs, find_missing_kernel
+from workbench.compiler.sources.dynamo_messages import (
+    explain_refused_inputs,
+    find_missing_kernel,
+    parse_break_message,
+)
 
 HEAD = "RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node "
 

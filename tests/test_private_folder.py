@@ -3,8 +3,8 @@ import stat
 
 import pytest
 
-from workbench.compiler.cold_start.private_folder import make_private_folder
 from workbench.errors import WorkbenchError
+from workbench.private_folder import make_private_folder
 
 
 def mode(path):

@@ -1,12 +1,12 @@
-"""The texts of Dynamo's messages about graph breaks and recompilations, split into parts."""
+"""Dynamo's messages about graph breaks, refused inputs and guards: in parts, in plain words."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from workbench.compiler.sources.refused_inputs import explain_refused_inputs, find_missing_kernel
 from workbench.compiler.sources.size_symbols import BRANCH, NUMBER, find_undecided
 from workbench.plain_data import parse_json
 
@@ -39,6 +39,20 @@ _OF_BACKWARD = (
 )
 _CALL_IT = "Call it without compiling to see the same error, and mend that."
 _STACK = "\nUser stack trace:"
+_RAISED = re.compile(
+    r"with fake tensors: call_\w+ (.+?)\(\*\((.*)\), \*\*\{.*\}\): got (\w+)\((['\"])(.*?)\4\)",
+    re.DOTALL,
+)
+_OPERATOR = re.compile(r"<(?:built-in )?(?:function|method) ([\w.]+)|([\w.]+)")
+_TENSOR = re.compile(r"FakeTensor\(.*?size=\(([^)]*)\)(?:, dtype=torch\.(\w+))?")
+_TENSORS = 4  # that are written out
+_NO_KERNEL = re.compile(r"could not find kernel for ([\w.:]+) at dispatch key")
+_IDENTITY = re.compile(r"\b\d{9,}\b")
+_TEXTS = re.compile(
+    r"""(?P<key>(?<=[\w\])])\[)?(?P<text>b?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))"""
+)
+"""A text as Python writes it; `key` is there where it is the key of an item."""
+_SHORT = 3  # letters: such texts are in the environment by chance
 
 
 @dataclass
@@ -110,3 +124,64 @@ def recompile_reasons(payload: str) -> Iterator[str]:
 def strip_reason(reason: str) -> str:
     """The guard that failed, in one line, without the stack that torch adds."""
     return _flat(reason.partition(_STACK)[0].partition(_COMMENT)[0])
+
+
+def explain_refused_inputs(message: str) -> str | None:
+    """What an operator refuses and why, in one sentence; None for any other message.
+
+    `linear does not take tensors of shapes [2, 7] and [4, 8]: a and b must have same …`.
+    """
+    found = _RAISED.search(message)
+    if found is None or _NO_KERNEL.search(message):
+        return None
+    operator, given, kind, _, reason = found.groups()
+    names = _OPERATOR.match(operator)
+    shown = [
+        f"[{size.rstrip(',')}]{f' of {dtype}' if dtype else ''}"
+        for size, dtype in _TENSOR.findall(given)
+    ]
+    cause = reason.strip().rstrip(".")
+    cause = cause if kind == "RuntimeError" else f"{kind}: {cause}"
+    return f"{names[1] or names[2] if names else operator} does not take {_tensors(shown)}: {cause}"
+
+
+def find_missing_kernel(message: str) -> str | None:
+    """The operator of which this build of torch knows no result, what to do; else None."""
+    found = _NO_KERNEL.search(message)
+    if found is None:
+        return None
+    return (
+        f"This build of torch has neither a kernel of {found[1]} nor a description of what it "
+        "returns, which a virtual GPU needs. Compile for the host, or on a machine with "
+        "the GPU, or write it with other operators."
+    )
+
+
+def _tensors(shown: list[str]) -> str:
+    if not shown:
+        return "what it is given"
+    if len(shown) == 1:
+        return f"a tensor of shape {shown[0]}"
+    if len(shown) > _TENSORS:
+        shown = [*shown[:_TENSORS], f"{len(shown) - _TENSORS} more"]
+    return f"tensors of shapes {', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def code_of(parts: Iterable[str] | None) -> tuple[str, ...]:
+    """The checks as Python, without object identities, which change from run to run, and secrets.
+
+    Values of the environment may be such: a record is handed on.
+    """
+    texts = [_IDENTITY.sub("<id>", str(part).partition("#")[0].rstrip()) for part in parts or ()]
+    return tuple(dict.fromkeys(map(strip_environment, texts)))
+
+
+def strip_environment(text: str) -> str:
+    """The text of a guard, without what is compared there where it is of the environment."""
+    known = {repr(value) for value in os.environ.values() if len(value) > _SHORT}
+
+    def hidden(found: re.Match[str]) -> str:
+        is_known = found["text"].removeprefix("b") in known and not found["key"]
+        return "<of the environment>" if is_known else found[0]
+
+    return _TEXTS.sub(hidden, text)
