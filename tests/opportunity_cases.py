@@ -10,8 +10,7 @@ import torch
 from torch.nn import functional as F
 
 import workbench as wb
-from workbench.analysis.opportunities.opportunity import Opportunity
-from workbench.analysis.opportunities.tried import Cost, read_cost
+from workbench.analysis.opportunities.opportunity import Cost, Opportunity, read_cost
 from workbench.handles.opportunities import Opportunities
 
 Inputs = tuple[Any, ...]

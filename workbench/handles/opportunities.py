@@ -15,7 +15,7 @@ from workbench.report.presenter import presenter
 if TYPE_CHECKING:
     import pandas
 
-    from workbench.analysis.opportunities.tried import Tried
+    from workbench.analysis.opportunities.opportunity import Tried
 
 
 class Suggestion:

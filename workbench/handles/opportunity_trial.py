@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.analysis.diff.report_comparison import compare as diff
-from workbench.analysis.opportunities.opportunity import Opportunity
-from workbench.analysis.opportunities.tried import Tried, read_cost
+from workbench.analysis.opportunities.opportunity import Opportunity, Tried, read_cost
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.call_leaves import (
     copy_all_inputs,

@@ -16,9 +16,8 @@ from workbench.views.wire.gpu_messages import TargetQuestion
 from workbench.views.wire.report_messages import CureQuestion, Progress, Task, TrialQuestion
 
 if TYPE_CHECKING:
-    from workbench.analysis.opportunities.opportunity import Opportunity
+    from workbench.analysis.opportunities.opportunity import Opportunity, Tried
     from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
-    from workbench.analysis.opportunities.tried import Tried
 
 _SHORTEST = 0.2  # seconds between two updates of the view
 _NOT_ALIVE = (

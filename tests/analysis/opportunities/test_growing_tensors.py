@@ -11,7 +11,7 @@ from opportunity_cases import found_in, grown
 
 import workbench as wb
 from workbench.analysis.opportunities.cat_lines import rewrite_cat
-from workbench.analysis.opportunities.tried import read_cost
+from workbench.analysis.opportunities.opportunity import read_cost
 
 RULE = "tensor-that-grows"
 INPUTS = torch.ones(4, 4, 64), torch.ones(64, 64) / 64

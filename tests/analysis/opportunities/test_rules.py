@@ -30,9 +30,8 @@ from opportunity_cases import (
 
 import workbench as wb
 from tests.older_releases import since
-from workbench.analysis.opportunities.opportunity import SURE
+from workbench.analysis.opportunities.opportunity import SURE, read_cost
 from workbench.analysis.opportunities.rules import opportunities
-from workbench.analysis.opportunities.tried import read_cost
 from workbench.report import Kernel, Report, Table
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 

@@ -12,8 +12,7 @@ from view_mail import Mailbox
 
 import workbench as wb
 from workbench.analysis.diff.report_comparison import compare
-from workbench.analysis.opportunities.opportunity import Opportunity
-from workbench.analysis.opportunities.tried import Cost, Tried
+from workbench.analysis.opportunities.opportunity import Cost, Opportunity, Tried
 from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.live_action import LiveAction
 from workbench.report import Report

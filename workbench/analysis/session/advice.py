@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
 from workbench.analysis.session.break_cures import cure, describe_harm
-from workbench.analysis.session.line_names import place, tell_apart
 from workbench.analysis.session.nothing import explain_nothing_compiled, find_cure_of_failure
 from workbench.analysis.session.recompile_cures import find_recompile_cure, is_of_inference
 from workbench.number_text import number_text, plural
@@ -20,6 +20,7 @@ from workbench.report.session.session_rows import (
     SessionBreak,
     SessionRecompile,
     Step,
+    place,
 )
 
 _APART = {"value", "type", "length", "identity"}
@@ -85,7 +86,7 @@ def advice(session: Session) -> list[Advice]:
             key=lambda one: (one.is_expected, -one.cost_s),
         ),
     ]
-    names = tell_apart(one.file for one in found)
+    names = _tell_apart(one.file for one in found)
     return [replace(one, shown=names.get(one.file, "")) for one in found]
 
 
@@ -270,3 +271,17 @@ def _why_slow(step: Step, parts: list[tuple[float, str]]) -> str:
         return f"{took}, {number_text(step.outside_ms / 1e3, 'seconds')} of it outside of graphs."
     compiling = number_text(step.compile_s, "seconds")
     return f"{took}, {compiling} of it compiling: {shown}{more}."
+
+
+def _tell_apart(files: Iterable[str]) -> dict[str, str]:
+    """Each file by its name, with as many of its folders as others of that name ask for."""
+    parts = {file: PurePath(file).parts for file in files if file}
+    return {
+        file: next(
+            str(PurePath(*own[-count:]))
+            for count in range(1, len(own) + 1)
+            if count == len(own)
+            or not any(its[-count:] == own[-count:] for its in parts.values() if its != own)
+        )
+        for file, own in parts.items()
+    }

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from workbench.analysis.session.break_cures import cure
-from workbench.analysis.session.line_names import place
 from workbench.report.session.session_record import Session, has_run_nothing
-from workbench.report.session.session_rows import Compile
+from workbench.report.session.session_rows import Compile, place
 
 _NEVER = (
     "no function that torch.compile returned was called: call what it returns, which is another "

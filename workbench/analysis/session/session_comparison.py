@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.diff.graph_matching import compare_nodes, match_graphs
 from workbench.analysis.diff.graphview import CAPTURED
-from workbench.analysis.session.line_names import place
 from workbench.number_text import Quantity, number_text
 from workbench.report import Report
 from workbench.report.presenter import Presented, presenter
 from workbench.report.session.session_record import Session, list_compiled, list_recompiles
-from workbench.report.session.session_rows import Compile
+from workbench.report.session.session_rows import Compile, place
 
 if TYPE_CHECKING:
     import pandas

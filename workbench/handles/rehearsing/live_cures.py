@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.opportunity import Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
-from workbench.analysis.opportunities.tried import Tried
 from workbench.analysis.source.cures import find_cures
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.contract.paths import Path, leaves

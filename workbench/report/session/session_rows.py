@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,3 +181,8 @@ SESSION_TABLES: dict[str, type] = {
     "events": Event,
 }
 """Every table of a session by name."""
+
+
+def place(file: str, line: int) -> str:
+    """A line as `train.py:12`."""
+    return f"{PurePath(file).name}:{line}"

@@ -6,9 +6,8 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.opportunity import Cost, Opportunity, Tried
 from workbench.analysis.opportunities.rules import RULES
-from workbench.analysis.opportunities.tried import Cost, Tried
 from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.views.words.units import format_bytes, plural

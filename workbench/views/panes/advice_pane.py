@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from workbench.analysis.opportunities.opportunity import SURE, Opportunity
+from workbench.analysis.opportunities.opportunity import SURE, Cost, Opportunity, Tried
 from workbench.analysis.opportunities.rules import opportunities
-from workbench.analysis.opportunities.tried import Cost, Tried
 from workbench.report import Report
 from workbench.views.answers.opportunities_text import (
     format_saved,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from workbench.analysis.opportunities.opportunity import Tried
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
-from workbench.analysis.opportunities.tried import Tried
 from workbench.processes.live_action import LiveAction
 from workbench.report import Report
 from workbench.views.live_actions import explain_not_started

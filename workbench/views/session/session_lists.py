@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.analysis.session.line_names import place
 from workbench.report.session.session_record import Session, list_compiled, list_recompiles
+from workbench.report.session.session_rows import place
 from workbench.report.table import Table
 from workbench.views.tables.column import Column
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas
 
+from workbench.analysis.cost.costs import KernelCost, list_kernel_costs
 from workbench.analysis.cost.identical_kernels import IdenticalKernels, list_identical_kernels
-from workbench.analysis.cost.kernel_costs import KernelCost, list_kernel_costs
 from workbench.analysis.fusion.fusion import KernelTraffic, list_saved_traffic
 from workbench.analysis.fusion.why_not import NotFused, list_not_fused
 from workbench.analysis.memory.layers import LayerRow, list_layer_rows

@@ -8,10 +8,9 @@ from typing import Any
 
 import traitlets
 
-from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.opportunity import Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.analysis.opportunities.rules import opportunities
-from workbench.analysis.opportunities.tried import Tried
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
