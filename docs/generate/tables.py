@@ -27,7 +27,7 @@ from workbench.report.profile_record import KernelTime, OperatorTime
 from workbench.report.tables import TABLES, Tables
 from workbench.report.trials import Trial
 from workbench.specs import Gpu
-from workbench.views.sweep.frame import FIGURES
+from workbench.views.sweep.sweep_tables import FIGURES
 from workbench.views.tables.columns import FIRST_COLUMNS
 from workbench.views.tables.data_frames import DERIVED
 

@@ -25,7 +25,6 @@ from workbench.views.widgets.display import find_running_cell, publish_live, tak
 from workbench.views.words.units import format_seconds
 
 if TYPE_CHECKING:
-    from workbench.views.sweep.sweep_document import Live
     from workbench.views.sweep.sweep_view import SweepView
 
 _EVERY_S = 0.4
@@ -57,10 +56,11 @@ class Following:
         self._running = running
         if not (self._is_shown and self._is_viewed):
             return
-        from workbench.views.sweep.sweep_view import SweepView
+        from workbench.views.sweep.sweep_view import SweepView, read_live
 
         def made() -> SweepView:
-            return SweepView(running.so_far(), self._live(), cancel=running.cancel)
+            live = read_live(running, self._variable)
+            return SweepView(running.so_far(), live, cancel=running.cancel)
 
         self.view = call_in_subshell(self._shell, made)
         self.view.cell = find_running_cell(self._shell)
@@ -101,19 +101,10 @@ class Following:
                 call_in_subshell(self._shell, self._tell)
 
     def _tell(self) -> None:
+        from workbench.views.sweep.sweep_view import read_live
+
         if self.view is not None:
-            self.view.follow(self._running.so_far(), self._live())
-
-    def _live(self) -> Live:
-        from workbench.views.sweep.sweep_document import Live
-
-        running = self._running
-        return Live(
-            planned=running.planned,
-            tried=running.tried,
-            known=running.from_store,
-            variable=self._variable,
-        )
+            self.view.follow(self._running.so_far(), read_live(self._running, self._variable))
 
 
 def ended(row: Trial) -> str:

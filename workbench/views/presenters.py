@@ -86,21 +86,21 @@ SHOWN = {
     "Rivals": ShownBy(text="answers.rivals_answer", fragment="answers.short:show_rivals"),
     "RoundTrip": ShownBy(text="answers.roundtrip_text", fragment="answers.short:show_roundtrip"),
     "Session": ShownBy(
-        text="session.session_text",
-        sentences="session.session_text",
-        frame="session.session_text",
-        plot="session.session_chart",
+        text="session.session_answer",
+        sentences="session.session_answer",
+        frame="session.session_answer",
+        plot="session.session_answer",
         page="session.session_page",
         fragment="session.session_page",
         view="session.session_view:SessionView",
         display="session.session_view",
     ),
     "Sweep": ShownBy(
-        frame="sweep.frame",
-        plot="sweep.sweep_charts",
+        frame="sweep.sweep_tables",
+        plot="sweep.sweep_page",
         page="sweep.sweep_page",
         fragment="sweep.sweep_page",
-        export="sweep.sweep_export:write",
+        export="sweep.sweep_tables:write",
         view="sweep.sweep_view:SweepView",
         display="sweep.sweep_view",
     ),
@@ -142,7 +142,7 @@ class _Views:
 
     def read_sweep(self, path: str) -> Any:
         """The sweep that `export` wrote."""
-        from workbench.views.sweep.sweep_export import read
+        from workbench.views.sweep.sweep_tables import read
 
         return read(path)
 

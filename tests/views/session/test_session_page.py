@@ -9,7 +9,7 @@ from tests.report.session.sample import session
 from workbench.errors import UsageError
 from workbench.report.session.session_record import Session, make_empty_tables
 from workbench.report.session.session_rows import Event, Step
-from workbench.views.session.session_chart import bars
+from workbench.views.session.session_answer import bars
 from workbench.views.session.session_document import document
 from workbench.views.session.session_page import notes
 from workbench.views.session.session_timeline import timeline

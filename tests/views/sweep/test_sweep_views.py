@@ -14,8 +14,8 @@ from workbench.analysis.sweep.sweep import CHARTS, Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.views.charts.spots import Spot, find_front
-from workbench.views.sweep.sweep_charts import build_heat_map
 from workbench.views.sweep.sweep_document import document
+from workbench.views.sweep.sweep_page import build_heat_map
 
 AXES = {"mode": ("default", "max-autotune"), "threads": ("1", "2"), "batch": ("1", "8", "32")}
 

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from workbench.analysis.session.advice import advice, explain_slow_steps
 from workbench.report.session.session_record import Session
+from workbench.views.session.session_answer import counts
 from workbench.views.session.session_facts import explain_slowest, facts, notes
 from workbench.views.session.session_lists import Shown, tables
-from workbench.views.session.session_text import counts
 from workbench.views.session.session_timeline import timeline
 from workbench.views.tables.column import Column
 from workbench.views.wire.report_messages import Cell

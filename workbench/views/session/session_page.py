@@ -13,10 +13,10 @@ from workbench.report.session.session_record import Session
 from workbench.report.table import Table
 from workbench.settings import Embed
 from workbench.views.pages.interactive import interactive
+from workbench.views.session.session_answer import text
 from workbench.views.session.session_document import document
 from workbench.views.session.session_facts import explain_slowest, facts, notes
 from workbench.views.session.session_lists import tables
-from workbench.views.session.session_text import text
 from workbench.views.session.session_timeline import timeline
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import grid

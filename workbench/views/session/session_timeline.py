@@ -8,7 +8,7 @@ from math import log10
 
 from workbench.report.session.session_record import Session
 from workbench.views.charts.sheet import KERNEL_COLOURS, PALE
-from workbench.views.session.session_chart import Bar, bars
+from workbench.views.session.session_answer import Bar, bars
 from workbench.views.words.units import format_ms
 
 WIDTH, HEIGHT = 900, 160

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from workbench.analysis.sweep.choice import relative
 from workbench.analysis.sweep.medians import compute_median_interval
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
-from workbench.views.sweep.sweep_charts import choose_metric, timed, words_of
 from workbench.views.wire.sweep_messages import SweepDocument, SweepRow
-from workbench.views.words.units import format_seconds, plural
+from workbench.views.words.units import (
+    format_bytes,
+    format_seconds,
+    format_us,
+    number_text,
+    plural,
+)
 
 VERSION = 1
 MOST_ROWS = 1000
@@ -34,6 +39,11 @@ SHOWN = (
     ("artifact_bytes", "Artifact"),
 )
 """The figures of a table with their titles."""
+_UNITS: Mapping[str, Callable[[float], str]] = {
+    "_s": format_seconds,
+    "_us": format_us,
+    "_bytes": format_bytes,
+}
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,32 @@ def document(sweep: Sweep, live: Live | None = None) -> SweepDocument:
         "facts": facts(sweep) if here.status != "running" else "",
         "notes": list(sweep.notes),
     }
+
+
+def words_of(name: str, value: Any) -> str:
+    """A metric with its unit, as views write it."""
+    if value is None:
+        return "–"
+    if isinstance(value, str | bool):
+        return str(value)
+    if name == "peak_bytes" and not value:
+        return "< 1 page"  # small tensors come from memory that is there already
+    for ending, words in _UNITS.items():
+        if name.endswith(ending):
+            return words(value)
+    if name.startswith("speedup"):
+        return number_text(value, "ratio")
+    return number_text(value, "difference" if name == "difference" else "count")
+
+
+def timed(sweep: Sweep) -> list[Trial]:
+    """The rows that have a time."""
+    return [trial for trial in sweep.trials if trial.call_us is not None]
+
+
+def choose_metric(sweep: Sweep) -> str:
+    """What says best how good a row is: the speed-up, without one the time of a model."""
+    return "speedup" if any(trial.speedup for trial in sweep.trials) else "call_us"
 
 
 def left(sweep: Sweep, live: Live) -> float | None:

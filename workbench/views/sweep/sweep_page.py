@@ -1,4 +1,4 @@
-"""A sweep as HTML: a page that opens from disk, and the summary that a notebook keeps."""
+"""A sweep as charts, as a page that has them, and as the summary that a notebook keeps."""
 
 from __future__ import annotations
 
@@ -7,23 +7,31 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from workbench.analysis.sweep.sweep import Sweep
+from workbench.analysis.sweep.choice import relative
+from workbench.analysis.sweep.medians import compute_median_interval
+from workbench.analysis.sweep.sweep import CHARTS, Sweep
 from workbench.errors import UsageError
+from workbench.report.trials import Trial
 from workbench.settings import Embed
 from workbench.views.answers.rivals_answer import codes, sentence
+from workbench.views.charts import heat, spots, strands
+from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, PALE, sheet
 from workbench.views.pages.interactive import interactive
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import grid
 from workbench.views.static_html.row_limits import Limits
-from workbench.views.sweep.frame import choices, report_of
-from workbench.views.sweep.sweep_charts import plot
-from workbench.views.sweep.sweep_document import document
+from workbench.views.sweep.sweep_document import choose_metric, document, timed, words_of
+from workbench.views.sweep.sweep_tables import FIGURES, choices, report_of
 from workbench.views.tables.column import Column
 from workbench.views.wire.codec import SMALL, pack
 from workbench.views.wire.sweep_messages import SweepDocument, SweepRow
+from workbench.views.words.place_words import short
 from workbench.views.words.units import format_us
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _CHOICES = (
     Column("Operation", "op", "code"),
@@ -37,6 +45,8 @@ _Inside = tuple[str, Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
 """A title, the choices of a row, its winners beside the runners-up."""
 _PAIRS = 3
 _CHARTS = ("pareto", "heat", "parallel", "distribution")
+_MORE_IS_BETTER = {"speedup", "speedup_low", "speedup_high"}
+_MOST = 40  # rows of a chart of distributions
 
 
 def page(sweep: Sweep, path: str | PathLike[str] | None = None) -> str:
@@ -138,3 +148,159 @@ def _settings(shown: SweepDocument, limits: Limits) -> Any:
 def _row(row: SweepRow) -> dict[str, Any]:
     axes = {f"axis{n}": value or "–" for n, value in enumerate(row["settings"])}
     return {**axes, **{f"figure{n}": w for n, w in enumerate(row["words"])}, **row}
+
+
+def plot(sweep: Sweep, chart: str, **choice: Any) -> Figure:
+    """One chart; see `Sweep.plot`."""
+    if chart not in CHARTS:
+        raise UsageError(f"There is no chart {chart!r}. Take one of: {', '.join(CHARTS)}.")
+    if not timed(sweep) and "metric" not in choice:
+        raise UsageError(
+            "Nothing to draw: no setting was measured. Look at the column reason of .frame()."
+        )
+    if chart == "heat":
+        return heat.draw(build_heat_map(sweep, **choice))
+    draw = {"parallel": parallel, "pareto": pareto, "distribution": rounds}[chart]
+    return draw(sweep, **choice)
+
+
+def build_heat_map(
+    sweep: Sweep, x: str | None = None, y: str | None = None, metric: str | None = None
+) -> heat.Map:
+    """One metric over two axes, darker: further from the best; of several rows the best."""
+    metric = metric or choose_metric(sweep)
+    if metric not in FIGURES:
+        raise UsageError(f"There is no metric {metric!r}. Take one of: {', '.join(FIGURES)}.")
+    longest = sorted(sweep.axes, key=lambda name: -len(sweep.axes[name]))
+    across = _axis(sweep, x or longest[0])
+    rest = [name for name in longest if name != across]
+    down = _axis(sweep, y or (rest[0] if rest else across))
+    columns = sweep.axes[across]
+    rows = sweep.axes[down] if down != across else ("",)
+    pick = max if metric in _MORE_IS_BETTER else min
+    best: dict[tuple[str, str], float] = {}
+    for trial in sweep.trials:
+        value, place = getattr(trial, metric), dict(trial.settings)
+        if value is None or across not in place or down not in place:
+            continue
+        key = (place[down] if down != across else "", place[across])
+        best[key] = pick(best.get(key, value), value)
+    flat = tuple(best.get((row, column)) for row in rows for column in columns)
+    shade = iter(heat.compute_shades(flat, more_is_better=metric in _MORE_IS_BETTER))
+    cells = [heat.Cell(next(shade), words_of(metric, value)) for value in flat]
+    width = len(columns)
+    return heat.Map(
+        title=f"{sweep.name}: {metric}",
+        columns=tuple(f"{across}={value}" for value in columns),
+        rows=tuple(
+            heat.Row(row or across, tuple(cells[n * width : (n + 1) * width]))
+            for n, row in enumerate(rows)
+        ),
+        caption="darker: further from the best; of several settings in one cell the best",
+        corner=down if down != across else "",
+    )
+
+
+def _axis(sweep: Sweep, name: str) -> str:
+    if name not in sweep.axes:
+        raise UsageError(f"There is no axis {name!r}. Take one of: {', '.join(sweep.axes)}.")
+    return name
+
+
+def pareto(sweep: Sweep) -> Figure:
+    """Speed-up against compile time; what no other setting beats in both is filled."""
+    metric = choose_metric(sweep)
+    found = [
+        spots.Spot(
+            trial.title,
+            trial.compile_s,
+            *(
+                (trial.speedup, trial.speedup_low or trial.speedup, trial.speedup_high or 0.0)
+                if metric == "speedup" and trial.speedup
+                else (1e3 / trial.call_us,) * 3
+            ),
+        )
+        for trial in timed(sweep)
+        if trial.compile_s is not None and trial.call_us
+    ]
+    what = "speed-up over the original" if metric == "speedup" else "calls per ms, by a model"
+    return spots.draw(
+        found, title=f"{sweep.name}: {what} against compile time", x="compile time (s)", y=what
+    )
+
+
+def parallel(sweep: Sweep) -> Figure:
+    """Every axis and the metric side by side, a line for each row."""
+    metric, rows = choose_metric(sweep), timed(sweep)
+    values = [float(getattr(trial, metric) or 0.0) for trial in rows]
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    rails = [
+        strands.Rail(name, tuple(zip(_spread(len(texts)), texts, strict=True)))
+        for name, texts in sweep.axes.items()
+    ]
+    places = {(rail.name, text): place for rail in rails for place, text in rail.ticks}
+    ends = ((0.0, words_of(metric, low)), (1.0, words_of(metric, high)))
+    rails.append(strands.Rail(metric, ends if high > low else ends[:1]))
+    drawn = []
+    for trial, value in zip(rows, values, strict=True):
+        height = (value - low) / span
+        settings = dict(trial.settings)
+        own = [places.get((name, settings.get(name, "")), 0.5) for name in sweep.axes]
+        good = height if metric in _MORE_IS_BETTER else 1 - height
+        drawn.append(strands.Strand((*own, height), good))
+    return strands.draw(rails, drawn, f"{sweep.name}: {metric} by setting")
+
+
+def _spread(count: int) -> Sequence[float]:
+    return [0.5] if count == 1 else [n / (count - 1) for n in range(count)]
+
+
+def rounds(sweep: Sweep) -> Figure:
+    """A forest plot for each size of the inputs: rounds over those of the original, the median."""
+    rows = [(trial, relative(trial)) for trial in timed(sweep)]
+    rows = [(trial, values) for trial, values in rows if values]
+    if not rows:
+        raise UsageError("Nothing to draw: a model gave the times, there are no rounds.")
+    rows.sort(key=lambda row: compute_median_interval(row[1]).median)
+    shown = rows[:_MOST]
+    lines = list(_forest(sweep, shown))
+    with sheet(0.9 + 0.28 * len(lines)) as (drawn, axes):
+        for number, (_, values) in enumerate(lines):
+            if not values:
+                continue
+            found = compute_median_interval(values)
+            axes.plot(values, [number] * len(values), "|", color=PALE, markersize=9, zorder=1)
+            axes.plot([found.low, found.high], [number] * 2, color=KERNEL_COLOURS[0], linewidth=3)
+            axes.plot(found.median, number, "o", color=KERNEL_COLOURS[0], markersize=5)
+        axes.axvline(1.0, color=FAINT, linewidth=0.8, linestyle=":")
+        axes.set_yticks(range(len(lines)), [short(name, 48) for name, _ in lines])
+        for label, (_, values) in zip(axes.get_yticklabels(), lines, strict=True):
+            label.set_fontweight("normal" if values else "bold")
+        axes.invert_yaxis()
+        axes.set_xlabel("time over that of the original; the bar holds the median with 95 %")
+        more = f" ({_MOST} of {len(rows)})" if len(rows) > _MOST else ""
+        axes.set_title(f"{sweep.name}: rounds of each setting{more}")
+    return drawn
+
+
+def _forest(
+    sweep: Sweep, rows: Sequence[tuple[Trial, Sequence[float]]]
+) -> Iterator[tuple[str, Sequence[float]]]:
+    """A line for each size of the inputs, without values, and one for each setting under it."""
+    groups: dict[tuple[str, ...], list[tuple[Trial, Sequence[float]]]] = {}
+    for trial, values in rows:
+        place = dict(trial.settings)
+        size = tuple(f"{name}={place[name]}" for name in sweep.sizes if name in place)
+        groups.setdefault(size, []).append((trial, values))
+    ranks = {f"{n}={v}": at for n, values in sweep.axes.items() for at, v in enumerate(values)}
+    for size in sorted(groups, key=lambda size: [ranks.get(part, 0) for part in size]):
+        if size:
+            yield ", ".join(size), ()
+        for trial, values in groups[size]:
+            own = [
+                f"{name}={value}"
+                for name, value in trial.settings
+                if name not in sweep.sizes and len(sweep.axes.get(name, ())) != 1
+            ]
+            yield ", ".join(own) or "as it is", values

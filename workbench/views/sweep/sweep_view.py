@@ -22,6 +22,13 @@ from workbench.views.wire.codec import pack
 _OPEN = 4  # records that are kept in memory
 
 
+def read_live(running: Any, variable: str) -> Live:
+    """How far a sweep is that runs, and what the notebook calls its result."""
+    return Live(
+        planned=running.planned, tried=running.tried, known=running.from_store, variable=variable
+    )
+
+
 class SweepView(RequestWidget):
     """The view of a sweep, also of one that runs; rows are opened and compared on request.
 

@@ -1,4 +1,4 @@
-"""The steps of a session as a chart: what each step's time went into, with what happened in it."""
+"""A session as text, as tables and as a chart of what each step's time went into."""
 
 from __future__ import annotations
 
@@ -6,17 +6,67 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pandas
+
+from workbench.analysis.session.advice import advice
 from workbench.errors import UsageError
-from workbench.report.session.session_record import Session
+from workbench.report.session.session_record import (
+    Session,
+    has_run_nothing,
+    list_compiled,
+    list_recompiles,
+)
 from workbench.report.session.session_rows import Event, Step
 from workbench.views.charts.sheet import INK, KERNEL_COLOURS, PALE, sheet
+from workbench.views.words.units import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_COUNTS = ("guards", "ops", "eager_calls")
 MOST_BARS = 240
 """Bars of a timeline; of more steps several share one."""
 _MARKS = {"recompile": "^", "break": "x", "fallback": "v", "CUDA graph skip": "s"}
+
+
+def text(session: Session) -> str:
+    """One line: how much was compiled, again, and given up."""
+    return f"Session({counts(session)})"
+
+
+def counts(session: Session) -> str:
+    """How much was compiled, again, and given up."""
+    tables = session.tables
+    found = {
+        "compile": len(list_compiled(tables)),
+        "recompile": len(list_recompiles(tables)),
+        "break": len(tables["breaks"]),
+        "fallback": len(tables["fallbacks"]),
+        "step": session.header.steps,
+    }
+    words = [plural(count, noun) for noun, count in found.items()]
+    if not session.is_running and has_run_nothing(session):
+        words.insert(0, "nothing compiled")
+    return ", ".join(words)
+
+
+def sentences(session: Session) -> tuple[str, ...]:
+    """What to change, the costliest first."""
+    return tuple(one.sentence for one in advice(session))
+
+
+def frame(session: Session, name: str) -> pandas.DataFrame:
+    """One table; raises `UsageError` for another name."""
+    table = session.tables.get(name)
+    if table is None:
+        known = ", ".join(session.tables)
+        raise UsageError(f"A session has no table {name!r}. It has: {known}.")
+    made = pandas.DataFrame({key: list(column) for key, column in table.columns.items()})
+    for key in _COUNTS:
+        if key in made:
+            made[key] = made[key].astype("Int64")
+    made.attrs["omitted"] = table.omitted
+    return made
 
 
 @dataclass(frozen=True)
