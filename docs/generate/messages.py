@@ -14,7 +14,7 @@ from workbench.analysis.fusion import why_not
 from workbench.analysis.opportunities.opportunity import SURE
 from workbench.analysis.opportunities.rules import RULES
 from workbench.analysis.source import rewrites
-from workbench.views.lookups.source_marks import SIGNS, WORDS
+from workbench.views.source_marks import SIGNS, WORDS
 from workbench.views.words import cuda_graph_words
 
 _MARKS = {

@@ -12,8 +12,8 @@ from workbench.report import Capability, FusionPair, Kernel, Outcome, Report, Ta
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 from workbench.views.charts.report_charts import group_by_thread
 from workbench.views.document import document
-from workbench.views.lookups.source_marks import annotated
 from workbench.views.panes.overview_pane import figures
+from workbench.views.source_marks import annotated
 from workbench.views.wire import report_messages as wire
 from workbench.views.words.units import format_bytes
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError
 from workbench.live_only import LivePart
 from workbench.processes.live_action import LiveAction
 from workbench.report import Report
+from workbench.specs import Catalogue
 from workbench.views.wire.budget_messages import BudgetQuestion
-from workbench.views.wire.gpu_messages import TargetQuestion
+from workbench.views.wire.gpu_messages import TargetChoice, TargetQuestion, Targets
 from workbench.views.wire.report_messages import CureQuestion, Progress, Task, TrialQuestion
 
 if TYPE_CHECKING:
@@ -24,6 +26,19 @@ _NOT_ALIVE = (
     "The function is not alive here: show what aot_compile returned, or type "
     "wb.aot_compile(fn, args, target=NAME)."
 )
+_SAVED = (
+    "This is a saved view: run the cell again, or type "
+    "`wb.aot_compile(fn, args, target=NAME)`, to compile for another GPU."
+)
+ONLY_A_RECORD = (
+    "Only the record is here, not the function: show what `wb.aot_compile` returned, or type "
+    "`wb.aot_compile(fn, args, target=NAME)`."
+)
+_HERE = {
+    "host": "this machine",
+    CPU: "the CPU of this machine",
+    GPU: "the GPU of this machine",
+}
 _DOING: Mapping[Task | None, tuple[str, str]] = {
     "measurement": ("Measuring", "measured"),
     "trial": ("Trying", "tried"),
@@ -144,10 +159,6 @@ def _read_target(view: ActionView, question: Any) -> tuple[str]:
     return (names[0],)
 
 
-def _show_target(live: LiveActions, view: ActionView, given: tuple[Any, ...], made: Any) -> None:
-    live.present(made, f'{live.variable}.on("{given[0]}")', view)
-
-
 def _show_matrix(live: LiveActions, view: ActionView, given: tuple[Any, ...], made: Any) -> None:
     (targets,) = given
     # code for a CPU has no kernel that a GPU could run: the first GPU's is compared then
@@ -168,7 +179,9 @@ ACTIONS: Mapping[str, ShownAction] = {
         TargetQuestion,
         _read_target,
         title=lambda name, given: f"{name} for {given[0]}",
-        show=_show_target,
+        show=lambda live, view, given, made: live.present(
+            made, f'{live.variable}.on("{given[0]}")', view
+        ),
     ),
     "compare-targets": ShownAction(_NOT_ALIVE, TargetQuestion, _read_targets, show=_show_matrix),
     "profile": ShownAction(
@@ -203,3 +216,19 @@ def explain_not_started(actions: Sequence[LiveAction]) -> dict[str, str | None]:
     """Of every action why it cannot be started from a view, None where it can."""
     offered = {action.id: action.why_not for action in actions}
     return {id: offered.get(id, shown.asleep) for id, shown in ACTIONS.items()}
+
+
+def find_asleep(report: Report) -> Targets:
+    """What could be compiled for in place in a live session."""
+    name = report.request.target
+    return {"present": name, "choices": [{"name": name, "words": name}], "why_not": _SAVED}
+
+
+def describe_targets(present: str, names: Iterable[str], why_not: str | None = None) -> Targets:
+    """The targets of these names with a description of each."""
+    gpus = {gpu.name: f"{gpu.title}, {gpu.arch}" for gpu in Catalogue.built_in()}
+    words = {**gpus, **_HERE}
+    choices: list[TargetChoice] = [
+        {"name": name, "words": words.get(name, name)} for name in dict.fromkeys([*names, present])
+    ]
+    return {"present": present, "choices": choices, "why_not": why_not}

@@ -12,10 +12,10 @@ from workbench.analysis.fusion.traffic import measure_fusion_traffic
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Kernel, Report
 from workbench.views.answers.opportunities_text import format_shortest_saving
-from workbench.views.panes.overview_pane import captured
 from workbench.views.words.cost_words import cost_text
 from workbench.views.words.cuda_graph_words import headline, reasons
 from workbench.views.words.place_words import (
+    count_captured,
     describe_absent_parts,
     format_line_numbers,
     list_kernel_ops,
@@ -63,7 +63,7 @@ def _head(report: Report) -> Iterator[str]:
         yield f"inputs        {'; '.join(request.inputs)}"
     if request.conditions:
         yield f"only where    {request.together}"
-    graphs, ops = captured(report)
+    graphs, ops = count_captured(report)
     yield f"captured      graphs: {graphs}, ops: {ops}"
     yield from (f"note          {note}" for note in request.notes[:_FEW])
 

@@ -16,8 +16,8 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-from workbench.views.lookups.source_marks import WORDS
 from workbench.views.panes.registry import PANES
+from workbench.views.source_marks import WORDS
 
 TARGET = Path(__file__).parents[2] / "assets" / "frontend" / "src" / "wire.ts"
 WIRE = Path(__file__).parent / "wire"

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 import workbench as wb
 from workbench.analysis.memory.waste import MemoryRemark, remarks
 from workbench.report import Report
-from workbench.views.lookups.source_marks import note_lines
+from workbench.views.source_marks import note_lines
 
 STEP = Report.load(Path(__file__).parents[2] / "records" / "training.wbr")
 ROWS, WIDTH = 64, 48

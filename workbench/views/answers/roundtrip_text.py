@@ -1,11 +1,13 @@
-"""A round trip as text: the ways side by side, a waterfall of phases for each."""
+"""A round trip in words: its ways as rows, and as text with a waterfall of phases for each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from workbench.report.file_rows import RoundTripWay
+from workbench.report.file_rows import RoundTripPhase, RoundTripWay
 from workbench.report.roundtrip import MissedBudget, RoundTrip
+from workbench.views.wire.artifact_messages import TripPhase, TripWay
+from workbench.views.wire.codec import convert_row
 from workbench.views.words.units import difference_text, format_bytes, format_seconds, number_text
 
 TITLES = {
@@ -63,6 +65,27 @@ def compare_with_eager(way: RoundTripWay) -> str:
     if way.max_abs_error is None or way.max_abs_error == float("inf"):
         return "differs"
     return f"{'within' if way.ok else 'differs by'} {difference_text(way.max_abs_error)}"
+
+
+def list_ways(rows: Iterable[RoundTripWay], of_phases: Iterable[RoundTripPhase]) -> list[TripWay]:
+    """The ways of a round trip, each with its phases."""
+    phases: dict[str, list[TripPhase]] = {}
+    for row in of_phases:
+        id, title = f"Z:{row.way}:{row.phase}", words_of(row.phase)
+        made = convert_row(TripPhase, row, id=id, name=row.phase, title=title)
+        phases.setdefault(row.way, []).append(made)
+    return [
+        convert_row(
+            TripWay,
+            way,
+            id=f"Z:{way.way}",
+            name=way.way,
+            title=title_of(way.way),
+            against=compare_with_eager(way) if way.ran else "did not run",
+            phases=phases.get(way.way, []),
+        )
+        for way in rows
+    ]
 
 
 def describe_missed_budget(missed: MissedBudget) -> str:

@@ -17,7 +17,7 @@ from workbench.report.roundtrip import RoundTrip
 from workbench.views.answers.rehearsal_text import left
 from workbench.views.answers.rehearsal_text import sentence as of_rehearsal
 from workbench.views.answers.rivals_answer import codes, sentence
-from workbench.views.panes.artifact_pane import ways
+from workbench.views.answers.roundtrip_text import list_ways
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import grid
 from workbench.views.static_html.row_limits import SUMMARIES
@@ -85,7 +85,7 @@ def show_rivals(found: Rivals) -> str:
 
 def show_roundtrip(trip: RoundTrip) -> str:
     """The ways side by side and the phases of each that ran."""
-    found = ways(trip.ways, trip.phases)
+    found = list_ways(trip.ways, trip.phases)
     columns = spell_out(choose_columns("ways", found))
     return render.summary(
         "trip",

@@ -17,3 +17,9 @@ Add a pane
 Where no script runs it is shown when `views/static_html/static_columns.py` has columns for its
 rows.
 """
+
+DOORS = {
+    "pane": "What every pane is, and what is known besides the record where it is shown.",
+    "registry": "The panes of the view of a report in the order of the tabs.",
+}
+"""What other rooms import of this one."""

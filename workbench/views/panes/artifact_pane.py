@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 from workbench.device_kinds import TARGETS
 from workbench.report import Report
-from workbench.report.file_rows import RoundTripPhase, RoundTripWay
-from workbench.views.answers.roundtrip_text import compare_with_eager, title_of, words_of
+from workbench.views.answers.roundtrip_text import list_ways, title_of
 from workbench.views.panes.pane import Content, Pane, ViewContext
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.artifact_messages import (
@@ -17,8 +15,6 @@ from workbench.views.wire.artifact_messages import (
     Requirement,
     SavedFile,
     TripLeaf,
-    TripPhase,
-    TripWay,
 )
 from workbench.views.wire.codec import convert_row
 from workbench.views.words.place_words import describe_absent_parts
@@ -46,7 +42,7 @@ def _saved_file(report: Report, saved: tuple[str, int] | None) -> SavedFile:
         "requirements": [
             convert_row(Requirement, row, id=f"Z:r{n}") for n, row in enumerate(report.requirements)
         ],
-        "ways": ways(report.roundtrip, report.roundtrip_phases),
+        "ways": list_ways(report.roundtrip, report.roundtrip_phases),
         "leaves": list(_leaves(report)),
     }
 
@@ -161,27 +157,6 @@ def file_of(report: Report) -> tuple[str, int] | None:
     facts = {row.name: row.value for row in report.artifact}
     size = facts.get("Size", "").partition(" ")[0]
     return (facts["Path"], int(size)) if "Path" in facts and size.isdigit() else None
-
-
-def ways(rows: Iterable[RoundTripWay], of_phases: Iterable[RoundTripPhase]) -> list[TripWay]:
-    """The ways of a round trip, each with its phases."""
-    phases: dict[str, list[TripPhase]] = {}
-    for row in of_phases:
-        id, title = f"Z:{row.way}:{row.phase}", words_of(row.phase)
-        made = convert_row(TripPhase, row, id=id, name=row.phase, title=title)
-        phases.setdefault(row.way, []).append(made)
-    return [
-        convert_row(
-            TripWay,
-            way,
-            id=f"Z:{way.way}",
-            name=way.way,
-            title=title_of(way.way),
-            against=compare_with_eager(way) if way.ran else "did not run",
-            phases=phases.get(way.way, []),
-        )
-        for way in rows
-    ]
 
 
 def _leaves(report: Report) -> list[TripLeaf]:

@@ -14,8 +14,8 @@ from workbench.analysis.fusion.fusion import (
 from workbench.analysis.fusion.kinds import kernel_kinds
 from workbench.analysis.fusion.why_not import Apart
 from workbench.report import Report
-from workbench.views.lookups.passes import Passes
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.panes.passes import Passes
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.gpu_messages import CudaGraph, CudaGraphs

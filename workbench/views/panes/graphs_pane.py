@@ -7,8 +7,8 @@ from collections import defaultdict
 from workbench.report import Bytecode, Graph, Report
 from workbench.report.column_filter import list_linked_pairs
 from workbench.report.graph_stages import GRAPH_STAGES
-from workbench.views.lookups.passes import Passes
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.panes.passes import Passes
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
 

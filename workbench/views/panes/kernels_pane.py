@@ -15,9 +15,9 @@ from workbench.report import Kernel, Report
 from workbench.report.column_filter import list_linked_pairs
 from workbench.report.machine_rows import KernelRoofline
 from workbench.report.measures import measures
-from workbench.views.lookups.kernel_configs import configs, explain_no_assembly
-from workbench.views.lookups.passes import Passes
+from workbench.views.panes.kernel_configs import configs, explain_no_assembly
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.panes.passes import Passes
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.words.place_words import format_line_numbers, list_kernel_ops, text_of

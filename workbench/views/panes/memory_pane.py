@@ -17,12 +17,9 @@ def document(report: Report, context: ViewContext) -> Content:
     why = explain_unknown_memory(report)
     empty = None if why is None else missing(report, "wrappers", "No memory is known.", why)
     has_budgets = any(report.memory_budgets.columns.get("is_own", ()))
-    why_not = dict.fromkeys(("budgets", "budget"), _NO_BACKWARD) if _is_inference(report) else {}
+    has_backward = any(wrapper.is_backward for wrapper in report.wrappers)
+    why_not = {} if has_backward else dict.fromkeys(("budgets", "budget"), _NO_BACKWARD)
     return Content({"has_budgets": has_budgets}, empty=empty, why_not=why_not)
-
-
-def _is_inference(report: Report) -> bool:
-    return not any(wrapper.is_backward for wrapper in report.wrappers)
 
 
 PANE = Pane("memory", "Memory", document)

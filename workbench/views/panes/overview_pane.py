@@ -13,14 +13,14 @@ from workbench.analysis.memory.memory_cost import count_quick_memory
 from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.report import Report
 from workbench.report.profile_record import MeasuredCall, read_measured_call
-from workbench.views.lookups.source_marks import sources
 from workbench.views.panes.advice_pane import advice
 from workbench.views.panes.artifact_pane import file_of
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.source_marks import sources
 from workbench.views.wire import report_messages as wire
 from workbench.views.words.cost_words import list_cost_heads
 from workbench.views.words.cuda_graph_words import remark
-from workbench.views.words.place_words import describe_absent_parts
+from workbench.views.words.place_words import count_captured, describe_absent_parts
 from workbench.views.words.progress_words import describe_phase
 from workbench.views.words.units import (
     format_bytes,
@@ -56,14 +56,6 @@ def figures(report: Report, saved: tuple[str, int] | None = None) -> list[wire.F
     return [*(figure(report) for figure in own), _artifact(report, saved)]
 
 
-def captured(report: Report) -> tuple[int, int]:
-    """How many graphs Dynamo captured, and how many operations are in them."""
-    graphs = {graph.id for graph in report.graphs if graph.stage == "dynamo"}
-    columns = report.nodes.columns
-    pairs = zip(columns.get("graph", ()), columns.get("op", ()), strict=True)
-    return len(graphs), sum(1 for graph, op in pairs if graph in graphs and op.startswith("call_"))
-
-
 def _figure(label: str, value: str, note: str, pane: wire.PaneId) -> wire.Figure:
     return {"label": label, "value": value, "note": note, "pane": pane}
 
@@ -96,7 +88,7 @@ def _part(known: int, count: int) -> str:
 
 
 def _captured(report: Report) -> wire.Figure:
-    graphs, ops = captured(report)
+    graphs, ops = count_captured(report)
     broken = len(report.breaks)
     note = plural(broken, "graph break") if broken else "no graph break"
     value = f"{plural(graphs, 'graph')}, {plural(ops, 'op')}"

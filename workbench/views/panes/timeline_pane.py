@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workbench.report import Report
-from workbench.views.lookups.passes import Passes
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.panes.passes import Passes
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
 

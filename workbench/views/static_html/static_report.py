@@ -48,6 +48,8 @@ def build_memory_grids(
     peaks = [{"name": name, "bytes": size, "step": step} for name, size, step in part["peaks"]]
     at = Column("At step", "step", "number")
     most, spared = limits.others, 'report.frame("memory_remarks")'
+    tried = [] if budgets is None else budgets["rows"]
+    all_budgets = 'report.frame("memory_budgets")'
     rows = sorted(part["storages"], key=lambda row: -row["bytes"])
     yield from filter(
         None,
@@ -66,7 +68,7 @@ def build_memory_grids(
             ),
             grid("Largest storages", _STORAGES, rows, limits, call=f"{call}.frame()", most=most),
             grid("What could be spared", _REMARKS, part["remarks"], limits, call=spared, most=most),
-            *([] if budgets is None else [_budgets(budgets, limits)]),
+            grid("Memory budgets", _BUDGETS, tried, limits, call=all_budgets, most=len(tried)),
         ),
     )
 
@@ -74,12 +76,6 @@ def build_memory_grids(
 def _named(share: MemoryShare) -> str:
     peak = ", makes the peak" if share["peak"] else ""
     return f"{share['name']} × {share['times']}" if share["times"] > 1 else f"{share['name']}{peak}"
-
-
-def _budgets(part: BudgetsPart, limits: Limits) -> Grid | None:
-    rows = part["rows"]
-    call = 'report.frame("memory_budgets")'
-    return grid("Memory budgets", _BUDGETS, rows, limits, call=call, most=len(rows))
 
 
 _TABLED: Mapping[str, tuple[str, ...]] = {

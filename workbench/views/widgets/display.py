@@ -15,12 +15,11 @@ from workbench.processes.live_action import LiveAction
 from workbench.report import Report
 from workbench.settings import options
 from workbench.views.document import ViewContext, document
-from workbench.views.live_actions import LiveActions
-from workbench.views.lookups.source_marks import SIGNS, annotated
-from workbench.views.lookups.target_choices import ONLY_A_RECORD, describe_targets
+from workbench.views.live_actions import ONLY_A_RECORD, LiveActions, describe_targets
 from workbench.views.pages.report_page import fragment
 from workbench.views.pages.saved import render_saved_view
 from workbench.views.parts import report_part
+from workbench.views.source_marks import SIGNS, annotated
 from workbench.views.static_html.static_report import source_summary
 from workbench.views.text import text
 from workbench.views.wire.gpu_messages import Targets

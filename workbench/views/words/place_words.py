@@ -62,6 +62,14 @@ def text_of(report: Report, key: str | None) -> str | None:
     return None if key is None else report.texts.get(key)
 
 
+def count_captured(report: Report) -> tuple[int, int]:
+    """How many graphs Dynamo captured, and how many operations are in them."""
+    graphs = {graph.id for graph in report.graphs if graph.stage == "dynamo"}
+    columns = report.nodes.columns
+    pairs = zip(columns.get("graph", ()), columns.get("op", ()), strict=True)
+    return len(graphs), sum(1 for graph, op in pairs if graph in graphs and op.startswith("call_"))
+
+
 def describe_absent_parts(report: Report) -> list[tuple[str, str]]:
     """What could not be captured, and why."""
     absent = [part for part in report.capabilities if not part.available]

@@ -1,1 +1,0 @@
-"""What several panes and parts look up in a record."""
