@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,9 @@ from torch._inductor.package import load_package
 import workbench as wb
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.trust.trust import TrustStore
-from workbench.compiler.packaging import compiled_variants
+from workbench.compiler.packaging import writing
 from workbench.compiler.packaging.package_request import ModelRequest
-from workbench.compiler.packaging.writing import Packed
+from workbench.compiler.packaging.packing import Packed
 from workbench.report import Report
 
 X = torch.linspace(-1, 1, 32).reshape(4, 8)
@@ -113,15 +115,15 @@ def test_only_files_with_variants_know_the_word(small: Any, tmp_path: Path) -> N
 
 
 @pytest.fixture
-def again(file: Path) -> Any:
-    """Stands for a compilation: the variant "float32" once more, with `changes`."""
+def pack_again(file: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """From now on a compilation gives the variant "float32" once more, with `changes`."""
 
-    def packing(**changes: Any) -> compiled_variants.Pack:
+    def pack(**changes: Any) -> None:
         with open_any(file) as opened:
             assert opened.package is not None
             manifest = opened.package.manifest
             assert manifest is not None
-            model = compiled_variants.replace(manifest.model("float32"), **changes)
+            model = replace(manifest.model("float32"), **changes)
             content = {
                 name.replace("/float32", f"/{model.name}"): opened.package.raw(name)
                 for name in manifest.members
@@ -129,41 +131,45 @@ def again(file: Path) -> Any:
             }
         names = ("folder", "library", "report")
         moved = {n: str(getattr(model, n)).replace("/float32", f"/{model.name}") for n in names}
-        packed = Packed(compiled_variants.replace(model, **moved), content, Report())
-        return lambda *_: packed
+        packed = Packed(replace(model, **moved), content, Report())
+        monkeypatch.setattr(writing, "pack", lambda *_: packed)
 
-    return packing
+    return pack
 
 
 @pytest.mark.slow
-def test_a_variant_of_the_same_name_is_replaced(file: Path, again: Any, tmp_path: Path) -> None:
+def test_a_variant_of_the_same_name_is_replaced(
+    file: Path, pack_again: Callable[..., None], tmp_path: Path
+) -> None:
     path = shutil.copy(file, tmp_path / "m.pt2")
     for name in ("third", "third", "float32"):
         request = ModelRequest(Doubling(), (X,), name=name)
-        compiled_variants.write_variant(request, path, pack_model=again(name=name))
+        pack_again(name=name)
+        writing.write_variant(request, path)
     with wb.load(path) as package:
         assert package.names == ("float64", "third", "float32")
         assert torch.equal(package["third"](X), X * 2)
 
 
-def test_what_is_called_in_another_way_is_no_variant(file: Path, again: Any) -> None:
+def test_what_is_called_in_another_way_is_no_variant(
+    file: Path, pack_again: Callable[..., None]
+) -> None:
     before = file.read_bytes()
     request = ModelRequest(Doubling(), (X,), name="other")
-    packing = again(name="other", inputs=("y",))
+    pack_again(name="other", inputs=("y",))
     with pytest.raises(wb.UsageError, match=r"'other' has other inputs than .*\['y'\] and \['x'\]"):
-        compiled_variants.write_variant(request, file, pack_model=packing)
+        writing.write_variant(request, file)
     assert file.read_bytes() == before
 
 
 def test_nothing_is_added_to_a_file_that_nobody_vouched_for(
-    file: Path, again: Any, tmp_path: Path
+    file: Path, pack_again: Callable[..., None], tmp_path: Path
 ) -> None:
     request = ModelRequest(Doubling(), (X,), name="other")
+    pack_again(name="other")
     stranger = TrustStore(tmp_path / "stranger")
     with pytest.raises(wb.TrustError, match="would run code"):
-        compiled_variants.write_variant(
-            request, file, store=stranger, pack_model=again(name="other")
-        )
+        writing.write_variant(request, file, store=stranger)
 
 
 @pytest.mark.slow  # a header is compiled for each level of processors

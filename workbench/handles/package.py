@@ -117,8 +117,8 @@ class Package(OpenPackage):
         CaptureError, ArtifactError
             As `package`.
         """
-        from workbench.compiler.packaging.bucketed_package import Buckets, write_bucketed
-        from workbench.compiler.packaging.package_request import ModelRequest
+        from workbench.compiler.packaging.package_request import Buckets, ModelRequest
+        from workbench.compiler.packaging.writing import write_bucketed
         from workbench.handles.package_parts import open_package_parts
 
         request = ModelRequest(

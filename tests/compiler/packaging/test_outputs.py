@@ -136,8 +136,9 @@ class Sampling(torch.nn.Module):
 @pytest.mark.slow
 @pytest.mark.usefixtures("sample_known")
 def test_classes_registered_without_keys_are_packaged(tmp_path: Path) -> None:
-    for given in (X, Sample(sample=X)):
-        package = wb.package(Sampling().eval(), (given,), path=tmp_path / "p.pt2")
+    for given, variant in ((X, None), (Sample(sample=X), "one")):
+        path = tmp_path / f"{variant}.pt2"
+        package = wb.package(Sampling().eval(), (given,), path=path, variant=variant)
         found, expected = package(given), Sampling()(given)
         assert isinstance(found, Sample)
         torch.testing.assert_close(found["sample"], expected["sample"])

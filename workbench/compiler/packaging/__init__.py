@@ -1,1 +1,8 @@
 """A model written to a `.pt2` package: torch.export, AOTInductor, the archive and its manifest."""
+
+DOORS = {
+    "inductor_library": "Compiles the library of an exported program, here or in a worker.",
+    "package_request": "What a user asks of a package, and the call that a file was made with.",
+    "writing": "Compiles what was asked for and writes the file, or a variant into one.",
+}
+"""What other rooms import of this one."""

@@ -4,45 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 from typing import Any
 
 import torch
 from torch.export import Dim
 
-from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.output_comparison import TOLERANCES, compare_tensors
 from workbench.compiler.packaging.exporting import check_exportable
 from workbench.compiler.packaging.outputs import DataClasses
-from workbench.compiler.packaging.package_request import ModelRequest
+from workbench.compiler.packaging.package_request import Buckets, ModelRequest
 from workbench.compiler.packaging.size_trials import of_size
-from workbench.compiler.packaging.writing import write_package
 from workbench.compiler.running.bucket_sizes import REPEAT, BucketedDim, Bucketing, Pad
 from workbench.errors import UsageError
-from workbench.processes.child_messages import ProgressCallback
 
 _SLACK = 10  # other sizes take other code paths, which round otherwise
 
 
-@dataclass(frozen=True)
-class Buckets:
-    """What a user asks of `Package.bucketed` beyond `package`."""
+def request_every_size(
+    request: ModelRequest, wanted: Buckets
+) -> tuple[list[ModelRequest], Bucketing]:
+    """A request for each size of what `request` asks for, and how calls are padded to these sizes.
 
-    sizes: Mapping[str, Sequence[int]]
-    pad: Any = 0
-    split: str | None = None
-    harmless: bool = False
-
-
-def write_bucketed(
-    request: ModelRequest,
-    path: str | PathLike[str],
-    wanted: Buckets,
-    progress: ProgressCallback | None = None,
-) -> PackageManifest:
-    """Compile every size of what `request` asks for and write the file; returns its manifest."""
+    Raises `UsageError` where padding changes the results.
+    """
     trial = _Trial.of(request, wanted)
     bucketing = trial.with_outputs()
     if not wanted.harmless:
@@ -54,7 +40,7 @@ def write_bucketed(
         shapes = _without(request.dynamic_shapes, bucketing.sizes)
         one = replace(request, args=positional, kwargs=named, name=name, dynamic_shapes=shapes)
         requests.append(replace(one, bucket=bucket))
-    return write_package(requests, path, progress=progress, bucketing=bucketing.to_json())
+    return requests, bucketing
 
 
 @dataclass(frozen=True)

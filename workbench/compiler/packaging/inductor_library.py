@@ -83,6 +83,10 @@ class Built:
         return next((name for name in self.files if name.endswith(suffix)), None)
 
 
+BuildLibrary = Callable[..., Built]
+"""Compiles a library as `build` does, here or for a virtual GPU."""
+
+
 def build_inductor_options(weights: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Inductor's options for a package.
 

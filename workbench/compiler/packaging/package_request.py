@@ -66,6 +66,16 @@ class ModelRequest:
         return self.model.module(check_guards=False) if is_program else self.model
 
 
+@dataclass(frozen=True)
+class Buckets:
+    """What a user asks of `Package.bucketed` beyond `package`."""
+
+    sizes: Mapping[str, Sequence[int]]
+    pad: Any = 0
+    split: str | None = None
+    harmless: bool = False
+
+
 def read_requests(
     model: Any,
     args: Any,

@@ -1,322 +1,50 @@
-"""Models in named steps: captured, compiled, tried at small sizes, written as a package."""
+"""Packages written: several models, one for several sizes, a variant beside the others."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
-import torch
-from torch.export import ExportedProgram
-
-from workbench.artifacts.archive.package_container import REPORT_SUFFIX, encode_report
-from workbench.artifacts.manifest.manifest_json import Build, Versions
-from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel, PackageManifest
-from workbench.artifacts.preflight.preflight import BUILD_FLAGS, read_system_needs
-from workbench.artifacts.trust.trust import TrustStore
-from workbench.compiler.aot_files.payload import find_native_build
+from workbench.artifacts.archive.file_kinds import open_any
+from workbench.artifacts.archive.members import Content
+from workbench.artifacts.manifest.manifest_json import Versions
+from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
+from workbench.artifacts.preflight.preflight import read_system_needs
+from workbench.artifacts.trust.trust import TrustStore, check_trust
 from workbench.compiler.aot_files.written_artifact import read_current_versions
-from workbench.compiler.cold_start.compile_cache import start_fast
-from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.cpython_costs import gc_throttle
-from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
-from workbench.compiler.packaging.contracts import (
-    ExportedContract,
-    build_contract,
-    build_outputs,
-    check_example,
-    check_inputs,
-)
-from workbench.compiler.packaging.diagnosis import explain_compile
-from workbench.compiler.packaging.exporting import Exportable, Exported, check_exportable, export
-from workbench.compiler.packaging.inductor_library import (
-    Built,
-    build,
-    build_inductor_options,
-    kept,
-    list_constant_names,
-    make_shareable,
-)
-from workbench.compiler.packaging.outputs import register_node_keys
-from workbench.compiler.packaging.package_record import (
-    note_operators,
-    report_of_elsewhere,
-    request_for,
-)
-from workbench.compiler.packaging.package_request import LATER, ModelRequest
-from workbench.compiler.packaging.size_trials import build_untried_contract, tried
-from workbench.compiler.packaging.written_inputs import memory_of
-from workbench.compiler.pipeline.failures import recorded
-from workbench.compiler.pipeline.modes import merge_options
-from workbench.compiler.recording.recorder import Recorder
+from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
+from workbench.compiler.packaging.bucketed_package import request_every_size
+from workbench.compiler.packaging.inductor_library import BuildLibrary, build
+from workbench.compiler.packaging.package_request import Buckets, ModelRequest
+from workbench.compiler.packaging.packing import Packed, pack
+from workbench.compiler.running.bucket_sizes import Bucketing
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
 from workbench.processes.child_messages import ProgressCallback
-from workbench.report import Outcome, Report
 from workbench.temporary import make_temporary_folder
 
-_V2 = ("popcnt", "sse4_1", "sse4_2", "ssse3")
-_V3 = (*_V2, "abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe")
-_LEVELS: Mapping[str, tuple[str, ...]] = {
-    "x86-64": (),
-    "x86-64-v2": _V2,
-    "x86-64-v3": _V3,
-    "x86-64-v4": (*_V3, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"),
-}
-"""The processor flags that each level of the x86-64 psABI needs, as /proc/cpuinfo names them."""
 
-
-def build_of(options: Mapping[str, Any]) -> Build:
-    """The build that these options of Inductor make here.
-
-    It needs the whole processor, as `-march=native` does, unless `cpp.march` names a level of
-    x86-64: then that level, and what the vectors that torch picks need.
-    """
-    config = tp.INDUCTOR_CONFIG.get()
-    mine = {name: value for name, value in options.items() if name.startswith("cpp.")}
-    with config.patch({name: value for name, value in mine.items() if hasattr(config, name)}):
-        native = find_native_build()
-        level = str(mine.get("cpp.march"))
-        if level not in _LEVELS:
-            return native
-        vectors = str(tp.PICK_VEC_ISA.get()().build_arch_flags() or "").split()
-    known = {flag.replace("_", ""): flag for flag in BUILD_FLAGS}  # the compiler's are without
-    asked = (re.sub(r"^-?m|[-_]", "", vector) for vector in vectors)
-    named = {known[flag] for flag in asked if flag in known}
-    flags = tuple(sorted({*_LEVELS[level], *named}))
-    return Build(f"{native.isa}-{level}" if named else level, native.isa, flags)
-
-
-# fmt: off
-_OF_TORCH = frozenset((  # registered by `import torch`
-    "_c10d_functional", "_c10d_functional_autograd", "_dtensor", "_quantized", "_test", "aten",
-    "c10d", "c10d_functional", "cuda", "debugprims", "export", "fsdp", "higher_order", "inductor",
-    "inductor_prims", "mkl", "mkldnn", "mkldnn_prepacked", "mkldnn_reorder", "onednn", "prepacked",
-    "prim", "prims", "profiler", "quantized", "quantized_decomposed", "rngprims", "sparse",
-    "static_runtime", "symm_mem", "xnnpack",
-))
-# fmt: on
-
-
-def find_custom_operators(program: ExportedProgram) -> tuple[str, ...]:
-    """Names such as `mine::scale.default` of the operators that torch itself does not register."""
-    return tuple(sorted(set(_names(program.graph_module))))
-
-
-def _names(module: torch.nn.Module) -> Iterator[str]:
-    for part in module.modules():  # branches of a condition are graphs of their own
-        if isinstance(part, torch.fx.GraphModule):
-            for node in part.graph.nodes:
-                namespace = getattr(node.target, "namespace", None)
-                if namespace is not None and namespace not in _OF_TORCH:
-                    yield f"{namespace}::{str(node.target).partition('.')[2]}"
-
-
-CODE_FOLDER = "data/aotinductor"
-_NO_GRAPHS = (
-    "CUDA graphs (mode='reduce-overhead', triton.cudagraphs) have no effect in a package: Python "
-    "records them when it runs a program, and a package's library starts its kernels itself. It is "
-    "compiled as without"
-)
-
-
-@dataclass(frozen=True)
-class Packed:
-    """One model as the manifest lists it, with the members that belong to it."""
-
-    model: PackagedModel
-    members: Mapping[str, Content]
-    report: Report
-
-
-BuildLibrary = Callable[..., Built]
-"""Compiles a library as `build` does, here or for a virtual GPU."""
-
-
-@dataclass
-class _Run:
-    """What the steps hand to one another."""
-
-    found: Exportable
-    options: Mapping[str, Any]
-    recorder: Recorder
-    notes: list[str] = field(default_factory=list)
-    extra: dict[str, Any] = field(default_factory=dict)
-
-
-def pack(
-    request: ModelRequest,
-    folder: Path,
-    progress: ProgressCallback | None = None,
-    build: BuildLibrary = build,
-) -> Packed:
-    """Capture and compile one model, recording every step.
-
-    Raises `UsageError` for a request that cannot be and `CaptureError` for a model that cannot be
-    packaged; the report of what was done until then is on the exception.
-    """
-    found = check_exportable(request)
-    chosen, notes = merge_options("inductor", request.mode, request.options)
-    recorder = Recorder(level=request.capture, request=request_for(found, chosen, notes))
-    recorder.tell(progress)
-    found = replace(found, sizes=recorder.sizes)
-    if chosen.get("triton.cudagraphs"):
-        notes = (*notes, _NO_GRAPHS)
-    run = _Run(found, build_inductor_options(request.weights, chosen), recorder, notes=list(notes))
-
-    def keep_notes() -> None:
-        recorder.request = replace(recorder.request, notes=tuple(run.notes))
-
-    with (
-        recorded(recorder, lambda error: explain_compile(error, found.title), keep_notes),
-        tp.COMPILE_LOCK.get(),
-        start_fast(),
-        recorder,
-        found.outputs.as_dicts(found.module),
-    ):
-        with _step(recorder, "export"):
-            exported = export(found)
-            recorder.graphs.keep_exported(exported.program.graph_module)
-            check_inputs(found, exported.program)
-            if isinstance(request.model, ExportedProgram):
-                check_example(found, exported.program)
-            memory_of(exported.program, found.inputs)
-            build_outputs(exported.program)
-        with _step(recorder, "compile"):
-            example = found.request.args, found.request.kwargs
-            options, any_size = run.options, exported.any_size
-            built = build(exported.program, example, options, folder, any_size=any_size)
-        with _step(recorder, "contract"):
-            contract = _contract(run, exported, built)
-        isa = build_of(run.options)
-    report = _report(run, exported, contract)
-    if built.elsewhere is not None:
-        report = report_of_elsewhere(report, built.elsewhere.report)
-    return _packed(run, exported, built, contract, report, isa)
-
-
-@contextmanager
-def _step(recorder: Recorder, name: str) -> Iterator[None]:
-    recorder.step = name
-    recorder.phases.mark(f"package: {name}", is_begin=True)
-    try:
-        yield
-    finally:
-        recorder.phases.mark(f"package: {name}", is_begin=False)
-
-
-def _contract(run: _Run, exported: Exported, built: Built) -> ExportedContract:
-    run.notes += [*exported.notes, *note_operators(find_custom_operators(exported.program))]
-    contract = build_contract(exported.program, run.found.inputs, run.found.declared)
-    built = replace(built, assumed=tuple(contract.names.shown(text) for text in built.assumed))
-    if built.elsewhere is None:
-        contract, notes = tried(run.found, exported, built, contract)
-    else:
-        contract, notes = build_untried_contract(exported, built, contract)
-        notes = (*built.elsewhere.notes, *notes)
-    run.extra["assumed_while_compiling"] = list(built.assumed)
-    for note in notes:
-        warnings.warn(f"{run.found.title}: {note}", stacklevel=2)
-    run.notes += notes
-    run.notes += [f"torch assumes {guard}, which no check holds" for guard in contract.unsaid]
-    return contract
-
-
-def _report(run: _Run, exported: Exported, contract: ExportedContract) -> Report:
-    leaves = [leaf for leaf in contract.contract.leaves or () if leaf.kind == "tensor"]
-    inputs = tuple(f"{leaf.path}: {leaf.text}" for leaf in leaves)
-    asked = replace(run.recorder.request, notes=tuple(run.notes), inputs=inputs)
-    asked = replace(asked, conditions=contract.guards)
-    run.recorder.request = asked
-    report = run.recorder.report(Outcome())
-    facts = {
-        "range_constraints": {name: list(bounds) for name, bounds in contract.ranges.items()},
-        "shape_guards": list(contract.guards),
-        "graph_signature": str(exported.program.graph_signature),
-        "weights": run.found.request.weights,
-        **run.extra,
-    }
-    return replace(report, extra={**report.extra, "package": facts})
-
-
-def _packed(
-    run: _Run,
-    exported: Exported,
-    built: Built,
-    contract: ExportedContract,
-    report: Report,
-    isa: Build,
-) -> Packed:
-    request, program = run.found.request, exported.program
-    folder = f"{CODE_FOLDER}/{request.name}"
-    page = f"{FOLDER}/{request.name}{REPORT_SUFFIX}"
-    members = {f"{folder}/{name}": make_shareable(file) for name, file in built.files.items()}
-    members[page] = encode_report(report.to_bytes())
-    blob = built.named("_weights.blob")
-    place = None if blob is None else f"{folder}/{blob}"
-    constants = tuple(
-        replace(row, member=place, offset=0 if place is None else row.offset)
-        for row in list_constant_names(built.library.constants, program)
-    )
-    if request.weights == LATER or built.elsewhere is not None:
-        rest = f"{folder}/{request.name}.constants"
-        is_all = request.weights != LATER
-        constants, content = kept(built.library, constants, program, rest, is_all=is_all)
-        members.update({rest: content} if content else {})
-    leaves = contract.contract.leaves or ()
-    dumps = tp.TREESPEC_DUMPS.get()
-    there = built.elsewhere
-    model = PackagedModel(
-        name=request.name,
-        device=built.library.device,
-        folder=folder,
-        library=f"{folder}/{built.named('.so')}",
-        contract=contract.to_json(),
-        parameters=run.found.inputs.parameters,
-        inputs=tuple(str(leaf.path) for leaf in leaves if leaf.kind == "tensor"),
-        outputs=build_outputs(program, contract.names),
-        in_spec=dumps(program.call_spec.in_spec),
-        out_spec=run.found.outputs.specification(dumps(program.call_spec.out_spec)),
-        constants=constants,
-        weights=request.weights,
-        needs_proxy=built.library.needs_proxy,
-        report=page,
-        bucket=request.bucket,
-        isa=isa,
-        operators=find_custom_operators(program),
-        torch=there.torch if there else "",
-        target=there.target if there else "",
-        arch=there.arch if there else "",
-    )
-    return Packed(model, members, report)
-
-
-# the file
-
-
-@gc_throttle()
 def write_package(
     requests: Sequence[ModelRequest],
     path: str | PathLike[str],
     *,
     progress: ProgressCallback | None = None,
     store: TrustStore | None = None,
-    bucketing: Mapping[str, Any] | None = None,
+    bucketing: Bucketing | None = None,
     build: BuildLibrary = build,
 ) -> PackageManifest:
     """Compile every model and write the file atomically; returns its manifest.
 
     An error or an interrupt leaves no file and no folder behind.
     """
-    target = check_path(path)
+    target = _check_path(path)
     with make_temporary_folder() as folder:
-        with register_node_keys():
-            packed = [pack(one, folder / one.name, progress, build) for one in requests]
+        packed = [pack(one, folder / one.name, progress, build) for one in requests]
         members: dict[str, Content] = dict(FIXED)
         for part in packed:
             members.update(part.members)
@@ -324,13 +52,24 @@ def write_package(
             root=re.sub(r"[^A-Za-z0-9_.-]", "_", target.stem),
             models=tuple(part.model for part in packed),
             versions=_versions(packed),
-            needs=read_system_needs(read_content(members[part.model.library]) for part in packed),
-            bucketing=bucketing,
+            needs=read_system_needs(_content(members[part.model.library]) for part in packed),
+            bucketing=None if bucketing is None else bucketing.to_json(),
         )
         manifest = with_members(manifest, members)
         manifest = (store or TrustStore.of_user()).sign_if_possible(manifest)
         write_archive(target, manifest, members)
     return manifest
+
+
+def write_bucketed(
+    request: ModelRequest,
+    path: str | PathLike[str],
+    wanted: Buckets,
+    progress: ProgressCallback | None = None,
+) -> PackageManifest:
+    """Compile every size of what `request` asks for and write the file; returns its manifest."""
+    requests, bucketing = request_every_size(request, wanted)
+    return write_package(requests, path, progress=progress, bucketing=bucketing)
 
 
 def _versions(packed: Sequence[Packed]) -> Versions:
@@ -339,12 +78,12 @@ def _versions(packed: Sequence[Packed]) -> Versions:
     return replace(read_current_versions(), torch=named[0]) if named else read_current_versions()
 
 
-def read_content(content: Content) -> bytes:
+def _content(content: Content) -> bytes:
     """The bytes of a member that is to be written."""
     return content if isinstance(content, bytes) else content.read_bytes()
 
 
-def check_path(path: str | PathLike[str]) -> Path:
+def _check_path(path: str | PathLike[str]) -> Path:
     """The path of the file, refused before anything is compiled for it."""
     target = Path(check_file_path(path))
     if target.suffix != ".pt2":
@@ -352,3 +91,105 @@ def check_path(path: str | PathLike[str]) -> Path:
     if not target.parent.is_dir():
         raise ArtifactError(f"Cannot write {target}: {target.parent} is no folder. Make it first.")
     return target
+
+
+# variants
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The other variants of a file, their members copied out of it."""
+
+    models: tuple[PackagedModel, ...] = ()
+    members: Mapping[str, Content] = field(default_factory=dict)
+
+
+def write_variant(
+    request: ModelRequest,
+    path: str | PathLike[str],
+    *,
+    progress: ProgressCallback | None = None,
+    store: TrustStore | None = None,
+    build: BuildLibrary = build,
+) -> PackageManifest:
+    """Compile the variant that `request` names into a file, beside those that it holds.
+
+    Raises `UsageError` where the file holds something else or its variants are called in another
+    way, and `TrustError` where nobody vouched for it: what is written is signed by this user.
+    """
+    target, store = _check_path(path), store or TrustStore.of_user()
+    with (
+        make_temporary_folder() as folder,
+        _others(target, request.name, folder / "kept", store) as kept,
+    ):
+        packed = pack(request, folder / request.name, progress, build)
+        made = _described(packed)
+        for other in kept.models:
+            _check_alike(made, other, target)
+        members = {**FIXED, **kept.members, **packed.members}
+        manifest = PackageManifest(
+            root=re.sub(r"[^A-Za-z0-9_.-]", "_", target.stem),
+            models=(*kept.models, made),
+            versions=read_current_versions(),
+            needs=read_system_needs(_content(members[m.library]) for m in (*kept.models, made)),
+            are_variants=True,
+        )
+        manifest = store.sign_if_possible(with_members(manifest, members))
+        write_archive(target, manifest, members)
+    return manifest
+
+
+def _described(packed: Packed) -> PackagedModel:
+    """The variant with what its own library needs of a machine."""
+    model = packed.model
+    needs = read_system_needs([_content(packed.members[model.library])])
+    return replace(model, torch=model.torch or read_current_versions().torch, needs=needs)
+
+
+@contextmanager
+def _others(target: Path, name: str, folder: Path, store: TrustStore) -> Iterator[_Kept]:
+    """The variants of the file that is there but the one of this name; none where there is none."""
+    if not target.exists():
+        yield _Kept()
+        return
+    with open_any(target) as opened:
+        package = opened.package
+        manifest = None if package is None else package.manifest
+        if package is None or manifest is None or not manifest.are_variants:
+            raise UsageError(
+                f"{target} is there and holds no variants: choose another path, or make each "
+                "variant with variant=…, the first one too."
+            )
+        check_trust(str(target), opened.digest, trust=False, store=store, manifest=manifest)
+        if len(manifest.signatures) > 1:
+            warnings.warn(
+                f"{target} was signed by a team: what it holds is another content now, which "
+                "wb.sign signs.",
+                stacklevel=2,
+            )
+        models = tuple(model for model in manifest.models if model.name != name)
+        owned = tuple(f"{model.folder}/" for model in models)
+        reports = {model.report for model in models}
+        kept = [n for n in manifest.members if n.startswith(owned) or n in reports]
+        yield _Kept(models, dict(package.unpack(folder, kept)))
+
+
+def _check_alike(made: PackagedModel, other: PackagedModel, target: Path) -> None:
+    """Raise `UsageError` unless both are called in one way and give outputs of one form."""
+    compared = {
+        "parameters": (_names(made), _names(other)),
+        "inputs": (made.inputs, other.inputs),
+        "nesting of inputs": (made.in_spec, other.in_spec),
+        "outputs": (made.out_spec, other.out_spec),
+    }
+    for what, (new, old) in compared.items():
+        if new != old:
+            shown = f": {list(new)} and {list(old)}" if isinstance(new, tuple) else ""
+            raise UsageError(
+                f"{made.name!r} has other {what} than the variant {other.name!r} of {target}"
+                f"{shown}. Variants are one model: write another into a file of its own."
+            )
+
+
+def _names(model: PackagedModel) -> tuple[str, ...]:
+    return tuple(str(parameter[0]) for parameter in model.parameters)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from os import PathLike
 
 from workbench.compiler.contract.compile_request import CompileOptions
-from workbench.compiler.packaging.compiled_variants import write_variant
 from workbench.compiler.packaging.inductor_library import build
 from workbench.compiler.packaging.package_request import ModelRequest, request_as_variant
-from workbench.compiler.packaging.writing import pack, write_package
+from workbench.compiler.packaging.writing import write_package, write_variant
 from workbench.errors import UsageError
 from workbench.handles.load_package import load_package
 from workbench.handles.package import Package
@@ -44,8 +42,7 @@ def make_package(
         manifest = write_package(requests, path, progress=progress, build=compile_library)
     else:
         requests = (request_as_variant(requests, variant),)
-        packing = partial(pack, build=compile_library)
-        manifest = write_variant(requests[0], path, progress=progress, pack_model=packing)
+        manifest = write_variant(requests[0], path, progress=progress, build=compile_library)
     made = load_package(path, trust=manifest.digest, is_elsewhere=target != HOST)
     made.originals.update({request.name: request.original for request in requests})
     return made
