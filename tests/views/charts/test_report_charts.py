@@ -16,7 +16,7 @@ from workbench.analysis.gpu_model.kernel_roofline import add_rooflines
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.specs import Catalogue
-from workbench.views.charts.picture import draw_picture
+from workbench.views.charts.calls_chart import draw_picture
 from workbench.views.charts.sheet import FAINT, INK, KERNEL_COLOURS, PALE
 from workbench.views.words.place_words import few_words
 

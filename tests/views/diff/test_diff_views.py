@@ -17,7 +17,7 @@ from workbench.report import Break, Guard, Kernel, Report, Request, Table
 from workbench.views.diff.diff_page import MOST_ROWS, document, fragment, saved, unified
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import joined
-from workbench.views.static_html.row_limits import SUMMARY_BYTES
+from workbench.views.static_html.grids import SUMMARY_BYTES
 from workbench.views.wire.diff_messages import DiffDocument, DiffLine
 
 PAIRS = [("static", "dynamic"), ("h100", "apart"), ("apart", "h100"), ("static", "h100"),

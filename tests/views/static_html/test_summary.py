@@ -16,8 +16,7 @@ from tests.big_report import big_report
 from workbench.report import Capability, Outcome, Report, Table
 from workbench.views.document import document
 from workbench.views.pages.report_page import fragment, page
-from workbench.views.static_html.grids import grid
-from workbench.views.static_html.row_limits import PAGE, SUMMARIES, SUMMARY_BYTES
+from workbench.views.static_html.grids import PAGE, SUMMARIES, SUMMARY_BYTES, grid
 from workbench.views.tables.column import Column
 
 RECORDS = Path(__file__).parents[2] / "records"

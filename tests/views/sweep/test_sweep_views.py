@@ -13,7 +13,7 @@ import pytest
 from workbench.analysis.sweep.sweep import CHARTS, Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
-from workbench.views.charts.spots import Spot, find_front
+from workbench.views.sweep.spots import Spot, find_front
 from workbench.views.sweep.sweep_document import document
 from workbench.views.sweep.sweep_page import build_heat_map
 

@@ -11,8 +11,7 @@ from workbench.artifacts.inspect.artifact_report import TITLES, ArtifactReport
 from workbench.artifacts.inspect.artifact_rows import LEVELS
 from workbench.number_text import number_text
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Grid, grid, write_frame_call
-from workbench.views.static_html.row_limits import Limits
+from workbench.views.static_html.grids import Grid, Limits, grid, write_frame_call
 from workbench.views.tables.column import Column
 
 _BYTES = 300_000  # a notebook keeps it: there is no other view; the accessors have all

@@ -19,11 +19,9 @@ from workbench.views.answers.rehearsal_text import sentence as of_rehearsal
 from workbench.views.answers.rivals_answer import codes, sentence
 from workbench.views.answers.roundtrip_text import list_ways
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import grid
-from workbench.views.static_html.row_limits import SUMMARIES
-from workbench.views.static_html.static_columns import spell_out
+from workbench.views.static_html.grids import SUMMARIES, grid
 from workbench.views.tables.column import Column
-from workbench.views.tables.columns import choose_columns
+from workbench.views.tables.columns import spell_out_columns
 from workbench.views.words.units import ABSENT
 
 _CHECK = (
@@ -86,7 +84,7 @@ def show_rivals(found: Rivals) -> str:
 def show_roundtrip(trip: RoundTrip) -> str:
     """The ways side by side and the phases of each that ran."""
     found = list_ways(trip.ways, trip.phases)
-    columns = spell_out(choose_columns("ways", found))
+    columns = spell_out_columns("ways", found)
     return render.summary(
         "trip",
         lambda limits: {

@@ -1,1 +1,8 @@
 """The charts behind `Report.plot`, one file for each sort of drawing."""
+
+DOORS = {
+    "calls_chart": "The calls of kernels as a small picture.",
+    "report_charts": "The charts of a report by their names.",
+    "sheet": "A sheet to draw on, its colours, heat maps.",
+}
+"""What other rooms import of this one."""

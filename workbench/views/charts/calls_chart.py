@@ -1,8 +1,13 @@
-"""The calls of kernels as boxes, in layers, in columns when many, with what flows between them."""
+"""The calls of kernels as boxes, in layers, in columns when many, with what flows between them.
+
+Besides the chart a small picture of them as SVG, for pages without scripts.
+"""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING
 
 from workbench.analysis.fusion.fusion import KernelCall, calls
@@ -22,6 +27,7 @@ LAYERS = 26  # in one column
 MOST = 110  # calls; more cannot be told apart
 _GAP = 44.0
 _LETTERS = 21
+_PAD = 8
 _PIXELS = 80.0  # of the layout for an inch
 
 
@@ -110,7 +116,7 @@ def _box(axes: Axes, drawn: Flow, index: int, marks: dict[str, str]) -> None:
         WIDTH,
         NODE_HEIGHT,
         facecolor=NONE,
-        edgecolor=KERNEL_COLOURS[int(mark[1:])] if mark.startswith("g") else "#808b98",
+        edgecolor=_choose_colour(mark),
         linestyle="--" if mark == "fb" else "-",
         linewidth=1.3,
         zorder=2,
@@ -124,4 +130,59 @@ def _box(axes: Axes, drawn: Flow, index: int, marks: dict[str, str]) -> None:
         fontsize=8,
         color=INK,
         zorder=3,
+    )
+
+
+def _choose_colour(mark: str) -> str:
+    """That of a generated kernel; grey for the others."""
+    return KERNEL_COLOURS[int(mark[1:])] if mark.startswith("g") else "#808b98"
+
+
+def draw_picture(report: Report) -> str | None:
+    """The picture, or None when there is no kernel, or too many calls to be read.
+
+    It is written to be short: a notebook keeps it. Boxes of one colour are one path.
+    """
+    drawn = flow(report)
+    if not drawn.calls or drawn.left_out:
+        return None
+    width, height = drawn.width + 2 * _PAD, drawn.height + 2 * _PAD
+    marks = mark_kernels(report)
+    boxes: dict[str, list[str]] = {}
+    for call, (x, y) in zip(drawn.calls, drawn.places, strict=True):
+        corner = f"M{x - WIDTH / 2:.0f} {y - NODE_HEIGHT / 2:.0f}"
+        box = f"{corner}h{WIDTH:.0f}v{NODE_HEIGHT:.0f}h-{WIDTH:.0f}z"
+        boxes.setdefault(marks[call.kernel.id], []).append(box)
+    paths = ""
+    for mark, own in boxes.items():
+        dash = ' stroke-dasharray="4 3"' if mark == "fb" else ""
+        paths += f'<path stroke="{_choose_colour(mark)}"{dash} d="{"".join(own)}"/>'
+    texts = "".join(
+        f'<text x="{x - WIDTH / 2 + 6:.0f}" y="{y - NODE_HEIGHT / 2 + 15:.0f}">'
+        f"{escape(call.kernel.id)} {escape(short_ops(call))}</text>"
+        for call, (x, y) in zip(drawn.calls, drawn.places, strict=True)
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="{-_PAD} {-_PAD} {width:.0f} {height:.0f}" font-family="sans-serif" '
+        f'font-size="11" stroke-width="1.5" stroke-linejoin="round">'
+        f'<g fill="none"><path stroke="#d5dae1" d="{_lines(drawn.far)}"/>'
+        f'<path stroke="#808b98" d="{_lines(drawn.lines)}"/></g>'
+        f'<g fill="#fff">{paths}</g>'
+        f'<g fill="#1b1f24">{texts}</g></svg>'
+    )
+
+
+def encode_picture(report: Report) -> str | None:
+    """The picture as a `data:` address."""
+    drawn = draw_picture(report)
+    if drawn is None:
+        return None
+    return f"data:image/svg+xml;base64,{b64encode(drawn.encode()).decode('ascii')}"
+
+
+def _lines(lines: list[list[float]]) -> str:
+    return "".join(
+        "M" + "L".join(f"{x:.0f} {y:.0f}" for x, y in zip(line[::2], line[1::2], strict=True))
+        for line in lines
     )

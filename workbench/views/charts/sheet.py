@@ -1,9 +1,10 @@
-"""A sheet to draw on: without a ground, in ink that is read on white, on dark, printed."""
+"""A sheet to draw on, in ink that is read on white, on dark, printed; and heat maps on it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,6 +37,12 @@ _STYLE = {
     "xtick.color": FAINT,
     "ytick.color": INK,
 }
+MOST_ROWS = 40  # of a heat map; more cannot be read
+_ROW, _HEAD, _FOOT = 0.27, 0.85, 0.35  # inches
+_LETTER = 0.085  # inches of a letter of a label
+_COLUMN = 0.85
+_SHADES = ("#f4f7fb", "#cfe0f2", "#9fc2e5", "#6a9dd3", "#2f6db3")
+_WHITE_FROM = 0.75  # shades that white letters are read on
 
 
 @contextmanager
@@ -58,3 +65,98 @@ def unit_of(most: float) -> tuple[float, str]:
         if most >= size:
             return size, name
     return 1.0, "B"
+
+
+@dataclass(frozen=True)
+class HeatCell:
+    """One number: its shade from 0, the best, to 1, None where there is none; and its words."""
+
+    shade: float | None
+    words: str
+
+
+@dataclass(frozen=True)
+class HeatRow:
+    """A label and a cell for each column."""
+
+    label: str
+    cells: tuple[HeatCell, ...]
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A table of numbers whose cells are darker the further they are from the best.
+
+    `caption` says how rows are ordered and what the shades mean.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[HeatRow, ...]
+    caption: str
+    corner: str = "Kernel"  # what the labels of the rows are
+
+
+def draw_heat_map(heat: HeatMap) -> Figure:
+    """The rows from top to bottom, the names of the columns above them."""
+    shown = heat.rows[:MOST_ROWS]
+    widest = max((len(row.label) for row in shown), default=0)
+    column = max(_COLUMN, *(len(name) * _LETTER + 0.2 for name in heat.columns))
+    words = max(len(heat.title) * 0.1, len(heat.caption) * 0.075)
+    width = max(widest * _LETTER + column * len(heat.columns) + 0.4, words + 0.4)
+    with sheet(_ROW * len(shown) + _HEAD + _FOOT, width=width) as (figure, axes):
+        for number, row in enumerate(shown):
+            for place, cell in enumerate(row.cells):
+                _cell(axes, place, number, cell)
+        axes.set_xlim(-0.5, len(heat.columns) - 0.5)
+        axes.set_ylim(len(shown) - 0.5, -0.5)
+        axes.set_xticks(range(len(heat.columns)), heat.columns)
+        axes.set_yticks(range(len(shown)), [row.label for row in shown])
+        axes.tick_params(axis="both", length=0)
+        axes.xaxis.tick_top()
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        figure.suptitle(heat.title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK)
+        more = f"{MOST_ROWS} of {len(heat.rows)}: " if len(heat.rows) > MOST_ROWS else ""
+        figure.supxlabel(f"{more}{heat.caption}", x=0.01, ha="left", fontsize=8, color=FAINT)
+    return figure
+
+
+def get_shade_colour(shade: float) -> str:
+    """The colour of a shade from 0 to 1."""
+    return _SHADES[min(int(shade * len(_SHADES)), len(_SHADES) - 1)]
+
+
+def compute_shades(values: tuple[float | None, ...], *, more_is_better: bool) -> list[float | None]:
+    """How far each value is from the best of them, as a part of the largest: 0 to 1."""
+    known = [value for value in values if value is not None]
+    largest, least = max(known, default=0.0), min(known, default=0.0)
+    if largest <= 0:
+        return [None if value is None else 0.0 for value in values]
+    best = largest if more_is_better else least
+    return [None if value is None else abs(value - best) / largest for value in values]
+
+
+def _cell(axes: Axes, x: int, y: int, cell: HeatCell) -> None:
+    from matplotlib.patches import Rectangle
+
+    is_missing = cell.shade is None and bool(cell.words)  # a place without words is no cell
+    box = Rectangle(
+        (x - 0.5, y - 0.5),
+        1,
+        1,
+        facecolor=NONE if cell.shade is None else get_shade_colour(cell.shade),
+        edgecolor=RULE if is_missing else NONE,
+        linewidth=1 if is_missing else 0,
+    )
+    axes.add_patch(box)
+    is_dark = cell.shade is not None and cell.shade >= _WHITE_FROM
+    axes.text(
+        x,
+        y,
+        cell.words,
+        ha="center",
+        va="center",
+        fontsize=8,
+        color=INK if cell.shade is None else "#ffffff" if is_dark else CELL_INK,
+    )

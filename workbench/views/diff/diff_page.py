@@ -23,8 +23,7 @@ from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import CHANGES, TITLES, describe_side, format_delta, value_text
 from workbench.views.pages.interactive import interactive
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import grid, write_frame_call
-from workbench.views.static_html.row_limits import PAGE, Limits
+from workbench.views.static_html.grids import PAGE, Limits, grid, write_frame_call
 from workbench.views.tables.column import Column
 from workbench.views.wire.codec import SMALL, convert_row, pack
 from workbench.views.wire.diff_messages import (

@@ -15,10 +15,9 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
 from workbench.report.measures import measures
-from workbench.views.charts import heat
+from workbench.views.charts.sheet import HeatCell, HeatMap, HeatRow, compute_shades, draw_heat_map
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import grid
-from workbench.views.static_html.row_limits import HEAT_BYTES
+from workbench.views.static_html.grids import HEAT_BYTES, grid
 from workbench.views.tables import data_frames
 from workbench.views.tables.column import Column
 from workbench.views.words.place_words import few_words, list_kernel_ops, title_of
@@ -77,7 +76,7 @@ def sort_by_spread(matrix: Matrix, metric: str) -> list[str]:
     return sorted(in_all, key=lambda kernel: -apart(kernel))
 
 
-def heat_map(matrix: Matrix, metric: str) -> heat.Map:
+def heat_map(matrix: Matrix, metric: str) -> HeatMap:
     """One metric with the shade of each cell: how far it is from the best of its row."""
     order, cells, names = sort_by_spread(matrix, metric), group_cells(matrix), kernel_labels(matrix)
     rows = []
@@ -87,9 +86,9 @@ def heat_map(matrix: Matrix, metric: str) -> heat.Map:
         values = [None if cell is None else getattr(cell, metric) for cell in own]
         shown = [None if cell is None else shades[cell.target] for cell in own]
         made = zip(shown, (words(metric, value) for value in values), strict=True)
-        rows.append(heat.Row(names[kernel], tuple(heat.Cell(*pair) for pair in made)))
+        rows.append(HeatRow(names[kernel], tuple(HeatCell(*pair) for pair in made)))
     said, caption = measures(MatrixCell)[metric], _caption(metric, cells.values())
-    return heat.Map(said.heading or said.hint, matrix.targets, tuple(rows), caption)
+    return HeatMap(said.heading or said.hint, matrix.targets, tuple(rows), caption)
 
 
 def _shades(metric: str, cells: Iterable[MatrixCell]) -> dict[str, float | None]:
@@ -97,7 +96,7 @@ def _shades(metric: str, cells: Iterable[MatrixCell]) -> dict[str, float | None]
     found: dict[str, float | None] = {}
     for group in comparable(metric, cells):
         values = tuple(getattr(cell, metric) for cell in group)
-        shades = heat.compute_shades(values, more_is_better=metric == "occupancy")
+        shades = compute_shades(values, more_is_better=metric == "occupancy")
         found |= dict(zip((cell.target for cell in group), shades, strict=True))
     return found
 
@@ -111,7 +110,7 @@ def plot(matrix: Matrix, metric: str) -> Figure:
     drawn = heat_map(matrix, metric)
     if all(cell.shade is None for row in drawn.rows for cell in row.cells):
         raise UsageError(f"Nothing to draw for {metric!r}: no kernel has a value of it.")
-    return heat.draw(drawn)
+    return draw_heat_map(drawn)
 
 
 def chart(report: Report) -> Figure:

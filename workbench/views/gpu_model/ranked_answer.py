@@ -14,10 +14,9 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import RankedConfig
 from workbench.report.measures import measures
-from workbench.views.charts import heat
+from workbench.views.charts.sheet import HeatCell, HeatMap, HeatRow, draw_heat_map
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import grid
-from workbench.views.static_html.row_limits import HEAT_BYTES
+from workbench.views.static_html.grids import HEAT_BYTES, grid
 from workbench.views.tables import data_frames
 from workbench.views.tables.column import Column, exact
 from workbench.views.words.place_words import list_kernel_ops
@@ -62,7 +61,7 @@ def plot(ranked: RankedConfigs) -> Figure:
             f"Nothing to draw: no configuration of {ranked.kernel} can be compiled and launched on "
             f"{ranked.target}. .frame() says why."
         )
-    return heat.draw(heat_map(ranked))
+    return draw_heat_map(heat_map(ranked))
 
 
 def chart(report: Report) -> Figure:
@@ -71,7 +70,7 @@ def chart(report: Report) -> Figure:
     return plot(RankedConfigs(report, last.kernel, last.target))
 
 
-def heat_map(ranked: RankedConfigs) -> heat.Map:
+def heat_map(ranked: RankedConfigs) -> HeatMap:
     """Block sizes × warps and stages, darker: further from the best of all.
 
     Cells have the time of the model; where there is none for the kernel, the occupancy.
@@ -80,7 +79,7 @@ def heat_map(ranked: RankedConfigs) -> heat.Map:
     is_timed = any(row.model_us is not None for row in rows)
     best = min((row.model_us for row in rows if row.model_us), default=0.0)
     cells = {
-        (row.choice, row.warps, row.stages): heat.Cell(
+        (row.choice, row.warps, row.stages): HeatCell(
             _shade(row, best, is_timed=is_timed), _words(row, is_timed=is_timed)
         )
         for row in rows
@@ -88,9 +87,9 @@ def heat_map(ranked: RankedConfigs) -> heat.Map:
     has_stages = len({row.stages for row in rows}) > 1
     columns = sorted({(row.warps, row.stages) for row in rows})
     choices = dict.fromkeys(row.choice for row in rows)
-    absent = heat.Cell(None, "")
+    absent = HeatCell(None, "")
     what = "time by a model" if is_timed else "occupancy"
-    return heat.Map(
+    return HeatMap(
         title=f"{ranked.kernel} on {ranked.target}: {what} (estimate)",
         columns=tuple(
             f"{plural(warps, 'warp')}, {plural(stages, 'stage')}"
@@ -99,7 +98,7 @@ def heat_map(ranked: RankedConfigs) -> heat.Map:
             for warps, stages in columns
         ),
         rows=tuple(
-            heat.Row(choice or "–", tuple(cells.get((choice, *at), absent) for at in columns))
+            HeatRow(choice or "–", tuple(cells.get((choice, *at), absent) for at in columns))
             for choice in choices
         ),
         caption="best on top; stronger colour: further from the best; compiled, not run",

@@ -12,8 +12,7 @@ from workbench.analysis.memory.fit import Fit
 from workbench.analysis.memory.layers import ModuleShare
 from workbench.views.charts.sheet import CELL_INK, KERNEL_COLOURS, sheet
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Grid, grid
-from workbench.views.static_html.row_limits import Limits
+from workbench.views.static_html.grids import Grid, Limits, grid
 from workbench.views.tables.column import Column
 from workbench.views.words.units import format_bytes, format_percent
 

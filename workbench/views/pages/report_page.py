@@ -9,14 +9,14 @@ from os import PathLike
 from workbench.analysis.source.report_redaction import redact as without_sources
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.views.charts.picture import encode_picture
+from workbench.views.charts.calls_chart import encode_picture
 from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedded_parts import embedded
 from workbench.views.pages.interactive import interactive
 from workbench.views.parts.budgets_part import build_budgets_part
 from workbench.views.parts.memory_part import build_memory_part
 from workbench.views.static_html import render
-from workbench.views.static_html.row_limits import PAGE
+from workbench.views.static_html.grids import PAGE
 from workbench.views.static_html.static_report import Code, body, summary
 from workbench.views.wire.codec import SMALL, bundle, pack
 from workbench.views.wire.memory_messages import MemoryPart

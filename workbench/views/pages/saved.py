@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.report import Report
 from workbench.settings import Embed
-from workbench.views.charts.picture import encode_picture
+from workbench.views.charts.calls_chart import encode_picture
 from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedded_parts import CELL_BYTES, embedded
 from workbench.views.pages.interactive import interactive, loader

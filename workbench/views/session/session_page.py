@@ -19,8 +19,7 @@ from workbench.views.session.session_facts import explain_slowest, facts, notes
 from workbench.views.session.session_lists import tables
 from workbench.views.session.session_timeline import timeline
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import grid
-from workbench.views.static_html.row_limits import Limits
+from workbench.views.static_html.grids import Limits, grid
 from workbench.views.wire.codec import SMALL, pack
 
 _DROPPED: Mapping[str, tuple[str, ...]] = {

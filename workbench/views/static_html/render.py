@@ -15,8 +15,8 @@ from workbench.report.atomic import write_saved_file
 from workbench.views.answers.roundtrip_text import bar
 from workbench.views.pages.interactive import output
 from workbench.views.source_marks import SIGNS, WORDS
+from workbench.views.static_html.grids import PAGE, SUMMARIES, SUMMARY_BYTES, Limits
 from workbench.views.static_html.listing import gutter, split_line_pieces
-from workbench.views.static_html.row_limits import PAGE, SUMMARIES, SUMMARY_BYTES, Limits
 from workbench.views.words.units import format_bytes, format_seconds, plural
 
 POLICY = (

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from workbench.report.machine_rows import MatrixCell
 from workbench.report.measures import measures
-from workbench.views.static_html.grids import Grid, grid, write_frame_call
-from workbench.views.static_html.row_limits import Limits
+from workbench.views.static_html.grids import Grid, Limits, grid, write_frame_call
 from workbench.views.tables.column import Column, exact
-from workbench.views.tables.columns import choose_columns
+from workbench.views.tables.columns import spell_out_columns
 from workbench.views.wire.report_messages import Document
 from workbench.views.words.cost_words import cost_text
 from workbench.views.words.units import plural
@@ -85,26 +84,12 @@ def table(shown: Document, name: str, limits: Limits, most: int | None = None) -
     if name == "kernels" and shown["costs"]:
         title = f"{title}: {shown['costs'][0]['source']}"
     rows = _ROWS[name](shown) if name in _ROWS else cast(Any, shown)[name]
-    columns = _OWN[name] if name in _OWN else spell_out(choose_columns(name, rows))
+    columns = _OWN[name] if name in _OWN else spell_out_columns(name, rows)
     call, omitted = (
         write_frame_call("report", frame),
         shown["omitted"].get(_STORED.get(frame, frame), 0),
     )
     return grid(title, columns, rows, limits, call=call, most=most, omitted=omitted)
-
-
-def spell_out(columns: Iterable[Column]) -> list[Column]:
-    """The columns of a table of the interactive view, without its bars.
-
-    Where a column has only the gist, the whole text follows as prose.
-    """
-    found: list[Column] = []
-    for column in columns:
-        if column.kind != "bar" and all(each.shows != column.shows for each in found):
-            found.append(column)
-        if column.full:
-            found.append(Column("", column.full, "prose"))
-    return found
 
 
 def matrix(shown: Document, limits: Limits) -> Iterator[Grid]:

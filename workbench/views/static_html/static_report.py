@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any, cast
 
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Grid, grid, write_frame_call
+from workbench.views.static_html.grids import PAGE, SUMMARIES, Grid, Limits, grid, write_frame_call
 from workbench.views.static_html.listing import choose_listings
-from workbench.views.static_html.row_limits import PAGE, SUMMARIES, Limits
 from workbench.views.static_html.static_columns import FIGURES, count_guards, matrix, table
 from workbench.views.tables.column import Column
 from workbench.views.wire.budget_messages import BudgetsPart

@@ -16,12 +16,21 @@ from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.settings import Embed
 from workbench.views.answers.rivals_answer import codes, sentence
-from workbench.views.charts import heat, spots, strands
-from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, PALE, sheet
+from workbench.views.charts.sheet import (
+    FAINT,
+    KERNEL_COLOURS,
+    PALE,
+    HeatCell,
+    HeatMap,
+    HeatRow,
+    compute_shades,
+    draw_heat_map,
+    sheet,
+)
 from workbench.views.pages.interactive import interactive
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import grid
-from workbench.views.static_html.row_limits import Limits
+from workbench.views.static_html.grids import Limits, grid
+from workbench.views.sweep import spots, strands
 from workbench.views.sweep.sweep_document import choose_metric, document, timed, words_of
 from workbench.views.sweep.sweep_tables import FIGURES, choices, report_of
 from workbench.views.tables.column import Column
@@ -159,14 +168,14 @@ def plot(sweep: Sweep, chart: str, **choice: Any) -> Figure:
             "Nothing to draw: no setting was measured. Look at the column reason of .frame()."
         )
     if chart == "heat":
-        return heat.draw(build_heat_map(sweep, **choice))
+        return draw_heat_map(build_heat_map(sweep, **choice))
     draw = {"parallel": parallel, "pareto": pareto, "distribution": rounds}[chart]
     return draw(sweep, **choice)
 
 
 def build_heat_map(
     sweep: Sweep, x: str | None = None, y: str | None = None, metric: str | None = None
-) -> heat.Map:
+) -> HeatMap:
     """One metric over two axes, darker: further from the best; of several rows the best."""
     metric = metric or choose_metric(sweep)
     if metric not in FIGURES:
@@ -186,14 +195,14 @@ def build_heat_map(
         key = (place[down] if down != across else "", place[across])
         best[key] = pick(best.get(key, value), value)
     flat = tuple(best.get((row, column)) for row in rows for column in columns)
-    shade = iter(heat.compute_shades(flat, more_is_better=metric in _MORE_IS_BETTER))
-    cells = [heat.Cell(next(shade), words_of(metric, value)) for value in flat]
+    shade = iter(compute_shades(flat, more_is_better=metric in _MORE_IS_BETTER))
+    cells = [HeatCell(next(shade), words_of(metric, value)) for value in flat]
     width = len(columns)
-    return heat.Map(
+    return HeatMap(
         title=f"{sweep.name}: {metric}",
         columns=tuple(f"{across}={value}" for value in columns),
         rows=tuple(
-            heat.Row(row or across, tuple(cells[n * width : (n + 1) * width]))
+            HeatRow(row or across, tuple(cells[n * width : (n + 1) * width]))
             for n, row in enumerate(rows)
         ),
         caption="darker: further from the best; of several settings in one cell the best",

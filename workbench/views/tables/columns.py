@@ -249,6 +249,20 @@ def choose_columns(table: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Co
             yield from _sizes(rows)
 
 
+def spell_out_columns(table: str, rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """The columns of a table where no script runs, without its bars.
+
+    Where a column has only the gist, the whole text follows as prose.
+    """
+    found: list[Column] = []
+    for column in choose_columns(table, rows):
+        if column.kind != "bar" and all(each.shows != column.shows for each in found):
+            found.append(column)
+        if column.full:
+            found.append(Column("", column.full, "prose"))
+    return found
+
+
 def _sizes(rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
     """A column for each size of a block that any configuration has."""
     for name in dict.fromkeys(name for row in rows for name in row["sizes"]):
