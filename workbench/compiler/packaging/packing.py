@@ -45,8 +45,8 @@ from workbench.compiler.packaging.outputs import register_node_keys
 from workbench.compiler.packaging.package_request import LATER, ModelRequest
 from workbench.compiler.packaging.size_trials import build_untried_contract, tried
 from workbench.compiler.packaging.written_inputs import memory_of
-from workbench.compiler.pipeline.failures import recorded
 from workbench.compiler.pipeline.modes import merge_options
+from workbench.compiler.pipeline.pipeline import recorded
 from workbench.compiler.recording.recorder import Recorder
 from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Outcome, Report, Request

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -22,8 +20,7 @@ from workbench.compiler.sources.size_symbols import (
     find_undecided,
 )
 from workbench.compiler.sources.sources import Places
-from workbench.errors import CaptureError, WorkbenchError, read_first_line
-from workbench.report import Outcome
+from workbench.errors import CaptureError
 
 _AUTOGRAD = "trace_autograd_ops"
 _TRACE_AUTOGRAD = (
@@ -41,36 +38,6 @@ _EVERY_BREAK = (
     "[args]) saves it with its breaks, on the CPU."
 )
 _NO_GRAPH = re.compile(r"backend_input (must not be|is not) None")
-
-
-@contextmanager
-def recorded(
-    recorder: Recorder,
-    explained: Callable[[Exception], WorkbenchError],
-    before: Callable[[], None] = lambda: None,
-) -> Iterator[None]:
-    """Raise errors with the report of what was done until then, to which `before` adds.
-
-    An interrupt stays what it is; it has the report in the same attribute. What is no error of the
-    workbench is put in its words by `explained`.
-    """
-    try:
-        yield
-    except BaseException as error:
-        before()
-        words = str(error).strip().split("\n")[0]
-        shown = error
-        is_cancelled = isinstance(error, KeyboardInterrupt)
-        if not isinstance(error, Exception):
-            words = words or ("interrupted" if is_cancelled else repr(error))
-        elif not isinstance(error, WorkbenchError):
-            shown = explained(error)
-            words = read_first_line(shown) if explain_refused_inputs(str(error)) else words
-        outcome = Outcome(ok=False, step=recorder.step, error=words, is_cancelled=is_cancelled)
-        shown.report = recorder.report(outcome)  # type: ignore[attr-defined]
-        if shown is error:
-            raise
-        raise shown from error
 
 
 def explain(error: Exception, name: str, recorder: Recorder) -> CaptureError:

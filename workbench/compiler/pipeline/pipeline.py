@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -49,12 +49,13 @@ from workbench.compiler.internals.signatures import drop_bad_annotations, signat
 from workbench.compiler.internals.torch_state import GlobalState, read_tf32_uses
 from workbench.compiler.measuring.eager_memory import EagerCounter
 from workbench.compiler.pipeline.captured_sizes import captured
-from workbench.compiler.pipeline.failures import explain, recorded
+from workbench.compiler.pipeline.failures import explain
 from workbench.compiler.pipeline.frozen_reads import find_missing_variables, frozen_reads
 from workbench.compiler.pipeline.modes import check_freezing, merge_options
 from workbench.compiler.recording.fusion_constraints import choose_fusion
 from workbench.compiler.recording.recorder import Recorder
-from workbench.errors import CaptureError, UsageError
+from workbench.compiler.sources.dynamo_messages import explain_refused_inputs
+from workbench.errors import CaptureError, UsageError, WorkbenchError, read_first_line
 from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Outcome, Report, Request
 
@@ -375,3 +376,33 @@ def _note_guards(recorder: Recorder, run: _Run, rows: Sequence[Mapping[str, str]
     values = {id(e): row.get("frozen") for e, row in zip(decisions.dropped, rows, strict=False)}
     frozen = [values.get(id(entry)) for entry in decisions.entries]
     recorder.guards.note(decisions.entries, decisions.kept, decisions.reasons, frozen)
+
+
+@contextlib.contextmanager
+def recorded(
+    recorder: Recorder,
+    explained: Callable[[Exception], WorkbenchError],
+    before: Callable[[], None] = lambda: None,
+) -> Iterator[None]:
+    """Raise errors with the report of what was done until then, to which `before` adds.
+
+    An interrupt stays what it is; it has the report in the same attribute. What is no error of the
+    workbench is put in its words by `explained`.
+    """
+    try:
+        yield
+    except BaseException as error:
+        before()
+        words = str(error).strip().split("\n")[0]
+        shown = error
+        is_cancelled = isinstance(error, KeyboardInterrupt)
+        if not isinstance(error, Exception):
+            words = words or ("interrupted" if is_cancelled else repr(error))
+        elif not isinstance(error, WorkbenchError):
+            shown = explained(error)
+            words = read_first_line(shown) if explain_refused_inputs(str(error)) else words
+        outcome = Outcome(ok=False, step=recorder.step, error=words, is_cancelled=is_cancelled)
+        shown.report = recorder.report(outcome)  # type: ignore[attr-defined]
+        if shown is error:
+            raise
+        raise shown from error

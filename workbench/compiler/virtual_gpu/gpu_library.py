@@ -22,7 +22,7 @@ from workbench.compiler.machine_code.cubin_tools import read_cubin_usage
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.machine_code.template_model import build_ranking
 from workbench.compiler.packaging.inductor_library import Library, build
-from workbench.compiler.pipeline.failures import recorded
+from workbench.compiler.pipeline.pipeline import recorded
 from workbench.compiler.recording.recorder import Recorder
 from workbench.compiler.virtual_gpu.cross_compile import whole_record
 from workbench.compiler.virtual_gpu.device.inductor_offline import OPTIONS
