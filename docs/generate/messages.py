@@ -15,7 +15,7 @@ from workbench.analysis.opportunities.opportunity import SURE
 from workbench.analysis.opportunities.rules import RULES
 from workbench.analysis.source import rewrites
 from workbench.views.source_marks import SIGNS, WORDS
-from workbench.views.words import cuda_graph_words
+from workbench.views.words import record_words
 
 _MARKS = {
     "captured": "What it computes is in a graph; beside it the kernels that it ends in.",
@@ -83,9 +83,7 @@ def _graphs() -> Iterator[str]:
     about = (
         "What to do about a part that no CUDA graph is recorded of, by a piece of torch's reason."
     )
-    return _table(
-        "CUDA graphs", "cuda-graphs", about, "torch says", dict(cuda_graph_words._REMEDIES)
-    )
+    return _table("CUDA graphs", "cuda-graphs", about, "torch says", dict(record_words._REMEDIES))
 
 
 def _rewrites() -> Iterator[str]:

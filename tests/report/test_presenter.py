@@ -20,7 +20,7 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.file_rows import Requirement
 from workbench.report.presenter import FormerTable, Presented, presenter
-from workbench.views.answers import short
+from workbench.views.answers import fragments
 from workbench.views.charts import report_charts
 from workbench.views.pages import report_page as html
 from workbench.views.presenters import SHOWN, find_view
@@ -68,7 +68,7 @@ def test_a_kind_is_shown_as_what_it_derives_from() -> None:
     class Own(Check):
         """A check of somebody."""
 
-    assert find_view(Own("f.aot", Machine(), ()), "fragment") is short.show_check
+    assert find_view(Own("f.aot", Machine(), ()), "fragment") is fragments.show_check
 
 
 def test_a_report_is_a_line_as_a_value_and_a_screen_when_it_is_printed() -> None:
@@ -140,7 +140,7 @@ def test_a_check_is_described_without_pandas() -> None:
         "from workbench.artifacts.preflight.check import Check;"
         "assert 'torch' in Check('f', Machine(), (R('torch', 'pass', '2', '2'),))._repr_html_()"
     )
-    assert "workbench.views.answers.short" in modules_after(program)
+    assert "workbench.views.answers.fragments" in modules_after(program)
 
 
 def test_an_argument_by_its_former_name_works_and_warns() -> None:

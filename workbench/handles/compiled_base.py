@@ -221,7 +221,7 @@ class CompiledBase(CompiledCode, ReportHolder):
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """Its summary, where it is the value of a cell."""
-        from workbench.views.widgets.displayed import make_summary_bundle
+        from workbench.views.widgets.display import make_summary_bundle
 
         return make_summary_bundle(self)
 

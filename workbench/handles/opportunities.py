@@ -93,6 +93,6 @@ class Opportunities(Sequence[Suggestion]):
 
     def __repr__(self) -> str:
         """Each with its saving and its change, for a terminal of 80 columns."""
-        from workbench.views.answers.opportunities_text import list_text
+        from workbench.views.answers.alternatives_text import describe_opportunities
 
-        return list_text(self.report, [each.opportunity for each in self._found])
+        return describe_opportunities(self.report, [each.opportunity for each in self._found])

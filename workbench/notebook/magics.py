@@ -40,8 +40,7 @@ from workbench.notebook.sweep_magic import run_sweep_line
 from workbench.report import Report
 from workbench.report.report_holder import ReportHolder
 from workbench.views.document import ViewContext
-from workbench.views.widgets.display import show
-from workbench.views.widgets.displayed import displayed
+from workbench.views.widgets.display import displayed, show
 
 Present = Callable[..., None]
 _CALL = argument("call", nargs="*", help="the call, as you would write it: model(x, k=y)")

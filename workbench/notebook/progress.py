@@ -12,7 +12,7 @@ from IPython.display import display
 
 from workbench.errors import UsageError, WorkbenchError
 from workbench.processes.background_task import Steps
-from workbench.views.answers.short import progress
+from workbench.views.answers.fragments import show_progress
 from workbench.views.document import ViewContext
 from workbench.views.widgets.display import make_live_output, publish, publish_live, show, take_back
 from workbench.views.wire.report_messages import Progress
@@ -137,7 +137,7 @@ class ProgressDisplay(Steps):
             taken = step["duration_s"]
             seconds = max(now - step["start_s"], 0.0) if taken is None else taken
             rows.append((step["name"], seconds, step in running))
-        return {"text/plain": title, "text/html": progress(title, rows)}
+        return {"text/plain": title, "text/html": show_progress(title, rows)}
 
     def _tick(self) -> None:
         while not self._done.wait(_TICK):

@@ -30,7 +30,7 @@ class ShownBy:
     sentences: str = "presenters:list_text_alone"
     frame: str = "presenters:refuse"
     plot: str = "presenters:refuse"
-    page: str = "answers.short:render_plain_page"
+    page: str = "answers.fragments:render_plain_page"
     fragment: str = "presenters:leave_to_text"
     export: str = "presenters:refuse"
     view: str = "presenters:refuse"
@@ -38,9 +38,9 @@ class ShownBy:
 
 
 SHOWN = {
-    "ArtifactReport": ShownBy(fragment="answers.inspected"),
+    "ArtifactReport": ShownBy(fragment="answers.fragments:show_inspected"),
     "Budgets": ShownBy(text="memory.budgets_answer", plot="memory.budgets_answer"),
-    "Check": ShownBy(fragment="answers.short:show_check"),
+    "Check": ShownBy(fragment="answers.fragments:show_check"),
     "Diff": ShownBy(
         text="diff.diff_text",
         sentences="diff.diff_text:list_sentences",
@@ -66,7 +66,7 @@ SHOWN = {
     ),
     "Memory": ShownBy(text="memory.memory_answer", plot="memory.memory_answer"),
     "MissedBudget": ShownBy(text="answers.roundtrip_text:describe_missed_budget"),
-    "Opportunity": ShownBy(text="answers.opportunities_text"),
+    "Opportunity": ShownBy(text="answers.alternatives_text:describe_opportunity"),
     "RankedConfigs": ShownBy(
         text="gpu_model.ranked_answer",
         frame="gpu_model.ranked_answer",
@@ -74,8 +74,11 @@ SHOWN = {
         page="gpu_model.ranked_answer",
         fragment="gpu_model.ranked_answer",
     ),
-    "Recommendation": ShownBy(fragment="answers.short:show_recommendation"),
-    "Rehearsal": ShownBy(text="answers.rehearsal_text", fragment="answers.short:show_rehearsal"),
+    "Recommendation": ShownBy(fragment="answers.fragments:show_recommendation"),
+    "Rehearsal": ShownBy(
+        text="answers.alternatives_text:describe_rehearsal",
+        fragment="answers.fragments:show_rehearsal",
+    ),
     "Report": ShownBy(
         text="text",
         frame="tables.data_frames",
@@ -83,8 +86,12 @@ SHOWN = {
         page="pages.report_page",
         fragment="pages.report_page",
     ),
-    "Rivals": ShownBy(text="answers.rivals_answer", fragment="answers.short:show_rivals"),
-    "RoundTrip": ShownBy(text="answers.roundtrip_text", fragment="answers.short:show_roundtrip"),
+    "Rivals": ShownBy(
+        text="answers.alternatives_text:describe_rivals", fragment="answers.fragments:show_rivals"
+    ),
+    "RoundTrip": ShownBy(
+        text="answers.roundtrip_text", fragment="answers.fragments:show_roundtrip"
+    ),
     "Session": ShownBy(
         text="session.session_answer",
         sentences="session.session_answer",
@@ -104,8 +111,8 @@ SHOWN = {
         view="sweep.sweep_view:SweepView",
         display="sweep.sweep_view",
     ),
-    "Tried": ShownBy(text="answers.opportunities_text:format_trial"),
-    "WhyRecompiled": ShownBy(fragment="answers.short:show_why_recompiled"),
+    "Tried": ShownBy(text="answers.alternatives_text:format_trial"),
+    "WhyRecompiled": ShownBy(fragment="answers.fragments:show_why_recompiled"),
 }
 """By the name of the class, or of one that it derives from."""
 

@@ -16,10 +16,10 @@ from workbench.analysis.memory.memory_cost import (
 from workbench.analysis.memory.waste import Waste, remarks
 from workbench.analysis.source.lines import call_sites, callers, find_line_states, sort_by_calls
 from workbench.report import Report, Source
+from workbench.report.machine_rows import CudaGraphPart
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
-from workbench.views.words.cuda_graph_words import cuts, find_remedy
-from workbench.views.words.place_words import text_of
+from workbench.views.words.record_words import find_cuda_graph_remedy, text_of
 
 WORDS: Mapping[str, str] = {
     "captured": "Captured",
@@ -130,12 +130,25 @@ def note_lines(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
                     "select": first,
                 }
             )
-    for place, parts in cuts(report).items():
+    for place, parts in find_cuts(report).items():
         for title, part in parts.items():
-            text = find_remedy(part.reason) or ""
+            text = find_cuda_graph_remedy(part.reason) or ""
             note: wire.Note = {"title": title, "text": text, "tone": "fallback"}
             found[place].append({**note, "select": part.kernels[0]} if part.kernels else note)
     _add_remarks(report, found)
+    return dict(found)
+
+
+def find_cuts(report: Report) -> dict[tuple[str, int], dict[str, CudaGraphPart]]:
+    """By file and line: where a program is cut between recordings, by the title of a note."""
+    files = {source.id: source.file for source in report.sources}
+    taken = {part.graph for part in report.cuda_graphs if part.verdict != "skipped"}
+    found: dict[tuple[str, int], dict[str, CudaGraphPart]] = defaultdict(dict)
+    for part in report.cuda_graphs:
+        if part.verdict == "skipped" and part.graph in taken and part.lines and part.reason:
+            _, source, number = part.lines[0].split(":")
+            place = files.get(source, ""), int(number)
+            found[place].setdefault(f"Not in a CUDA graph: {part.reason}.", part)
     return dict(found)
 
 

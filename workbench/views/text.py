@@ -11,15 +11,16 @@ from workbench.analysis.fusion.fusion import list_before_fusion, rejected
 from workbench.analysis.fusion.traffic import measure_fusion_traffic
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Kernel, Report
-from workbench.views.answers.opportunities_text import format_shortest_saving
-from workbench.views.words.cost_words import cost_text
-from workbench.views.words.cuda_graph_words import headline, reasons
-from workbench.views.words.place_words import (
+from workbench.views.answers.alternatives_text import format_shortest_saving
+from workbench.views.words.record_words import (
+    cost_text,
     count_captured,
     describe_absent_parts,
     format_line_numbers,
+    list_cuda_graph_reasons,
     list_kernel_ops,
     short,
+    summarize_cuda_graphs,
     title_of,
 )
 from workbench.views.words.units import format_bytes, format_percent, format_seconds, plural
@@ -127,10 +128,10 @@ def _fusion(report: Report) -> Iterator[str]:
 
 
 def _cuda_graphs(report: Report) -> Iterator[str]:
-    said = headline(report)
+    said = summarize_cuda_graphs(report)
     if said is not None:
         yield f"cuda graphs   {said}"
-        yield from (f"  {reason}" for reason in reasons(report)[:_FEW])
+        yield from (f"  {reason}" for reason in list_cuda_graph_reasons(report)[:_FEW])
 
 
 def _guards(report: Report) -> Iterator[str]:

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 import workbench as wb
 from workbench.analysis.memory.waste import remarks
 from workbench.report import Report
-from workbench.views.answers.opportunities_text import saving
+from workbench.views.answers.alternatives_text import saving
 
 RULES = {"evaluated-again", "part-holds-the-whole", "converted-weight"}
 RECORDS = Path(__file__).parents[2] / "records"

@@ -18,7 +18,7 @@ from workbench.report import Report
 from workbench.specs import Catalogue
 from workbench.views.charts.calls_chart import draw_picture
 from workbench.views.charts.sheet import FAINT, INK, KERNEL_COLOURS, PALE
-from workbench.views.words.place_words import few_words
+from workbench.views.words.record_words import few_words
 
 RECORDS = Path(__file__).parents[2] / "records"
 BLOCK, NORM = (Report.load(RECORDS / f"{name}.wbr") for name in ("block", "norm_h100"))

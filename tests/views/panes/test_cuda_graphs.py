@@ -11,9 +11,10 @@ from workbench.report import Report, Table
 from workbench.report.machine_rows import CudaGraphPart
 from workbench.views.document import document
 from workbench.views.pages.report_page import fragment
+from workbench.views.source_marks import find_cuts
 from workbench.views.text import text
 from workbench.views.wire import report_messages as wire
-from workbench.views.words.cuda_graph_words import cuts, headline, remark
+from workbench.views.words.record_words import summarize_cuda_graphs
 
 FIRST = CudaGraphPart("g2", 0, "recorded", kernels=("k0",), lines=("L:s0:13",), copied_bytes=8192)
 CUT = CudaGraphPart("g2", 1, "skipped", "cpu ops; DeviceCopy ops", ("k1",), ("L:s0:14", "L:s0:16"))
@@ -54,7 +55,7 @@ def test_the_overview_leads_to_the_parts(sample_report: Report) -> None:
 
 def test_a_whole_program_that_is_skipped_has_no_notes_at_its_lines(sample_report: Report) -> None:
     report = having(sample_report, CudaGraphPart("g2", 0, "skipped", WHOLE, (), ("L:s0:13",)))
-    assert cuts(report) == {}
+    assert find_cuts(report) == {}
     said = "cuda graphs   nothing is recorded\n  skipped, 1 part: cpu device (arg0_1)"
     assert said in text(report)
     shown = fragment(report)
@@ -74,13 +75,14 @@ def test_a_whole_program_that_is_skipped_has_no_notes_at_its_lines(sample_report
 def test_the_headline_counts(
     sample_report: Report, parts: tuple[CudaGraphPart, ...], said: str | None
 ) -> None:
-    found = headline(having(sample_report, *parts))
+    found = summarize_cuda_graphs(having(sample_report, *parts))
     assert found is None if said is None else (found or "").startswith(said)
 
 
 def test_without_cuda_graphs_nothing_is_said(sample_report: Report) -> None:
     assert document(sample_report)["cuda_graphs"] is None
-    assert remark(sample_report) == []
     assert "CUDA graph" not in fragment(sample_report)
-    (note,) = remark(having(sample_report, FIRST))
+    notes = document(sample_report)["notes"]
+    *others, note = document(having(sample_report, FIRST))["notes"]
+    assert others == notes
     assert note["text"] == "That is done when it first runs."

@@ -15,7 +15,7 @@ from workbench.analysis.fusion.kinds import mark_kernels
 from workbench.report import Report
 from workbench.views.charts.sheet import INK, KERNEL_COLOURS, NONE, RULE, sheet
 from workbench.views.layout import GAP_Y, NODE_HEIGHT, layered
-from workbench.views.words.place_words import few_words, list_kernel_ops
+from workbench.views.words.record_words import few_words, list_kernel_ops
 from workbench.views.words.units import plural
 
 if TYPE_CHECKING:

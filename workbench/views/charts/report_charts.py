@@ -11,7 +11,7 @@ from workbench.report import Phase, Report
 from workbench.views.charts import bars, calls_chart, roofline_chart
 from workbench.views.charts.sheet import INK, KERNEL_COLOURS, sheet
 from workbench.views.gpu_model import matrix_answer, ranked_answer
-from workbench.views.words.place_words import short
+from workbench.views.words.record_words import short
 from workbench.views.words.units import format_seconds
 
 if TYPE_CHECKING:

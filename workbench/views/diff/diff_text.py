@@ -11,7 +11,7 @@ from workbench.errors import UsageError
 from workbench.report.presenter import presenter
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import CHANGES, TITLES, describe_side, difference_text, value_text
-from workbench.views.words.place_words import short
+from workbench.views.words.record_words import short
 from workbench.views.words.units import ABSENT
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from workbench.analysis.diff.number_changes import ALL, EAGER, UNFUSED, WHOLE
 from workbench.analysis.gpu_model.target_spread import COUNTED
 from workbench.report import Report
 from workbench.views.diff.words import difference_text, joined, value_text
-from workbench.views.words.place_words import short
+from workbench.views.words.record_words import short
 from workbench.views.words.units import plural
 
 _SHOWN = 3

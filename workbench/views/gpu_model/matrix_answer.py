@@ -20,7 +20,7 @@ from workbench.views.static_html import render
 from workbench.views.static_html.grids import HEAT_BYTES, grid
 from workbench.views.tables import data_frames
 from workbench.views.tables.column import Column
-from workbench.views.words.place_words import few_words, list_kernel_ops, title_of
+from workbench.views.words.record_words import few_words, list_kernel_ops, title_of
 from workbench.views.words.units import ABSENT, format_percent, format_us, number_text, plural
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from workbench.views.static_html import render
 from workbench.views.static_html.grids import HEAT_BYTES, grid
 from workbench.views.tables import data_frames
 from workbench.views.tables.column import Column, exact
-from workbench.views.words.place_words import list_kernel_ops
+from workbench.views.words.record_words import list_kernel_ops
 from workbench.views.words.units import ABSENT, format_percent, format_us, plural
 
 if TYPE_CHECKING:

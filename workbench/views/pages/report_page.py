@@ -21,7 +21,7 @@ from workbench.views.static_html.static_report import Code, body, summary
 from workbench.views.wire.codec import SMALL, bundle, pack
 from workbench.views.wire.memory_messages import MemoryPart
 from workbench.views.wire.report_messages import SavedPage
-from workbench.views.words.place_words import text_of
+from workbench.views.words.record_words import text_of
 from workbench.views.words.units import plural
 
 PAGE_BYTES = 1_950_000

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from workbench.analysis.opportunities.opportunity import SURE, Cost, Opportunity, Tried
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Report
-from workbench.views.answers.opportunities_text import (
+from workbench.views.answers.alternatives_text import (
     format_saved,
     format_shortest_saving,
     nothing,

@@ -17,7 +17,7 @@ from workbench.views.wire.artifact_messages import (
     TripLeaf,
 )
 from workbench.views.wire.codec import convert_row
-from workbench.views.words.place_words import describe_absent_parts
+from workbench.views.words.record_words import describe_absent_parts
 from workbench.views.words.units import difference_text, format_bytes, plural
 
 _OF_THIS_MACHINE = (*TARGETS, "")  # targets that are loaded where they were made

@@ -10,7 +10,7 @@ from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure, Verd
 from workbench.analysis.source.cures import Cure, find_cures
 from workbench.report import Guard, Node, Report
 from workbench.report.column_filter import select_rows
-from workbench.views.answers.rehearsal_text import describe_trial as sentence
+from workbench.views.answers.alternatives_text import describe_cure
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
@@ -75,7 +75,7 @@ def _cure(cure: Cure, tried: RehearsedCure | None) -> wire.Cure:
         title=title.removesuffix("."),
         text=text[:1].upper() + text[1:],
         after=[*cure.above, *cure.after],
-        tried=None if tried is None else sentence(tried),
+        tried=None if tried is None else describe_cure(tried),
         tone="plain" if tried is None else _TONES[tried.verdict],
         patch="" if tried is None else tried.patch,
     )

@@ -19,8 +19,12 @@ from workbench.views.panes.passes import Passes
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.gpu_messages import CudaGraph, CudaGraphs
-from workbench.views.words.cuda_graph_words import find_remedy, headline, name_of, reasons
-from workbench.views.words.place_words import list_kernel_ops
+from workbench.views.words.record_words import (
+    find_cuda_graph_remedy,
+    list_cuda_graph_reasons,
+    list_kernel_ops,
+    summarize_cuda_graphs,
+)
 
 _NOTHING = 0.005  # of the traffic of a group
 _MOST = 5000
@@ -97,18 +101,19 @@ def _rejected_pairs(report: Report, pairs: Sequence[Rejected]) -> list[wire.Reje
 def _cuda_graphs(report: Report) -> CudaGraphs | None:
     """The parts in the order of the program; None where no CUDA graphs were asked for."""
     parts = list(report.cuda_graphs)
-    said = headline(report)
+    said = summarize_cuda_graphs(report)
     if said is None:
         return None
+    is_several = len({part.graph for part in parts}) > 1
     return {
-        "summary": "; ".join((said, *reasons(report))),
+        "summary": "; ".join((said, *list_cuda_graph_reasons(report))),
         "parts": [
             convert_row(
                 CudaGraph,
                 part,
                 id=f"c{n}",
-                name=name_of(part, parts),
-                help=find_remedy(part.reason),
+                name=f"{part.graph} {part.part}" if is_several else str(part.part),
+                help=find_cuda_graph_remedy(part.reason),
             )
             for n, part in enumerate(parts)
         ],

@@ -20,7 +20,7 @@ from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.panes.passes import Passes
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
-from workbench.views.words.place_words import format_line_numbers, list_kernel_ops, text_of
+from workbench.views.words.record_words import format_line_numbers, list_kernel_ops, text_of
 from workbench.views.words.units import (
     count_text,
     format_bytes,

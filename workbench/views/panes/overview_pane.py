@@ -18,10 +18,14 @@ from workbench.views.panes.artifact_pane import file_of
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.source_marks import sources
 from workbench.views.wire import report_messages as wire
-from workbench.views.words.cost_words import list_cost_heads
-from workbench.views.words.cuda_graph_words import remark
-from workbench.views.words.place_words import count_captured, describe_absent_parts
 from workbench.views.words.progress_words import describe_phase
+from workbench.views.words.record_words import (
+    count_captured,
+    describe_absent_parts,
+    list_cost_heads,
+    list_cuda_graph_reasons,
+    summarize_cuda_graphs,
+)
 from workbench.views.words.units import (
     format_bytes,
     format_percent,
@@ -160,7 +164,7 @@ def _artifact(report: Report, saved: tuple[str, int] | None) -> wire.Figure:
 
 
 def _notes(report: Report, dropped: Sequence[str] = ()) -> list[wire.Note]:
-    """What was taken out before sharing, the failure, what the compiler said of the request."""
+    """What was taken out before sharing, the failure, remarks on the request, its CUDA graphs."""
     found: list[wire.Note] = []
     if dropped:
         text = f"{'; '.join(dropped)}."
@@ -173,7 +177,13 @@ def _notes(report: Report, dropped: Sequence[str] = ()) -> list[wire.Note]:
         found.append({"title": title, "text": error, "tone": tone})
     for text in report.request.notes:
         found.append({"title": "Note.", "text": text, "tone": "plain"})
-    return [*found, *remark(report)]
+    said = summarize_cuda_graphs(report)
+    if said is not None:
+        why = "; ".join(list_cuda_graph_reasons(report))
+        text = f"{why[0].upper()}{why[1:]}." if why else "That is done when it first runs."
+        note: wire.Note = {"title": f"CUDA graphs: {said}.", "text": text, "tone": "plain"}
+        found.append({**note, "tone": "fallback" if why else "plain", "select": "c0"})
+    return found
 
 
 PANE = Pane("overview", "Overview", document)

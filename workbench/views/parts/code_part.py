@@ -10,7 +10,7 @@ from workbench.errors import UsageError
 from workbench.report import KernelLine, Report, Wrapper
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.report_messages import BytecodePart, CodePart, WrapperPart
-from workbench.views.words.place_words import text_of
+from workbench.views.words.record_words import text_of
 
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")
 _FOLDER = re.compile(r"(?m)^(# kernel path: )\S*[/\\]")  # of a cache on the machine that compiled

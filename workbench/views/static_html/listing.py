@@ -13,7 +13,7 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
 from workbench.views.static_html.grids import Limits
 from workbench.views.wire.report_messages import CostKind, Line, Note, Source
-from workbench.views.words.cost_words import choose_cost_of_lines, cost_text
+from workbench.views.words.record_words import choose_cost_of_lines, cost_text
 
 LONGEST = 1500  # lines; Pygments needs 0.2 s for 1,000 lines and makes the page six times as big
 

@@ -12,7 +12,7 @@ from workbench.views.static_html.grids import Grid, Limits, grid, write_frame_ca
 from workbench.views.tables.column import Column, exact
 from workbench.views.tables.columns import spell_out_columns
 from workbench.views.wire.report_messages import Document
-from workbench.views.words.cost_words import cost_text
+from workbench.views.words.record_words import cost_text
 from workbench.views.words.units import plural
 
 _OWN: Mapping[str, tuple[Column, ...]] = {

@@ -15,7 +15,7 @@ from workbench.views.tables.column import Column
 from workbench.views.wire.budget_messages import BudgetsPart
 from workbench.views.wire.memory_messages import MemoryPart, MemoryShare
 from workbench.views.wire.report_messages import Document, Note, Source
-from workbench.views.words.cost_words import share_words
+from workbench.views.words.record_words import share_words
 
 _NAME, _BYTES = Column("", "name", "code"), Column("Bytes", "bytes", "B")
 _WORDS: Mapping[str, str] = {"line": "line", "module": "module", "kind": "kind of storage"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, RULE, sheet
-from workbench.views.words.place_words import short
+from workbench.views.words.record_words import short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

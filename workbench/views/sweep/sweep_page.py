@@ -15,7 +15,7 @@ from workbench.analysis.sweep.sweep import CHARTS, Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.settings import Embed
-from workbench.views.answers.rivals_answer import codes, sentence
+from workbench.views.answers.alternatives_text import list_codes, summarize_rivals
 from workbench.views.charts.sheet import (
     FAINT,
     KERNEL_COLOURS,
@@ -36,7 +36,7 @@ from workbench.views.sweep.sweep_tables import FIGURES, choices, report_of
 from workbench.views.tables.column import Column
 from workbench.views.wire.codec import SMALL, pack
 from workbench.views.wire.sweep_messages import SweepDocument, SweepRow
-from workbench.views.words.place_words import short
+from workbench.views.words.record_words import short
 from workbench.views.words.units import format_us
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _inside(sweep: Sweep) -> _Inside | None:
         if report is not None and (len(report.autotune) or len(report.ranked_configs)):
             rows = [_choice(row) for row in choices(sweep, [trial]).to_dict("records")]
             pairs = [
-                {"sentence": sentence(found), "codes": codes(found)}
+                {"sentence": summarize_rivals(found), "codes": list_codes(found)}
                 for found in report.rivals()[:_PAIRS]
             ]
             return f"Inside of the kernels of {trial.title}", rows, pairs

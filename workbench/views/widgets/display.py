@@ -1,4 +1,7 @@
-"""What a notebook shows for a report: a live view, and a static one that stays when it is gone."""
+"""What a notebook shows for a report: a live view, and a static one that stays when it is gone.
+
+A compilation as the value of a cell is its summary, unless the cell has shown it already.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from workbench.errors import UsageError
 from workbench.live_only import LiveOnly
 from workbench.processes.live_action import LiveAction
 from workbench.report import Report
+from workbench.report.report_holder import ReportHolder
 from workbench.settings import options
 from workbench.views.document import ViewContext, document
 from workbench.views.live_actions import ONLY_A_RECORD, LiveActions, describe_targets
@@ -24,7 +28,7 @@ from workbench.views.static_html.static_report import source_summary
 from workbench.views.text import text
 from workbench.views.wire.gpu_messages import Targets
 from workbench.views.wire.report_messages import Input, Sandbox
-from workbench.views.words.cost_words import choose_cost_of_lines, cost_text
+from workbench.views.words.record_words import choose_cost_of_lines, cost_text
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget
@@ -258,8 +262,7 @@ def carries_bundle(shell: Any) -> bool:
 
 def find_kernel_shell() -> Any:
     """The shell of a notebook's kernel; None in a terminal and outside IPython."""
-    get = getattr(builtins, "get_ipython", None)  # IPython puts it there while a cell runs
-    shell = None if get is None else get()
+    shell = _find_shell()
     return shell if getattr(shell, "kernel", None) is not None else None
 
 
@@ -298,3 +301,44 @@ def _cell(shell: Any) -> tuple[str, str]:
     parent = getattr(shell, "parent_header", None) or {}
     cell = parent.get("metadata", {}).get("cellId") or parent.get("content", {}).get("code", "")
     return str(cell), str(parent.get("header", {}).get("msg_id", ""))
+
+
+class Displayed:
+    """What the running cell of this process has shown."""
+
+    def __init__(self) -> None:
+        self._cell: int | None = None
+        self._holder: weakref.ref[ReportHolder] | None = None
+
+    def note(self, holder: ReportHolder) -> None:
+        """The running cell shows it, or was told not to."""
+        self._cell, self._holder = _count_cells(), weakref.ref(holder)
+
+    def has(self, holder: ReportHolder) -> bool:
+        """Whether the cell that runs now is the one that showed it."""
+        is_same = self._holder is not None and self._holder() is holder
+        return is_same and self._cell is not None and self._cell == _count_cells()
+
+
+@cache
+def displayed() -> Displayed:
+    """The one of this process: a kernel runs one notebook."""
+    return Displayed()
+
+
+def make_summary_bundle(holder: Any) -> dict[str, str]:
+    """Text and HTML of what has a report, as the value of a cell."""
+    if displayed().has(holder):
+        return {"text/plain": repr(holder)}
+    return {"text/plain": text(holder.report), "text/html": fragment(holder.report)}
+
+
+def _count_cells() -> int | None:
+    """The number of the cell that runs now."""
+    shell = _find_shell()
+    return None if shell is None else shell.execution_count
+
+
+def _find_shell() -> Any:
+    get = getattr(builtins, "get_ipython", None)  # IPython puts it there while a cell runs
+    return None if get is None else get()

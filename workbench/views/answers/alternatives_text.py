@@ -1,0 +1,210 @@
+"""What could be done otherwise, in words: opportunities, cures, choices of the autotuner."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from workbench.analysis.opportunities.opportunity import Cost, Opportunity, Tried
+from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure, Verdict
+from workbench.analysis.opportunities.rules import RULES
+from workbench.number_text import number_text
+from workbench.report import Report
+from workbench.report.rivals import Rivals
+from workbench.views.words.record_words import short
+from workbench.views.words.units import format_bytes, format_ms, plural
+
+_WIDTH = 80
+_CODE_LINES = 24  # of each code of two rivals
+_MOST = 25  # lines of a rehearsal
+_VERDICTS: Mapping[Verdict, str] = {
+    "cures": "It helps.",
+    "helps": "It helps, but a break stays.",
+    "explicit": "The break stays, and the code says so.",
+    "no help": "It does not help.",
+    "refused": "Not offered.",
+    "not checked": "Not checked.",
+}
+
+
+def describe_opportunities(report: Report, found: Sequence[Opportunity]) -> str:
+    """All of them, or one sentence where there are none."""
+    where = f"{report.request.name or 'the compilation'} on {report.request.target}"
+    if not found:
+        return nothing(where)
+    head = f"{plural(len(found), 'change')} in {where}, by saving"
+    return "\n".join([head, *("\n".join(_lines(each)) for each in found)])
+
+
+def nothing(where: str) -> str:
+    """The sentence for none."""
+    return f"Nothing to change was found in {where}: none of {len(RULES)} rules applies."
+
+
+def describe_opportunity(found: Opportunity) -> str:
+    """One of them."""
+    return "\n".join(_lines(found))
+
+
+def _lines(found: Opportunity) -> Iterator[str]:
+    """The saving, the sentence, the line, the change."""
+    yield f"{found.id}  {saving(found)} ({found.sure})  [{found.rule}]"
+    yield from textwrap.wrap(found.text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+    if found.file is not None:
+        yield f"    {found.file}:{found.line or '?'}"
+    yield from (f"    - {line}" for line in found.before)
+    sign = "+" if found.before else " "
+    yield from (f"    {sign} {line}" for line in found.after)
+    if found.settings:
+        yield f"    {found.action}"
+
+
+def saving(found: Opportunity) -> str:
+    """What it could save: a range of time, of bytes, kernels; unknown where nothing is known."""
+    known = _savings(found)
+    return f"saves {', '.join(known)}" if known else "saving not known"
+
+
+def format_shortest_saving(found: Opportunity) -> str:
+    """The first of these."""
+    return next(iter(_savings(found)), "not known")
+
+
+def _savings(found: Opportunity) -> list[str]:
+    moved = _range(found.saved_bytes_low, found.saved_bytes_high, format_bytes)
+    parts = [
+        _range(found.saved_us_low, found.saved_us_high, _time),
+        moved if found.is_told_by_bytes else None,
+        plural(found.fewer_kernels, "kernel") if found.fewer_kernels else None,
+        f"{format_bytes(found.saved_memory)} of memory" if found.saved_memory else None,
+    ]
+    return [part for part in parts if part is not None]
+
+
+def _time(us: float) -> str:
+    return number_text(us / 1e6, "seconds")
+
+
+def _range(low: float | None, high: float | None, write: Callable[[Any], str]) -> str | None:
+    """`0 to 4 MB`; None where nothing is known, or nothing is saved."""
+    if not high:
+        return None
+    if low is None or write(low) == write(high):
+        return write(high)
+    return f"{'0' if not low else write(low)} to {write(high)}"
+
+
+def format_trial(tried: Tried) -> str:
+    """Predicted beside measured, and whether the outputs agree."""
+    rows = [
+        f"{tried.opportunity.rule} tried: predicted {saving(tried.opportunity)}",
+    ]
+    if tried.before.breaks or tried.after.breaks:
+        rows.append(f"  breaks   {tried.before.breaks} → {tried.after.breaks}")
+    if tried.before.kernels:
+        rows.append(f"  kernels  {tried.before.kernels} → {tried.after.kernels}")
+        rows.append(f"  bytes    {_bytes(tried.before)} → {_bytes(tried.after)}")
+    for name, words in (("bound_us", "bound"), ("call_us", "call")):
+        old, new = getattr(tried.before, name), getattr(tried.after, name)
+        if old is not None and new is not None:
+            source = "by the roofline" if words == "bound" else "measured in turn"
+            rows.append(f"  {words:8s} {_time(old)} → {_time(new)} ({source})")
+    rows += textwrap.wrap(tried.checked, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+    return "\n".join([*rows, "  .diff has what changed"])
+
+
+def format_saved(tried: Tried) -> str:
+    """What was measured to be saved: time, else bytes; what got worse has a minus."""
+    if tried.saved_us is not None:
+        return _time(tried.saved_us)
+    if tried.saved_bytes is not None:
+        return format_bytes(tried.saved_bytes)
+    return plural(tried.fewer_kernels, "kernel")
+
+
+def _bytes(cost: Cost) -> str:
+    return format_bytes(cost.bytes) if cost.bytes is not None else "not known"
+
+
+def describe_rehearsal(found: Rehearsal) -> str:
+    """The sentence, then every break with its cures; the rest is counted where it is too long."""
+    lines = [*textwrap.wrap(summarize_rehearsal(found), _WIDTH), *_breaks(found)]
+    if len(lines) > _MOST:
+        rest = len(lines) - _MOST + 1
+        lines[_MOST - 1 :] = [f'and {plural(rest, "line")} more: .frame("cures") has every cure']
+    return "\n".join(lines)
+
+
+def summarize_rehearsal(found: Rehearsal) -> str:
+    """How many graphs there are, and how many with the cures that help together."""
+    if not found.breaks:
+        return f"{found.name}: no graph break, {plural(found.graphs_before, 'graph')}."
+    now = f"{plural(found.graphs_before, 'graph')} and {plural(len(found.breaks), 'break')}"
+    if not found.chosen:
+        return f"{found.name}: {now}; no cure that is known helps."
+    after = f"{plural(found.graphs_after, 'graph')} and {plural(found.breaks_after, 'break')}"
+    return f"{found.name}: {now}; with {', '.join(found.chosen)}: {after}, the same results."
+
+
+def describe_cure(cure: RehearsedCure) -> str:
+    """What became of one cure: whether it helps, what is left with it, what was compared."""
+    words = _VERDICTS[cure.verdict]
+    now = left(cure)
+    if now and cure.verdict != "refused":
+        before = f"{plural(cure.graphs_before, 'graph')}, {plural(cure.breaks_before, 'break')}"
+        words += f" {before} before, now {now}."
+    return f"{words} {cure.checked}"
+
+
+def left(cure: RehearsedCure) -> str:
+    """What is left with a cure."""
+    if cure.graphs_after is None or cure.breaks_after is None:
+        return ""
+    return f"{plural(cure.graphs_after, 'graph')}, {plural(cure.breaks_after, 'break')}"
+
+
+def _breaks(found: Rehearsal) -> Iterator[str]:
+    for item in found.breaks:
+        yield short(f"{item.file}:{item.line}  {item.text}", _WIDTH)
+        cures = [cure for cure in found.cures if cure.break_id == item.id]
+        for cure in cures:
+            why = cure.checked if cure.verdict in ("refused", "not checked") else cure.text
+            head = f"  {cure.id:<4}{cure.kind:<9} {cure.verdict:<12}{left(cure):<20}"
+            yield short(f"{head} {why}", _WIDTH)
+        if advice := found.advice.get(item.id):
+            words = f"no cure is known that takes it away: {advice}"
+            yield from textwrap.wrap(words, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def summarize_rivals(found: Rivals) -> str:
+    """Which choice won, and by how much."""
+    winner, second = found.winner, found.runner_up
+    how = " by a cost model, nothing was timed" if found.is_model else ""
+    words = f"{found.op}: {winner.choice} ({winner.kind}) takes {format_ms(winner.time_ms)}{how}"
+    if second is None:
+        return f"{words}; it was the only choice."
+    ratio = (
+        f"{number_text(found.ratio, 'ratio')} as long" if found.ratio else format_ms(second.time_ms)
+    )
+    return f"{words}; {second.choice} ({second.kind}), the next, takes {ratio}."
+
+
+def describe_rivals(found: Rivals) -> str:
+    """The sentence and the first lines of both codes, one after the other."""
+    parts = [summarize_rivals(found)]
+    for choice, code in list_codes(found):
+        lines = code.split("\n")
+        more = (
+            [f"… {plural(len(lines) - _CODE_LINES, 'more line')}"]
+            if len(lines) > _CODE_LINES
+            else []
+        )
+        parts.append("\n".join([f"--- {choice}", *lines[:_CODE_LINES], *more]))
+    return "\n".join(parts)
+
+
+def list_codes(found: Rivals) -> list[tuple[str, str]]:
+    """Each choice with its code."""
+    both = [(found.winner, found.winner_code), (found.runner_up, found.runner_up_code)]
+    return [(row.choice, code or "(no code was kept)") for row, code in both if row is not None]
