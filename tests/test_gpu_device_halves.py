@@ -21,7 +21,7 @@ from tests.gpu.programs import Program, programs
 from tests.gpu.same_programs import Comparing, Found, compare_all
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.interpreter_session import Interpreter
-from workbench.compiler.measuring.allocations import allocated
+from workbench.compiler.measuring.call_memory import allocated
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 

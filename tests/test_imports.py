@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1] / "workbench"
 FLOORS = """
 0 errors · number_text · installation · device_kinds
 0 live_only
-0 file_path · temporary · private_folder
+0 file_path · temporary · private_folder · process_memory
 0 plain_data · arguments
 0 settings · specs · specs.opcodes · report
 0 compiler.internals
@@ -36,6 +36,8 @@ FLOORS = """
 1 analysis.expectations
 1 artifacts.inspect
 1 artifacts.preflight
+2 compiler.call_state
+2 compiler.comparison
 2 compiler.measuring · compiler.machine_code · views
 2 compiler.aot_files
 2 compiler.recording

@@ -17,7 +17,7 @@ from workbench.analysis.diff.difference import PARTS, Change
 from workbench.analysis.gpu_model.launches import KernelLaunch
 from workbench.artifacts.inspect.artifact_report import TABLES as OF_FILES
 from workbench.artifacts.machine.machine_description import Requirement
-from workbench.compiler.measuring.output_comparison import Comparison, KernelComparison
+from workbench.compiler.comparison.output_comparison import Comparison, KernelComparison
 from workbench.report import Kernel
 from workbench.report.cache_keys import KeyPart
 from workbench.report.file_rows import RoundTripLeaf, RoundTripPhase, RoundTripWay

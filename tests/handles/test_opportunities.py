@@ -11,7 +11,7 @@ from opportunity_cases import Copying, Pictures, best, copied, scaled
 
 import workbench as wb
 from workbench.analysis.opportunities.operator_rules import rewrite_topk
-from workbench.compiler.measuring.output_comparison import compare
+from workbench.compiler.comparison.output_comparison import compare
 from workbench.handles.changed_copy import rewrite_callable
 from workbench.handles.opportunities import Opportunities
 from workbench.handles.opportunity_trial import _verdict

@@ -6,14 +6,14 @@ import torch
 
 import workbench as wb
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring import call_timer, timing
-from workbench.compiler.measuring.call_timer import RepeatableCall
+from workbench.compiler.measuring import timing
 from workbench.compiler.measuring.profiler_trace import CALL_MARK, trace
 from workbench.compiler.measuring.timing import (
     HOST_CLOCK,
     Clock,
     DeviceClock,
     GeneratedProgram,
+    RepeatableCall,
     Timings,
     choose_clock,
     measure_clock_overhead,
@@ -211,7 +211,7 @@ def on_gpu(monkeypatch):
 
 
 def test_on_a_gpu_library_calls_have_the_time_of_what_they_started(on_gpu):
-    on_gpu.setattr(call_timer, "trace", lambda run, seen: list(gpu_events(trace(run, seen))))
+    on_gpu.setattr(timing, "trace", lambda run, seen: list(gpu_events(trace(run, seen))))
     call, args = compiled()
     found = profile(call, args, {}, Report(), repeats=5, machine=QUICK)
     times = {row.name: row.time_us for row in found.kernels if not row.name.startswith("cpp")}
@@ -231,7 +231,7 @@ def test_a_repeat_of_which_the_trace_has_lost_a_call_is_not_counted(on_gpu):
     def is_call(event):
         return event.get("name", "").startswith(CALL_MARK)
 
-    on_gpu.setattr(call_timer, "trace", lossy)
+    on_gpu.setattr(timing, "trace", lossy)
     call, args = compiled()
     found = profile(call, args, {}, Report(), repeats=5, machine=QUICK)
     assert found.repeats == 3

@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pytest
 import torch
 
-from workbench.compiler.measuring import process_memory
+from workbench import process_memory
 from workbench.sweeps import measurements
 from workbench.sweeps.machine_lock import compiling, hold_machine, time_choices_alone
 from workbench.sweeps.measurements import Patience, Times, measure

@@ -329,7 +329,7 @@ def roofline_estimator(gpu: str) -> Any:
     >>> wb.roofline_estimator("h100")  # the option's value, set before the step is compiled
     roofline_estimator("h100")
     """
-    from workbench.compiler.virtual_gpu.roofline_estimator import RooflineEstimator
+    from workbench.compiler.recording.roofline_estimator import RooflineEstimator
 
     return RooflineEstimator(gpu)
 

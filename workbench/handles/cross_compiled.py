@@ -26,7 +26,7 @@ from workbench.report import Report
 from workbench.specs import Gpu
 
 if TYPE_CHECKING:
-    from workbench.compiler.measuring.output_comparison import Verification
+    from workbench.compiler.comparison.output_comparison import Verification
     from workbench.handles.compiled_base import Recipe
 
 

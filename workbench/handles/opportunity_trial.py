@@ -15,17 +15,21 @@ import torch
 
 from workbench.analysis.diff.report_comparison import compare as diff
 from workbench.analysis.opportunities.opportunity import Opportunity, Tried, read_cost
-from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.call_leaves import (
+from workbench.compiler.call_state.call_leaves import (
     copy_all_inputs,
     find_held_inputs,
     leaves_of,
     restore_state,
 )
-from workbench.compiler.measuring.call_timer import RepeatableCall
-from workbench.compiler.measuring.chance import compare_runs
-from workbench.compiler.measuring.effects import compute_gradients
-from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
+from workbench.compiler.comparison.effects import compute_gradients
+from workbench.compiler.comparison.output_comparison import (
+    Comparison,
+    compare,
+    compare_runs,
+    compare_tensors,
+)
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.measuring.timing import RepeatableCall
 from workbench.compiler.pipeline.explain import Explanation
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError

@@ -10,26 +10,24 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.analysis.gpu_model.kernel_roofline import add_measured
-from workbench.compiler.internals.local_device import find_current_gpu, has_gpu
-from workbench.compiler.measuring.call_leaves import (
+from workbench.compiler.call_state.call_leaves import (
     copy_all_inputs,
     find_held_inputs,
     restore_state,
 )
-from workbench.compiler.measuring.call_timer import (
-    LONGEST_S,
-    RepeatableCall,
-    time_kernels,
-    time_operators,
-    time_runs,
-)
+from workbench.compiler.internals.local_device import find_current_gpu, has_gpu
 from workbench.compiler.measuring.timing import (
     HOST_CLOCK,
+    LONGEST_S,
     Clock,
     GeneratedProgram,
     Log,
+    RepeatableCall,
     choose_clock,
     measure_clock_overhead,
+    time_kernels,
+    time_operators,
+    time_runs,
 )
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError, WorkbenchError

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
     from workbench.analysis.memory.memory import Memory
     from workbench.analysis.opportunities.opportunity import Opportunity, Tried
-    from workbench.compiler.measuring.output_comparison import Verification
+    from workbench.compiler.comparison.output_comparison import Verification
     from workbench.handles.compiled_base import Recipe
     from workbench.handles.memory.checkpoint import Checkpoint, Estimator, LiveBudgets
     from workbench.processes.background_task import BackgroundTask, Steps

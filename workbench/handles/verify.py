@@ -10,24 +10,25 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.export import ExportedProgram
 
-from workbench.compiler.contract.specialized_values import resolve
-from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.chance import DRAWN, compare_runs
-from workbench.compiler.measuring.double_precision import (
+from workbench.compiler.call_state.reachable import Root
+from workbench.compiler.comparison.double_precision import (
     DoublePrecision,
     InDouble,
     Several,
     settle_difference,
 )
-from workbench.compiler.measuring.effects import Effects, RowMaker, Subject, pairs, subject_of
-from workbench.compiler.measuring.output_comparison import (
+from workbench.compiler.comparison.effects import Effects, RowMaker, Subject, pairs, subject_of
+from workbench.compiler.comparison.output_comparison import (
+    DRAWN,
     Comparison,
     compare_objects,
+    compare_runs,
     compare_tensors,
     get_absolute_tolerance,
 )
-from workbench.compiler.measuring.output_comparison import Verification as Verification
-from workbench.compiler.measuring.reachable import Root
+from workbench.compiler.comparison.output_comparison import Verification as Verification
+from workbench.compiler.contract.specialized_values import resolve
+from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:

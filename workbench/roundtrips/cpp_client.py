@@ -16,7 +16,7 @@ from workbench.artifacts.manifest.package_manifest import PackagedModel, Package
 from workbench.compiler.cpp_project.cmake_build import build
 from workbench.compiler.cpp_project.contract_header import call_contract
 from workbench.compiler.cpp_project.project import INPUTS, Example, write_project
-from workbench.compiler.measuring.call_timer import LONGEST_S, WARM_CALLS
+from workbench.compiler.measuring.timing import LONGEST_S, WARM_CALLS
 from workbench.compiler.running.loaded import NUMBERS
 from workbench.compiler.running.signature import CallSignature
 from workbench.compiler.running.trees import nested, read_tree

@@ -17,10 +17,10 @@ import numpy as np
 import torch
 
 from workbench.compiler.aot_files.load_steps import Stopwatch
+from workbench.compiler.call_state.random_states import moved, read_random_states
+from workbench.compiler.call_state.reachable import Change, Marks, Reached, Root, walk_reachable
 from workbench.compiler.internals.local_device import has_used_gpu, seed_gpus, wait_for_gpu
-from workbench.compiler.measuring.process_memory import read_peak_rss
-from workbench.compiler.measuring.random_states import moved, read_random_states
-from workbench.compiler.measuring.reachable import Change, Marks, Reached, Root, walk_reachable
+from workbench.process_memory import read_peak_rss
 
 SEED = 0
 REPEATS = 1000  # the ten slowest are beyond the 99th percentile
@@ -101,7 +101,7 @@ def wait() -> None:
 
 def flatten_plain(outputs: Any, inputs: Any) -> dict[str, list[tuple[str, Any]]]:
     """Outputs, and inputs as they are afterwards, as named leaves that any process can read."""
-    from workbench.compiler.measuring.call_leaves import leaves_of
+    from workbench.compiler.call_state.call_leaves import leaves_of
 
     made = {"output": leaves_of(outputs), "inputs": leaves_of(inputs)}
     return {
@@ -112,7 +112,7 @@ def flatten_plain(outputs: Any, inputs: Any) -> dict[str, list[tuple[str, Any]]]
 
 def state_leaves(changes: Mapping[str, Change], names: Collection[str]) -> dict[str, Any]:
     """What a call has changed besides its inputs, and the names of everything that it reaches."""
-    from workbench.compiler.measuring.call_leaves import leaves_of
+    from workbench.compiler.call_state.call_leaves import leaves_of
 
     changed = [
         (name.replace("out", "", 1) if not place else f"{place}{name.removeprefix('out')}", leaf)
@@ -125,7 +125,7 @@ def state_leaves(changes: Mapping[str, Change], names: Collection[str]) -> dict[
 
 def flatten_form(output: Any, inputs: Any, reached: Reached) -> dict[str, list[tuple[str, Any]]]:
     """What the outputs are besides their numbers."""
-    from workbench.compiler.measuring.forms import Forms
+    from workbench.compiler.call_state.call_leaves import Forms
 
     return {"forms": [("output", Forms.of(output, inputs, reached.tensors))]}
 
@@ -134,10 +134,10 @@ def flatten_gradients(
     output: Any, inputs: Any, reached: Reached
 ) -> dict[str, list[tuple[str, Any]]]:
     """The gradients of inputs and of what is reached; zeros where there is none."""
+    from workbench.compiler.call_state.call_leaves import leaves_of
+    from workbench.compiler.comparison.effects import compute_gradients
     from workbench.compiler.contract.paths import Path as Place
     from workbench.compiler.contract.paths import leaves
-    from workbench.compiler.measuring.call_leaves import leaves_of
-    from workbench.compiler.measuring.effects import compute_gradients
 
     learned = {
         str(path): leaf
@@ -184,7 +184,7 @@ def _as_in_parent(state: Any, order: Mapping[str, Any]) -> Iterator[None]:
 
 def _calls_s(call: Loaded, order: Mapping[str, Any]) -> list[float]:
     """Seconds of repeated calls on inputs of their own."""
-    from workbench.compiler.measuring.call_timer import time_runs
+    from workbench.compiler.measuring.timing import time_runs
 
     parcel = _parcel(order["inputs"])
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.call_state.call_leaves import copy_all_inputs
+from workbench.compiler.call_state.random_states import keep_random_state, moved, read_random_states
+from workbench.compiler.call_state.reachable import Marks, Reached, Snapshot
+from workbench.compiler.comparison.double_precision import DoublePrecision, InDouble
+from workbench.compiler.comparison.effects import subject_of
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals.torch_state import TorchState
-from workbench.compiler.measuring.call_leaves import copy_all_inputs
-from workbench.compiler.measuring.double_precision import DoublePrecision, InDouble
-from workbench.compiler.measuring.effects import subject_of
-from workbench.compiler.measuring.random_states import keep_random_state, moved, read_random_states
-from workbench.compiler.measuring.reachable import Marks, Reached, Snapshot
 from workbench.errors import ArtifactError, UsageError
 from workbench.processes.caller_context import collect_unfiled_lines
 from workbench.processes.shipped_values import pack

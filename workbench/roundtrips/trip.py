@@ -14,25 +14,25 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract.compile_request import check_args
-from workbench.compiler.measuring.chance import DRAWN
-from workbench.compiler.measuring.double_precision import (
+from workbench.compiler.call_state.call_leaves import Forms
+from workbench.compiler.call_state.random_states import TORCH_RANDOM, difference
+from workbench.compiler.comparison.double_precision import (
     ROUNDINGS,
     InDouble,
     Several,
     settle_difference,
     sharpened,
 )
-from workbench.compiler.measuring.effects import LeafPair, compute_gradient_scale
-from workbench.compiler.measuring.forms import Forms
-from workbench.compiler.measuring.output_comparison import (
+from workbench.compiler.comparison.effects import LeafPair, compute_gradient_scale
+from workbench.compiler.comparison.output_comparison import (
+    DRAWN,
     Comparison,
     compare,
     compare_objects,
     compare_tensors,
     get_absolute_tolerance,
 )
-from workbench.compiler.measuring.random_states import TORCH_RANDOM, difference
+from workbench.compiler.contract.compile_request import check_args
 from workbench.errors import UsageError, WorkbenchError
 from workbench.processes.child import Child
 from workbench.processes.child_messages import ProgressCallback

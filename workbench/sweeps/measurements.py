@@ -15,8 +15,8 @@ from pathlib import Path
 
 from workbench.analysis.sweep.medians import Interval, compute_median_interval
 from workbench.compiler.internals.local_device import measure_gpu_peak
-from workbench.compiler.measuring.process_memory import read_status_bytes
 from workbench.number_text import number_text
+from workbench.process_memory import read_status_bytes
 
 Run = Callable[[], object]
 _ROUND_NS = 2_000_000

@@ -20,7 +20,7 @@ from workbench.analysis.sweep.store import Store
 from workbench.artifacts.machine.machine_description import describe_current_machine
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.internals.torch_state import TorchState
-from workbench.compiler.recording.environment import environment
+from workbench.compiler.recording.recorder import read_environment
 from workbench.processes.caller_context import CallerContext
 from workbench.processes.shipped_values import pack
 from workbench.report.trials import Trial
@@ -50,7 +50,7 @@ class SweptFunction:
 
 def describe_machine_line() -> str:
     """What of this machine figures depend on, as one line."""
-    here = environment()
+    here = read_environment()
     gpus = ", ".join(gpu.name for gpu in describe_current_machine().gpus) or "no GPU"
     return f"{here.cpu}, {here.isa}, {here.cores} cores, {gpus}, torch {here.torch}"
 

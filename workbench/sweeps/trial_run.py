@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.analysis.fusion.traffic import measure_fusion_traffic
-from workbench.compiler.measuring.call_leaves import copy_all_inputs, leaves_of, restore_state
-from workbench.compiler.measuring.chance import compare_runs
-from workbench.compiler.measuring.output_comparison import compare, find_largest_error
+from workbench.compiler.call_state.call_leaves import copy_all_inputs, leaves_of, restore_state
+from workbench.compiler.comparison.output_comparison import (
+    compare,
+    compare_runs,
+    find_largest_error,
+)
 from workbench.errors import WorkbenchError, read_first_line
 from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_for_target

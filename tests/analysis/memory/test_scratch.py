@@ -9,7 +9,7 @@ import torch
 
 import workbench as wb
 from workbench.analysis.memory.scratch import backward_bytes, convolution_bytes
-from workbench.compiler.measuring.allocations import allocated
+from workbench.compiler.measuring.call_memory import allocated
 
 LAYOUTS = {4: torch.channels_last, 5: torch.channels_last_3d}
 CONVOLUTIONS: dict[str, tuple[tuple[int, ...], torch.nn.Module]] = {

@@ -13,8 +13,8 @@ import workbench as wb
 from tests.compiler.interpreter import program_mutations
 from tests.compiler.interpreter.mutations import KINDS, Mutation, chosen
 from tests.compiler.interpreter.programs import compiled_case, verified
+from workbench.compiler.comparison.output_comparison import Verification
 from workbench.compiler.interpreter.interpreter_session import PROGRAMS, Edit, Interpreter
-from workbench.compiler.measuring.output_comparison import Verification
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 FOUND = {"named", "noticed"}

@@ -7,6 +7,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import pytest
 import recording
 import torch
 
+import workbench as wb
+from workbench.compiler.aot_files.written_artifact import read_current_versions
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.recording.recorder import Recorder
+from workbench.compiler.recording.recorder import Recorder, read_environment
 from workbench.report import Outcome, Report
 
 COMMENT = re.compile(r"^\s*#.*$|\s+# \[Provenance.*$", re.MULTILINE)
@@ -239,3 +242,14 @@ def test_a_thread_that_builds_is_followed_only_while_it_does() -> None:
         seen = AsyncCompile.submit(lambda: threading.get_ident() in threads).result()
         assert seen
         assert threads == {threading.get_ident()}
+
+
+def test_a_checkout_that_is_not_installed_has_its_version_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def find_none(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", find_none)
+    assert read_environment().workbench == wb.__version__
+    assert read_current_versions().workbench == wb.__version__

@@ -9,7 +9,7 @@ import torch
 
 import workbench as wb
 from tests.handles.memory.programs import MLP, PROGRAMS, chain
-from workbench.compiler.measuring.eager_memory import OF_CALL, OF_GRAPH
+from workbench.compiler.measuring.call_memory import OF_CALL, OF_GRAPH
 from workbench.handles.memory.measured import MEASURED
 
 FLOAT = 4

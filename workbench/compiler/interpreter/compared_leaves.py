@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.internals.tensor_like import TensorLike
-from workbench.compiler.interpreter.buffer_checks import Tolerance
-from workbench.compiler.measuring.output_comparison import (
+from workbench.compiler.comparison.output_comparison import (
     TOLERANCES,
     Comparison,
     compare_tensors,
 )
+from workbench.compiler.internals.tensor_like import TensorLike
+from workbench.compiler.interpreter.buffer_checks import Tolerance
 
 
 @dataclass(frozen=True)

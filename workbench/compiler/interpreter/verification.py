@@ -18,6 +18,29 @@ from typing import Any
 import torch
 
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
+from workbench.compiler.call_state.random_states import TORCH_RANDOM
+from workbench.compiler.comparison.double_precision import (
+    DoublePrecision,
+    InDouble,
+    Several,
+    settle_difference,
+)
+from workbench.compiler.comparison.effects import (
+    Effects,
+    RowMaker,
+    Subject,
+    make_failed_row,
+    pairs,
+    subject_of,
+)
+from workbench.compiler.comparison.output_comparison import (
+    Comparison,
+    KernelComparison,
+    Verification,
+    compare_objects,
+    get_absolute_tolerance,
+    report_not_checked,
+)
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.interpreter import buffer_checks, compared_leaves, serialized_function
@@ -42,29 +65,6 @@ from workbench.compiler.interpreter.random_draws import (
     has_draws,
 )
 from workbench.compiler.interpreter.reference import GraphRunner
-from workbench.compiler.measuring.double_precision import (
-    DoublePrecision,
-    InDouble,
-    Several,
-    settle_difference,
-)
-from workbench.compiler.measuring.effects import (
-    Effects,
-    RowMaker,
-    Subject,
-    make_failed_row,
-    pairs,
-    subject_of,
-)
-from workbench.compiler.measuring.output_comparison import (
-    Comparison,
-    KernelComparison,
-    Verification,
-    compare_objects,
-    get_absolute_tolerance,
-    report_not_checked,
-)
-from workbench.compiler.measuring.random_states import TORCH_RANDOM
 from workbench.compiler.virtual_gpu.captured import CapturedGraph
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError, WorkbenchError

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch.export import Dim
 
+from workbench.compiler.comparison.output_comparison import TOLERANCES, compare_tensors
 from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.output_comparison import TOLERANCES, compare_tensors
 from workbench.compiler.packaging.exporting import check_exportable
 from workbench.compiler.packaging.outputs import DataClasses
 from workbench.compiler.packaging.package_request import Buckets, ModelRequest

@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.comparison.output_comparison import compare_tensors
 from workbench.compiler.internals.signatures import signature_of
-from workbench.compiler.measuring.output_comparison import compare_tensors
 from workbench.compiler.packaging.diagnosis import explain_refusal
 from workbench.compiler.packaging.python_state import (
     Slot,

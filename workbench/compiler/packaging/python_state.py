@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.call_state.call_leaves import copy_all_inputs, leaves_of, restore_state
+from workbench.compiler.comparison.output_comparison import compare
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.call_leaves import copy_all_inputs, leaves_of, restore_state
-from workbench.compiler.measuring.output_comparison import compare
 from workbench.compiler.sources.sources import Places
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))

@@ -47,12 +47,12 @@ from workbench.compiler.internals.older_releases import add_builtins_to_globals
 from workbench.compiler.internals.patches import hold_messages
 from workbench.compiler.internals.signatures import drop_bad_annotations, signature_of
 from workbench.compiler.internals.torch_state import GlobalState, read_tf32_uses
-from workbench.compiler.measuring.eager_memory import EagerCounter
+from workbench.compiler.measuring.call_memory import EagerCounter
 from workbench.compiler.pipeline.captured_sizes import captured
 from workbench.compiler.pipeline.failures import explain
 from workbench.compiler.pipeline.frozen_reads import find_missing_variables, frozen_reads
+from workbench.compiler.pipeline.fusion_constraints import choose_fusion
 from workbench.compiler.pipeline.modes import check_freezing, merge_options
-from workbench.compiler.recording.fusion_constraints import choose_fusion
 from workbench.compiler.recording.recorder import Recorder
 from workbench.compiler.sources.dynamo_messages import explain_refused_inputs
 from workbench.errors import CaptureError, UsageError, WorkbenchError, read_first_line

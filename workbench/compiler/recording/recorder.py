@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import platform
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib import metadata
 from typing import Any, Self
 
+from workbench import __version__
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
@@ -16,7 +21,6 @@ from workbench.compiler.recording.bytecode import BytecodeRecorder
 from workbench.compiler.recording.cache import CacheRecorder
 from workbench.compiler.recording.compile_phases import PhaseRecorder
 from workbench.compiler.recording.cuda_graphs import CudaGraphRecorder
-from workbench.compiler.recording.environment import environment
 from workbench.compiler.recording.fusion_decisions import FusionRecorder
 from workbench.compiler.recording.generated_kernels import KernelRecorder
 from workbench.compiler.recording.graph_breaks import BreakRecorder
@@ -31,6 +35,7 @@ from workbench.processes.child_messages import ProgressCallback
 from workbench.report import (
     TABLES,
     Capability,
+    Environment,
     Link,
     Outcome,
     Report,
@@ -61,6 +66,23 @@ _PANES = (
     *("kernels", "bytecode", "kernel_lines", "autotune", "cuda_graphs", "cache", "cache_parts"),
     "saved_reasons",
 )
+_VARIABLES = (
+    "CUDA_VISIBLE_DEVICES",
+    "CXX",
+    "CC",
+    "MKL_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "PYTORCH_ENABLE_MPS_FALLBACK",
+    "TORCHDYNAMO_DISABLE",
+    "TORCHINDUCTOR_COMPILE_THREADS",
+    "TORCHINDUCTOR_CPP_WRAPPER",
+    "TORCHINDUCTOR_FORCE_DISABLE_CACHES",
+    "TORCHINDUCTOR_FREEZING",
+    "TORCHINDUCTOR_MAX_AUTOTUNE",
+    "TORCH_COMPILE_DISABLE",
+    "TRITON_INTERPRET",
+)
+"""The environment variables that a report may hold; no other is ever recorded."""
 
 
 class Recorder:
@@ -161,7 +183,7 @@ class Recorder:
             host = HostCode(built, self.places)
             makers["assembly"], texts = host.table, LateTexts(texts, host.texts)
         return Report(
-            environment=environment(),
+            environment=read_environment(),
             request=self.request,
             outcome=outcome or Outcome(),
             tables=Lazy(
@@ -186,7 +208,7 @@ class Recorder:
             "nodes": nodes,
         }
         tables: dict[str, Table[Any]] = {name: Table.of(row, ()) for name, row in TABLES.items()}
-        return Report(environment(), self.request, Outcome(), tables | parts, texts.finish())
+        return Report(read_environment(), self.request, Outcome(), tables | parts, texts.finish())
 
     def _rows(self, sources: SourceTable, nodes: Table[Any]) -> dict[str, list[Any]]:
         kernels = self.kernels.rows(sources.line_id, nodes)
@@ -265,3 +287,37 @@ def _line_of(
     file, frame = found[-1]
     place = f"{places.shown(file)}:{frame['line']} in {frame['name']}"
     return f'{place}: "{str(frame.get("loc") or "").strip()}"'
+
+
+def read_environment() -> Environment:
+    """Where a compilation in this process runs; starts no compiler and probes nothing."""
+    import torch
+
+    isa = tp.CPU_CAPABILITY.find()  # what the processor offers; what kernels use is in their source
+    return Environment(
+        workbench=__version__,
+        python=platform.python_version(),
+        torch=torch.__version__,
+        triton=_version("triton"),
+        platform=f"{platform.system()} {platform.machine()}",
+        cpu=_cpu(),
+        isa="" if isa is None else str(isa()),
+        cores=os.cpu_count() or 0,
+        threads=torch.get_num_threads(),
+        variables=tuple((k, os.environ[k]) for k in _VARIABLES if k in os.environ),
+    )
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cpu() -> str:
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()

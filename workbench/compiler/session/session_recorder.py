@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
-from workbench.compiler.recording.environment import environment
+from workbench.compiler.recording.recorder import read_environment
 from workbench.compiler.session.compiles import Compiles
 from workbench.compiler.session.fallbacks import Fallbacks
 from workbench.compiler.session.open_compile import OpenCompile
@@ -109,7 +109,7 @@ class SessionRecorder:
         if not self.is_running and not self.steps.ended and (why := self._no_steps()):
             missing.setdefault("steps", why)
         return SessionHeader(
-            environment=environment(),
+            environment=read_environment(),
             capture=self.level,
             began_at=self.steps.began_at,
             wall_s=self.steps.now() if self._wall_s is None else self._wall_s,

@@ -27,7 +27,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.machine_code.template_model import build_ranking
-from workbench.compiler.measuring.eager_memory import EagerCounter
+from workbench.compiler.measuring.call_memory import EagerCounter
 from workbench.compiler.pipeline.modes import merge_options
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
 from workbench.compiler.virtual_gpu.captured import GraphKeeper

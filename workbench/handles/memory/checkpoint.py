@@ -241,7 +241,7 @@ class Checkpoint:
         config = tp.FUNCTORCH_CONFIG.get()
         wanted: dict[str, Any] = {_OPTION: budget}
         if self._by is not None:
-            from workbench.compiler.virtual_gpu.roofline_estimator import RooflineEstimator
+            from workbench.compiler.recording.roofline_estimator import RooflineEstimator
 
             wanted[_ESTIMATOR] = RooflineEstimator(self._by)
 

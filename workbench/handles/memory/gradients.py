@@ -9,14 +9,14 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract.paths import Path, leaves
-from workbench.compiler.measuring.call_leaves import (
+from workbench.compiler.call_state.call_leaves import (
     copy_all_inputs,
     find_held_inputs,
     read_tensors,
     restore_state,
 )
-from workbench.compiler.measuring.effects import compute_gradients
+from workbench.compiler.comparison.effects import compute_gradients
+from workbench.compiler.contract.paths import Path, leaves
 from workbench.device_kinds import TARGETS
 from workbench.errors import WorkbenchError
 

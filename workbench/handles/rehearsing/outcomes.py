@@ -17,20 +17,20 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.cold_start.compile_cache import start_fast
-from workbench.compiler.contract.callables import resolve
-from workbench.compiler.contract.paths import Path, leaves
-from workbench.compiler.internals.dynamo_state import preserved
-from workbench.compiler.internals.patches import hold_torch_warnings
-from workbench.compiler.measuring.call_leaves import (
+from workbench.compiler.call_state.call_leaves import (
     copy_all_inputs,
     leaves_of,
     read_tensors,
     restore_state,
 )
-from workbench.compiler.measuring.effects import compute_gradients
-from workbench.compiler.measuring.output_comparison import compare
-from workbench.compiler.measuring.reachable import Snapshot, walk_reachable
+from workbench.compiler.call_state.reachable import Snapshot, walk_reachable
+from workbench.compiler.cold_start.compile_cache import start_fast
+from workbench.compiler.comparison.effects import compute_gradients
+from workbench.compiler.comparison.output_comparison import compare
+from workbench.compiler.contract.callables import resolve
+from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.internals.dynamo_state import preserved
+from workbench.compiler.internals.patches import hold_torch_warnings
 from workbench.compiler.measuring.silence import silent
 from workbench.handles.memory.gradients import find_learning_tensors
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure, Verdict
 from workbench.analysis.source.cures import Cure, find_cures
+from workbench.compiler.call_state.call_leaves import copy_all_inputs
 from workbench.compiler.contract.callables import resolve, uncompiled
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.call_leaves import copy_all_inputs
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.pipeline.explain import Captured, Explanation, capture, explain
 from workbench.errors import UsageError

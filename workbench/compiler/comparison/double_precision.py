@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.call_state.reachable import same_tensor
+from workbench.compiler.comparison.output_comparison import Comparison, compare_tensors
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_subclass import is_flattenable
-from workbench.compiler.measuring.output_comparison import Comparison, compare_tensors
-from workbench.compiler.measuring.reachable import same_tensor
 from workbench.number_text import number_text
 
 ROUNDINGS = 4.0

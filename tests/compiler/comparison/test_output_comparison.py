@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import torch
 
-from workbench.compiler.measuring.call_leaves import leaves_of
-from workbench.compiler.measuring.double_precision import (
+from workbench.compiler.call_state.call_leaves import leaves_of
+from workbench.compiler.comparison.double_precision import (
     Blunt,
     DoublePrecision,
     settle_difference,
     sharpened,
 )
-from workbench.compiler.measuring.output_comparison import (
+from workbench.compiler.comparison.output_comparison import (
     Comparison,
     KernelComparison,
     Verdict,

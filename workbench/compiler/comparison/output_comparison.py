@@ -1,16 +1,16 @@
-"""What two runs gave, compared leaf by leaf: same inputs, same random state."""
+"""What two runs gave, compared leaf by leaf: same inputs, same random state, or another seed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf, isnan, nan
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
 
 from workbench.arguments import checked
-from workbench.compiler.measuring.call_leaves import has_equality, leaves_of
+from workbench.compiler.call_state.call_leaves import has_equality, leaves_of
 from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.report.presenter import FormerTable, presenter
@@ -30,6 +30,16 @@ TOLERANCES: Mapping[torch.dtype, tuple[float, float]] = {
 """(rtol, atol) by dtype, as in torch.testing.assert_close, except that the 16-bit types get an atol
 of 1e-3 and 1e-2: a fused kernel keeps intermediates in float32 and rounds once. Other dtypes have
 to be equal."""
+Outcome = TypeVar("Outcome")
+Run = Callable[[int | None], Outcome]
+"""Runs with the random state of the caller, or from a seed."""
+
+_OTHER_SEED = 20
+DRAWN = (
+    "it depends on random numbers, which the generated code draws otherwise than torch from the "
+    "same seed; compile with options={'fallback_random': True} to compare it"
+)
+"""Why what random numbers decide is not compared."""
 
 
 def get_absolute_tolerance(dtype: torch.dtype) -> float:
@@ -308,3 +318,42 @@ def _words(tensor: torch.Tensor) -> str:
     words = f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
     is_usual = tensor.device.type == "cpu" and tensor.layout is torch.strided
     return words if is_usual else f"{words} ({tensor.device}, {tensor.layout})"
+
+
+def compare_runs(
+    compiled: Run[Outcome],
+    original: Run[Outcome],
+    compared: Callable[[Outcome, Outcome], list[Comparison]],
+    settled: Callable[[list[Comparison], Outcome, Outcome], list[Comparison]] | None = None,
+) -> list[Comparison]:
+    """The rows of `compared(original, compiled)`, those that differ as `settled` has them.
+
+    A leaf that differs is not checked where another seed changes it in both.
+    """
+    actual, expected = compiled(None), original(None)
+    rows = compared(expected, actual)
+    if _failed(rows) and settled is not None:
+        rows = settled(rows, expected, actual)
+    if not _failed(rows):
+        return rows
+    by_chance = _failed(compared(expected, original(_OTHER_SEED)))
+    chance_here = _failed(compared(actual, compiled(_OTHER_SEED))) if by_chance else {}
+    return [_with_chance(row, by_chance, chance_here) for row in rows]
+
+
+def _failed(rows: Sequence[Comparison]) -> dict[str, Comparison]:
+    return {row.leaf: row for row in rows if row.verdict == "failed"}
+
+
+def _with_chance(
+    row: Comparison, by_chance: Mapping[str, Comparison], chance_here: Mapping[str, Comparison]
+) -> Comparison:
+    other = by_chance.get(row.leaf)
+    if row.verdict != "failed" or other is None or (row.reason and not other.reason):
+        return row
+    if row.leaf not in chance_here:
+        reason = "the original draws random numbers for it; the compiled code draws the same always"
+        return replace(row, reason=reason)
+    return replace(
+        row, max_abs_error=nan, max_rel_error=nan, verdict="not checked", reason=DRAWN
+    )  # fmt: skip

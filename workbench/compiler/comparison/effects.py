@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from workbench.compiler.contract.paths import Path, leaves
-from workbench.compiler.internals.tensor_subclass import mapped
-from workbench.compiler.measuring.call_leaves import copy_all_inputs, find_held_inputs, leaves_of
-from workbench.compiler.measuring.double_precision import sharpened
-from workbench.compiler.measuring.forms import Forms
-from workbench.compiler.measuring.output_comparison import Comparison, report_not_checked
-from workbench.compiler.measuring.random_states import (
+from workbench.compiler.call_state.call_leaves import (
+    Forms,
+    copy_all_inputs,
+    find_held_inputs,
+    leaves_of,
+)
+from workbench.compiler.call_state.random_states import (
     BEGINNING,
     TORCH_RANDOM,
     difference,
@@ -29,7 +29,7 @@ from workbench.compiler.measuring.random_states import (
     moved,
     read_random_states,
 )
-from workbench.compiler.measuring.reachable import (
+from workbench.compiler.call_state.reachable import (
     GONE,
     MOST,
     UNKNOWN,
@@ -41,6 +41,10 @@ from workbench.compiler.measuring.reachable import (
     same_tensor,
     walk_reachable,
 )
+from workbench.compiler.comparison.double_precision import sharpened
+from workbench.compiler.comparison.output_comparison import Comparison, report_not_checked
+from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.internals.tensor_subclass import mapped
 
 _SEED = 20
 

@@ -1,4 +1,4 @@
-"""What eager would hold in memory at most, counted without data."""
+"""What calls hold in memory: eager ones counted without data, any by torch's profiler."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.measuring.profiler_trace import trace
 from workbench.report import Capability, Report, Table
 from workbench.report.memory_rows import EagerMemory
 
@@ -22,6 +23,7 @@ _MISSING = "memory that operators take and give back while they run"
 _VARIABLES = "what variables of Python keep beyond its last use"
 _CHECKPOINT = "tag_activation_checkpoint"
 _CHECKPOINTED = "what torch.utils.checkpoint frees, which is counted as kept"
+_EVENT = "[memory]"
 
 
 class EagerCounter:
@@ -183,3 +185,29 @@ def _live_storages() -> _Live:
 
     live.mode = Counting()
     return live
+
+
+@dataclass(frozen=True)
+class Allocated:
+    """Bytes above what lived before: the most at once, and what lives on."""
+
+    peak: int
+    kept: int
+
+
+def allocated(call: Callable[[], Any]) -> Allocated:
+    """Run a call under the profiler; its result is held until the figures are read.
+
+    What was allocated before is not seen when it is freed: a backward has to be in one call with
+    its forward. Memory that a library takes without torch's allocator is not seen either.
+    """
+    kinds = [torch.profiler.ProfilerActivity.CPU]
+    seen = torch.profiler.profile(activities=kinds, profile_memory=True, acc_events=True)
+    held: list[Any] = []
+    events = [e for e in trace(lambda: held.append(call()), seen) if e.get("name") == _EVENT]
+    events.sort(key=lambda e: float(e["ts"]))  # releases have negative sizes
+    now = peak = 0
+    for event in events:
+        now += int(event["args"]["Bytes"])
+        peak = max(peak, now)
+    return Allocated(peak, now)
