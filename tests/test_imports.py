@@ -27,11 +27,11 @@ FLOORS = """
 0 settings · specs · specs.opcodes · report
 0 compiler.internals
 1 compiler.sources · artifacts.manifest · analysis.fusion
-1 artifacts.programs
+1 artifacts.programs · artifacts.zip_files
 1 analysis.cost · analysis.kernel_script
 1 artifacts.archive · analysis.source · analysis.gpu_model · processes
 1 analysis.memory
-1 artifacts.machine · analysis.diff · compiler.contract · compiler.cold_start
+1 artifacts.machine · artifacts.records · analysis.diff · compiler.contract · compiler.cold_start
 1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session
 1 analysis.expectations
 1 artifacts.inspect

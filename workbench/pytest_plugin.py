@@ -43,7 +43,7 @@ class Compiles:
         `x` is what `aot_compile`, `package`, `load`, `inspect` or `explain` returned, a report, a
         session, or the path of a file.
         """
-        from workbench.artifacts.inspect.report_in import record_of
+        from workbench.artifacts.records.report_in import record_of
 
         self.records.append(record_of(x))
         return x

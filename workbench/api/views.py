@@ -100,7 +100,7 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff | Sess
     1 of 1 matched kernel is not the same: k0 (add_mul_relu): sizes became arguments; ...
     """
     from workbench.analysis.diff.report_comparison import compare
-    from workbench.artifacts.inspect.report_in import name_compilations, report_of
+    from workbench.artifacts.records.report_in import name_compilations, report_of
     from workbench.report.session.session_record import Session
 
     if isinstance(a, Session) and isinstance(b, Session):
@@ -144,7 +144,7 @@ def expect(x: Any, **limits: Any) -> Expectation:
         - k0 (cpp_fused_add_mul_relu_0)
     """
     from workbench.analysis.expectations.expectation import Expectation
-    from workbench.artifacts.inspect.report_in import record_of
+    from workbench.artifacts.records.report_in import record_of
 
     return Expectation(record_of(x)).all(limits)
 
@@ -173,7 +173,7 @@ def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
     b was compiled again because the shape of input 1 differs: (64, 64) / (3, 64).
     """
     from workbench.analysis.diff.key_changes import why_recompiled as run
-    from workbench.artifacts.inspect.report_in import name_compilations, report_of
+    from workbench.artifacts.records.report_in import name_compilations, report_of
 
     return run(report_of(a), report_of(b), name_compilations(a, b))
 
@@ -223,7 +223,7 @@ def launches(
 
     from workbench.analysis.gpu_model.launches import LaunchCosts, of_times
     from workbench.analysis.gpu_model.launches import launches as run
-    from workbench.artifacts.inspect.report_in import report_of
+    from workbench.artifacts.records.report_in import report_of
 
     given = (kernel_us, library_us, graph_us, shortest_us)
     names = (field.name for field in fields(LaunchCosts))
@@ -260,7 +260,7 @@ def memory(x: Any) -> Memory:
     {'input': 16384, 'output': 16384}
     """
     from workbench.analysis.memory.memory import memory as of_report
-    from workbench.artifacts.inspect.report_in import report_of
+    from workbench.artifacts.records.report_in import report_of
     from workbench.report.report_holder import ReportHolder
 
     if not isinstance(x, ReportHolder):  # a record or a file is read without torch
@@ -295,7 +295,7 @@ def opportunities(x: Any) -> Opportunities:
     >>> wb.opportunities(compiled)
     Nothing to change was found in f on host: none of 21 rules applies.
     """
-    from workbench.artifacts.inspect.report_in import report_of
+    from workbench.artifacts.records.report_in import report_of
     from workbench.handles.opportunities import Opportunities
 
     return Opportunities(report_of(x), x)

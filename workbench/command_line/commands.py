@@ -12,7 +12,7 @@ from workbench import api
 from workbench.analysis.diff.difference import Diff
 from workbench.analysis.expectations.quantities import Record
 from workbench.artifacts.archive.file_kinds import LOADABLE
-from workbench.artifacts.inspect.report_in import SESSION_SUFFIX, record_of
+from workbench.artifacts.records.report_in import SESSION_SUFFIX, record_of
 from workbench.command_line.documents import SCHEMA, document, kernels_of, read_numbers
 from workbench.command_line.main import FINDING, FINE
 from workbench.command_line.named_call import called, raise_exits

@@ -10,7 +10,7 @@ import pytest
 import workbench as wb
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.inspect.artifact_rows import SymbolFacts
-from workbench.artifacts.inspect.libraries import Libraries
+from workbench.artifacts.machine.elf import Libraries
 from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.preflight import file_needs

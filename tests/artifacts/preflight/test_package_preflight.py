@@ -13,7 +13,6 @@ import pytest
 from tests.artifacts import package_sample as sample
 from tests.artifacts.archive.test_package_container import write_as_torch
 from workbench.artifacts.archive.package_container import read_package_container
-from workbench.artifacts.archive.zip_frame import read_frame
 from workbench.artifacts.inspect.inspection import inspect
 from workbench.artifacts.machine.devices import GpuFacts
 from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
@@ -27,6 +26,7 @@ from workbench.artifacts.preflight.package_preflight import (
     sort_fitting_variants,
     torch_row,
 )
+from workbench.artifacts.zip_files.zip_frame import read_frame
 from workbench.errors import ArtifactError
 
 HERE = describe_current_machine()

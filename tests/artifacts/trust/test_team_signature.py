@@ -16,10 +16,10 @@ import workbench as wb
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.aot_container import MANIFEST
 from workbench.artifacts.archive.file_kinds import open_any
-from workbench.artifacts.archive.zip_frame import find_data_start
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.trust.trust import TrustStore, check_trust
+from workbench.artifacts.zip_files.zip_frame import find_data_start
 from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))

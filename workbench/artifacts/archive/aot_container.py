@@ -12,16 +12,16 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
-from workbench.artifacts.archive.members import Content as Content
-from workbench.artifacts.archive.members import (
+from workbench.artifacts.manifest.manifest import Manifest
+from workbench.artifacts.zip_files.members import Content as Content
+from workbench.artifacts.zip_files.members import (
     Members,
     compare_sizes,
     listed,
     read_manifest,
     write_whole_zip,
 )
-from workbench.artifacts.archive.zip_frame import Frame, hash_frame, read_frame
-from workbench.artifacts.manifest.manifest import Manifest
+from workbench.artifacts.zip_files.zip_frame import Frame, hash_frame, read_frame
 from workbench.errors import ArtifactError
 
 MANIFEST, PAYLOAD, REPORT = "manifest.json", "payload", "report.wbr"

@@ -14,8 +14,8 @@ from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from workbench.artifacts.archive.members import Members, read_lone_file
-from workbench.artifacts.archive.zip_frame import read_chunks, read_frame
+from workbench.artifacts.zip_files.members import Members, read_lone_file
+from workbench.artifacts.zip_files.zip_frame import read_chunks, read_frame
 from workbench.errors import ArtifactError
 from workbench.file_path import check_file_path, open_flags
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 TORCH_HEADER = b"PT2AOT\x01"
 _PICKLES = (b"\x80\x04\x95", b"\x80\x05\x95", b"\x80\x04", b"\x80\x05")
 _PAYLOAD_LIMIT = 4 << 30
-_COMPILED = "data/aotinductor/"
 _EVENT_TYPE = b'"event_type"'  # in the first bytes of each line of a log of tritonparse
 _GZIP, _SESSION = b"\x1f\x8b", b"session.json"  # how a .wbr begins, the first member of a .wbs
 _NAME_AT = 30  # of the first member of a zip
@@ -219,7 +218,7 @@ def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
         from workbench.artifacts.archive.aot_container import artifact_in
 
         return OpenedFile("artifact", file, size, artifact_in(frame))
-    from workbench.artifacts.archive.package_container import FORMAT, read_package_container
+    from workbench.artifacts.archive.package_container import CODE, FORMAT, read_package_container
 
     package = read_package_container(frame)
     if package.manifest is not None:
@@ -229,7 +228,7 @@ def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
             f"{name} is a zip file without {FORMAT}: not a .pt2 file. Give the path of an .aot or "
             ".pt2 file."
         )
-    if any(member.startswith(_COMPILED) for member in package.entries):
+    if any(member.startswith(CODE) for member in package.entries):
         return OpenedFile("torch package", file, size, package=package)
     return OpenedFile("exported program", file, size, package=package)
 

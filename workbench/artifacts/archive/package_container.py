@@ -8,14 +8,18 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Any
 
-from workbench.artifacts.archive.members import Members, compare_sizes, read_manifest
-from workbench.artifacts.archive.zip_frame import AGAIN, Frame, hash_frame
 from workbench.artifacts.manifest.package_manifest import MANIFEST, PackagedModel, PackageManifest
+from workbench.artifacts.zip_files.members import Members, compare_sizes, read_manifest
+from workbench.artifacts.zip_files.zip_frame import AGAIN, Frame, hash_frame
 from workbench.errors import ArtifactError
+from workbench.plain_data import parse_json
 
 FORMAT = "archive_format"  # the member by which torch knows its own archives
 _FORMAT_LIMIT = 64  # bytes: torch writes "pt2"
+CODE = "data/aotinductor/"
+_METADATA_LIMIT = 1 << 20
 _PART_LIMIT = 255  # bytes of a file name in Linux
 
 
@@ -37,6 +41,25 @@ class OpenedPackage(Members):
         """The SHA-256 in hex that the manifest gives; None in a file of torch."""
         listed = None if self.manifest is None else self.manifest.members.get(name)
         return None if listed is None else listed.sha256
+
+    def read_json(self, name: str, limit: int) -> Mapping[str, Any]:
+        """The JSON object in a member; an empty one for what is damaged or bigger than `limit`."""
+        if name not in self.entries or self.size(name) > limit:
+            return {}
+        try:
+            found = parse_json(self.raw(name))
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def read_metadata(self) -> dict[str, str]:
+        """What torch's metadata files say, such as AOTI_CPU_ISA; later files add to former ones."""
+        found: dict[str, str] = {}
+        for name in self.entries:
+            if name.startswith(CODE) and name.endswith("_metadata.json"):
+                data = self.read_json(name, _METADATA_LIMIT)
+                found.update({str(k): str(v) for k, v in data.items() if v})
+        return found
 
 
 def read_package_container(frame: Frame) -> OpenedPackage:

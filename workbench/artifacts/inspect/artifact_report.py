@@ -33,6 +33,8 @@ TITLES = {
     "exported program": "exported program of torch",
     "library": "shared library",
 }
+WRONG = (artifact_rows.DAMAGED, artifact_rows.LEVELS[0])
+"""What a cell says of a member, or of a name, that is a danger."""
 TABLES: Mapping[str, type] = {
     "models": artifact_rows.ModelFacts,
     "variants": artifact_rows.VariantFacts,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.artifacts.machine.elf import LibraryFacts as LibraryFacts
 from workbench.artifacts.machine.elf import SectionFacts as SectionFacts
 from workbench.artifacts.machine.elf import SymbolFacts as SymbolFacts
 
@@ -139,21 +140,6 @@ class KernelFacts:
     name: str
     registers: int | None
     sha256: str
-
-
-@dataclass(frozen=True)
-class LibraryFacts:
-    """One ELF file: its machine (for a GPU's code the architecture), what it needs and exports."""
-
-    member: str
-    machine: str
-    size: int
-    needed: tuple[str, ...]
-    versions: tuple[str, ...]
-    search: tuple[str, ...]
-    exports: int
-    imports: int
-    problem: str = ""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from workbench.artifacts.inspect.artifact_rows import (
     ValueFacts,
 )
 from workbench.artifacts.inspect.file_facts import Facts
-from workbench.artifacts.inspect.packages import read_json, read_member_text
+from workbench.artifacts.inspect.packages import read_member_text
 
 _MODELS = "models/"
 _JSON_LIMIT = 32 << 20
@@ -33,7 +33,7 @@ _SYMBOL = re.compile(r"Symbol\('(\w+)'[^()]*\)")
 def read_exported_facts(package: OpenedPackage) -> Facts:
     """What the JSON of each program says; a program that is too big or damaged is a note."""
     members = [n for n in package.entries if n.startswith(_MODELS) and n.endswith(".json")]
-    found = {PurePosixPath(n).stem: read_json(package, n, _JSON_LIMIT) for n in members}
+    found = {PurePosixPath(n).stem: package.read_json(n, _JSON_LIMIT) for n in members}
     constants = list(_constants(package))
     sizes = {name: [c.size or 0 for c in constants if c.model == name] for name in found}
     needs = {need.name: need for program in found.values() for need in _needs(program)}
@@ -120,7 +120,7 @@ def _constants(package: OpenedPackage) -> Iterator[ConstantFacts]:
         for file in package.entries:
             if not (file.startswith(folder) and file.endswith(end)):
                 continue
-            config = _at(read_json(package, file, _JSON_LIMIT), "config")
+            config = _at(package.read_json(file, _JSON_LIMIT), "config")
             for name, row in config.items() if isinstance(config, dict) else ():
                 member, meta = f"{folder}{_at(row, 'path_name')}", _at(row, "tensor_meta")
                 is_there = member in package.entries

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import PurePosixPath
 
 from workbench.artifacts.archive.aot_container import MANIFEST, PAYLOAD, SKELETON, WEIGHTS
 from workbench.artifacts.archive.file_kinds import OpenedFile, find_pickle_start, open_any
-from workbench.artifacts.archive.members import Members
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.inspect.artifact_report import ArtifactReport
 from workbench.artifacts.inspect.artifact_rows import DAMAGED, NOT_HASHED, WHOLE, MemberFacts
 from workbench.artifacts.inspect.exported import read_exported_facts
 from workbench.artifacts.inspect.file_facts import Facts
 from workbench.artifacts.inspect.functions import read_artifact_facts, read_torch_file_facts
-from workbench.artifacts.inspect.libraries import read_libraries, read_library_facts
 from workbench.artifacts.inspect.opcodes import PickleFacts, read_pickle
 from workbench.artifacts.inspect.packages import read_package_facts, read_torch_package_facts
 from workbench.artifacts.inspect.pickles import find_pickles, imports, sort_worst_first, summaries
+from workbench.artifacts.machine.elf import Libraries, read_libraries
 from workbench.artifacts.manifest.package_manifest import MANIFEST as PACKAGE_MANIFEST
 from workbench.artifacts.trust.trust import TrustStore
+from workbench.artifacts.zip_files.members import Members
 
 HASHED = 64 << 20  # bytes of members that are compared with their hashes: about 0.05 s
 _PICKLE_LIMIT = 256 << 20  # bytes; the memory that reading takes is about twice as much
@@ -31,6 +31,7 @@ _KINDS = {
     ".b64": "report", ".wbr": "report", ".pt": "pickled tensors", ".safetensors": "weights",
 }  # fmt: skip
 _APART = ("values", "reports")  # no rows of one table
+_CONTAINER = "AOTInductorModelContainer"  # what its functions in C begin with
 _NAMED = {
     MANIFEST: "manifest",
     PACKAGE_MANIFEST: "manifest",
@@ -52,7 +53,7 @@ def inspect(
     with open_any(path, libraries=True) as opened:
         members = opened.artifact or opened.package
         pickles = dict(_pickles(opened))
-        facts = _facts(opened, pickles)
+        facts = read_facts(opened, pickles.values())
         # without a manifest the digest is that of all bytes: a big file would be read to its end
         is_long = opened.signed is None and opened.kind != "torch" and opened.size > HASHED
         digest = "" if is_long and not verify else opened.digest
@@ -78,13 +79,14 @@ def inspect(
         )
 
 
-def _facts(opened: OpenedFile, pickles: Mapping[str, PickleFacts]) -> Facts:
+def read_facts(opened: OpenedFile, pickles: Iterable[PickleFacts] = ()) -> Facts:
+    """What a file says about itself; the texts in its pickles where these were read."""
     if opened.library is not None:
-        return read_library_facts(read_libraries(opened.library))
+        return _library_facts(read_libraries(opened.library))
     if opened.artifact is not None:
-        return read_artifact_facts(opened.artifact, pickles.values())
+        return read_artifact_facts(opened.artifact, pickles)
     if opened.package is None:
-        return read_torch_file_facts(read_pickle_content(opened), pickles.values())
+        return read_torch_file_facts(_pickle_content(opened), pickles)
     if opened.package.manifest is not None:
         return read_package_facts(opened.package, opened.package.manifest)
     if opened.kind == "torch package":
@@ -92,7 +94,21 @@ def _facts(opened: OpenedFile, pickles: Mapping[str, PickleFacts]) -> Facts:
     return read_exported_facts(opened.package)
 
 
-def read_pickle_content(opened: OpenedFile) -> bytes:
+def _library_facts(found: Libraries) -> Facts:
+    """What a bare library says of the model in it: whether it is one, and what it leaves open."""
+    exported = {symbol.name for symbol in found.symbols if symbol.exported}
+    is_model = any(name.startswith(_CONTAINER) for name in exported)
+    made_by = "made by AOTInductor" if is_model else "no model of AOTInductor: it exports none"
+    return Facts(
+        notes=(
+            made_by,
+            "a bare library names neither its inputs and outputs nor the release of torch that "
+            "made it: it can be looked at, not called. wb.package makes a file that can",
+        )
+    )
+
+
+def _pickle_content(opened: OpenedFile) -> bytes:
     """The pickle in a file of torch's save_compiled_function; nothing of one beyond the limit."""
     content = opened.whole() if opened.size <= _PICKLE_LIMIT else b""
     return content[find_pickle_start(content) :]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Any
 
-from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
+from workbench.artifacts.archive.package_container import CODE, OpenedPackage, decode_report
 from workbench.artifacts.inspect import wrapper_code
 from workbench.artifacts.inspect.artifact_rows import (
     ConstantFacts,
@@ -35,12 +34,9 @@ from workbench.artifacts.manifest.package_manifest import (
 )
 from workbench.device_kinds import SOURCE_LANGUAGES
 from workbench.errors import ArtifactError
-from workbench.plain_data import parse_json
 
-CODE = "data/aotinductor/"
 _LANGUAGES = {**SOURCE_LANGUAGES, ".cpp": "cpp", ".h": "cpp", ".py": "python", ".ptx": "ptx"}
 _TEXT_LIMIT, _TEXTS_LIMIT = 8 << 20, 32 << 20
-_METADATA_LIMIT = 1 << 20
 _PLACES = {
     "inside": "inside the library",
     "beside": "beside the library, mapped",
@@ -142,29 +138,8 @@ def read_member_text(package: OpenedPackage, name: str, language: str, limit: in
     return Text(name, language, size, text)
 
 
-def read_metadata(package: OpenedPackage) -> dict[str, str]:
-    """What torch's metadata files say, such as AOTI_CPU_ISA; later files add to former ones."""
-    found: dict[str, str] = {}
-    for name in package.entries:
-        if name.startswith(CODE) and name.endswith("_metadata.json"):
-            data = read_json(package, name, _METADATA_LIMIT)
-            found.update({str(k): str(v) for k, v in data.items() if v})
-    return found
-
-
-def read_json(package: OpenedPackage, name: str, limit: int) -> Mapping[str, Any]:
-    """The JSON object in a member; an empty one for what is damaged or bigger than `limit`."""
-    if name not in package.entries or package.size(name) > limit:
-        return {}
-    try:
-        found = parse_json(package.raw(name))
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def _device_needs(package: OpenedPackage) -> list[NeedFacts]:
-    facts = read_metadata(package)
+    facts = package.read_metadata()
     names = {
         "AOTI_CPU_ISA": ("instructions", "the instruction set as torch names it"),
         "AOTI_MACHINE": ("processor", ""),
@@ -258,7 +233,7 @@ def _torch_model(package: OpenedPackage, model: str, constants: list[ConstantFac
     beside = any(_model_of(n) == model and n.endswith(".blob") for n in package.entries)
     return ModelFacts(
         name=model,
-        device=read_metadata(package).get("AOTI_DEVICE_KEY", ""),
+        device=package.read_metadata().get("AOTI_DEVICE_KEY", ""),
         library=libraries[0] if libraries else "",
         weights=_PLACES["beside" if beside else "inside"],
         constants=len(mine),

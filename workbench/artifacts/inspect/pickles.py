@@ -7,11 +7,11 @@ import pickletools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from workbench.artifacts.archive.members import Members
-from workbench.artifacts.archive.zip_frame import read_frame
 from workbench.artifacts.inspect.artifact_rows import LEVELS, ImportFacts, PickleSummary
 from workbench.artifacts.inspect.opcodes import PickleFacts, read_pickle
 from workbench.artifacts.programs import find_kernels
+from workbench.artifacts.zip_files.members import Members
+from workbench.artifacts.zip_files.zip_frame import read_frame
 from workbench.errors import ArtifactError
 
 _RUNS, _UNKNOWN, _USUAL = LEVELS

@@ -1,4 +1,4 @@
-"""What a shared library needs, gives and lacks, read from its ELF headers by small ranges."""
+"""What shared libraries need, give and lack, read from their ELF headers by small ranges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from workbench.artifacts.archive.members import MemberBytes
+from workbench.artifacts.zip_files.members import MemberBytes, Members
 
 DYNSYM, GNU_HASH = 11, 0x6FFFFFF6
 _DYNAMIC, _NOBITS, _VERDEF, _VERNEED = 6, 8, 0x6FFFFFFD, 0x6FFFFFFE
@@ -25,6 +25,7 @@ _SYMBOL_KINDS = {0: "other", 1: "object", 2: "function", 6: "thread-local", 10: 
 _TABLE_LIMIT = 64 << 20
 _TEXT_LIMIT, _TEXTS_LIMIT = 4096, 16 << 20
 _CUDA, _NEW_CUDA_ABI = 190, 0x41
+_MOST_LIBRARIES = 500
 MOST_SYMBOLS = 50_000
 
 
@@ -87,6 +88,21 @@ class SymbolFacts:
     kind: str
     exported: bool
     size: int
+
+
+@dataclass(frozen=True)
+class LibraryFacts:
+    """One ELF file: its machine (for a GPU's code the architecture), what it needs and exports."""
+
+    member: str
+    machine: str
+    size: int
+    needed: tuple[str, ...]
+    versions: tuple[str, ...]
+    search: tuple[str, ...]
+    exports: int
+    imports: int
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -275,6 +291,59 @@ def _chain(content: bytes, at: int, count: int, step_at: int) -> Iterator[int]:
         if not step:
             return
         at += step
+
+
+@dataclass(frozen=True)
+class Libraries:
+    """The rows of all libraries of one file."""
+
+    libraries: tuple[LibraryFacts, ...] = ()
+    sections: tuple[SectionFacts, ...] = ()
+    symbols: tuple[SymbolFacts, ...] = ()
+
+
+def read_libraries(members: Members | None) -> Libraries:
+    """Read the headers and tables of every ELF file among the members, not their content."""
+    if members is None:
+        return Libraries()
+    found = list(_elf_files(members))
+    read = [elf for _, elf in found if isinstance(elf, Elf)]
+    return Libraries(
+        tuple(_library(name, members.size(name), elf) for name, elf in found),
+        tuple(section for elf in read for section in elf.sections),
+        tuple(symbol for elf in read for symbol in elf.symbols),
+    )
+
+
+def _elf_files(members: Members) -> Iterator[tuple[str, Elf | str]]:
+    count = 0
+    for name in members.entries:
+        part = members.part(name)
+        if part.read_at(0, 4) != b"\x7fELF" or count >= _MOST_LIBRARIES:
+            continue
+        count += 1
+        try:
+            yield name, read_elf(part, name)
+        except ValueError as error:
+            yield name, str(error)
+
+
+def _library(name: str, size: int, elf: Elf | str) -> LibraryFacts:
+    if isinstance(elf, str):
+        return LibraryFacts(name, "", size, (), (), (), 0, 0, elf)
+    exported = sum(symbol.exported for symbol in elf.symbols)
+    more = elf.symbol_count > len(elf.symbols) + 1 and len(elf.symbols) >= MOST_SYMBOLS
+    return LibraryFacts(
+        member=name,
+        machine=elf.machine,
+        size=size,
+        needed=elf.library.needed,
+        versions=elf.library.versions,
+        search=elf.search,
+        exports=exported,
+        imports=len(elf.symbols) - exported,
+        problem=f"only the first of {elf.symbol_count} symbols are listed" if more else "",
+    )
 
 
 def find_undefined(names: Iterable[str], libraries: Iterable[Path]) -> tuple[str, ...]:

@@ -9,12 +9,8 @@ from collections.abc import Iterator
 
 from workbench.artifacts.archive.file_kinds import OpenedFile
 from workbench.artifacts.archive.package_container import OpenedPackage
-from workbench.artifacts.inspect.exported import read_exported_facts
-from workbench.artifacts.inspect.functions import read_torch_file_facts
-from workbench.artifacts.inspect.inspection import read_pickle_content
-from workbench.artifacts.inspect.libraries import Libraries, read_libraries
-from workbench.artifacts.inspect.packages import read_metadata
-from workbench.artifacts.machine.elf import find_undefined
+from workbench.artifacts.inspect.inspection import read_facts
+from workbench.artifacts.machine.elf import Libraries, find_undefined, read_libraries
 from workbench.artifacts.machine.machine_description import Machine, find_torch_folder, numbers
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.preflight.gpu_needs import GpuCode, list_code_rows
@@ -42,9 +38,9 @@ def check_file_requirements(opened: OpenedFile, machine: Machine) -> Iterator[Re
         yield from check_requirements(opened.artifact.manifest, machine)
         yield from _outside(opened.artifact.manifest, machine)
     elif opened.package is None:
-        yield from _torch_function(read_pickle_content(opened), machine)
+        yield from _torch_function(opened, machine)
     elif opened.kind == "exported program":
-        yield from _exported(opened.package, machine)
+        yield from _exported(opened, machine)
     else:
         yield from _package(opened.package, machine)
 
@@ -109,9 +105,9 @@ def _interface(libraries: Libraries, machine: Machine) -> Iterator[Requirement]:
     yield machine.compared("torch's C interface", not missing, words, found, advice)
 
 
-def _torch_function(content: bytes, machine: Machine) -> Iterator[Requirement]:
+def _torch_function(opened: OpenedFile, machine: Machine) -> Iterator[Requirement]:
     """Torch compares exact releases, and compiles the kernels again when it loads its file."""
-    needed = {need.name: need.needed for need in read_torch_file_facts(content, ()).needs}
+    needed = {need.name: need.needed for need in read_facts(opened).needs}
     row = machine.compared
     again = "torch refuses any other release: make the file again there, or with Compiled.save"
     found = {"python": machine.full_python or machine.python, "torch": machine.torch}
@@ -129,10 +125,10 @@ def _torch_function(content: bytes, machine: Machine) -> Iterator[Requirement]:
     yield Requirement("compiler", "warn", needs, "not looked for", advice)
 
 
-def _exported(package: OpenedPackage, machine: Machine) -> Iterator[Requirement]:
+def _exported(opened: OpenedFile, machine: Machine) -> Iterator[Requirement]:
     """Torch reads programs of older releases; those of newer ones as far as it can."""
     row = machine.compared
-    for need in read_exported_facts(package).needs:
+    for need in read_facts(opened).needs:
         if need.name != "torch":
             continue
         made, there = (numbers(v.partition("+")[0])[:2] for v in (need.needed, machine.torch))
@@ -185,7 +181,7 @@ def find_gpu_code(package: OpenedPackage, libraries: Libraries) -> tuple[GpuCode
         elif name.endswith(".ptx"):
             target = _TARGET.search(package.part(name).read_at(0, _PTX_HEAD))
             found |= {GpuCode("PTX", target[1].decode())} if target else set()
-    capability = read_metadata(package).get("AOTI_COMPUTE_CAPABILITY", "")
+    capability = package.read_metadata().get("AOTI_COMPUTE_CAPABILITY", "")
     if not found and capability.isdecimal():
         found.add(GpuCode("machine code", f"sm_{capability}"))
     return tuple(sorted(found, key=lambda part: (part.kind, part.arch)))

@@ -27,7 +27,7 @@ from workbench.errors import ArtifactError
 from workbench.report.file_rows import Requirement
 
 if TYPE_CHECKING:
-    from workbench.artifacts.inspect.libraries import Libraries
+    from workbench.artifacts.machine.elf import Libraries
 
 _ISA_FLAGS = {  # what torch/_inductor/cpu_vec_isa.py gives the compiler, as /proc/cpuinfo names it
     "AVX512": ("avx512f", "avx512dq", "avx512vl", "avx512bw"),
@@ -234,13 +234,10 @@ def list_torch_package_rows(
     package: OpenedPackage, machine: Machine, libraries: Libraries | None = None
 ) -> Iterator[Requirement]:
     """What torch's metadata name, and the versions of symbols that the libraries need."""
-    from workbench.artifacts.inspect.libraries import (
-        read_libraries,  # our own packages need neither
-    )
-    from workbench.artifacts.inspect.packages import read_metadata
+    from workbench.artifacts.machine.elf import read_libraries  # our own packages need none
 
     found = libraries or read_libraries(package)
-    facts = read_metadata(package)
+    facts = package.read_metadata()
     newest = find_newest_symbols(version for row in found.libraries for version in row.versions)
     system, processor = facts.get("AOTI_PLATFORM", "").capitalize(), facts.get("AOTI_MACHINE", "")
     yield from system_rows(SystemNeeds(system, processor, newest), machine)

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from workbench.artifacts.archive.members import Content as Content
-from workbench.artifacts.archive.members import listed, write_whole_zip
 from workbench.artifacts.manifest.package_manifest import MANIFEST, PackageManifest
+from workbench.artifacts.zip_files.members import Content as Content
+from workbench.artifacts.zip_files.members import listed, write_whole_zip
 
 ALIGNMENT = 64  # bytes; torch's own, so that weights can be mapped where they are
 FIXED: Mapping[str, bytes] = {

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from workbench.artifacts.archive.members import Content
+from workbench.artifacts.zip_files.members import Content
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, encode_report
 from workbench.artifacts.manifest.manifest_json import Build
 from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel

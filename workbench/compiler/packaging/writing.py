@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 
 from workbench.artifacts.archive.file_kinds import open_any
-from workbench.artifacts.archive.members import Content
+from workbench.artifacts.zip_files.members import Content
 from workbench.artifacts.manifest.manifest_json import Versions
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.artifacts.preflight.preflight import read_system_needs

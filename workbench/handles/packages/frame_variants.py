@@ -14,7 +14,7 @@ import torch
 
 from workbench.arguments import checked
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
-from workbench.artifacts.inspect.report_in import read_session_file
+from workbench.artifacts.records.report_in import read_session_file
 from workbench.compiler.aot_files.recorded_variants import (
     Call,
     NothingCompiled,

@@ -10,8 +10,7 @@ from typing import Any
 
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal
 from workbench.analysis.sweep.recommendation import Recommendation
-from workbench.artifacts.inspect.artifact_report import TITLES, ArtifactReport
-from workbench.artifacts.inspect.artifact_rows import LEVELS
+from workbench.artifacts.inspect.artifact_report import TITLES, WRONG, ArtifactReport
 from workbench.artifacts.preflight.check import SIGNS, Check
 from workbench.number_text import number_text
 from workbench.report.cache_keys import WhyRecompiled
@@ -177,7 +176,7 @@ def show_inspected(report: ArtifactReport) -> str:
 
 def _warnings(report: ArtifactReport) -> Iterator[str]:
     yield from (f"damaged: {name}" for name in report.damaged)
-    running = sorted({row.name for row in report.names if row.level == LEVELS[0]})
+    running = sorted({row.name for row in report.names if row.level in WRONG})
     if running:
         yield f"reading its pickles would import what runs commands: {', '.join(running)}"
 
@@ -207,7 +206,7 @@ def _worded(row: dict[str, Any]) -> dict[str, Any]:
     found = {k: words[v] if isinstance(v, bool) else v for k, v in row.items()}
     if isinstance(found.get("address"), int):
         found["address"] = f"{found['address']:#x}"
-    return {k: f"⚠ {v}" if v in ("damaged", LEVELS[0]) else v for k, v in found.items()}
+    return {k: f"⚠ {v}" if v in WRONG else v for k, v in found.items()}
 
 
 def _sources(report: ArtifactReport, limits: Limits) -> Iterator[dict[str, Any]]:

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from workbench.artifacts.archive.zip_frame import (
+from workbench.artifacts.manifest.manifest_json import Member
+from workbench.artifacts.zip_files.zip_frame import (
     AGAIN,
     copy_bytes,
     find_data_start,
     read_chunks,
     seal,
 )
-from workbench.artifacts.manifest.manifest_json import Member
 from workbench.errors import ArtifactError
 
 _PIECE = 5 << 20  # bytes

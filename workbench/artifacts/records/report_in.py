@@ -8,9 +8,9 @@ from typing import Any
 
 from workbench.artifacts.archive.aot_container import REPORT, SESSION
 from workbench.artifacts.archive.file_kinds import LOADABLE, OpenedFile, open_any, open_file
-from workbench.artifacts.archive.members import Members
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, decode_report
 from workbench.artifacts.manifest.package_manifest import PackageManifest
+from workbench.artifacts.zip_files.members import Members
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report
 from workbench.report.session.session_record import Session

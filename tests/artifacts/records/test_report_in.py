@@ -10,9 +10,9 @@ from tests.artifacts.archive.test_package_container import write_as_torch
 from tests.artifacts.package_sample import model, parts, write_package
 from tests.diffs import RECORDS, recorded
 from workbench.artifacts.archive.aot_container import REPORT, Content, with_members, write_artifact
-from workbench.artifacts.inspect.report_in import name_compilations, report_in, report_of
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.package_manifest import FOLDER
+from workbench.artifacts.records.report_in import name_compilations, report_in, report_of
 from workbench.errors import ArtifactError, UsageError
 
 CONTENT = recorded("static").to_bytes()
