@@ -385,9 +385,8 @@ def sweep(
     Sweep(f over mode (2): 2 done)
     """
     from workbench.sweeps.entry import Wanted, run_sweep
-    from workbench.sweeps.measurements import Patience
+    from workbench.sweeps.measurements import Patience, Plan
     from workbench.sweeps.strategies import Budget, Search
-    from workbench.sweeps.trial_run import Plan
 
     workers = jobs or (1 if executor is None else 4)
     return run_sweep(

@@ -18,6 +18,7 @@ from workbench.analysis.opportunities.opportunity import Opportunity, Tried, rea
 from workbench.compiler.call_state.call_leaves import (
     copy_all_inputs,
     find_held_inputs,
+    find_learning_tensors,
     leaves_of,
     restore_state,
 )
@@ -35,7 +36,6 @@ from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.changed_copy import rewrite_callable
 from workbench.handles.compiled_base import Call
-from workbench.handles.memory.gradients import find_learning_tensors
 from workbench.processes.background_task import BackgroundTask
 from workbench.processes.child_messages import ProgressCallback
 

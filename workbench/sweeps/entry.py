@@ -23,10 +23,10 @@ from workbench.compiler.contract.compile_request import check_mapping
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.case import list_size_names
+from workbench.sweeps.measurements import Plan
 from workbench.sweeps.scheduler import OnTrial, Runner, SweptFunction
 from workbench.sweeps.space import Space, value_text
 from workbench.sweeps.strategies import Search
-from workbench.sweeps.trial_run import Plan
 
 Texts = tuple[tuple[str, str], ...]
 

@@ -19,8 +19,8 @@ from workbench.processes.child import Child
 from workbench.processes.child_messages import Start
 from workbench.processes.shipped_values import REQUEST
 from workbench.report.trials import Trial
+from workbench.sweeps.measurements import Plan
 from workbench.sweeps.space import Setting
-from workbench.sweeps.trial_run import Plan
 from workbench.temporary import make_temporary_folder
 
 CANCELLED = "cancelled"

@@ -10,7 +10,7 @@ import ctypes
 import resource
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.analysis.sweep.medians import Interval, compute_median_interval
@@ -37,6 +37,22 @@ class Patience:
 
     spread: float = 0.01
     budget_s: float = 3.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How every trial is done: what is measured, how long, and what it may use.
+
+    `timeout_s` seconds for a whole trial, `memory_bytes` of address space beyond what torch takes;
+    with `compile_only` nothing is run. `rtol` and `atol` in place of those of the dtype.
+    """
+
+    patience: Patience = field(default_factory=Patience)
+    timeout_s: float = 600.0
+    memory_bytes: int | None = None
+    compile_only: bool = False
+    rtol: float | None = None
+    atol: float | None = None
 
 
 @dataclass(frozen=True)

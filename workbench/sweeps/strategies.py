@@ -13,9 +13,8 @@ from workbench.analysis.sweep.goals import OBJECTIVES, STRATEGIES
 from workbench.compiler.contract.compile_request import require_one_of
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
-from workbench.sweeps.measurements import Patience
+from workbench.sweeps.measurements import Patience, Plan
 from workbench.sweeps.space import Setting, Space, value_text
-from workbench.sweeps.trial_run import Plan
 
 Try = Callable[[Sequence[Setting], Plan], list[Trial]]
 _SEED = 0  # a sweep that is repeated tries the same settings, which the store has then

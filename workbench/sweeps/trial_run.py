@@ -7,7 +7,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,28 +31,12 @@ from workbench.report.trials import Trial
 from workbench.sweeps.by_model import estimate_by_bounds, estimate_by_configs
 from workbench.sweeps.case import CallArguments, Case, build_case
 from workbench.sweeps.machine_lock import compiling, hold_machine, time_choices_alone
-from workbench.sweeps.measurements import Patience, Times, measure, measure_peak
+from workbench.sweeps.measurements import Plan, Times, measure, measure_peak
 from workbench.sweeps.space import Setting
 from workbench.temporary import make_temporary_folder
 
 if TYPE_CHECKING:
     from workbench.processes.caller_context import CallerContext
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How every trial is done: what is measured, how long, and what it may use.
-
-    `timeout_s` seconds for a whole trial, `memory_bytes` of address space beyond what torch takes;
-    with `compile_only` nothing is run. `rtol` and `atol` in place of those of the dtype.
-    """
-
-    patience: Patience = field(default_factory=Patience)
-    timeout_s: float = 600.0
-    memory_bytes: int | None = None
-    compile_only: bool = False
-    rtol: float | None = None
-    atol: float | None = None
 
 
 def run_trial(

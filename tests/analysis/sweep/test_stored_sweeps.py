@@ -18,8 +18,7 @@ from workbench.analysis.sweep.sweep import Sweep, note
 from workbench.errors import ArtifactError, UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.entry import Wanted, run_sweep
-from workbench.sweeps.measurements import Patience
-from workbench.sweeps.trial_run import Plan
+from workbench.sweeps.measurements import Patience, Plan
 
 RECORD = Path(__file__).parents[2] / "records" / "block.wbr"
 

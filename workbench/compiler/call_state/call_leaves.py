@@ -41,6 +41,21 @@ def read_tensors(function: Any) -> Iterator[torch.Tensor]:
     return _held_by(function, frozenset())
 
 
+def find_learning_tensors(
+    original: Any,
+    module: torch.nn.Module | None,
+    given: tuple[tuple[Any, ...], dict[str, Any]],
+) -> dict[str, torch.Tensor]:
+    """What gradients are asked for, by name: inputs, parameters, what a closure holds."""
+    inputs = leaves(given, Path("input"))
+    named = {str(name): leaf for name, leaf in inputs if isinstance(leaf, torch.Tensor)}
+    named |= dict(module.named_parameters()) if module is not None else {}
+    seen = {id(tensor) for tensor in named.values()}
+    read = [tensor for tensor in read_tensors(original) if id(tensor) not in seen]
+    named |= {f"what is read, {number}": tensor for number, tensor in enumerate(read)}
+    return {name: t for name, t in named.items() if t.requires_grad and t.is_leaf}
+
+
 def _held_by(value: Any, within: frozenset[int]) -> Iterator[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         yield value

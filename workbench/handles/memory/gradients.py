@@ -12,7 +12,7 @@ import torch
 from workbench.compiler.call_state.call_leaves import (
     copy_all_inputs,
     find_held_inputs,
-    read_tensors,
+    find_learning_tensors,
     restore_state,
 )
 from workbench.compiler.comparison.effects import compute_gradients
@@ -175,20 +175,6 @@ def _outcome(
 
 def _can_differ(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
-
-
-def find_learning_tensors(
-    original: Any,
-    module: torch.nn.Module | None,
-    given: tuple[tuple[Any, ...], dict[str, Any]],
-) -> dict[str, torch.Tensor]:
-    """What gradients are asked for, by name: inputs, parameters, what a closure holds."""
-    named = dict(_tensors(given, Path("input")))
-    named |= dict(module.named_parameters()) if module is not None else {}
-    seen = {id(tensor) for tensor in named.values()}
-    read = [tensor for tensor in read_tensors(original) if id(tensor) not in seen]
-    named |= {f"what is read, {number}": tensor for number, tensor in enumerate(read)}
-    return {name: t for name, t in named.items() if t.requires_grad and t.is_leaf}
 
 
 def _tensors(value: Any, path: Path) -> Iterator[tuple[str, torch.Tensor]]:

@@ -19,6 +19,7 @@ import torch
 
 from workbench.compiler.call_state.call_leaves import (
     copy_all_inputs,
+    find_learning_tensors,
     leaves_of,
     read_tensors,
     restore_state,
@@ -32,7 +33,6 @@ from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.internals.patches import hold_torch_warnings
 from workbench.compiler.measuring.silence import silent
-from workbench.handles.memory.gradients import find_learning_tensors
 
 _NUMBERS = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
