@@ -22,11 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from workbench.analysis.sweep.sweep import Sweep as Sweep
-    from workbench.api.compilation import *  # noqa: F403
-    from workbench.api.evaluation import *  # noqa: F403
-    from workbench.api.files import *  # noqa: F403
-    from workbench.api.programs import *  # noqa: F403
-    from workbench.api.views import *  # noqa: F403
+    from workbench.api import *  # noqa: F403
     from workbench.errors import *  # noqa: F403
     from workbench.handles.package import Package as Package
     from workbench.report.record import Report as Report

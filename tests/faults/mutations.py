@@ -16,7 +16,7 @@ from tests.faults.manifests import other_manifest, relist
 from tests.faults.reports import other_report
 from tests.faults.zips import Archive, tricked
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX
-from workbench.artifacts.zip_files.zip_frame import find_data_start, read_frame
+from workbench.artifacts.zip_files.members import find_data_start, read_frame
 from workbench.errors import WorkbenchError
 
 PICKLES = ("torch artifact",)

@@ -49,7 +49,7 @@ def letter_of(kind: str, path: Path) -> str:
             manifest = opened.manifest
         else:
             from workbench.artifacts.archive.package_container import read_package_container
-            from workbench.artifacts.zip_files.zip_frame import read_frame
+            from workbench.artifacts.zip_files.members import read_frame
 
             opened = read_package_container(read_frame(file))
             big, small = "data/a", "data/b"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.hostile import hostile_pickle
-from workbench.artifacts.zip_files.zip_frame import seal
+from workbench.artifacts.zip_files.members import seal
 
 _NAMES = (
     *("../evil", "../../../../tmp/evil.so", "/etc/evil", "a/../../evil", "..", ".", "/"),

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from workbench.api import MODES, TARGETS, target_names
+from workbench.compiler.contract.compile_request import MODES, list_known_gpus
+from workbench.device_kinds import TARGETS
 from workbench.notebook.completion import suggestions
 
 pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # Completer.complete
@@ -18,7 +19,7 @@ NAMES: dict[str, Any] = {"model": abs, "mask": 3, "forward": len, "_hidden": abs
     [
         ("%aot_compile -m ", list(MODES)),
         ("%aot_compile -m max-autotune-", ["max-autotune-no-cudagraphs"]),
-        ("%aot_compile -t ", [*TARGETS, *target_names()]),
+        ("%aot_compile -t ", [*TARGETS, *(gpu.name for gpu in list_known_gpus())]),
         ("%aot_compile -t h1", ["h100", "h100-pcie"]),
         ("%aot_compile -g st", ["strict"]),
         ("%%aot_compile --no-v", ["--no-view"]),

@@ -262,7 +262,9 @@ def test_the_cache_is_warmed_for_a_person_only(
         def stop(self) -> None:
             events.append("stop")
 
-    monkeypatch.setattr(api, "warm_up", lambda: events.append("start") or WarmUp())
+    monkeypatch.setattr(
+        "workbench.notebook.magics.warm_up", lambda: events.append("start") or WarmUp()
+    )
     for watched in (False, True):
         monkeypatch.setattr(magics, "is_interactive", lambda shell, watched=watched: watched)
         bare_shell.run_line_magic("load_ext", "workbench")

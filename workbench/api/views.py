@@ -360,13 +360,6 @@ def targets(name: str | None = None) -> pandas.DataFrame:
     )
 
 
-def target_names() -> list[str]:
-    """The names of the virtual GPUs, those that the user described included."""
-    from workbench.compiler.contract.compile_request import list_known_gpus
-
-    return [gpu.name for gpu in list_known_gpus()]
-
-
 @checked
 def aotinductor_names() -> pandas.DataFrame:
     """How articles write AOTInductor, and what that is in torch now: a row per way of writing.

@@ -15,7 +15,7 @@ from IPython.core.completer import (
 )
 from IPython.core.interactiveshell import InteractiveShell
 
-from workbench.api import target_names
+from workbench.compiler.contract.compile_request import list_known_gpus
 from workbench.notebook.options import AXES, OF_MAGICS, Option
 from workbench.report import Report
 
@@ -52,7 +52,7 @@ def _values(option: Option, word: str, names: Mapping[str, Any]) -> list[str] | 
     if "--over" in option.names and "=" not in word:
         return [f"{axis}=" for axis in AXES if axis.startswith(word)]
     if "--target" in option.names:
-        found += [name for name in target_names() if name.startswith(word)]
+        found += [gpu.name for gpu in list_known_gpus() if gpu.name.startswith(word)]
     if "--backend" in option.names:
         found += [name for name in _callables(names) if name.startswith(word)]
     return found

@@ -19,6 +19,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from workbench import api
+from workbench.api.compilation import warm_up
 from workbench.errors import UsageError, WorkbenchError
 from workbench.notebook import options
 from workbench.notebook.call import (
@@ -361,7 +362,7 @@ def load(shell: InteractiveShell) -> None:
         magics.matcher = matcher(shell)
         shell.Completer.custom_matchers.append(magics.matcher)
     if is_interactive(shell):
-        magics.warm_up = api.warm_up()
+        magics.warm_up = warm_up()
 
 
 def unload(shell: InteractiveShell) -> None:

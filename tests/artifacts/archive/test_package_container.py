@@ -16,7 +16,7 @@ import pytest
 from tests.artifacts import package_sample as sample
 from workbench.artifacts.archive.package_container import OpenedPackage, read_package_container
 from workbench.artifacts.manifest.package_manifest import MANIFEST
-from workbench.artifacts.zip_files.zip_frame import read_frame, seal
+from workbench.artifacts.zip_files.members import read_frame, seal
 from workbench.errors import ArtifactError
 
 Edit = Callable[[zipfile.ZipFile], object]

@@ -26,7 +26,7 @@ from workbench.artifacts.preflight.package_preflight import (
     sort_fitting_variants,
     torch_row,
 )
-from workbench.artifacts.zip_files.zip_frame import read_frame
+from workbench.artifacts.zip_files.members import read_frame
 from workbench.errors import ArtifactError
 
 HERE = describe_current_machine()

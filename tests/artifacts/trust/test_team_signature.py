@@ -19,7 +19,7 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.trust.trust import TrustStore, check_trust
-from workbench.artifacts.zip_files.zip_frame import find_data_start
+from workbench.artifacts.zip_files.members import find_data_start
 from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))

@@ -20,7 +20,7 @@ from workbench.artifacts.archive.file_kinds import open_file
 from workbench.artifacts.archive.package_container import read_package_container
 from workbench.artifacts.machine.elf_stack import clear_executable_stack
 from workbench.artifacts.manifest.package_manifest import PackageManifest
-from workbench.artifacts.zip_files.zip_frame import read_frame
+from workbench.artifacts.zip_files.members import read_frame
 from workbench.compiler.packaging import inductor_library
 from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
 from workbench.compiler.packaging.package_request import ModelRequest

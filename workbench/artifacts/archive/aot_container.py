@@ -15,13 +15,15 @@ from typing import BinaryIO
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.zip_files.members import Content as Content
 from workbench.artifacts.zip_files.members import (
+    Frame,
     Members,
     compare_sizes,
+    hash_frame,
     listed,
+    read_frame,
     read_manifest,
     write_whole_zip,
 )
-from workbench.artifacts.zip_files.zip_frame import Frame, hash_frame, read_frame
 from workbench.errors import ArtifactError
 
 MANIFEST, PAYLOAD, REPORT = "manifest.json", "payload", "report.wbr"

@@ -14,8 +14,7 @@ from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from workbench.artifacts.zip_files.members import Members, read_lone_file
-from workbench.artifacts.zip_files.zip_frame import read_chunks, read_frame
+from workbench.artifacts.zip_files.members import Members, read_chunks, read_frame, read_lone_file
 from workbench.errors import ArtifactError
 from workbench.file_path import check_file_path, open_flags
 

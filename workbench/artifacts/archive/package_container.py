@@ -11,8 +11,14 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from workbench.artifacts.manifest.package_manifest import MANIFEST, PackagedModel, PackageManifest
-from workbench.artifacts.zip_files.members import Members, compare_sizes, read_manifest
-from workbench.artifacts.zip_files.zip_frame import AGAIN, Frame, hash_frame
+from workbench.artifacts.zip_files.members import (
+    AGAIN,
+    Frame,
+    Members,
+    compare_sizes,
+    hash_frame,
+    read_manifest,
+)
 from workbench.errors import ArtifactError
 from workbench.plain_data import parse_json
 

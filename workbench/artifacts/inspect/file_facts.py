@@ -17,6 +17,7 @@ from workbench.artifacts.inspect.artifact_rows import (
     ValueFacts,
     VariantFacts,
 )
+from workbench.artifacts.machine.elf import Libraries
 from workbench.artifacts.manifest.manifest import BuiltFor
 from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
 from workbench.artifacts.programs import ITEM_BYTES
@@ -25,6 +26,7 @@ from workbench.errors import ArtifactError
 if TYPE_CHECKING:
     from workbench.report import Report
 
+_CONTAINER = "AOTInductorModelContainer"  # what its functions in C begin with
 REPORT_LIMIT = 16 << 20  # bytes of a packed report; that of GPT-2 takes 0.3 MiB
 
 
@@ -143,6 +145,20 @@ def list_gpu_needs(target: BuiltFor | None) -> Iterator[NeedFacts]:
     vendor = target.kind.toolkit
     yield NeedFacts("gpu", target.title, "its machine code runs on this architecture")
     yield NeedFacts("toolkit", f"{vendor} {target.toolkit}" if target.toolkit else f"any {vendor}")
+
+
+def read_library_facts(found: Libraries) -> Facts:
+    """What a bare library says of the model in it: whether it is one, and what it leaves open."""
+    exported = {symbol.name for symbol in found.symbols if symbol.exported}
+    is_model = any(name.startswith(_CONTAINER) for name in exported)
+    made_by = "made by AOTInductor" if is_model else "no model of AOTInductor: it exports none"
+    return Facts(
+        notes=(
+            made_by,
+            "a bare library names neither its inputs and outputs nor the release of torch that "
+            "made it: it can be looked at, not called. wb.package makes a file that can",
+        )
+    )
 
 
 def report_facts(model: str, content: bytes | None) -> Facts:

@@ -13,12 +13,12 @@ from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.inspect.artifact_report import ArtifactReport
 from workbench.artifacts.inspect.artifact_rows import DAMAGED, NOT_HASHED, WHOLE, MemberFacts
 from workbench.artifacts.inspect.exported import read_exported_facts
-from workbench.artifacts.inspect.file_facts import Facts
+from workbench.artifacts.inspect.file_facts import Facts, read_library_facts
 from workbench.artifacts.inspect.functions import read_artifact_facts, read_torch_file_facts
 from workbench.artifacts.inspect.opcodes import PickleFacts, read_pickle
 from workbench.artifacts.inspect.packages import read_package_facts, read_torch_package_facts
 from workbench.artifacts.inspect.pickles import find_pickles, imports, sort_worst_first, summaries
-from workbench.artifacts.machine.elf import Libraries, read_libraries
+from workbench.artifacts.machine.elf import read_libraries
 from workbench.artifacts.manifest.package_manifest import MANIFEST as PACKAGE_MANIFEST
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.artifacts.zip_files.members import Members
@@ -31,7 +31,6 @@ _KINDS = {
     ".b64": "report", ".wbr": "report", ".pt": "pickled tensors", ".safetensors": "weights",
 }  # fmt: skip
 _APART = ("values", "reports")  # no rows of one table
-_CONTAINER = "AOTInductorModelContainer"  # what its functions in C begin with
 _NAMED = {
     MANIFEST: "manifest",
     PACKAGE_MANIFEST: "manifest",
@@ -82,36 +81,17 @@ def inspect(
 def read_facts(opened: OpenedFile, pickles: Iterable[PickleFacts] = ()) -> Facts:
     """What a file says about itself; the texts in its pickles where these were read."""
     if opened.library is not None:
-        return _library_facts(read_libraries(opened.library))
+        return read_library_facts(read_libraries(opened.library))
     if opened.artifact is not None:
         return read_artifact_facts(opened.artifact, pickles)
     if opened.package is None:
-        return read_torch_file_facts(_pickle_content(opened), pickles)
+        content = opened.whole() if opened.size <= _PICKLE_LIMIT else b""
+        return read_torch_file_facts(content[find_pickle_start(content) :], pickles)
     if opened.package.manifest is not None:
         return read_package_facts(opened.package, opened.package.manifest)
     if opened.kind == "torch package":
         return read_torch_package_facts(opened.package)
     return read_exported_facts(opened.package)
-
-
-def _library_facts(found: Libraries) -> Facts:
-    """What a bare library says of the model in it: whether it is one, and what it leaves open."""
-    exported = {symbol.name for symbol in found.symbols if symbol.exported}
-    is_model = any(name.startswith(_CONTAINER) for name in exported)
-    made_by = "made by AOTInductor" if is_model else "no model of AOTInductor: it exports none"
-    return Facts(
-        notes=(
-            made_by,
-            "a bare library names neither its inputs and outputs nor the release of torch that "
-            "made it: it can be looked at, not called. wb.package makes a file that can",
-        )
-    )
-
-
-def _pickle_content(opened: OpenedFile) -> bytes:
-    """The pickle in a file of torch's save_compiled_function; nothing of one beyond the limit."""
-    content = opened.whole() if opened.size <= _PICKLE_LIMIT else b""
-    return content[find_pickle_start(content) :]
 
 
 def _pickles(opened: OpenedFile) -> Iterator[tuple[str, PickleFacts]]:

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from workbench.artifacts.inspect.artifact_rows import LEVELS, ImportFacts, PickleSummary
 from workbench.artifacts.inspect.opcodes import PickleFacts, read_pickle
 from workbench.artifacts.programs import find_kernels
-from workbench.artifacts.zip_files.members import Members
-from workbench.artifacts.zip_files.zip_frame import read_frame
+from workbench.artifacts.zip_files.members import Members, read_frame
 from workbench.errors import ArtifactError
 
 _RUNS, _UNKNOWN, _USUAL = LEVELS

@@ -17,8 +17,7 @@ from workbench.artifacts.manifest import package_manifest
 from workbench.artifacts.manifest.manifest_json import Signature
 from workbench.artifacts.trust.team_keys import ED25519, TeamKey, read_private_key
 from workbench.artifacts.trust.trust import AnyManifest, add_signature
-from workbench.artifacts.zip_files.members import Members
-from workbench.artifacts.zip_files.zip_frame import SEAL_SIZE, read_chunks, seal
+from workbench.artifacts.zip_files.members import SEAL_SIZE, Members, read_chunks, seal
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
 from workbench.report.atomic import write_atomically

@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from workbench.artifacts.zip_files.members import Content
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, encode_report
 from workbench.artifacts.manifest.manifest_json import Build
 from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS
+from workbench.artifacts.zip_files.members import Content
 from workbench.compiler.aot_files.payload import find_native_build
 from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.internals import torch_private as tp

@@ -11,11 +11,11 @@ from os import PathLike
 from pathlib import Path
 
 from workbench.artifacts.archive.file_kinds import open_any
-from workbench.artifacts.zip_files.members import Content
 from workbench.artifacts.manifest.manifest_json import Versions
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.artifacts.preflight.preflight import read_system_needs
 from workbench.artifacts.trust.trust import TrustStore, check_trust
+from workbench.artifacts.zip_files.members import Content
 from workbench.compiler.aot_files.written_artifact import read_current_versions
 from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
 from workbench.compiler.packaging.bucketed_package import request_every_size

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.artifacts.zip_files.zip_frame import copy_bytes
+from workbench.artifacts.zip_files.members import copy_bytes
 from workbench.errors import ArtifactError
 
 CONTENT = bytes(range(256)) * 9000  # more than one chunk
