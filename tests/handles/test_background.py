@@ -21,7 +21,7 @@ import workbench as wb
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 from workbench.handles.background import Job
 from workbench.handles.cross_compiled import CrossCompiled
-from workbench.processes import shipped_values
+from workbench.processes.shipping import shipped_values
 from workbench.report import Report
 
 LONG = 120.0  # seconds
@@ -281,7 +281,7 @@ def test_the_worker_ends_with_its_parent(tmp_path: Path, parcels: Callable[[], s
     script = tmp_path / "parent.py"
     script.write_text(
         "import os, pathlib, psutil, torch, workbench as wb\n"
-        "from workbench.processes import shipped_values\n"
+        "from workbench.processes.shipping import shipped_values\n"
         f"shipped_values._SHARED = pathlib.Path({str(tmp_path)!r})\n"
         "def slow(x):\n"
         "    for _ in range(400):\n"

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.processes.shipped_values import pack, unpack
+from workbench.processes.shipping.shipped_values import pack, unpack
 
 X = torch.randn(4, 8)
 

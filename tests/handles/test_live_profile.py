@@ -13,8 +13,8 @@ import workbench as wb
 from workbench.errors import UsageError
 from workbench.handles.compiled import Compiled
 from workbench.handles.profile import start_profile
-from workbench.processes.background_task import Cancelled
 from workbench.report.profile_record import read_measured_call
+from workbench.tasks.background_task import Cancelled
 from workbench.views.widgets.display import show
 
 

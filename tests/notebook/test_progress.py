@@ -12,8 +12,8 @@ from wire_types import mismatches
 
 from workbench.errors import UsageError
 from workbench.notebook.progress import JobView, ProgressDisplay, is_interactive
-from workbench.processes.background_task import Steps
 from workbench.report import Report
+from workbench.tasks.background_task import Steps
 from workbench.views.document import ViewContext
 from workbench.views.widgets.display import show
 from workbench.views.widgets.report_view import View

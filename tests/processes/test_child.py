@@ -14,7 +14,7 @@ import pytest
 
 from workbench.errors import UsageError
 from workbench.processes.child import Child
-from workbench.processes.child_messages import Start
+from workbench.processes.parent import Start
 
 LONG = 60.0
 
@@ -72,7 +72,7 @@ def test_it_tells_what_it_does(program: Callable[[str], str]) -> None:
 def test_its_error_is_ours(program: Callable[[str], str]) -> None:
     name = program(
         "from workbench.errors import UsageError\n"
-        "from workbench.processes.child_messages import Failed\n"
+        "from workbench.processes.parent import Failed\n"
         "parent.send(Failed.of(UsageError('no such input')))"
     )
     with Child(name) as child, pytest.raises(UsageError, match="no such input"):

@@ -13,7 +13,7 @@ from workbench.processes.worker import Worker, WorkerEnded
 BODY = """
 import os, time
 from workbench.errors import UsageError
-from workbench.processes.child_messages import Done, Failed
+from workbench.processes.parent import Done, Failed
 
 def answer(request):
     if request == "die":
@@ -116,7 +116,7 @@ def test_it_is_ended_for_the_thread_that_it_works_for_and_for_no_other(worker: E
 
 
 RESTING = """
-from workbench.processes.child_messages import Done
+from workbench.processes.parent import Done
 
 rests = []
 parent.done()

@@ -20,7 +20,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.processes import shipped_values
+from workbench.processes.shipping import shipped_values
 from workbench.report.file_rows import PHASES, WAYS
 from workbench.report.roundtrip import RoundTrip
 from workbench.roundtrips.trip import run

@@ -11,9 +11,9 @@ import pytest
 from view_mail import Mailbox
 
 from workbench.errors import UsageError
-from workbench.processes.background_task import BackgroundTask, Steps
-from workbench.processes.live_action import LiveAction
 from workbench.report import Kernel, Report, Table
+from workbench.tasks.background_task import BackgroundTask, Steps
+from workbench.tasks.live_action import LiveAction
 from workbench.views.document import ViewContext
 from workbench.views.widgets.display import show
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.package import Package
     from workbench.handles.packages.frame_variants import Variants
-    from workbench.processes.child_messages import ProgressCallback
+    from workbench.tasks.progress import ProgressCallback
 
 
 __all__ = [

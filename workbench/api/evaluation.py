@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from workbench.handles.package import Package
     from workbench.handles.recompilable import Recompilable
     from workbench.handles.verify import Verification
-    from workbench.processes.child_messages import ProgressCallback
     from workbench.report.profile_record import Profile
     from workbench.report.roundtrip import RoundTrip
     from workbench.report.trials import Trial
+    from workbench.tasks.progress import ProgressCallback
 
 
 __all__ = ["fits", "matrix", "profile", "roundtrip", "sweep", "verify"]

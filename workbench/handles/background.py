@@ -23,12 +23,11 @@ from workbench.handles.cross_compiled import CrossCompiled, job_for
 from workbench.handles.load import load_compiled
 from workbench.handles.save import save_compiled
 from workbench.live_only import LiveOnly
-from workbench.processes.background_task import BackgroundTask, Steps
-from workbench.processes.caller_context import CallerContext
 from workbench.processes.child import Child
-from workbench.processes.child_messages import Failed, Ready
-from workbench.processes.parent import Parent
-from workbench.processes.shipped_values import pack, unpack
+from workbench.processes.parent import Failed, Parent, Ready
+from workbench.processes.shipping.caller_context import CallerContext
+from workbench.processes.shipping.shipped_values import pack, unpack
+from workbench.tasks.background_task import BackgroundTask, Steps
 
 Made = TypeVar("Made")
 START = "starting a worker"

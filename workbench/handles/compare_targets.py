@@ -27,10 +27,10 @@ from workbench.compiler.virtual_gpu.kernel_choice import (
 )
 from workbench.compiler.virtual_gpu.worker_messages import Build, Built
 from workbench.errors import UsageError
-from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, KernelRoofline, MatrixCell
 from workbench.specs import Gpu
+from workbench.tasks.progress import ProgressCallback
 
 _NOT_KEPT = "The report does not hold what it would be compiled from: compile the function again."
 

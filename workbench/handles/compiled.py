@@ -14,8 +14,8 @@ from workbench.handles.recompilable import Recompilable
 if TYPE_CHECKING:
     from workbench.analysis.memory.memory import Memory
     from workbench.handles.verify import Verification
-    from workbench.processes.child_messages import ProgressCallback
     from workbench.report.profile_record import Profile
+    from workbench.tasks.progress import ProgressCallback
 
 
 class Compiled(CheckedCall, Recompilable):

@@ -28,8 +28,8 @@ from workbench.compiler.sources.sources import CELLS, Places
 from workbench.errors import UsageError
 from workbench.live_only import CompiledCode, LivePart
 from workbench.number_text import plural
-from workbench.processes.child_messages import ProgressCallback
 from workbench.report.report_holder import ReportHolder
+from workbench.tasks.progress import ProgressCallback
 
 if TYPE_CHECKING:
     from workbench.report import Report

@@ -20,10 +20,10 @@ from workbench.compiler.virtual_gpu.worker_messages import Job
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path
 from workbench.handles.recompilable import Recompilable
-from workbench.processes.caller_context import CallerContext
-from workbench.processes.child_messages import ProgressCallback
+from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report import Report
 from workbench.specs import Gpu
+from workbench.tasks.progress import ProgressCallback
 
 if TYPE_CHECKING:
     from workbench.compiler.comparison.output_comparison import Verification

@@ -30,8 +30,8 @@ from workbench.handles.chosen_fusion import compile_again, refuse_for_other_torc
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_base import CompiledBase, Recipe
 from workbench.handles.compiled_module import make_compiled, unwrap_originals
-from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report
+from workbench.tasks.progress import ProgressCallback
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix

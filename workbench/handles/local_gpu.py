@@ -14,9 +14,9 @@ from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
 from workbench.device_kinds import Vendor
 from workbench.errors import WorkbenchError
-from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report
 from workbench.specs import DTYPES, Gpu, Rates
+from workbench.tasks.progress import ProgressCallback
 
 
 def compile_on_gpu(

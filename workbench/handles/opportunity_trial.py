@@ -36,8 +36,8 @@ from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.changed_copy import rewrite_callable
 from workbench.handles.compiled_base import Call
-from workbench.processes.background_task import BackgroundTask
-from workbench.processes.child_messages import ProgressCallback
+from workbench.tasks.background_task import BackgroundTask
+from workbench.tasks.progress import ProgressCallback
 
 if TYPE_CHECKING:
     from workbench.handles.compiled_base import CompiledBase

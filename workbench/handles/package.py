@@ -14,7 +14,7 @@ from workbench.handles.packages.open_package import OpenPackage
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.analysis.memory.memory import Memory
     from workbench.handles.verify import Verification
-    from workbench.processes.child_messages import ProgressCallback
+    from workbench.tasks.progress import ProgressCallback
 
 NO_KERNEL_TIMES = (
     "The kernels of a package are inside its library, where they cannot be timed one by one: "

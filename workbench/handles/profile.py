@@ -32,8 +32,6 @@ from workbench.compiler.measuring.timing import (
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError, WorkbenchError
 from workbench.number_text import number_text
-from workbench.processes.background_task import BackgroundTask, Steps
-from workbench.processes.child_messages import ProgressCallback, step
 from workbench.report import Kernel, Report, Table
 from workbench.report.profile_record import (
     KernelTime,
@@ -43,6 +41,8 @@ from workbench.report.profile_record import (
     Profile,
     add_measured_call,
 )
+from workbench.tasks.background_task import BackgroundTask, Steps
+from workbench.tasks.progress import ProgressCallback, step
 
 if TYPE_CHECKING:
     from workbench.handles.checked_call import CheckedCall

@@ -34,10 +34,10 @@ from workbench.compiler.virtual_gpu.kernel_choice import (
 from workbench.compiler.virtual_gpu.worker_messages import Build, Built
 from workbench.errors import UsageError
 from workbench.handles.local_gpu import describe_local_gpu
-from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline, RankedConfig
 from workbench.specs import Gpu
+from workbench.tasks.progress import ProgressCallback
 
 _WIDTHS = {"64": 8, "32": 4, "16": 2, "8": 1, "1": 1}
 _NO_MODEL = "There is no model for the grid of this kernel: ordered by spills and occupancy."

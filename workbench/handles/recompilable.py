@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from workbench.compiler.comparison.output_comparison import Verification
     from workbench.handles.compiled_base import Recipe
     from workbench.handles.memory.checkpoint import Checkpoint, Estimator, LiveBudgets
-    from workbench.processes.background_task import BackgroundTask, Steps
-    from workbench.processes.child_messages import ProgressCallback
-    from workbench.processes.live_action import LiveAction
     from workbench.report.profile_record import Profile
+    from workbench.tasks.background_task import BackgroundTask, Steps
+    from workbench.tasks.live_action import LiveAction
+    from workbench.tasks.progress import ProgressCallback
 
 _NO_INPUTS = (
     "It was loaded from a file, which holds no inputs to measure it on: call "
@@ -84,7 +84,7 @@ class Retarget(LivePart):
         """
         from workbench.compiler.virtual_gpu.client import keep_warm_worker
         from workbench.handles.compare_targets import compare, find_target_gpus
-        from workbench.processes.background_task import BackgroundTask
+        from workbench.tasks.background_task import BackgroundTask
 
         own = [name for name in targets if name in TARGETS]
         if own:
@@ -157,7 +157,7 @@ class Recompilable(CompiledBase, ABC):
     def live_actions(self) -> tuple[LiveAction, ...]:
         """What a live view can start while this is alive, each with the reason where it cannot."""
         from workbench.handles.profile import start_profile
-        from workbench.processes.live_action import LiveAction
+        from workbench.tasks.live_action import LiveAction
 
         again, budgets = self.retarget, self.live_budgets
         return (

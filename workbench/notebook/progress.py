@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from workbench.errors import UsageError, WorkbenchError
-from workbench.processes.background_task import Steps
+from workbench.tasks.background_task import Steps
 from workbench.views.answers.fragments import show_progress
 from workbench.views.document import ViewContext
 from workbench.views.widgets.display import make_live_output, publish, publish_live, show, take_back

@@ -16,7 +16,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from workbench.processes.child_messages import Done, Failed, ProgressCallback, ProgressEvent, Start
+from workbench.processes.parent import Done, Failed, Start
+from workbench.tasks.progress import ProgressCallback, ProgressEvent
 
 TAIL = 4000
 """Characters of what a process wrote that an error shows."""

@@ -1,4 +1,4 @@
-"""The child's side of a connection: what it is asked, what it says, and its end."""
+"""The child's side of a connection: what both sides say, what it is asked, and its end."""
 
 from __future__ import annotations
 
@@ -9,17 +9,96 @@ import shutil
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from workbench.processes.child_messages import Done, Failed, ProgressEvent, Start, Stop
+from workbench import errors
+from workbench.errors import WorkbenchError
+from workbench.tasks.progress import ProgressEvent
+
+if TYPE_CHECKING:
+    from workbench.report import Report
 
 IDLE_S = 1800.0
 """Seconds without a request after which a worker ends, and gives its memory back."""
 
 SLOW_START_S = 60.0
+
+
+@dataclass(frozen=True)
+class Start:
+    """The first message to a child: its import path, its folder, what it removes if orphaned."""
+
+    import_path: tuple[str, ...]
+    folder: str
+    temporary: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stop:
+    """End the work at hand, which is answered with what was done until then."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What was asked for begins, now that everything is imported."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """The last message of an answer: its value."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The last message of an answer: the class in `workbench.errors`, its words, a record.
+
+    The class of work that was stopped is "KeyboardInterrupt". `cause` is what `pack_causes` says.
+    """
+
+    kind: str
+    message: str
+    report: Report | None = None
+    cause: str | None = None
+
+    @classmethod
+    def of(cls, error: WorkbenchError) -> Failed:
+        """What is said of an error."""
+        from workbench.report import Report  # not before something failed
+
+        report = whole(error.report) if isinstance(error.report, Report) else None
+        return cls(type(error).__name__, str(error), report, pack_causes(error))
+
+    def error(self) -> WorkbenchError:
+        """The error, to be raised on the other side."""
+        kind: Any = getattr(errors, self.kind, None)
+        if not (isinstance(kind, type) and issubclass(kind, WorkbenchError)):
+            kind = errors.CaptureError
+        error: WorkbenchError = kind(self.message)
+        error.report = self.report
+        error.__cause__ = None if self.cause is None else ChildError(self.cause)
+        return error
+
+
+class ChildError(Exception):
+    """What a process of ours met, as the text of its traceback: the error itself stayed there."""
+
+
+def pack_causes(error: BaseException) -> str | None:
+    """The causes of an error as text for another process, None for one without."""
+    cause = error.__cause__
+    return None if cause is None else "".join(traceback.format_exception(cause)).strip()
+
+
+def whole(report: Report) -> Report:
+    """A record that can be sent: its tables are made."""
+    return replace(report, tables={name: report.tables[name] for name in report.tables})
 
 
 class Parent:

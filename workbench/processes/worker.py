@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 from workbench.processes.child import Child
-from workbench.processes.child_messages import Done, Failed, ProgressCallback, Stop
+from workbench.processes.parent import Done, Failed, Stop
 from workbench.report import Report
+from workbench.tasks.progress import ProgressCallback
 
 START_S = 120.0
 JOB_S = 1800.0

@@ -21,7 +21,7 @@ from workbench.compiler.running.loaded import NUMBERS
 from workbench.compiler.running.signature import CallSignature
 from workbench.compiler.running.trees import nested, read_tree
 from workbench.errors import UsageError, WorkbenchError
-from workbench.processes.shipped_values import unpack
+from workbench.processes.shipping.shipped_values import unpack
 from workbench.roundtrips.run_loader import REPEATS, flatten_plain
 
 _PROGRAM = "latency"

@@ -168,7 +168,7 @@ class Opaque:
 
 
 def _parcel(folder: str) -> dict[str, Any]:
-    from workbench.processes.shipped_values import unpack
+    from workbench.processes.shipping.shipped_values import unpack
 
     return unpack(Path(folder))
 

@@ -21,8 +21,8 @@ from workbench.compiler.comparison.effects import subject_of
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.errors import ArtifactError, UsageError
-from workbench.processes.caller_context import collect_unfiled_lines
-from workbench.processes.shipped_values import pack
+from workbench.processes.shipping.caller_context import collect_unfiled_lines
+from workbench.processes.shipping.shipped_values import pack
 from workbench.report import Report
 from workbench.roundtrips.run_loader import (
     flatten_form,

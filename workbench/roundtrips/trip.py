@@ -35,7 +35,6 @@ from workbench.compiler.comparison.output_comparison import (
 from workbench.compiler.contract.compile_request import check_args
 from workbench.errors import UsageError, WorkbenchError
 from workbench.processes.child import Child
-from workbench.processes.child_messages import ProgressCallback
 from workbench.report.file_rows import (
     CPP,
     WAYS,
@@ -50,6 +49,7 @@ from workbench.roundtrips.run_loader import Opaque
 from workbench.roundtrips.subject import COMPARED, Leaves, Shipment, TripPlan
 from workbench.roundtrips.trip_plans import subject_of
 from workbench.roundtrips.way_process import OUTPUTS
+from workbench.tasks.progress import ProgressCallback
 from workbench.temporary import make_folder
 
 _RANDOM = re.compile("rand|dropout|bernoulli|multinomial|normal_functional")

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.compiler.aot_files.load_steps import Stopwatch, measured
-from workbench.processes.child_messages import Failed
-from workbench.processes.parent import Parent
+from workbench.processes.parent import Failed, Parent
 from workbench.report.file_rows import CPP
 
 OUTPUTS = "outputs.pt"

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from workbench.processes.caller_context import CallerContext
 from workbench.processes.child import Child
-from workbench.processes.child_messages import Start
-from workbench.processes.shipped_values import REQUEST
+from workbench.processes.parent import Start
+from workbench.processes.shipping.caller_context import CallerContext
+from workbench.processes.shipping.shipped_values import REQUEST
 from workbench.report.trials import Trial
 from workbench.sweeps.measurements import Plan
 from workbench.sweeps.space import Setting

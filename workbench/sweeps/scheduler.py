@@ -21,8 +21,8 @@ from workbench.artifacts.machine.machine_description import describe_current_mac
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.recording.recorder import read_environment
-from workbench.processes.caller_context import CallerContext
-from workbench.processes.shipped_values import pack
+from workbench.processes.shipping.caller_context import CallerContext
+from workbench.processes.shipping.shipped_values import pack
 from workbench.report.trials import Trial
 from workbench.sweeps.content_key import ContentKey, hash_case
 from workbench.sweeps.isolated import CANCELLED, Ended, Parcel, Task, run_isolated

@@ -25,7 +25,7 @@ from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_for_target
 from workbench.number_text import number_text
 from workbench.processes.parent import Parent
-from workbench.processes.shipped_values import unpack
+from workbench.processes.shipping.shipped_values import unpack
 from workbench.report import Report
 from workbench.report.trials import Trial
 from workbench.sweeps.by_model import estimate_by_bounds, estimate_by_configs
@@ -36,7 +36,7 @@ from workbench.sweeps.space import Setting
 from workbench.temporary import make_temporary_folder
 
 if TYPE_CHECKING:
-    from workbench.processes.caller_context import CallerContext
+    from workbench.processes.shipping.caller_context import CallerContext
 
 
 def run_trial(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError
 from workbench.live_only import LivePart
-from workbench.processes.live_action import LiveAction
 from workbench.report import Report
 from workbench.specs import Catalogue
+from workbench.tasks.live_action import LiveAction
 from workbench.views.wire.budget_messages import BudgetQuestion
 from workbench.views.wire.gpu_messages import TargetChoice, TargetQuestion, Targets
 from workbench.views.wire.report_messages import CureQuestion, Progress, Task, TrialQuestion

@@ -11,7 +11,7 @@ from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack
 from workbench.compiler.virtual_gpu.worker_messages import Job
-from workbench.processes.caller_context import CallerContext
+from workbench.processes.shipping.caller_context import CallerContext
 
 
 def job(fn: Callable[..., Any], *args: Any, gpu: Device = H100, **options: Any) -> Job:

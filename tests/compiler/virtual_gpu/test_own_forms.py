@@ -20,7 +20,7 @@ from workbench.compiler.virtual_gpu.device.fake_cuda_api import _build_of
 from workbench.compiler.virtual_gpu.shipped_calls import _Packer
 from workbench.errors import CaptureError
 from workbench.handles.cross_compiled import compile_for_gpu
-from workbench.processes.child_messages import ChildError, Failed
+from workbench.processes.parent import ChildError, Failed
 
 
 def test_an_operator_without_an_overload_is_named() -> None:

@@ -10,7 +10,7 @@ import torch
 
 import workbench as wb
 from workbench.handles.rehearsing.live_cures import BrokenCompilation
-from workbench.processes.background_task import BackgroundTask
+from workbench.tasks.background_task import BackgroundTask
 
 
 class Printing(torch.nn.Module):

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from view_mail import Mailbox
 
-from workbench.processes.background_task import BackgroundTask, Steps
-from workbench.processes.live_action import LiveAction
 from workbench.report import Report
 from workbench.report.report_holder import ReportHolder
+from workbench.tasks.background_task import BackgroundTask, Steps
+from workbench.tasks.live_action import LiveAction
 from workbench.views.widgets.display import show
 
 LAYERS = Report.load(Path(__file__).parents[2] / "records" / "layers.wbr")

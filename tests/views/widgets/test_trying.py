@@ -13,9 +13,9 @@ from view_mail import Mailbox
 import workbench as wb
 from workbench.analysis.diff.report_comparison import compare
 from workbench.analysis.opportunities.opportunity import Cost, Opportunity, Tried
-from workbench.processes.background_task import BackgroundTask, Steps
-from workbench.processes.live_action import LiveAction
 from workbench.report import Report
+from workbench.tasks.background_task import BackgroundTask, Steps
+from workbench.tasks.live_action import LiveAction
 from workbench.views.widgets.display import show
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.processes.background_task import Steps
+from workbench.tasks.background_task import Steps
 from workbench.views.wire.report_messages import Progress
 from workbench.views.words.progress_words import describe_phase, describe_progress
 

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals.tensor_subclass import find_dense_parts, mapped
-from workbench.processes.anew import is_users
+from workbench.processes.shipping.anew import is_users
 
 MOST = 50_000
 """Objects that are followed; more are counted as not compared."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.compiler.interpreter import interpreter_messages
-from workbench.processes.child_messages import Done
-from workbench.processes.parent import Parent
+from workbench.processes.parent import Done, Parent
 
 if TYPE_CHECKING:
     from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder

@@ -48,8 +48,8 @@ from workbench.compiler.packaging.written_inputs import memory_of
 from workbench.compiler.pipeline.modes import merge_options
 from workbench.compiler.pipeline.pipeline import recorded
 from workbench.compiler.recording.recorder import Recorder
-from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Outcome, Report, Request
+from workbench.tasks.progress import ProgressCallback
 
 _V2 = ("popcnt", "sse4_1", "sse4_2", "ssse3")
 _V3 = (*_V2, "abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe")

@@ -21,8 +21,8 @@ from workbench.compiler.measuring.silence import silent
 from workbench.compiler.recording.recorder import Recorder
 from workbench.live_only import LiveOnly
 from workbench.number_text import plural
-from workbench.processes.live_action import LiveAction
 from workbench.report import Break, Guard, Outcome, Report, Request, Table
+from workbench.tasks.live_action import LiveAction
 
 _TRIES_IN_LOOP = 10
 _OURS = frozenset({"Observed exception"})  # caught by a `try` that is not there the second time

@@ -56,8 +56,8 @@ from workbench.compiler.pipeline.modes import check_freezing, merge_options
 from workbench.compiler.recording.recorder import Recorder
 from workbench.compiler.sources.dynamo_messages import explain_refused_inputs
 from workbench.errors import CaptureError, UsageError, WorkbenchError, read_first_line
-from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Outcome, Report, Request
+from workbench.tasks.progress import ProgressCallback
 
 _FIXED = 6  # sizes that the code fixed, each in a note
 

@@ -15,9 +15,9 @@ from typing import Any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook, Patches
 from workbench.compiler.internals.trace import Record
-from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Phase
 from workbench.report.rows import Span, list_phase_rows
+from workbench.tasks.progress import ProgressCallback
 
 PANE = "phases"
 _OF_ONE_KERNEL = "async_compile.precompile"

@@ -31,7 +31,6 @@ from workbench.compiler.recording.saved_reasons import SavedReasonRecorder
 from workbench.compiler.recording.stage_graphs import GraphRecorder
 from workbench.compiler.sources.size_symbols import SYMBOL_RECORDS, SizeSymbols
 from workbench.compiler.sources.sources import CallSites, Places, SourceTable
-from workbench.processes.child_messages import ProgressCallback
 from workbench.report import (
     TABLES,
     Capability,
@@ -45,6 +44,7 @@ from workbench.report import (
 )
 from workbench.report.texts import LateTexts, Texts
 from workbench.report.wbr_file import Lazy
+from workbench.tasks.progress import ProgressCallback
 
 FULL = "full"
 _LOST_BY_HITS = (

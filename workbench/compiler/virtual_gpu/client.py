@@ -17,10 +17,10 @@ from workbench.compiler.virtual_gpu.worker_messages import (
     Job,
     PackageJob,
 )
-from workbench.processes.caller_context import CallerContext
-from workbench.processes.child_messages import ProgressCallback
+from workbench.processes.shipping.caller_context import CallerContext
 from workbench.processes.worker import Worker, WorkerEnded
 from workbench.settings import Settings
+from workbench.tasks.progress import ProgressCallback
 
 HIDDEN = ("TRITON_INTERPRET", "TRITON_CACHE_DIR", "TORCHINDUCTOR_FORCE_DISABLE_CACHES")
 

@@ -39,9 +39,10 @@ from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, unpack
 from workbench.compiler.virtual_gpu.shipped_operators import forget
 from workbench.compiler.virtual_gpu.worker_messages import CrossCompilation, Job
 from workbench.errors import ArtifactError, CaptureError, WorkbenchError
-from workbench.processes.child_messages import Done, Failed, ProgressCallback, pack_causes, whole
+from workbench.processes.parent import Done, Failed, pack_causes, whole
 from workbench.report import Report
 from workbench.specs import Gpu
+from workbench.tasks.progress import ProgressCallback
 
 
 def make_ambient_fake_mode() -> Any:

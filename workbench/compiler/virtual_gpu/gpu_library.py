@@ -32,8 +32,9 @@ from workbench.compiler.virtual_gpu.fidelity import add_fidelity
 from workbench.compiler.virtual_gpu.worker_messages import CrossPackage, PackageJob
 from workbench.device_kinds import GPU
 from workbench.errors import CaptureError, WorkbenchError
-from workbench.processes.child_messages import Done, Failed, ProgressCallback, pack_causes
+from workbench.processes.parent import Done, Failed, pack_causes
 from workbench.report import Outcome
+from workbench.tasks.progress import ProgressCallback
 from workbench.temporary import make_temporary_folder
 
 _DEVICE = f"{GPU}:0"

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compiler.internals.cpython_costs import collect_in_pauses, import_uncollected
 from workbench.compiler.virtual_gpu.device import native_hooks
-from workbench.processes.child_messages import Done
-from workbench.processes.parent import Parent
+from workbench.processes.parent import Done, Parent
 from workbench.settings import Settings
 
 if TYPE_CHECKING:

@@ -31,10 +31,10 @@ from workbench.compiler.virtual_gpu.client import CrossCompiler, keep_warm_worke
 from workbench.compiler.virtual_gpu.worker_messages import PackageJob
 from workbench.device_kinds import GPU
 from workbench.errors import CaptureError, UsageError
-from workbench.processes.caller_context import CallerContext
-from workbench.processes.child_messages import ProgressCallback
+from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report import Request
 from workbench.specs import Gpu
+from workbench.tasks.progress import ProgressCallback
 
 _HOST_CODE = {"cpp.march": "x86-64-v3", "cpp.simdlen": 256}
 """The code around the kernels runs on the processors that servers with GPUs have, since 2.13."""

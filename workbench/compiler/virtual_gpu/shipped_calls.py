@@ -41,8 +41,8 @@ from workbench.compiler.virtual_gpu.shipped_operators import (
 )
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError
-from workbench.processes.anew import AnewPickler, is_users
-from workbench.processes.shipped_values import explain_unsendable
+from workbench.processes.shipping.anew import AnewPickler, is_users
+from workbench.processes.shipping.shipped_values import explain_unsendable
 
 _CURE = "Pass such objects as arguments that are not compiled, or make them inside the function."
 

@@ -10,7 +10,7 @@ from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.machine_code.device import Device
-from workbench.processes.caller_context import CallerContext
+from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report import Report, Request
 from workbench.report.machine_rows import Assembly, Resources, Runs
 

@@ -18,10 +18,10 @@ from workbench.errors import UsageError
 from workbench.handles.compiled_base import Call
 from workbench.handles.memory.gradients import GradientCheck, check_gradients
 from workbench.live_only import LivePart
-from workbench.processes.background_task import BackgroundTask, Steps
-from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report, Table
 from workbench.report.memory_rows import MemoryBudget, RecomputedNode
+from workbench.tasks.background_task import BackgroundTask, Steps
+from workbench.tasks.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import pandas

@@ -19,9 +19,9 @@ from workbench.compiler.measuring.call_memory import PANE, EagerCounter, add_eag
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.compiled_base import Call
 from workbench.number_text import number_text
-from workbench.processes.child_messages import ProgressCallback
 from workbench.report import Report
 from workbench.report.memory_rows import EagerMemory
+from workbench.tasks.progress import ProgressCallback
 
 if TYPE_CHECKING:
     from workbench.handles.checked_call import CheckedCall

@@ -12,7 +12,7 @@ from workbench.compiler.packaging.writing import write_package, write_variant
 from workbench.errors import UsageError
 from workbench.handles.load_package import load_package
 from workbench.handles.package import Package
-from workbench.processes.child_messages import ProgressCallback
+from workbench.tasks.progress import ProgressCallback
 
 HOST = "host"
 

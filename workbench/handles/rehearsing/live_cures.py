@@ -18,13 +18,13 @@ from workbench.compiler.pipeline.explain import Explanation, explain
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Recipe
 from workbench.handles.opportunity_trial import try_opportunity
+from workbench.handles.rehearsing.cell_thread import run_after_cells
 from workbench.handles.rehearsing.outcomes import Inputs
 from workbench.handles.rehearsing.rehearse import BrokenCall
 from workbench.number_text import plural
-from workbench.processes.background_task import BackgroundTask, Steps
-from workbench.processes.cell_thread import run_after_cells
-from workbench.processes.live_action import LiveAction
 from workbench.report import Report
+from workbench.tasks.background_task import BackgroundTask, Steps
+from workbench.tasks.live_action import LiveAction
 
 _KEPT_BYTES = 16 << 20
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from workbench.analysis.opportunities.opportunity import Tried
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
-from workbench.processes.live_action import LiveAction
 from workbench.report import Report
+from workbench.tasks.live_action import LiveAction
 from workbench.views.live_actions import explain_not_started
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.gpu_messages import Targets

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from workbench.errors import UsageError
 from workbench.live_only import LiveOnly
-from workbench.processes.live_action import LiveAction
 from workbench.report import Report
 from workbench.report.report_holder import ReportHolder
 from workbench.settings import options
+from workbench.tasks.live_action import LiveAction
 from workbench.views.document import ViewContext, document
 from workbench.views.live_actions import ONLY_A_RECORD, LiveActions, describe_targets
 from workbench.views.pages.report_page import fragment

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from workbench.compiler.sources.sources import CELLS, Places
-from workbench.processes.caller_context import CallerContext, collect_unfiled_lines
+from workbench.processes.shipping.caller_context import CallerContext, collect_unfiled_lines
 
 ENTRY = (6, None, ["x = 1\n"], "<cell>")
 

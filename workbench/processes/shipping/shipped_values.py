@@ -159,7 +159,7 @@ def _write(file: Path, tensors: _Tensors) -> None:
 
 
 def _dump(value: Any, tensors: _Tensors) -> bytes:
-    from workbench.processes.anew import AnewPickler
+    from workbench.processes.shipping.anew import AnewPickler
 
     class Pickler(AnewPickler):
         def persistent_id(self, value: Any) -> int | None:

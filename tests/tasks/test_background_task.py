@@ -7,7 +7,7 @@ import time
 import pytest
 
 from workbench.errors import UsageError, WorkbenchError
-from workbench.processes.background_task import BackgroundTask, Cancelled, Steps
+from workbench.tasks.background_task import BackgroundTask, Cancelled, Steps
 
 
 def nothing(thread: threading.Thread) -> None:

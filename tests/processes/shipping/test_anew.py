@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from tests.lazy_annotations import lazily_annotated
-from workbench.processes.anew import AnewPickler
+from workbench.processes.shipping.anew import AnewPickler
 
 
 def packed(value: Any) -> bytes:

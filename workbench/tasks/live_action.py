@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workbench.processes.background_task import BackgroundTask
+    from workbench.tasks.background_task import BackgroundTask
 
 
 @dataclass(frozen=True)

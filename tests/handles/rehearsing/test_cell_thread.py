@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from workbench.processes.background_task import BackgroundTask, Cancelled, Steps
-from workbench.processes.cell_thread import run_after_cells
+from workbench.handles.rehearsing.cell_thread import run_after_cells
+from workbench.tasks.background_task import BackgroundTask, Cancelled, Steps
 
 
 def where(steps: Steps) -> str:

@@ -1,0 +1,42 @@
+"""How work tells what it does: which phase begins, which ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+ProgressCallback = Callable[[str, float], object]
+"""Called when a phase begins, with its name and the seconds since the start.
+
+Where it has methods, `end(name, seconds)` is called when a phase ends and `kernel(name)` when a
+kernel was generated.
+"""
+
+
+@contextmanager
+def step(progress: ProgressCallback | None, name: str) -> Iterator[None]:
+    """A phase that begins and ends here; what `progress` raises at its beginning ends the work."""
+    began = time.monotonic()
+    ProgressEvent("begin", name).pass_on(progress)
+    yield
+    ProgressEvent("end", name, time.monotonic() - began).pass_on(progress)
+
+
+@dataclass(frozen=True)
+class ProgressEvent:
+    """What happened, `elapsed` seconds after the work began: "begin", "end" or "kernel"."""
+
+    what: str
+    name: str
+    elapsed: float = 0.0
+
+    def pass_on(self, progress: ProgressCallback | None) -> None:
+        """Call what `progress` has for it."""
+        if self.what == "begin" and progress is not None:
+            progress(self.name, self.elapsed)
+        elif self.what == "end" and (end := getattr(progress, "end", None)) is not None:
+            end(self.name, self.elapsed)
+        elif self.what == "kernel" and (kernel := getattr(progress, "kernel", None)) is not None:
+            kernel(self.name)
