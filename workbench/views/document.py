@@ -11,8 +11,7 @@ from workbench.views.panes.pane import ViewContext as ViewContext
 from workbench.views.panes.registry import PANES
 from workbench.views.tables.columns import COLUMNS, specs
 from workbench.views.wire import report_messages as wire
-from workbench.views.wire.codec import convert_row
-from workbench.views.wire.no_collection import no_collection
+from workbench.views.wire.codec import convert_row, no_collection
 from workbench.views.words.units import plural
 
 

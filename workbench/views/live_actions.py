@@ -13,8 +13,8 @@ from workbench.live_only import LivePart
 from workbench.report import Report
 from workbench.specs import Catalogue
 from workbench.tasks.live_action import LiveAction
-from workbench.views.wire.budget_messages import BudgetQuestion
 from workbench.views.wire.gpu_messages import TargetChoice, TargetQuestion, Targets
+from workbench.views.wire.memory_messages import BudgetQuestion
 from workbench.views.wire.report_messages import CureQuestion, Progress, Task, TrialQuestion
 
 if TYPE_CHECKING:

@@ -148,112 +148,6 @@ export interface SavedFile {
 }
 
 /**
- * The budget to compile.
- */
-export interface BudgetQuestion {
-  budget: number;
-}
-
-/**
- * What of a line is computed again: its operators, how many, the bytes that they move. `line`
- * is the id of a line; bytes are as if nothing were fused.
- */
-export interface BudgetLine {
-  line: string | null;
-  place: string;
-  operators: string;
-  count: number;
-  bytes: number;
-}
-
-/**
- * What to write for it, and where that holds.
- */
-export interface BudgetCode {
-  title: string;
-  text: string;
-  note: string;
-}
-
-/**
- * One budget: bytes that are kept, the peak, what it costs. `peak` is that of the compiled
- * program, None until it was compiled; `preview` is the most that a model of it leaves
- * possible.
- */
-export interface Budget {
-  budget: number;
-  saved: number;
-  peak: number | null;
-  preview: number | null;
-  again: number;
-  cost: string;
-  lines: BudgetLine[];
-  code: BudgetCode[];
-}
-
-/**
- * The budgets of a step, the largest first; `own` is its own, `best` has the lowest peak.
- */
-export interface BudgetsPart {
-  kind: "budgets";
-  id: string;
-  own: number;
-  best: number;
-  sentence: string;
-  rows: Budget[];
-}
-
-/**
- * One configuration of a kernel for a GPU, with what it takes of a multiprocessor. `stages` are
- * those that the compiler went through, each with why its text is missing, or None.
- */
-export interface Config {
-  id: string;
-  target: string;
-  choice: string;
-  facts: [string, string][];
-  note: string | null;
-  stages: Record<string, string | null>;
-}
-
-/**
- * What an instruction does: a sentence, then its modifiers; `source` names the document.
- */
-export interface Opcode {
-  text: string;
-  parts: [string, string][];
-  source: string;
-}
-
-/**
- * The text of one stage of a kernel's compilation, in runs of lines (from 1). `lines` are
- * first, last, line of the Triton source; `inlined` first, last, file and line of an inlined
- * helper; `ptx` first, last, line of the PTX. `opcodes` explains what occurs in the text.
- */
-export interface StagePart {
-  kind: "stage";
-  config: string;
-  stage: string;
-  text: string;
-  lines: [number, number, number][];
-  inlined: [number, number, string, number][];
-  ptx: [number, number, number][];
-  opcodes: Record<string, Opcode>;
-}
-
-/**
- * Two texts of a stage in blocks: a kind, then first and last line (from 1) in each. A block
- * without lines in one text has a last line before its first there.
- */
-export interface ComparePart {
-  kind: "compare";
-  before: string;
-  after: string;
-  stage: string;
-  blocks: (["same" | "changed" | "added" | "removed", number, number, number, number])[];
-}
-
-/**
  * One of the compilations: what it is called, and what it is.
  */
 export interface DiffSide {
@@ -469,6 +363,56 @@ export interface RooflinePoint {
 }
 
 /**
+ * One configuration of a kernel for a GPU, with what it takes of a multiprocessor. `stages` are
+ * those that the compiler went through, each with why its text is missing, or None.
+ */
+export interface Config {
+  id: string;
+  target: string;
+  choice: string;
+  facts: [string, string][];
+  note: string | null;
+  stages: Record<string, string | null>;
+}
+
+/**
+ * What an instruction does: a sentence, then its modifiers; `source` names the document.
+ */
+export interface Opcode {
+  text: string;
+  parts: [string, string][];
+  source: string;
+}
+
+/**
+ * The text of one stage of a kernel's compilation, in runs of lines (from 1). `lines` are
+ * first, last, line of the Triton source; `inlined` first, last, file and line of an inlined
+ * helper; `ptx` first, last, line of the PTX. `opcodes` explains what occurs in the text.
+ */
+export interface StagePart {
+  kind: "stage";
+  config: string;
+  stage: string;
+  text: string;
+  lines: [number, number, number][];
+  inlined: [number, number, string, number][];
+  ptx: [number, number, number][];
+  opcodes: Record<string, Opcode>;
+}
+
+/**
+ * Two texts of a stage in blocks: a kind, then first and last line (from 1) in each. A block
+ * without lines in one text has a last line before its first there.
+ */
+export interface ComparePart {
+  kind: "compare";
+  before: string;
+  after: string;
+  stage: string;
+  blocks: (["same" | "changed" | "added" | "removed", number, number, number, number])[];
+}
+
+/**
  * One kind of storage: its bytes at the fullest moment of every step. `mark` is g0 to g7, or
  * ext for what the caller holds all the time.
  */
@@ -554,6 +498,62 @@ export interface MemoryPart {
   storages: MemoryStorage[];
   remarks: MemoryRemark[];
   columns: ColumnSpec[];
+}
+
+/**
+ * The budget to compile.
+ */
+export interface BudgetQuestion {
+  budget: number;
+}
+
+/**
+ * What of a line is computed again: its operators, how many, the bytes that they move. `line`
+ * is the id of a line; bytes are as if nothing were fused.
+ */
+export interface BudgetLine {
+  line: string | null;
+  place: string;
+  operators: string;
+  count: number;
+  bytes: number;
+}
+
+/**
+ * What to write for it, and where that holds.
+ */
+export interface BudgetCode {
+  title: string;
+  text: string;
+  note: string;
+}
+
+/**
+ * One budget: bytes that are kept, the peak, what it costs. `peak` is that of the compiled
+ * program, None until it was compiled; `preview` is the most that a model of it leaves
+ * possible.
+ */
+export interface Budget {
+  budget: number;
+  saved: number;
+  peak: number | null;
+  preview: number | null;
+  again: number;
+  cost: string;
+  lines: BudgetLine[];
+  code: BudgetCode[];
+}
+
+/**
+ * The budgets of a step, the largest first; `own` is its own, `best` has the lowest peak.
+ */
+export interface BudgetsPart {
+  kind: "budgets";
+  id: string;
+  own: number;
+  best: number;
+  sentence: string;
+  rows: Budget[];
 }
 
 export const VERSION = 1;

@@ -16,8 +16,7 @@ from workbench.views.document import document
 from workbench.views.pages.embedded_parts import embedded
 from workbench.views.pages.report_page import page
 from workbench.views.parts import report_part
-from workbench.views.wire.budget_messages import BudgetsPart
-from workbench.views.wire.memory_messages import MemoryPart
+from workbench.views.wire.memory_messages import BudgetsPart, MemoryPart
 
 RECORDS = Path(__file__).parents[2] / "records"
 STEP = Report.load(RECORDS / "training.wbr")

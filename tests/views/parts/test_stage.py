@@ -12,7 +12,7 @@ from workbench.report.machine_rows import Assembly
 from workbench.views.document import document
 from workbench.views.pages.embedded_parts import embedded, list_part_names
 from workbench.views.parts import report_part
-from workbench.views.wire.code_messages import ComparePart, StagePart
+from workbench.views.wire.gpu_messages import ComparePart, StagePart
 from workbench.views.wire.report_messages import Document
 
 RECORD = Path(__file__).parents[2] / "records" / "norm_h100.wbr"

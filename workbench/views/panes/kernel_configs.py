@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from workbench.report import Report
 from workbench.report.machine_rows import CODE_STAGES, HOST_STAGE, MatrixCell, Resources
-from workbench.views.wire.code_messages import Config
+from workbench.views.wire.gpu_messages import Config
 from workbench.views.words.units import format_bytes, format_percent, number_text, plural
 
 

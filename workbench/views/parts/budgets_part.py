@@ -19,7 +19,7 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.memory_rows import RecomputedNode
 from workbench.specs import Catalogue
-from workbench.views.wire.budget_messages import Budget, BudgetLine, BudgetsPart
+from workbench.views.wire.memory_messages import Budget, BudgetLine, BudgetsPart
 
 _OPERATORS = 3  # that are named of a line
 _NONE = (

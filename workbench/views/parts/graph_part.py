@@ -24,8 +24,7 @@ from workbench.views.parts.quiet import (
     find_quiet_nodes,
     name_inputs,
 )
-from workbench.views.wire.codec import convert_row
-from workbench.views.wire.no_collection import no_collection
+from workbench.views.wire.codec import convert_row, no_collection
 from workbench.views.wire.report_messages import ChangesPart, GraphPart
 
 _SHORT = {

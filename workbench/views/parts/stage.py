@@ -7,8 +7,8 @@ from workbench.report import Report
 from workbench.report.machine_rows import Assembly
 from workbench.report.side_by_side import compare
 from workbench.specs.opcodes import explanations
-from workbench.views.wire.code_messages import ComparePart, Opcode, StagePart
 from workbench.views.wire.codec import convert_row
+from workbench.views.wire.gpu_messages import ComparePart, Opcode, StagePart
 from workbench.views.words.record_words import text_of
 
 _PIECES = 5  # two configurations of two words each, and the stage

@@ -12,8 +12,7 @@ from workbench.views.static_html.grids import PAGE, SUMMARIES, Grid, Limits, gri
 from workbench.views.static_html.listing import choose_listings
 from workbench.views.static_html.static_columns import FIGURES, count_guards, matrix, table
 from workbench.views.tables.column import Column
-from workbench.views.wire.budget_messages import BudgetsPart
-from workbench.views.wire.memory_messages import MemoryPart, MemoryShare
+from workbench.views.wire.memory_messages import BudgetsPart, MemoryPart, MemoryShare
 from workbench.views.wire.report_messages import Document, Note, Source
 from workbench.views.words.record_words import share_words
 

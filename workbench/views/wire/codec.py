@@ -1,12 +1,15 @@
-"""How data travels: JSON, gzip-compressed; in pages also as base64 text."""
+"""How data is made for its travel: JSON, gzip-compressed; in pages also as base64 text."""
 
 from __future__ import annotations
 
 import base64
+import gc
 import gzip
 import hashlib
 import json
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar, cast
@@ -25,6 +28,23 @@ def convert_row(kind: type[Wire], row: object, /, **more: object) -> Wire:
         value = more[name] if name in more else getattr(row, name)
         made[name] = list(value) if isinstance(value, tuple) else value
     return cast(Wire, made)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Make lists by the ten thousand without a collection for every few thousand of them.
+
+    Each full one walks all objects of torch: for a graph of 50,000 nodes they took two thirds of
+    the time. What is made here is not garbage, so nothing is lost by waiting.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def pack(value: Any, level: int = FAST) -> bytes:

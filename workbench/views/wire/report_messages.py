@@ -19,18 +19,19 @@ from typing import Literal, NotRequired, TypedDict
 
 from workbench.views.wire.advice_messages import Advice
 from workbench.views.wire.artifact_messages import SavedFile
-from workbench.views.wire.budget_messages import BudgetQuestion, BudgetsPart
-from workbench.views.wire.code_messages import ComparePart, Config, StagePart
 from workbench.views.wire.gpu_messages import (
+    ComparePart,
+    Config,
     CudaGraphs,
     MatrixRow,
     Ranked,
     Roof,
     RooflinePoint,
+    StagePart,
     TargetQuestion,
     Targets,
 )
-from workbench.views.wire.memory_messages import MemoryPart
+from workbench.views.wire.memory_messages import BudgetQuestion, BudgetsPart, MemoryPart
 from workbench.views.wire.sweep_messages import RowQuestion, RowsQuestion
 from workbench.views.wire.table_messages import ColumnSpec, Unit
 

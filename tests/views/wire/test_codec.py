@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from workbench.views.wire.no_collection import no_collection
+from workbench.views.wire.codec import no_collection
 
 
 def test_the_collector_runs_again_afterwards_also_after_an_error() -> None:
