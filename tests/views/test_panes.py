@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.fusion.fusion import list_savings, rejected
+from workbench.analysis.fusion.fusion import list_savings
+from workbench.analysis.fusion.why_not import rejected
 from workbench.analysis.memory import memory_cost
 from workbench.analysis.memory.memory import memory
 from workbench.report import Capability, FusionPair, Kernel, Outcome, Report, Table

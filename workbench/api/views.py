@@ -172,8 +172,8 @@ def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
     >>> print(wb.why_recompiled(compiled, wb.aot_compile(f, (x[:3],))))
     b was compiled again because the shape of input 1 differs: (64, 64) / (3, 64).
     """
-    from workbench.analysis.diff.key_changes import why_recompiled as run
     from workbench.artifacts.records.report_in import name_compilations, report_of
+    from workbench.report.cache_keys import why_recompiled as run
 
     return run(report_of(a), report_of(b), name_compilations(a, b))
 

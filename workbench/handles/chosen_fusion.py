@@ -8,9 +8,7 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.fusion.fusion import rejected
-from workbench.analysis.fusion.kinds import GENERATED
-from workbench.analysis.fusion.why_not import Apart
+from workbench.analysis.fusion.why_not import Apart, rejected
 from workbench.compiler.contract.fusion_choice import (
     FusionChoice,
     Operations,
@@ -114,6 +112,6 @@ def _check(report: Report, names: tuple[str, str], pair: Pair) -> None:
             raise UsageError(f"{names[0]} and {names[1]} cannot be fused. {apart(found).sentence}")
     why = "Inductor only tries operations that use a common buffer, and these were not tried."
     for kernel in report.kernels:
-        if kernel.language not in GENERATED and set(kernel.scheduler_nodes) & (pair[0] | pair[1]):
+        if not kernel.is_generated and set(kernel.scheduler_nodes) & (pair[0] | pair[1]):
             why = f"{kernel.id} is a library call, which the compiler cannot put anything into."
     raise UsageError(f"{names[0]} and {names[1]} cannot be fused: {why}")

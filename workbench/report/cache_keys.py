@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from workbench.errors import UsageError
+from workbench.report import CachePart, Report
+from workbench.report.graph_stages import GRAPH_STAGES
 from workbench.report.presenter import FormerTable, Presented, presenter
 
 if TYPE_CHECKING:
     import pandas
 
 _SHOWN = 8
+_SHORT = 60
+_Parts = Mapping[str, CachePart]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +77,111 @@ class WhyRecompiled(Presented):
     def __repr__(self) -> str:
         """The sentence."""
         return self.text
+
+
+def why_recompiled(a: Report, b: Report, names: tuple[str, str]) -> WhyRecompiled:
+    """Compare the keys of two records; raises `UsageError` where one has none."""
+    keys = _keys(a, names[0]), _keys(b, names[1])
+    rows: list[KeyPart] = []
+    differences: list[str] = []
+    for graph in dict.fromkeys([*keys[0], *keys[1]]):
+        first, second = (key.get(graph) for key in keys)
+        if first is None or second is None:
+            there = ["present" if key else None for key in (first, second)]
+            rows.append(KeyPart(graph, "graph", there[0], there[1], False))
+            only = names[0] if second is None else names[1]
+            differences.append(f"only {only} has a {graph} graph")
+            continue
+        found = [_row(graph, part, first, second) for part in dict.fromkeys([*first, *second])]
+        rows += found
+        where = f" of the {graph} graph" if graph != "forward" else ""
+        for row in found:
+            if row.same is False:
+                differences.append(_sentence(row, a, b) + where)
+    return WhyRecompiled(*names, tuple(rows), tuple(differences))
+
+
+def _keys(report: Report, name: str) -> Mapping[str, _Parts]:
+    keys: dict[str, dict[str, CachePart]] = {}
+    for row in report.tables.get("cache_parts", ()):
+        keys.setdefault(row.graph, {})[row.part] = row
+    if not keys:
+        why = report.why_missing("cache_parts")
+        raise UsageError(
+            f"The record of {name} holds no cache key{f' ({why})' if why else ''}: torch refused "
+            "to cache the graph, found it in the cache of AOTAutograd, or the record is older than "
+            "this. Compile it again with capture='full'."
+        )
+    return keys
+
+
+def _row(graph: str, part: str, first: _Parts, second: _Parts) -> KeyPart:
+    a, b = first.get(part), second.get(part)
+    same: bool | None = a is not None and b is not None and a.hash == b.hash
+    if part.startswith("constant") and not ("constants" in first and "constants" in second):
+        same = None  # torch's own description of a key does not tell constants apart
+    return KeyPart(graph, part, a.value if a else None, b.value if b else None, same)
+
+
+def _sentence(row: KeyPart, a: Report, b: Report) -> str:
+    kind, _, name = row.part.partition(" ")
+    if row.part == "graph":
+        return f"the graph differs{_first_difference(a, b)}"
+    if kind in ("input", "constant") and row.a and row.b:
+        return "; ".join(_aspects(row.part, row.a, row.b)) or f"{row.part} differs"
+    if kind in ("input", "constant"):
+        return f"{row.part} is only in {'the first' if row.b is None else 'the second'}"
+    if kind == "option":
+        return f"the options differ: {name} {_pair(row)}"
+    if row.part == "torch's sources":
+        releases = f"{a.environment.torch} / {b.environment.torch}"
+        return f"torch's sources differ ({releases})"
+    return f"another value of {row.part}: {_pair(row)}"
+
+
+def _pair(row: KeyPart) -> str:
+    return " / ".join("default" if value is None else _cut(value) for value in (row.a, row.b))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
+
+
+def _aspects(part: str, a: str, b: str) -> Iterator[str]:
+    """What differs between two tensors: shape, dtype, strides, device or values."""
+    for first, second in zip_longest(a.split("; "), b.split("; "), fillvalue=""):
+        if first != second:
+            aspect, _, before = first.partition(" ")
+            after = second.partition(" ")[2]
+            if aspect == "values":
+                yield f"the values of {part} differ"
+            else:
+                yield f"the {aspect} of {part} differs: {_cut(before)} / {_cut(after)}"
+
+
+def _first_difference(a: Report, b: Report) -> str:
+    """The first line in which the two graphs differ, from their texts in the records."""
+    for stage in reversed([stage for stage in GRAPH_STAGES.values() if stage.is_keyed]):
+        texts = [_graph_text(report, stage.name) for report in (a, b)]
+        if all(texts):
+            pairs = zip_longest(*(_program(text) for text in texts), fillvalue="nothing")
+            for first, second in pairs:
+                if first != second:
+                    return f": {_cut(first)} / {_cut(second)}"
+    return ""
+
+
+def _graph_text(report: Report, stage: str) -> str:
+    hashes = [graph.text for graph in report.graphs if graph.stage == stage and graph.text]
+    return report.texts[hashes[0]] if hashes and hashes[0] in report.texts else ""
+
+
+def _program(text: str) -> list[str]:
+    """The lines of a graph without comments and types, which name files and shapes."""
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    return [_untyped(line) for line in lines if line and not line.startswith("def ")]
+
+
+def _untyped(line: str) -> str:
+    name, equals, value = line.partition(" = ")
+    return f"{name.partition(':')[0]} = {value.partition(';')[0]}" if equals else line

@@ -219,6 +219,21 @@ class Kernel:
     )  # fmt: skip
     estimate: bool | None = None
 
+    @property
+    def is_generated(self) -> bool:
+        """Whether Inductor wrote it."""
+        return self.language in ("triton", "cpp")
+
+    @property
+    def is_library(self) -> bool:
+        """Whether it is a call of a library routine that Inductor chose, such as a GEMM."""
+        return not self.is_generated and not self.is_fallback
+
+    @property
+    def is_fallback(self) -> bool:
+        """Whether it is an eager operator that Inductor has no code for."""
+        return not self.is_generated and self.name.startswith(("aten::", "aten.", "torch.ops."))
+
 
 @dataclass(frozen=True, slots=True)
 class KernelLine:

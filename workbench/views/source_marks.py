@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from workbench.analysis.cost.line_shares import LineShares
-from workbench.analysis.fusion.kinds import find_fallen_places
 from workbench.analysis.memory.memory import memory
 from workbench.analysis.memory.memory_cost import (
     count_quick_memory,
@@ -14,7 +13,13 @@ from workbench.analysis.memory.memory_cost import (
     list_all_costs,
 )
 from workbench.analysis.memory.waste import Waste, remarks
-from workbench.analysis.source.lines import call_sites, callers, find_line_states, sort_by_calls
+from workbench.analysis.source.lines import (
+    call_sites,
+    callers,
+    find_fallen_places,
+    find_line_states,
+    sort_by_calls,
+)
 from workbench.report import Report, Source
 from workbench.report.machine_rows import CudaGraphPart
 from workbench.views.wire import report_messages as wire

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from workbench.analysis.cost.costs import Cost, CostKind, choose_cost
 from workbench.analysis.cost.identical_kernels import IdenticalKernels, list_identical_kernels
-from workbench.analysis.fusion.fusion import list_before_fusion, rejected
+from workbench.analysis.fusion.fusion import list_before_fusion
 from workbench.analysis.fusion.traffic import measure_fusion_traffic
+from workbench.analysis.fusion.why_not import rejected
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Kernel, Report
 from workbench.views.answers.alternatives_text import format_shortest_saving

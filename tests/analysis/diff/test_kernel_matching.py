@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.diffs import diff, recorded, rows
-from workbench.analysis.diff.kernel_matching import get_label
+from workbench.analysis.diff.difference import get_label
 from workbench.analysis.diff.report_comparison import compare
 from workbench.report import Kernel, Report, Table
 

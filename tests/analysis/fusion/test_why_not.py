@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.fusion.fusion import Rejected, rejected
-from workbench.analysis.fusion.why_not import Apart, WhyNot
+from workbench.analysis.fusion.why_not import Apart, Rejected, WhyNot, rejected
 from workbench.report import Report
 
 BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")

@@ -42,6 +42,12 @@ PARTS = (
 MEASURED = ("times", "phases")
 """Parts whose numbers differ from run to run: no difference between two compilations by itself."""
 
+ALL = "all kernels"
+EAGER = "eager's operators"
+UNFUSED = "every lowered operation alone"
+WHOLE = "the whole compilation"
+"""Items of sums, beside those of single kernels and phases."""
+
 Value = float | str | None
 Kernels = Mapping[str, Kernel]
 
@@ -49,6 +55,14 @@ Kernels = Mapping[str, Kernel]
 def kernels_of(report: Report) -> dict[str, Kernel]:
     """The kernels of a compilation by id, in the order of the program."""
     return {kernel.id: kernel for kernel in report.kernels}
+
+
+def get_label(kernel: Kernel) -> str:
+    """What a kernel is called without its number: `gelu_view`, `mm`."""
+    name = kernel.name
+    if "_fused_" in name:
+        return name.partition("_fused_")[2].rstrip("0123456789").strip("_") or name
+    return name.removeprefix("torch.ops.").removeprefix("extern_kernels.").removeprefix("aten.")
 
 
 def name_relation(a: object, b: object) -> str:

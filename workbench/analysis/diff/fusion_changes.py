@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-from workbench.analysis.diff.difference import Change, KernelMatch
-from workbench.analysis.diff.kernel_matching import get_label
-from workbench.analysis.fusion.fusion import Rejected, describe_group, rejected
+from workbench.analysis.diff.difference import Change, KernelMatch, get_label
+from workbench.analysis.fusion.why_not import Rejected, describe_group, rejected
 from workbench.report import Report
 
 _NUMBER = re.compile(r"\d+")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.analysis.diff.difference import Change, KernelMatch, kernels_of
+from workbench.analysis.diff.difference import Change, KernelMatch, get_label, kernels_of
+from workbench.analysis.diff.lineage import together
 from workbench.analysis.diff.schedule import Tokens
 from workbench.analysis.diff.source_changes import canonical, compare_source_blocks, join_sources
-from workbench.analysis.fusion.lineage import together
 from workbench.analysis.fusion.traffic import count_moved_bytes, sum_known
 from workbench.number_text import plural
 from workbench.report import Kernel, Report
@@ -187,14 +187,6 @@ def _order(a: _Side, b: _Side) -> Callable[[KernelMatch], float]:
     places_a = {id: n for n, id in enumerate(a.kernels)}
     places_b = {id: n for n, id in enumerate(b.kernels)}
     return lambda m: float(places_a[m.a[0]]) if m.a else places_b[m.b[0]] - 0.5
-
-
-def get_label(kernel: Kernel) -> str:
-    """What a kernel is called without its number: `gelu_view`, `mm`."""
-    name = kernel.name
-    if "_fused_" in name:
-        return name.partition("_fused_")[2].rstrip("0123456789").strip("_") or name
-    return name.removeprefix("torch.ops.").removeprefix("extern_kernels.").removeprefix("aten.")
 
 
 def compare_kernels(a: Report, b: Report, matches: Sequence[KernelMatch]) -> Iterator[Change]:

@@ -6,18 +6,24 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from workbench.analysis.diff.difference import Change, KernelMatch, kernels_of, name_relation
-from workbench.analysis.diff.kernel_matching import get_label, moved
-from workbench.analysis.fusion.eager import count_eager_bytes
+from workbench.analysis.diff.difference import (
+    ALL,
+    EAGER,
+    UNFUSED,
+    WHOLE,
+    Change,
+    KernelMatch,
+    get_label,
+    kernels_of,
+    name_relation,
+)
+from workbench.analysis.diff.kernel_matching import moved
+from workbench.analysis.fusion.fusion import count_eager_bytes
 from workbench.analysis.fusion.traffic import count_moved_bytes, count_operation_bytes, sum_known
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import MatrixCell, Resources
 from workbench.report.measures import measures
 
-ALL = "all kernels"
-EAGER = "eager's operators"
-UNFUSED = "every lowered operation alone"
-WHOLE = "the whole compilation"
 _NUMBER = re.compile(r"_\d+$")
 _UNITS = {"B": "bytes", "share": "share"}
 FIGURES = {

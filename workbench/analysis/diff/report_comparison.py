@@ -16,6 +16,7 @@ from workbench.analysis.diff import (
     schedule,
 )
 from workbench.analysis.diff.difference import PARTS, Change, Diff, counted, name_relation
+from workbench.analysis.diff.graphview import CAPTURED
 from workbench.report import Report
 
 _PAIRS = {"variables", "options"}  # fields of (key, value) pairs
@@ -57,6 +58,13 @@ def compare(a: Report, b: Report, names: tuple[str, str] = ("a", "b")) -> Diff:
         tuple((part, same[part]) for part in PARTS if part in same),
         tuple(_missing(a, b)),
     )
+
+
+def compare_captured(a: Report, b: Report) -> Iterator[Change]:
+    """The nodes of captured graphs that differ, without anything that became of them."""
+    for pair in graph_matching.match_graphs(a, b).pairs:
+        if pair.a.graph.stage == CAPTURED:
+            yield from graph_matching.compare_nodes(pair)
 
 
 def _structure(

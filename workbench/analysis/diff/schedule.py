@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from workbench.analysis.diff.align import align_by
 from workbench.analysis.diff.graph_matching import LOWERED, Graphs
 from workbench.analysis.diff.graphview import CAPTURED
-from workbench.analysis.fusion.lineage import calls_operation, find_ancestors
+from workbench.analysis.diff.lineage import calls_operation, find_ancestors
 from workbench.report import Report, SchedulerNode
 from workbench.report.column_filter import select_parts
 

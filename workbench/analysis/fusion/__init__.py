@@ -1,1 +1,8 @@
 """What fusion did with memory traffic, and why pairs stayed apart."""
+
+DOORS = {
+    "fusion": "What fusion did: kinds of kernels, final groups with their traffic, their calls.",
+    "traffic": "Memory traffic of operations alone, and of fused groups.",
+    "why_not": "Pairs of groups that stayed apart, and why.",
+}
+"""What other rooms import of this one."""

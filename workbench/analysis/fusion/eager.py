@@ -34,8 +34,6 @@ _NOTHING = _DROPOUTS | frozenset((  # views, and what hands back its input where
     "tensor_split", "to", "type", "type_as", "unflatten", "view_as",
 ))
 # fmt: on
-
-
 @dataclass(frozen=True)
 class Operator:
     """One operator that eager mode runs; `became` are the lowered nodes that compute it."""
@@ -71,12 +69,6 @@ def _eager_operators(report: Report) -> tuple[Operator, ...] | None:
         if moved:
             found.append(Operator(name, moved, tuple(m for n in nodes for m in became[n])))
     return tuple(found) if any(operator.became for operator in found) else None
-
-
-def count_eager_bytes(report: Report) -> int | None:
-    """What all of them read and write; None where that is not known."""
-    operators = list_eager_operators(report)
-    return sum(operator.bytes for operator in operators) or None if operators else None
 
 
 def _stages(report: Report, lowered: Set[str]) -> dict[str, set[str]]:

@@ -1,14 +1,11 @@
-"""What fusion did: final groups with their traffic, their calls, pairs that stayed apart."""
+"""What fusion did: kinds of kernels, final groups with their traffic, their calls."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
-from workbench.analysis.fusion.eager import Operator, count_eager_bytes, list_eager_operators
-from workbench.analysis.fusion.kinds import GENERATED
+from workbench.analysis.fusion.eager import Operator, list_eager_operators
 from workbench.analysis.fusion.traffic import (
     bytes_of,
     count_bytes_by_node,
@@ -16,10 +13,10 @@ from workbench.analysis.fusion.traffic import (
     measure_fusion_traffic,
     sum_known,
 )
+from workbench.analysis.fusion.why_not import describe_group, find_final_groups
 from workbench.number_text import number_text
-from workbench.report import Kernel, Report, SchedulerNode
+from workbench.report import Kernel, Report
 
-Kind = TypeVar("Kind")
 _NOTHING = 1.005  # times the bytes of the operators: less is the padding of a partial result
 
 Moved = Mapping[str, tuple[int, int]]
@@ -85,22 +82,6 @@ class Before:
     words: str
 
 
-@dataclass(frozen=True)
-class Rejected:
-    """Two groups that stayed apart: the last reason, the most data in common, the rounds it took.
-
-    `row` is the row of the last try in the fusion table.
-    """
-
-    graph: str
-    a: str
-    b: str
-    reason: str
-    shared: int | None
-    rounds: int
-    row: int
-
-
 def list_before_fusion(report: Report) -> list[Before]:
     """What the final groups are compared with: eager's operators first, where they are known.
 
@@ -115,6 +96,12 @@ def list_before_fusion(report: Report) -> list[Before]:
     if alone:
         return [*before, Before(alone, "lowered operations alone")]
     return before or [Before(groups.before, "scheduler nodes alone")]
+
+
+def count_eager_bytes(report: Report) -> int | None:
+    """What eager's operators read and write; None where that is not known."""
+    operators = list_eager_operators(report)
+    return sum(operator.bytes for operator in operators) or None if operators else None
 
 
 def list_savings(report: Report) -> list[Saving]:
@@ -224,53 +211,6 @@ def _in_no_kernel(
         yield KernelTraffic(None, "in no kernel", 0, count, 0, left, 0, 0)
 
 
-def rejected(report: Report) -> list[Rejected]:
-    """Pairs of final groups that stayed apart, most common data first.
-
-    What was tried round by round with the parts of a group counts for the group.
-    """
-    group_of = find_final_groups(report)
-    tries: dict[tuple[str, str, str], list[int]] = defaultdict(list)
-    columns = report.fusion.columns
-    pairs = zip(*(columns[name] for name in ("graph", "a", "b", "verdict")), strict=True)
-    for row, (graph, a, b, verdict) in enumerate(pairs):
-        if verdict in ("rejected", "postponed"):
-            ends = group_of.get((graph, a), a), group_of.get((graph, b), b)
-            if ends[0] != ends[1]:
-                known = (graph, ends[1], ends[0])
-                key = known if known in tries else (graph, *ends)
-                tries[key].append(row)
-    sizes, rounds, reasons = (columns[name] for name in ("shared_bytes", "round", "reason"))
-    found = []
-    for key, rows in tries.items():
-        shared = max((sizes[row] for row in rows if sizes[row] is not None), default=None)
-        count, last = len({rounds[row] for row in rows}), rows[-1]
-        found.append(Rejected(*key, reasons[last], shared, count, last))
-    return sorted(found, key=lambda pair: -(pair.shared or 0))
-
-
-def find_final_groups(report: Report) -> dict[tuple[str, str], str]:
-    """The final group of every node that fusion has seen, also of those that exist no more."""
-    groups = {
-        (node.graph, member.rpartition(":")[2]): node.name
-        for node in report.scheduler_nodes
-        if node.phase == "after"
-        for member in node.members
-    }
-    columns = report.fusion.columns
-    for graph, a, result in zip(*(columns[n] for n in ("graph", "a", "result")), strict=True):
-        if result is not None and (graph, a) in groups:  # it lies in the group of its parts
-            groups[graph, result] = groups[graph, a]
-    return groups
-
-
-def describe_group(node: SchedulerNode, by_node: Mapping[str, Kind]) -> Kind | None:
-    """What is known of one of the nodes of a final group: the first that is found."""
-    names = (node.name, *node.members)
-    ids = (node.id, *(f"{node.graph}:{name.rpartition(':')[2]}" for name in names), *names)
-    return next((by_node[id] for id in ids if id in by_node), None)
-
-
 @dataclass(frozen=True)
 class KernelCall:
     """One call of a kernel; `inputs` are indexes of earlier calls that write what it reads."""
@@ -329,7 +269,7 @@ def explain_worse_fusion(report: Report, moved: Moved) -> dict[str, str]:
     reasons = {}
     for id, (alone, together) in moved.items():
         kernel = kernels.get(id)
-        if kernel is None or kernel.language not in GENERATED or together <= alone * _NOTHING:
+        if kernel is None or not kernel.is_generated or together <= alone * _NOTHING:
             continue
         parts = [*_again(report, kernel, moved), *_partial(report, kernel)]
         reason = " ".join(parts) or "The record does not say what it reads or writes besides."
@@ -347,7 +287,7 @@ def _again(report: Report, kernel: Kernel, moved: Moved) -> Iterator[str]:
     others = [
         each
         for each in report.kernels
-        if each.id != kernel.id and each.language in GENERATED and own & set(each.nodes)
+        if each.id != kernel.id and each.is_generated and own & set(each.nodes)
     ]
     if not others:
         return
@@ -389,3 +329,41 @@ def _partial(report: Report, kernel: Kernel) -> Iterator[str]:
 
 def _bytes(value: float) -> str:
     return number_text(value, "bytes")
+
+
+def mark_kernels(report: Report) -> dict[str, str]:
+    """How each kernel's square looks: `g0` to `g7` generated, `ext` library call, `fb` fallback."""
+    marks = {}
+    generated = 0
+    for kernel in report.kernels:
+        if kernel.is_fallback:
+            marks[kernel.id] = "fb"
+        elif kernel.is_library:
+            marks[kernel.id] = "ext"
+        else:
+            marks[kernel.id] = f"g{generated % 8}"
+            generated += 1
+    return marks
+
+
+def kernel_kinds(report: Report) -> Mapping[str, str]:
+    """By kernel id its kind: pointwise, reduction, template, library call or fallback.
+
+    A generated kernel is a reduction when any of the scheduler nodes in it is one.
+    """
+    kinds: dict[str, str] = {}
+    for node in report.scheduler_nodes:
+        if node.phase == "before" or node.kind != "fused":
+            kinds[node.id] = kinds[node.name] = node.kind
+    found = {}
+    for kernel in report.kernels:
+        inside = {kinds[name] for name in kernel.scheduler_nodes if name in kinds}
+        if kernel.is_fallback:
+            found[kernel.id] = "fallback"
+        elif kernel.is_library:
+            found[kernel.id] = "library call"
+        elif "template" in inside or "reduction" in inside:
+            found[kernel.id] = "template" if "template" in inside else "reduction"
+        else:
+            found[kernel.id] = next(iter(sorted(inside)), "generated")
+    return found

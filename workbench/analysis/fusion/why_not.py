@@ -1,4 +1,4 @@
-"""Why two scheduler nodes stayed apart, as one sentence that names the buffers in common."""
+"""Pairs of groups that stayed apart, and why, as one sentence that names the buffers in common."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
-from workbench.analysis.fusion.fusion import Rejected, rejected
-from workbench.analysis.fusion.kinds import is_fallback, is_library
-from workbench.report import Kernel, Report
+from workbench.report import Kernel, Report, SchedulerNode
 from workbench.report.column_filter import select_parts
+
+Kind = TypeVar("Kind")
 
 SHORT: Mapping[str, str] = {
     "intermediate nodes between node1 & node2": "another node lies between",
@@ -24,6 +25,69 @@ SHORT: Mapping[str, str] = {
 
 _NOTHING_SHARED = "They use no common buffer"
 _SIZES = re.compile(r"numel|rnumel")
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """Two groups that stayed apart: the last reason, the most data in common, the rounds it took.
+
+    `row` is the row of the last try in the fusion table.
+    """
+
+    graph: str
+    a: str
+    b: str
+    reason: str
+    shared: int | None
+    rounds: int
+    row: int
+
+
+def rejected(report: Report) -> list[Rejected]:
+    """Pairs of final groups that stayed apart, most common data first.
+
+    What was tried round by round with the parts of a group counts for the group.
+    """
+    group_of = find_final_groups(report)
+    tries: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    columns = report.fusion.columns
+    pairs = zip(*(columns[name] for name in ("graph", "a", "b", "verdict")), strict=True)
+    for row, (graph, a, b, verdict) in enumerate(pairs):
+        if verdict in ("rejected", "postponed"):
+            ends = group_of.get((graph, a), a), group_of.get((graph, b), b)
+            if ends[0] != ends[1]:
+                known = (graph, ends[1], ends[0])
+                key = known if known in tries else (graph, *ends)
+                tries[key].append(row)
+    sizes, rounds, reasons = (columns[name] for name in ("shared_bytes", "round", "reason"))
+    found = []
+    for key, rows in tries.items():
+        shared = max((sizes[row] for row in rows if sizes[row] is not None), default=None)
+        count, last = len({rounds[row] for row in rows}), rows[-1]
+        found.append(Rejected(*key, reasons[last], shared, count, last))
+    return sorted(found, key=lambda pair: -(pair.shared or 0))
+
+
+def find_final_groups(report: Report) -> dict[tuple[str, str], str]:
+    """The final group of every node that fusion has seen, also of those that exist no more."""
+    groups = {
+        (node.graph, member.rpartition(":")[2]): node.name
+        for node in report.scheduler_nodes
+        if node.phase == "after"
+        for member in node.members
+    }
+    columns = report.fusion.columns
+    for graph, a, result in zip(*(columns[n] for n in ("graph", "a", "result")), strict=True):
+        if result is not None and (graph, a) in groups:  # it lies in the group of its parts
+            groups[graph, result] = groups[graph, a]
+    return groups
+
+
+def describe_group(node: SchedulerNode, by_node: Mapping[str, Kind]) -> Kind | None:
+    """What is known of one of the nodes of a final group: the first that is found."""
+    names = (node.name, *node.members)
+    ids = (node.id, *(f"{node.graph}:{name.rpartition(':')[2]}" for name in names), *names)
+    return next((by_node[id] for id in ids if id in by_node), None)
 
 
 @dataclass(frozen=True)
@@ -196,10 +260,10 @@ class Apart:
             f"In between, {words[1]} takes {through.rpartition(':')[2]} from {words[0]}, and "
             f"{words[2]} needs what comes of it: one kernel cannot wait for another in its middle."
         )
-        if middle is not None and is_fallback(middle):
+        if middle is not None and middle.is_fallback:
             op = middle.name.removeprefix("torch.ops.")
             return text, f"Use an operator that Inductor has code for instead of {op}."
-        return text, _TEMPLATE if middle is not None and is_library(middle) else None
+        return text, _TEMPLATE if middle is not None and middle.is_library else None
 
     def _words(self, nodes: tuple[str, ...]) -> str:
         kernel = self._kernel(nodes)
@@ -207,9 +271,9 @@ class Apart:
             return nodes[0].rpartition(":")[2]
         if kernel.calls > 1:  # one code for several layers: say which call is meant
             return f"{kernel.id} at {nodes[0].rpartition(':')[2]}"
-        if is_fallback(kernel):
+        if kernel.is_fallback:
             return f"{kernel.id} ({kernel.name.removeprefix('torch.ops.')}, a fallback)"
-        if is_library(kernel):
+        if kernel.is_library:
             return f"{kernel.id} ({kernel.name.rpartition('.')[2]}, a library call)"
         return kernel.id
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.analysis.fusion.kinds import GENERATED
 from workbench.analysis.kernel_script.eager_slice import PrintedGraph, Slice
 from workbench.analysis.kernel_script.kernel_tensors import KernelTensor, KernelTensors
 from workbench.analysis.kernel_script.template import BUILD_CPP, BUILD_TRITON, HEAD, TAIL
@@ -38,7 +37,7 @@ def together(report: Report, kernel: Kernel) -> list[Kernel]:
         if not any(row.node for row in rows if own & set(row.written_by)):
             wanted |= _readers(parts, own)
         more = {each.id for each in kernels if wanted & set(each.scheduler_nodes)} - found
-        if not more or kernel.language not in GENERATED:
+        if not more or not kernel.is_generated:
             return [each for each in report.kernels if each.id in found]
         found |= more
 

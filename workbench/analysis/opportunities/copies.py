@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from workbench.analysis.fusion.kinds import is_library
 from workbench.analysis.fusion.traffic import NodeFacts, count_moved_bytes
 from workbench.analysis.opportunities.opportunity import Opportunity
-from workbench.analysis.opportunities.rule_facts import Facts, base, is_generated
+from workbench.analysis.opportunities.rule_facts import Facts, base
 from workbench.report import Buffer, Kernel
 
 _COPIES = frozenset(("clone", "permute", "t", "transpose", "view", "reshape"))
@@ -59,7 +58,7 @@ def find_copied_matrices(facts: Facts) -> Iterator[Opportunity]:
 
 def _copy(facts: Facts, kernel: Kernel) -> NodeFacts | None:
     """The copy that a kernel is, where it is of a matrix that lies densely and goes to products."""
-    if not is_generated(kernel) or not {base(op) for op in kernel.ops} <= _COPIES:
+    if not kernel.is_generated or not {base(op) for op in kernel.ops} <= _COPIES:
         return None
     nodes = [node for node in facts.nodes_of(kernel) if base(node.target) == "clone"]
     if len(nodes) != 1 or len(nodes[0].shape or ()) != 2:
@@ -74,7 +73,7 @@ def _copy(facts: Facts, kernel: Kernel) -> NodeFacts | None:
 
 
 def _is_product(kernel: Kernel) -> bool:
-    return is_library(kernel) and any(base(op) in _PRODUCTS for op in kernel.ops)
+    return kernel.is_library and any(base(op) in _PRODUCTS for op in kernel.ops)
 
 
 def find_padded_matrices(facts: Facts) -> Iterator[Opportunity]:
@@ -182,7 +181,7 @@ def _turned_back(facts: Facts) -> list[Kernel]:
     for buffer, writers, _ in facts.buffers:
         for kernel in writers if buffer.kind == "output" else ():
             given = (b for b, made_by in facts.read(kernel) if any(map(_is_convolution, made_by)))
-            if is_generated(kernel) and any(b.shape == buffer.shape for b in given):
+            if kernel.is_generated and any(b.shape == buffer.shape for b in given):
                 found[kernel.id] = kernel
     return list(found.values())
 
@@ -193,4 +192,4 @@ def _op(facts: Facts, node: str) -> str:
 
 
 def _is_convolution(kernel: Kernel) -> bool:
-    return is_library(kernel) and any(base(op) == "convolution" for op in kernel.ops)
+    return kernel.is_library and any(base(op) == "convolution" for op in kernel.ops)

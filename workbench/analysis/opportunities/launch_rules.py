@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from math import ceil
 
 from workbench.analysis.fusion.fusion import calls
-from workbench.analysis.fusion.kinds import is_library
 from workbench.analysis.gpu_model.launches import LaunchCosts, launches
 from workbench.analysis.opportunities.opportunity import Opportunity
-from workbench.analysis.opportunities.rule_facts import Facts, base, is_generated
+from workbench.analysis.opportunities.rule_facts import Facts, base
 from workbench.number_text import plural
 from workbench.report import Buffer, Kernel
 from workbench.report.profile_record import read_measured_call
@@ -32,7 +31,7 @@ def find_independent_kernels(facts: Facts) -> Iterator[Opportunity]:
     for call in calls(facts.report):
         level = 1 + max((levels[i] for i in call.inputs), default=0)
         levels.append(level)
-        small = is_generated(call.kernel) and bounds.get(call.kernel.id, 0.0) < _COST.kernel_us
+        small = call.kernel.is_generated and bounds.get(call.kernel.id, 0.0) < _COST.kernel_us
         if small and call.kernel.calls == 1:
             groups.setdefault(level, []).append(call.kernel)
     wide = [group for group in groups.values() if len(group) >= _SMALLEST]
@@ -106,7 +105,7 @@ def find_products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:
         if kernel.id in full and _is_product(kernel)
         for buffer, readers in facts.written(kernel)
         if buffer.kind == "intermediate" and len(readers) == 1
-        if is_generated(readers[0]) and _is_elementwise(facts, buffer, readers[0])
+        if readers[0].is_generated and _is_elementwise(facts, buffer, readers[0])
     ]
     if not pairs:
         return
@@ -136,7 +135,7 @@ def find_products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:
 
 
 def _is_product(kernel: Kernel) -> bool:
-    return is_library(kernel) and bool({base(op) for op in kernel.ops} & _PRODUCTS)
+    return kernel.is_library and bool({base(op) for op in kernel.ops} & _PRODUCTS)
 
 
 def _is_elementwise(facts: Facts, buffer: Buffer, reader: Kernel) -> bool:

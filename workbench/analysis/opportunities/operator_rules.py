@@ -10,7 +10,7 @@ from workbench.analysis.fusion.traffic import NodeFacts, count_moved_bytes
 from workbench.analysis.opportunities.attention_lines import rewrite_attention
 from workbench.analysis.opportunities.attention_scores import find_scores
 from workbench.analysis.opportunities.opportunity import Opportunity
-from workbench.analysis.opportunities.rule_facts import Facts, base, is_generated
+from workbench.analysis.opportunities.rule_facts import Facts, base
 from workbench.artifacts.programs import read_forward_outputs
 from workbench.report import Buffer, Kernel
 
@@ -175,7 +175,7 @@ def _largest(facts: Facts, kernels: list[Kernel]) -> int:
 def find_attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
     """Product, softmax, product, with the whole matrix of scores in memory between them."""
     for kernel in facts.kernels:
-        if not is_generated(kernel) or not _is_softmax(kernel):
+        if not kernel.is_generated or not _is_softmax(kernel):
             continue
         into = [(b, w) for b, w in facts.read(kernel) if _are_products(w)]
         out = [(b, r) for b, r in facts.written(kernel) if _are_products(r)]

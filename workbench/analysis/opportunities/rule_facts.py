@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from workbench.analysis.fusion.kinds import GENERATED, is_fallback
 from workbench.analysis.fusion.traffic import NodeFacts, count_moved_bytes, select_nodes
 from workbench.report import Buffer, Kernel, Report
 from workbench.report.profile_record import read_measured_call
@@ -85,11 +84,11 @@ class Facts:
         """
         saved = 0
         for buffer, readers in self.written(kernel):
-            fused = [reader for reader in readers if is_generated(reader)]
+            fused = [reader for reader in readers if reader.is_generated]
             stays = buffer.kind == "output" or len(fused) < len(readers)
             saved += (buffer.bytes or 0) * (len(fused) + (0 if stays or not fused else 1))
         for buffer, writers, users in self._read.get(kernel.id, ()):
-            if len(writers) == 1 and is_generated(writers[0]):
+            if len(writers) == 1 and writers[0].is_generated:
                 alone = buffer.kind != "output" and len(users) == 1
                 saved += (buffer.bytes or 0) * (2 if alone else 1)
         return saved
@@ -97,7 +96,7 @@ class Facts:
     def neighbours(self, kernel: Kernel) -> list[Kernel]:
         """The generated kernels that exchange buffers with a kernel."""
         uses = (*self.written(kernel), *self.read(kernel))
-        found = {k.id: k for _, others in uses for k in others if is_generated(k)}
+        found = {k.id: k for _, others in uses for k in others if k.is_generated}
         return list(found.values())
 
     @cached_property
@@ -187,13 +186,8 @@ class Facts:
     def fallbacks(self) -> Iterator[tuple[Kernel, list[NodeFacts]]]:
         """The eager operators that Inductor has no code for, with their nodes."""
         for kernel in self.kernels:
-            if is_fallback(kernel):
+            if kernel.is_fallback:
                 yield kernel, self.nodes_of(kernel)
-
-
-def is_generated(kernel: Kernel) -> bool:
-    """Whether Inductor wrote the kernel."""
-    return kernel.language in GENERATED
 
 
 def base(op: str) -> str:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from workbench.analysis.diff.graph_matching import compare_nodes, match_graphs
-from workbench.analysis.diff.graphview import CAPTURED
+from workbench.analysis.diff.report_comparison import compare_captured
 from workbench.number_text import Quantity, number_text
 from workbench.report import Report
 from workbench.report.presenter import Presented, presenter
@@ -113,16 +112,13 @@ def _graph_changes(a: Session, b: Session) -> Iterator[PlaceChange]:
         if key not in right:
             continue
         function, where = key[0], place(left[key][0].file, left[key][0].line)
-        for pair in match_graphs(left[key][1], right[key][1]).pairs:
-            if pair.a.graph.stage != CAPTURED:
-                continue
-            for row in compare_nodes(pair):
-                if row.change == "arguments":
-                    text = f"{row.item}: {row.a} → {row.b}".replace("%", "…")
-                    yield PlaceChange("graph", function, where, text, is_gone=False)
-                elif row.change in ("added", "removed"):
-                    what = row.note or row.item
-                    yield PlaceChange("graph", function, where, what, row.change == "removed")
+        for row in compare_captured(left[key][1], right[key][1]):
+            if row.change == "arguments":
+                text = f"{row.item}: {row.a} → {row.b}".replace("%", "…")
+                yield PlaceChange("graph", function, where, text, is_gone=False)
+            elif row.change in ("added", "removed"):
+                what = row.note or row.item
+                yield PlaceChange("graph", function, where, what, row.change == "removed")
 
 
 def _reported(session: Session) -> dict[tuple[str, str, int], tuple[Compile, Report]]:

@@ -9,9 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Literal
 
-from workbench.analysis.fusion.kinds import find_fallen_places
 from workbench.report import Report, Source
-from workbench.report.column_filter import list_linked_pairs
+from workbench.report.column_filter import list_linked_pairs, select_rows
 
 State = Literal["plain", "captured", "break", "fallback", "folded", "outside"]
 Place = tuple[str, int]
@@ -235,4 +234,19 @@ def _calls(report: Report) -> list[tuple[str, bool, str]]:
                 continue
             for match in _CALL.finditer(line):
                 found.append((f"L:{source.id}:{number}", bool(match["own"]), match["name"]))
+    return found
+
+
+def find_fallen_places(report: Report) -> dict[tuple[str, int], list[str]]:
+    """By file and line of an operator that Inductor has no code for: the kernels that call it."""
+    fallen = [kernel for kernel in report.kernels if kernel.is_fallback]
+    wanted = {id for kernel in fallen for id in kernel.nodes}
+    nodes = {node.id: node for node in select_rows(report.nodes, "id", wanted)} if fallen else {}
+    found: dict[tuple[str, int], list[str]] = {}
+    for kernel in fallen:
+        name = kernel.name.removeprefix("torch.ops.")
+        inside = [nodes[id] for id in kernel.nodes if id in nodes]
+        for node in [n for n in inside if n.target == name] or inside:
+            if node.file is not None and node.line is not None:
+                found.setdefault((node.file, node.line), []).append(kernel.id)
     return found

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from workbench.analysis.cost.costs import CostKind, choose_cost
 from workbench.analysis.fusion.fusion import (
     KernelTraffic,
+    kernel_kinds,
     list_before_fusion,
     list_saved_traffic,
+    mark_kernels,
 )
-from workbench.analysis.fusion.kinds import kernel_kinds, mark_kernels
 from workbench.analysis.fusion.traffic import count_moved_bytes, measure_fusion_traffic
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report

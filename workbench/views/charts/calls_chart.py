@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from workbench.analysis.fusion.fusion import KernelCall, calls
-from workbench.analysis.fusion.kinds import mark_kernels
+from workbench.analysis.fusion.fusion import KernelCall, calls, mark_kernels
 from workbench.report import Report
 from workbench.views.charts.sheet import INK, KERNEL_COLOURS, NONE, RULE, sheet
 from workbench.views.layout import GAP_Y, NODE_HEIGHT, layered

@@ -14,8 +14,8 @@ from workbench.analysis.diff.difference import (
     Diff,
     KernelMatch,
     compare_sources,
+    get_label,
 )
-from workbench.analysis.diff.kernel_matching import get_label
 from workbench.report import Report
 from workbench.report.side_by_side import SideBySide, sign_lines, split_hunks
 from workbench.settings import Embed

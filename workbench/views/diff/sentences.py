@@ -6,9 +6,17 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from workbench.analysis.diff.difference import MEASURED, Change, Diff, KernelMatch
-from workbench.analysis.diff.kernel_matching import get_label
-from workbench.analysis.diff.number_changes import ALL, EAGER, UNFUSED, WHOLE
+from workbench.analysis.diff.difference import (
+    ALL,
+    EAGER,
+    MEASURED,
+    UNFUSED,
+    WHOLE,
+    Change,
+    Diff,
+    KernelMatch,
+    get_label,
+)
 from workbench.analysis.gpu_model.target_spread import COUNTED
 from workbench.report import Report
 from workbench.views.diff.words import difference_text, joined, value_text

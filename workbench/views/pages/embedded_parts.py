@@ -8,7 +8,6 @@ from math import inf
 from typing import Any, cast
 
 from workbench.analysis.cost.costs import choose_cost
-from workbench.analysis.fusion.kinds import GENERATED
 from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.errors import UsageError
 from workbench.report import Report
@@ -89,7 +88,7 @@ def _scripts(report: Report, build: Parts) -> Iterator[tuple[str, Any]]:
     """The scripts of the generated kernels that cost most, where they can be made and are short."""
     known = choose_cost(report)
     cost = {} if known is None else known.by_kernel
-    own = [kernel.id for kernel in report.kernels if kernel.language in GENERATED]
+    own = [kernel.id for kernel in report.kernels if kernel.is_generated]
     for id in sorted(own, key=lambda id: -cost.get(id, 0.0))[:_SCRIPTS]:
         try:
             part: Any = build(f"script:{id}")

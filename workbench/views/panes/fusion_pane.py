@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.analysis.fusion.fusion import (
-    Rejected,
-    Saving,
-    list_saved_traffic,
-    list_savings,
-    rejected,
-)
-from workbench.analysis.fusion.kinds import kernel_kinds
-from workbench.analysis.fusion.why_not import Apart
+from workbench.analysis.fusion.fusion import Saving, kernel_kinds, list_saved_traffic, list_savings
+from workbench.analysis.fusion.why_not import Apart, Rejected, rejected
 from workbench.report import Report
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.panes.passes import Passes

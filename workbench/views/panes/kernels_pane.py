@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from workbench.analysis.cost.costs import get_rooflines
 from workbench.analysis.cost.identical_kernels import grouped
-from workbench.analysis.fusion.kinds import GENERATED, kernel_kinds, mark_kernels
+from workbench.analysis.fusion.fusion import kernel_kinds, mark_kernels
 from workbench.analysis.fusion.traffic import bytes_of
 from workbench.analysis.memory.memory_cost import list_all_costs
 from workbench.report import Kernel, Report
@@ -139,7 +139,7 @@ def _map_groups(report: Report) -> dict[str, list[str]]:
 def _facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[str, str]]:
     """What is worth knowing of a kernel, in words; numbers are Inductor's estimates."""
     moved = (kernel.bytes_read or 0) + (kernel.bytes_written or 0)
-    is_generated = kernel.language in GENERATED
+    is_generated = kernel.is_generated
     ratio = kernel.flops / moved if kernel.flops and moved else None
     intensity = "" if ratio is None else f"{number_text(ratio, 'amount')} FLOP per byte"
     time = "" if kernel.time_us is None else f"{format_us(kernel.time_us)}, measured"

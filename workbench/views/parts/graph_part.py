@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from workbench.analysis.cost.line_shares import list_line_ids
-from workbench.analysis.fusion.lineage import (
+from workbench.analysis.diff.lineage import (
     NodePair,
     changes,
     find_kernels_of_nodes,
@@ -18,12 +18,7 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.column_filter import list_linked_pairs
 from workbench.views.layout import layered
-from workbench.views.parts.quiet import (
-    Rows,
-    find_all_quiet_ids,
-    find_quiet_nodes,
-    name_inputs,
-)
+from workbench.views.parts.quiet import Rows, find_all_quiet_ids, find_quiet_nodes, name_inputs
 from workbench.views.wire.codec import convert_row, no_collection
 from workbench.views.wire.report_messages import ChangesPart, GraphPart
 

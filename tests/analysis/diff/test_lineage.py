@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.fusion.lineage import changes, find_ancestors, find_kernels_of_nodes
+from workbench.analysis.diff.lineage import changes, find_ancestors, find_kernels_of_nodes
 from workbench.errors import UsageError
 from workbench.report import Graph, Kernel, Link, Node, Report, Table
 
