@@ -10,10 +10,10 @@ from typing import Any
 
 from docs.generate.pages import Page
 from workbench import errors
+from workbench.analysis.breaks import rewrites
 from workbench.analysis.fusion import why_not
 from workbench.analysis.opportunities.opportunity import SURE
 from workbench.analysis.opportunities.rules import RULES
-from workbench.analysis.source import rewrites
 from workbench.views.source_marks import SIGNS, WORDS
 from workbench.views.words import record_words
 

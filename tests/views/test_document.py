@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from wire_types import mismatches
 
-from workbench.analysis.source.report_redaction import redact
 from workbench.report import Guard, Kernel, Outcome, Report, Table
 from workbench.views.document import ViewContext, document
+from workbench.views.pages.redaction import redact
 from workbench.views.panes.breaks_pane import path
 from workbench.views.wire import report_messages as wire
 

@@ -1,7 +1,8 @@
-"""The stages of a graph, in the order in which the compiler produces them: one row says all."""
+"""The stages of a graph, in the order of the compiler, and what each calls its inputs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -54,3 +55,28 @@ STAGES = tuple(GRAPH_STAGES)
 """Their names."""
 BY_RECORD: Mapping[str, str] = {stage.record: stage.name for stage in _ALL}
 """The stage that each record of the trace stream shows."""
+
+_NUMBERED = re.compile(r"(?:arg(\d+)_1|primals_(\d+))$")
+_STATE = re.compile(r"_(?:parameters|buffers)_")
+
+
+def place_of(name: str) -> int | None:
+    """The place in the captured graph of an input that later stages number; None for others."""
+    match = _NUMBERED.match(name)
+    if match is None:
+        return None
+    return int(match[1]) if match[1] is not None else int(match[2]) - 1
+
+
+def is_weight_name(target: str) -> bool:
+    """Whether Dynamo's name of an input is one of a parameter or buffer."""
+    return _STATE.search(f"_{target}") is not None
+
+
+def name_input(target: str) -> str:
+    """`L_self_modules_qkv_parameters_weight_` as a person would say it: `qkv.weight`."""
+    text = target.removeprefix("L_").removeprefix("l_").removesuffix("_")
+    if not is_weight_name(target):
+        return text
+    text = text.removeprefix("self_")
+    return re.sub(r"_?(?:modules|parameters|buffers)_", ".", text).lstrip(".")

@@ -6,6 +6,9 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+HIDDEN = "(dropped)"
+"""What stands in place of a text that is not to be shown."""
+
 
 def content_hash(text: str) -> str:
     """A short stable name for a text: 16 hex digits of its SHA-256."""

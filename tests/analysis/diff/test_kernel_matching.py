@@ -101,7 +101,7 @@ def test_a_source_that_is_shared_by_more_calls_is_no_fusion() -> None:
 
 
 def test_redacted_reports_can_be_compared() -> None:
-    from workbench.analysis.source.report_redaction import redact
+    from workbench.views.pages.redaction import redact
 
     a, b = redact(recorded("static"))[0], redact(recorded("dynamic"))[0]
     found = compare(a, b)

@@ -19,10 +19,11 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.analysis.source.report_redaction import HIDDEN, redact
 from workbench.compiler.contract.guard_policy import Decisions
 from workbench.compiler.contract.live_guards import LiveGuards
 from workbench.handles.compiled import Compiled
+from workbench.report.texts import HIDDEN
+from workbench.views.pages.redaction import redact
 
 compile_eager = functools.partial(wb.aot_compile, backend="eager")
 X = torch.ones(3)

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.analysis.source.report_redaction import redact
 from workbench.compiler.recording import bytecode
 from workbench.report import Report
+from workbench.views.pages.redaction import redact
 from workbench.views.parts import Parts
 
 READ = sys.version_info[:2] <= bytecode.NEWEST_READ

@@ -14,7 +14,7 @@ import torch
 from numpy import random as numpy_random
 
 import workbench as wb
-from workbench.analysis.source.cures import Cure
+from workbench.analysis.breaks.cures import Cure
 from workbench.handles.rehearsing.outcomes import Inputs
 from workbench.handles.rehearsing.rehearse import BrokenCall, _Result
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.source.input_names import name_input
 from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.report.graph_stages import name_input
 from workbench.views.parts.graph_part import build_changes_part, build_graph_part
 from workbench.views.parts.quiet import strip_op_name
 from workbench.views.wire.report_messages import GraphPart

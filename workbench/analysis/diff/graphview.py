@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from workbench.report import Graph, Report
+from workbench.report.graph_stages import place_of
 
 DEPTH = 2
 """How many steps back to its inputs a label sees: one change leaves most labels as they are."""
@@ -16,7 +17,6 @@ CAPTURED = "dynamo"
 _PICKED = "operator.getitem"
 
 _SYMBOL = re.compile(r"\b[su]\d+\b")
-_NUMBERED = re.compile(r"(?:arg(\d+)_1|primals_(\d+))$")
 _ASSIGNED = re.compile(r"^\s+(\w+)(?:: \"[^\"]*\")? = (.*?)(?:;  .*)?$")
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _ARITHMETIC = re.compile(
@@ -196,11 +196,10 @@ def _known_inputs(
     for n, op in enumerate(columns["ops"]):
         if op != "placeholder":
             continue
-        match = _NUMBERED.match(columns["names"][n])
-        if match is None:
+        place = place_of(columns["names"][n])
+        if place is None:
             found[n] = _COUNTED.sub("", columns["targets"][n])  # a value that forward has saved
             continue
-        place = int(match[1]) if match[1] is not None else int(match[2]) - 1
         if place < len(origins) and captured["shapes"][origins[place]] == columns["shapes"][n]:
             found[n] = captured["targets"][origins[place]]
     return found

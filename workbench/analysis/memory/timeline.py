@@ -8,7 +8,6 @@ from functools import cached_property
 
 from workbench.analysis.memory.memory_tables import Kind
 from workbench.analysis.memory.storages import Storage, Walk
-from workbench.analysis.source.input_names import is_weight_name, name_input, place_of
 from workbench.artifacts.programs import (
     ITEM_BYTES,
     Call,
@@ -23,6 +22,7 @@ from workbench.artifacts.programs import (
 from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.report import Buffer, Node, Report, Wrapper
+from workbench.report.graph_stages import is_weight_name, name_input, place_of
 
 
 @dataclass(frozen=True)

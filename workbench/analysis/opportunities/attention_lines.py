@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.analysis.source.broken_statement import is_alone, read_whole_number, replace_nodes
+from workbench.analysis.breaks.broken_statement import is_alone, read_whole_number, replace_nodes
 
 _CALL = "torch.nn.functional.scaled_dot_product_attention"
 _MATMUL = ("matmul", "bmm")

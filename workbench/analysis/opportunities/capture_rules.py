@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from workbench.analysis.breaks.rewrites import rewrite_of
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts
 from workbench.analysis.source.recompile_reasons import read_reason
-from workbench.analysis.source.rewrites import rewrite_of
 from workbench.report import Break, Recompile
 
 _NAME = re.compile(r"[\w.\[\]']+")  # what can be assigned to

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from workbench.analysis.source.broken_statement import (
+from workbench.analysis.breaks.broken_statement import (
     is_alone,
     parsed,
     read_whole_number,

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from workbench.analysis.source.cures import CureKind
-from workbench.analysis.source.without_cure import find_advice
+from workbench.analysis.breaks.cures import CureKind, find_advice
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.report import Break

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from workbench.analysis.source.broken_statement import parsed
+from workbench.analysis.breaks.broken_statement import parsed
 from workbench.report import Node, Report
 
 _CAPTURED = "dynamo"  # the stage whose nodes are the calls that the user wrote
@@ -122,17 +122,6 @@ def _caught_lines(report: Report) -> dict[tuple[str, int], _Try]:
                 place = (source.file, line + source.first_line - 1)
                 found[place] = _Try(caught.word, caught.line + source.first_line - 1)
     return found
-
-
-def is_caught(tree: ast.Module, statement: ast.stmt) -> bool:
-    """Whether something in its function catches what a statement raises, of whatever class."""
-    return any(
-        statement in set(ast.walk(inner))
-        for node in ast.walk(tree)
-        if (isinstance(node, ast.Try) and node.handlers)
-        or (isinstance(node, ast.With) and "suppress" in ast.unparse(node.items[0]))
-        for inner in node.body
-    )
 
 
 def _catching(tree: ast.Module) -> Iterator[tuple[list[ast.stmt], _Try]]:

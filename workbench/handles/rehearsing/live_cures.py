@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
+from workbench.analysis.breaks.cures import find_cures
 from workbench.analysis.opportunities.opportunity import Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
-from workbench.analysis.source.cures import find_cures
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.pipeline.explain import Explanation, explain

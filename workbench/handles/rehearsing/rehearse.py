@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from workbench.analysis.breaks.cures import Cure, find_cures
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure, Verdict
-from workbench.analysis.source.cures import Cure, find_cures
 from workbench.compiler.call_state.call_leaves import copy_all_inputs
 from workbench.compiler.contract.callables import resolve, uncompiled
 from workbench.compiler.internals import torch_private as tp

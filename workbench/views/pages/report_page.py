@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from os import PathLike
 
-from workbench.analysis.source.report_redaction import redact as without_sources
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.charts.calls_chart import encode_picture
 from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedded_parts import embedded
 from workbench.views.pages.interactive import interactive
+from workbench.views.pages.redaction import redact as without_sources
 from workbench.views.parts.budgets_part import build_budgets_part
 from workbench.views.parts.memory_part import build_memory_part
 from workbench.views.static_html import render

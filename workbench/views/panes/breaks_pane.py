@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from workbench.analysis.breaks.cures import Cure, find_cures
 from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure, Verdict
-from workbench.analysis.source.cures import Cure, find_cures
 from workbench.report import Guard, Node, Report
 from workbench.report.column_filter import select_rows
 from workbench.views.answers.alternatives_text import describe_cure

@@ -13,10 +13,10 @@ from workbench.analysis.diff.lineage import (
     find_kernels_of_nodes,
     find_named_owners,
 )
-from workbench.analysis.source.input_names import name_input
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.column_filter import list_linked_pairs
+from workbench.report.graph_stages import name_input
 from workbench.views.layout import layered
 from workbench.views.parts.quiet import Rows, find_all_quiet_ids, find_quiet_nodes, name_inputs
 from workbench.views.wire.codec import convert_row, no_collection

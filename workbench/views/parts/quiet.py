@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.analysis.source.input_names import is_weight_name, place_of
 from workbench.report import Report
+from workbench.report.graph_stages import is_weight_name, place_of
 
 # fmt: off
 _VIEWS = frozenset((

@@ -8,9 +8,9 @@ from os import PathLike
 from typing import Any
 
 from workbench.analysis.session.advice import advice
-from workbench.analysis.source.report_redaction import HIDDEN
 from workbench.report.session.session_record import Session
 from workbench.report.table import Table
+from workbench.report.texts import HIDDEN
 from workbench.settings import Embed
 from workbench.views.pages.interactive import interactive
 from workbench.views.session.session_answer import text

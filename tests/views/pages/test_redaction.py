@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from workbench.analysis.source.report_redaction import redact
 from workbench.report import Break, Report, Table
+from workbench.views.pages.redaction import redact
 
 
 def test_nothing_of_the_source_is_left_in_the_record(sample_report: Report) -> None:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from workbench.analysis.source.branches import rewrite_branch
-from workbench.analysis.source.broken_statement import (
+from workbench.analysis.breaks.branches import rewrite_branch
+from workbench.analysis.breaks.broken_statement import (
     BrokenStatement,
     Change,
     change_of,
@@ -17,7 +17,7 @@ from workbench.analysis.source.broken_statement import (
     replace_nodes,
     replaced,
 )
-from workbench.analysis.source.host_calls import join_dotted
+from workbench.analysis.breaks.host_calls import join_dotted
 
 _TITLE = "Draw the number in an operator"
 _DRAWN = (

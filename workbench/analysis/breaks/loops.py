@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from workbench.analysis.source.branches import list_assignments, read_first, write_as_tensor
-from workbench.analysis.source.broken_statement import Change, change_of
+from workbench.analysis.breaks.branches import list_assignments, read_first, write_as_tensor
+from workbench.analysis.breaks.broken_statement import Change, change_of
 
 _LOOP = (
     "Condition and body become functions, and torch runs them as often as the tensor says; what "

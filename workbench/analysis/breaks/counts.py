@@ -5,12 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from workbench.analysis.source.broken_statement import (
-    BrokenStatement,
-    Change,
-    change_of,
-    replaced,
-)
+from workbench.analysis.breaks.broken_statement import BrokenStatement, Change, change_of, replaced
 
 _COUNTED = (
     "Its shape is known before it runs, where bincount's depends on the data: right where no "

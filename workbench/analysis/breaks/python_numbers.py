@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.analysis.source.broken_statement import Change, change_of, replaced
+from workbench.analysis.breaks.broken_statement import Change, change_of, replaced
 
 _NUMBER = (
     "A tensor without dimensions computes like a number, and stays in the graph; detached, no "

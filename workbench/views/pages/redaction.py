@@ -10,8 +10,8 @@ from typing import Any
 from workbench.number_text import plural
 from workbench.report import Report, Table, Texts
 from workbench.report.profile_record import MEASURED
+from workbench.report.texts import HIDDEN
 
-HIDDEN = "(dropped)"
 _QUOTED = re.compile(r"(?<=, code: ).*", re.DOTALL)  # torch's trace of where a tensor was computed
 
 _NO_TEXT: Mapping[str, Callable[[Any], Any]] = {"text": lambda _: None}

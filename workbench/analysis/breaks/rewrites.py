@@ -7,14 +7,14 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.analysis.source.branches import (
+from workbench.analysis.breaks.branches import (
     negated,
     rewrite_branch,
     rewrite_expression,
     where,
     write_as_tensor,
 )
-from workbench.analysis.source.broken_statement import (
+from workbench.analysis.breaks.broken_statement import (
     BrokenStatement,
     Change,
     change_of,
@@ -24,13 +24,12 @@ from workbench.analysis.source.broken_statement import (
     replace_expression,
     replaced,
 )
-from workbench.analysis.source.caught_errors import is_caught
-from workbench.analysis.source.counts import list_changes
-from workbench.analysis.source.host_calls import rewrite_clock, rewrite_message, rewrite_progress
-from workbench.analysis.source.host_values import copy_changes, read_changes, rewrite_unused
-from workbench.analysis.source.loops import rewrite_while
-from workbench.analysis.source.python_draws import rewrite_random
-from workbench.analysis.source.python_numbers import number_change
+from workbench.analysis.breaks.counts import list_changes
+from workbench.analysis.breaks.host_calls import rewrite_clock, rewrite_message, rewrite_progress
+from workbench.analysis.breaks.host_values import copy_changes, read_changes, rewrite_unused
+from workbench.analysis.breaks.loops import rewrite_while
+from workbench.analysis.breaks.python_draws import rewrite_random
+from workbench.analysis.breaks.python_numbers import number_change
 from workbench.report import Break, Report
 
 _TITLE = "Pick with index_select"
@@ -298,3 +297,14 @@ def _summed(node: ast.AST) -> ast.Subscript | None:
         case ast.Call(ast.Attribute(ast.Subscript(_, ast.Compare()) as picked, "sum"), [], []):
             return picked
     return None
+
+
+def is_caught(tree: ast.Module, statement: ast.stmt) -> bool:
+    """Whether something in its function catches what a statement raises, of whatever class."""
+    return any(
+        statement in set(ast.walk(inner))
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Try) and node.handlers)
+        or (isinstance(node, ast.With) and "suppress" in ast.unparse(node.items[0]))
+        for inner in node.body
+    )

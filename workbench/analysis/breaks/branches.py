@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Sequence
 
-from workbench.analysis.source.broken_statement import Change, change_of, replaced
+from workbench.analysis.breaks.broken_statement import Change, change_of, replaced
 
 _BOTH = "Both sides are worked out, and the condition picks: right where both are safe to compute."
 _CLAMP = "A bound is an operation of its own: it needs no branch, and stays in the graph."

@@ -6,7 +6,7 @@ import ast
 import textwrap
 from collections.abc import Callable, Iterator
 
-from workbench.analysis.source.broken_statement import (
+from workbench.analysis.breaks.broken_statement import (
     BrokenStatement,
     Change,
     change_of,

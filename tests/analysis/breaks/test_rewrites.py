@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.analysis.source.rewrites import Rewrite, rewrite_of
+from workbench.analysis.breaks.rewrites import Rewrite, rewrite_of
 
 log = logging.getLogger(__name__)
 Function = Callable[..., Any]

@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-from workbench.analysis.source.broken_statement import (
+from workbench.analysis.breaks.broken_statement import (
     BrokenStatement,
     Change,
     change_of,
@@ -15,8 +15,8 @@ from workbench.analysis.source.broken_statement import (
     parse_expression,
     replace_expression,
 )
-from workbench.analysis.source.host_calls import COMPILING, find_calls, join_dotted
-from workbench.analysis.source.python_draws import write_operator
+from workbench.analysis.breaks.host_calls import COMPILING, find_calls, join_dotted
+from workbench.analysis.breaks.python_draws import write_operator
 
 _ONCE_TITLE = "Read it once, while compiling"
 _ONCE = (

@@ -1,0 +1,8 @@
+"""Graph breaks: the statement at each, and the changes that take it away."""
+
+DOORS = {
+    "broken_statement": "The statement at a break as a tree, and changes of its lines.",
+    "cures": "The cures that are known for a break, and what to do where there is none.",
+    "rewrites": "Changes of lines that do what was meant without the break.",
+}
+"""What other rooms import of this one."""
