@@ -28,7 +28,7 @@ FLOORS = """
 0 compiler.internals
 1 compiler.sources · artifacts.manifest · analysis.fusion
 1 artifacts.programs · artifacts.zip_files · tasks
-1 analysis.breaks
+1 analysis.breaks · analysis.trials
 1 analysis.cost · analysis.kernel_script
 1 artifacts.archive · analysis.source · analysis.gpu_model · processes
 1 analysis.memory

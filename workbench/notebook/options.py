@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from IPython.core.magic_arguments import argument
 
 from workbench.analysis.memory.optimizers import OPTIMIZERS
-from workbench.analysis.sweep.goals import OBJECTIVES, STRATEGIES
+from workbench.analysis.trials.axes import OBJECTIVES, STRATEGIES
 from workbench.compiler.contract.compile_request import GUARD_POLICIES, MODES
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError

@@ -59,6 +59,11 @@ class Trial:
     samples_us: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
 
     @property
+    def relative(self) -> tuple[float, ...]:
+        """The rounds, each divided by what the original took in the same round."""
+        return tuple(ours / theirs for ours, theirs in zip(*self.samples_us, strict=True))
+
+    @property
     def title(self) -> str:
         """The settings in one line: `mode=default, batch=8`."""
         return ", ".join(f"{name}={value}" for name, value in self.settings) or "as it is"

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.sweep.kernel_axes import CHOICE_NAMES, TEMPLATE
+from workbench.analysis.trials.axes import CHOICE_NAMES, TEMPLATE
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.contract.shapes import mark_every_size

@@ -16,8 +16,7 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.sweep.store import Store
-from workbench.analysis.sweep.stored_sweeps import reader, store_path
+from workbench.analysis.sweep.store import Store, reader, store_path
 from workbench.analysis.sweep.sweep import Sweep, note
 from workbench.compiler.contract.compile_request import check_mapping
 from workbench.errors import UsageError

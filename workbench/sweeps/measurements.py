@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.analysis.sweep.medians import Interval, compute_median_interval
+from workbench.analysis.trials.medians import Interval, compute_median_interval
 from workbench.compiler.internals.local_device import measure_gpu_peak
 from workbench.number_text import number_text
 from workbench.process_memory import read_status_bytes

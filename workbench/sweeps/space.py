@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.sweep.kernel_axes import (
+from workbench.analysis.trials.axes import (
     BACKEND_OPTIONS,
     PARAMETERS,
     TEMPLATE,
@@ -29,7 +29,7 @@ from workbench.errors import UsageError
 
 AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target", TEMPLATE)
 """Names with a meaning of their own; others are sizes of the inputs, parameters of Triton kernels
-(`workbench.analysis.sweep.kernel_axes`) or options of Inductor."""
+(`workbench.analysis.trials.axes`) or options of Inductor."""
 _TUNES = "max_autotune_gemm"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.analysis.sweep.goals import OBJECTIVES, STRATEGIES
+from workbench.analysis.trials.axes import OBJECTIVES, STRATEGIES
 from workbench.compiler.contract.compile_request import require_one_of
 from workbench.errors import UsageError
 from workbench.report.trials import Trial

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.sweep.choice import choose, relative
-from workbench.analysis.sweep.medians import compare, compute_median_interval
+from workbench.analysis.sweep.recommendation import choose
+from workbench.analysis.trials.medians import compare, compute_median_interval
 from workbench.report.trials import Trial
 
 FILE = Path(__file__).parents[2] / "records" / "rounds.json.gz"
@@ -48,14 +48,14 @@ def trial(name: str, ours: list[float], theirs: list[float]) -> Trial:
 
 RUNS = runs()
 PAIRS = list(zip(RUNS[0::2], RUNS[1::2], strict=True))
-SPREAD = statistics.median(compute_median_interval(relative(run)).spread for run in RUNS)
+SPREAD = statistics.median(compute_median_interval(run.relative).spread for run in RUNS)
 quiet = pytest.mark.skipif(
     SPREAD > 0.02, reason=f"recorded on a busy machine (±{SPREAD:.0%}): record it on a quiet one"
 )
 
 
 def test_one_setting_under_two_names_is_no_difference() -> None:
-    same = [not compare(relative(a), relative(b)).differ for a, b in PAIRS]
+    same = [not compare(a.relative, b.relative).differ for a, b in PAIRS]
     assert len(same) == 100
     assert sum(same) >= 95
 
@@ -63,7 +63,7 @@ def test_one_setting_under_two_names_is_no_difference() -> None:
 @quiet
 def test_five_percent_are_found() -> None:
     slow = runs(slower=1.05)[1::2]
-    found = [compare(relative(a), relative(b)) for (a, _), b in zip(PAIRS, slow, strict=True)]
+    found = [compare(a.relative, b.relative) for (a, _), b in zip(PAIRS, slow, strict=True)]
     assert sum(one.differ and one.ratio.median > 1 for one in found) >= 95
 
 

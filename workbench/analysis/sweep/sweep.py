@@ -11,8 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.analysis.sweep.store import Store
-from workbench.analysis.sweep.stored_sweeps import Read, StoredSweep, list_stored, read_stored
+from workbench.analysis.sweep.store import Read, Store, StoredSweep, list_stored, read_stored
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path

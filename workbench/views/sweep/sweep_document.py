@@ -6,9 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from workbench.analysis.sweep.choice import relative
-from workbench.analysis.sweep.medians import compute_median_interval
 from workbench.analysis.sweep.sweep import Sweep
+from workbench.analysis.trials.medians import compute_median_interval
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.views.wire.sweep_messages import SweepDocument, SweepRow
@@ -167,7 +166,7 @@ def _rounded(value: float) -> float:
 
 
 def _rounds(trial: Trial) -> list[float]:
-    values = relative(trial)
+    values = trial.relative
     if not values:
         return []
     found = compute_median_interval(values)

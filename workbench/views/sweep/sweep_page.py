@@ -9,9 +9,8 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.analysis.sweep.choice import relative
-from workbench.analysis.sweep.medians import compute_median_interval
 from workbench.analysis.sweep.sweep import CHARTS, Sweep
+from workbench.analysis.trials.medians import compute_median_interval
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.settings import Embed
@@ -267,7 +266,7 @@ def _spread(count: int) -> Sequence[float]:
 
 def rounds(sweep: Sweep) -> Figure:
     """A forest plot for each size of the inputs: rounds over those of the original, the median."""
-    rows = [(trial, relative(trial)) for trial in timed(sweep)]
+    rows = [(trial, trial.relative) for trial in timed(sweep)]
     rows = [(trial, values) for trial, values in rows if values]
     if not rows:
         raise UsageError("Nothing to draw: a model gave the times, there are no rounds.")

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from workbench.analysis.sweep.medians import compare, compute_median_interval
+from workbench.analysis.trials.medians import compare, compute_median_interval
 
 
 def rounds(seed: int, factor: float = 1.0, noise: float = 0.03, count: int = 40) -> list[float]:

@@ -1,4 +1,4 @@
-"""Axes of a sweep that choose something inside of a kernel: their names and values.
+"""What a sweep looks for, how, and the axes that choose something inside of a kernel.
 
 `max_autotune_gemm_backends` and its relatives name the families of templates that Inductor's
 autotuner may take, `template` the choices themselves by a regular expression, and the parameters of
@@ -14,6 +14,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.errors import UsageError
+
+OBJECTIVES = ("latency", "throughput", "first_call", "memory")
+STRATEGIES = ("grid", "random", "halving", "tpe")
+"""Ways through the settings of a sweep."""
 
 BACKENDS = ("ATEN", "TRITON", "CPP", "CUTLASS", "CUTEDSL", "NVGEMM", "CK", "CKTILE")
 BACKEND_OPTIONS = (
