@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
+from workbench.analysis.kernel_configs.config_model import RankedConfigs
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError

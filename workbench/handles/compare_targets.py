@@ -15,16 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workbench.analysis.gpu_model.kernel_roofline import rooflines
 from workbench.analysis.gpu_model.matrix import Matrix
+from workbench.analysis.gpu_model.roofline import rooflines
 from workbench.compiler.contract.compile_request import list_known_gpus
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, keep_warm_worker
-from workbench.compiler.virtual_gpu.kernel_choice import (
-    Chosen,
-    chosen,
-    list_triton_kernels,
-)
+from workbench.compiler.virtual_gpu.kernel_choice import Chosen, chosen, list_triton_kernels
 from workbench.compiler.virtual_gpu.worker_messages import Build, Built
 from workbench.errors import UsageError
 from workbench.report import Report, Table, TextWriter

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from workbench.analysis.gpu_model.kernel_roofline import add_rooflines
+from workbench.analysis.gpu_model.roofline import add_rooflines
 from workbench.compiler.contract.compile_request import CompileOptions, list_known_gpus
 from workbench.compiler.internals.local_device import read_properties, read_vendor
 from workbench.compiler.machine_code.device import Device

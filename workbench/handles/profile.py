@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.analysis.gpu_model.kernel_roofline import add_measured
+from workbench.analysis.gpu_model.roofline import add_measured
 from workbench.compiler.call_state.call_leaves import (
     copy_all_inputs,
     find_held_inputs,

@@ -1,6 +1,6 @@
 """A static sweep of one kernel: its configurations compiled for a GPU and ranked by a model.
 
-Loops and reductions are ranked by `analysis.gpu_model.config_model`, which takes registers and
+Loops and reductions are ranked by `analysis.kernel_configs.config_model`, which takes registers and
 spills from compiled code, templates of products by `compiler.machine_code.ranking`, by tile.
 Nothing is run: a device may order the first few differently.
 """
@@ -10,27 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.analysis.gpu_model.config_model import Estimate, Work, estimate
-from workbench.analysis.gpu_model.config_space import (
+from workbench.analysis.gpu_model.roofline import rooflines
+from workbench.analysis.kernel_configs.config_model import (
+    Estimate,
+    RankedConfigs,
+    Work,
+    estimate,
+    rank_rows,
+)
+from workbench.analysis.kernel_configs.config_space import (
     Config,
     changed,
     find_tunable,
     launch_of,
     space,
 )
-from workbench.analysis.gpu_model.kernel_roofline import rooflines
-from workbench.analysis.gpu_model.ranked_configs import RankedConfigs, rank_rows
-from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, replace_fixed
+from workbench.analysis.kernel_configs.triton_source import TritonSource, read_source, replace_fixed
 from workbench.compiler.contract.compile_request import list_known_gpus
 from workbench.compiler.internals.local_device import has_gpu
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.template_model import Product, Tile, estimate_template_ms
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, keep_warm_worker
-from workbench.compiler.virtual_gpu.kernel_choice import (
-    find_kernel,
-    list_triton_kernels,
-    values_of,
-)
+from workbench.compiler.virtual_gpu.kernel_choice import find_kernel, list_triton_kernels, values_of
 from workbench.compiler.virtual_gpu.worker_messages import Build, Built
 from workbench.errors import UsageError
 from workbench.handles.local_gpu import describe_local_gpu

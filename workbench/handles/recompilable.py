@@ -17,7 +17,7 @@ from workbench.live_only import LivePart
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
-    from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
+    from workbench.analysis.kernel_configs.config_model import RankedConfigs
     from workbench.analysis.memory.memory import Memory
     from workbench.analysis.opportunities.opportunity import Opportunity, Tried
     from workbench.compiler.comparison.output_comparison import Verification

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from workbench.analysis.gpu_model.config_model import START_US
+from workbench.analysis.kernel_configs.config_model import START_US
 from workbench.analysis.trials.axes import COUNTS, split_parameter
 from workbench.compiler.machine_code.template_model import LIBRARY
 from workbench.compiler.virtual_gpu.kernel_choice import find_kernel, list_triton_kernels

@@ -253,7 +253,7 @@ export interface MatrixCell {
 /**
  * A kernel with a cell for each GPU of `matrix_targets`, those that differ most first. `spread`
  * is how far apart the GPUs are over all counted figures, `spreads` in each of them, from 0 to
- * 1; most of it is in `differs_in` (see `workbench.analysis.gpu_model.target_spread`).
+ * 1; most of it is in `differs_in` (see `workbench.analysis.gpu_model.matrix`).
  */
 export interface MatrixRow {
   kernel: string;

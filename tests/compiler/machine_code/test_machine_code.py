@@ -9,8 +9,8 @@ import torch
 
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.analysis.gpu_model.occupancy import compute_occupancy
 from workbench.compiler.machine_code import cubin_tools
+from workbench.compiler.machine_code.occupancy import compute_occupancy
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.report import Report
 from workbench.report.machine_rows import Assembly, Runs

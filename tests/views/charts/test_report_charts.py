@@ -12,7 +12,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from workbench.analysis.fusion.fusion import calls
-from workbench.analysis.gpu_model.kernel_roofline import add_rooflines
+from workbench.analysis.gpu_model.roofline import add_rooflines
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.specs import Catalogue

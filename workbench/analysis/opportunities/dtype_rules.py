@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 
 from workbench.analysis.fusion.traffic import NodeFacts
-from workbench.analysis.gpu_model.kernel_roofline import PRODUCTS
 from workbench.analysis.gpu_model.launches import LaunchCosts
-from workbench.analysis.gpu_model.roofline import compute_roofline
+from workbench.analysis.gpu_model.roofline import PRODUCTS, compute_roofline
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base
 from workbench.errors import UsageError

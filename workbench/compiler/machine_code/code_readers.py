@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.analysis.gpu_model.occupancy import combine_registers, compute_occupancy
 from workbench.compiler.machine_code import listings
 from workbench.compiler.machine_code.compiled_configs import CompiledConfig
 from workbench.compiler.machine_code.cubin_tools import (
@@ -18,6 +17,7 @@ from workbench.compiler.machine_code.cubin_tools import (
 )
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.listings import Listing
+from workbench.compiler.machine_code.occupancy import combine_registers, compute_occupancy
 from workbench.report.machine_rows import Resources
 
 _FIELD = re.compile(

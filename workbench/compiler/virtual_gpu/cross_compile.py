@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.gpu_model.kernel_roofline import add_rooflines
+from workbench.analysis.gpu_model.roofline import add_rooflines
 from workbench.artifacts.machine.machine_description import release
 from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel
 from workbench.compiler.aot_files import serializability

@@ -16,7 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, remove_heuristics
+from workbench.analysis.kernel_configs.triton_source import (
+    TritonSource,
+    read_source,
+    remove_heuristics,
+)
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.assembly_rows import AssemblyRows, joined
 from workbench.compiler.machine_code.code_readers import read_code, read_resources

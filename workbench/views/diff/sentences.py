@@ -17,7 +17,7 @@ from workbench.analysis.diff.difference import (
     KernelMatch,
     get_label,
 )
-from workbench.analysis.gpu_model.target_spread import COUNTED
+from workbench.analysis.gpu_model.matrix import COUNTED
 from workbench.report import Report
 from workbench.views.diff.words import difference_text, joined, value_text
 from workbench.views.words.record_words import short

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING
 
 import pandas
 
-from workbench.analysis.gpu_model.matrix import METRICS, Matrix, group_cells
-from workbench.analysis.gpu_model.target_spread import comparable, list_spreads, measure_spread
+from workbench.analysis.gpu_model.matrix import (
+    METRICS,
+    Matrix,
+    comparable,
+    group_cells,
+    list_spreads,
+    measure_spread,
+)
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.analysis.gpu_model.target_spread import list_spreads
+from workbench.analysis.gpu_model.matrix import list_spreads
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing

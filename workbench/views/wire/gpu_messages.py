@@ -39,7 +39,7 @@ class MatrixRow(TypedDict):
     """A kernel with a cell for each GPU of `matrix_targets`, those that differ most first.
 
     `spread` is how far apart the GPUs are over all counted figures, `spreads` in each of them, from
-    0 to 1; most of it is in `differs_in` (see `workbench.analysis.gpu_model.target_spread`).
+    0 to 1; most of it is in `differs_in` (see `workbench.analysis.gpu_model.matrix`).
     """
 
     kernel: str

@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.analysis.gpu_model.triton_source import read_source, remove_heuristics, replace_fixed
+from workbench.analysis.kernel_configs.triton_source import (
+    read_source,
+    remove_heuristics,
+    replace_fixed,
+)
 from workbench.errors import UsageError
 
 POINTWISE = """

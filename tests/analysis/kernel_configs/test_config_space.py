@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.analysis.gpu_model.config_model import Launch
-from workbench.analysis.gpu_model.config_space import Config, find_tunable, launch_of, space
-from workbench.analysis.gpu_model.triton_source import TritonSource
+from workbench.analysis.kernel_configs.config_model import Launch
+from workbench.analysis.kernel_configs.config_space import Config, find_tunable, launch_of, space
+from workbench.analysis.kernel_configs.triton_source import TritonSource
 from workbench.errors import UsageError
 
 XBLOCK = {"in_ptr0": "*fp32", "xnumel": "i32", "XBLOCK": "constexpr"}

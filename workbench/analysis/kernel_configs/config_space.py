@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 from math import ceil, prod
 
-from workbench.analysis.gpu_model.config_model import Launch
-from workbench.analysis.gpu_model.triton_source import TritonSource
+from workbench.analysis.kernel_configs.config_model import Launch
+from workbench.analysis.kernel_configs.triton_source import TritonSource
 from workbench.errors import UsageError
 
 MOST = 256

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from workbench.analysis.gpu_model.target_spread import list_spreads, spread
+from workbench.analysis.gpu_model.matrix import list_spreads, spread
 from workbench.report.machine_rows import MatrixCell
 
 

@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.gpu_model.occupancy import Occupancy, combine_registers, compute_occupancy
+from workbench.compiler.machine_code.occupancy import (
+    Occupancy,
+    combine_registers,
+    compute_occupancy,
+)
 from workbench.errors import UsageError
 from workbench.specs import Catalogue, Gpu
 
