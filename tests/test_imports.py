@@ -29,9 +29,11 @@ FLOORS = """
 1 compiler.sources · artifacts.manifest · analysis.fusion
 1 artifacts.programs · artifacts.zip_files · tasks
 1 analysis.breaks · analysis.trials
-1 analysis.cost · analysis.kernel_script
+1 analysis.kernel_script
 1 artifacts.archive · analysis.source · analysis.gpu_model · analysis.kernel_configs · processes
 1 analysis.memory
+1 analysis.cost · analysis.layers
+1 analysis.budgets
 1 artifacts.machine · artifacts.records · analysis.diff · compiler.contract · compiler.cold_start
 1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session
 1 analysis.expectations

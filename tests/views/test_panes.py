@@ -7,7 +7,7 @@ import pytest
 
 from workbench.analysis.fusion.fusion import list_savings
 from workbench.analysis.fusion.why_not import rejected
-from workbench.analysis.memory import memory_cost
+from workbench.analysis.memory import memory as memory_of_calls
 from workbench.analysis.memory.memory import memory
 from workbench.report import Capability, FusionPair, Kernel, Outcome, Report, Table
 from workbench.report.profile_record import MeasuredCall, add_measured_call
@@ -50,7 +50,7 @@ def test_the_peak_of_memory_is_a_figure_where_it_is_counted_at_once(
     assert shown["Peak memory"] == (format_bytes(peak.peak), above, "memory")
     unknown = {f["label"]: f["note"] for f in figures(replace(sample_report, tables={}))}
     assert unknown["Peak memory"] == "not recorded"
-    monkeypatch.setattr(memory_cost, "QUICK", 10)
+    monkeypatch.setattr(memory_of_calls, "QUICK", 10)
     long = {f["label"]: (f["value"], f["note"]) for f in figures(replace(BLOCK))}
     assert long["Peak memory"] == ("–", "counted when opened")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import torch
 
     from workbench.analysis.gpu_model.matrix import Matrix
-    from workbench.analysis.memory.fit import Fit
+    from workbench.analysis.layers.fit import Fit
     from workbench.analysis.sweep.sweep import Sweep
     from workbench.handles.package import Package
     from workbench.handles.recompilable import Recompilable

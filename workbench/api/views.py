@@ -50,7 +50,7 @@ def show(x: Any) -> Any:
     ...
     """
     from workbench.analysis.diff.difference import Diff
-    from workbench.analysis.memory.fit import Fit
+    from workbench.analysis.layers.fit import Fit
     from workbench.analysis.sweep.sweep import Sweep
     from workbench.report.session.session_record import Session
     from workbench.views.widgets.display import show as run

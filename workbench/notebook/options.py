@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from IPython.core.magic_arguments import argument
 
-from workbench.analysis.memory.optimizers import OPTIMIZERS
+from workbench.analysis.layers.optimizers import OPTIMIZERS
 from workbench.analysis.trials.axes import OBJECTIVES, STRATEGIES
 from workbench.compiler.contract.compile_request import GUARD_POLICIES, MODES
 from workbench.device_kinds import TARGETS

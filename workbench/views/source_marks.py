@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from workbench.analysis.cost.costs import find_peak_by_line, list_all_costs
 from workbench.analysis.cost.line_shares import LineShares
-from workbench.analysis.memory.memory import memory
-from workbench.analysis.memory.memory_cost import (
-    count_quick_memory,
-    find_peak_by_line,
-    list_all_costs,
-)
+from workbench.analysis.memory.memory import count_quick_memory, memory
 from workbench.analysis.memory.waste import Waste, remarks
 from workbench.analysis.source.lines import (
     call_sites,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.analysis.memory.fit import MISSING_OF_STEP, Depth, Fit, read_depth
+from workbench.analysis.layers.fit import MISSING_OF_STEP, Depth, Fit, read_depth
 from workbench.analysis.memory.memory import memory
 from workbench.report import Report
 

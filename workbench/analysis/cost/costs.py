@@ -1,13 +1,19 @@
-"""What every kernel of a compilation costs, in each of the ways in which that is known."""
+"""What every kernel of a compilation costs, in each of the ways in which that is known.
+
+Memory is one of them, and one that lines have too: what of the peak each has made.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Literal
 
-from workbench.analysis.fusion.traffic import count_moved_bytes
+from workbench.analysis.cost.line_shares import list_line_ids
+from workbench.analysis.fusion.traffic import count_moved_bytes, select_nodes
+from workbench.analysis.memory.memory import Memory, count_quick_memory, list_made_at_peak
 from workbench.number_text import plural
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import KernelRoofline
@@ -15,6 +21,8 @@ from workbench.report.profile_record import read_measured_call
 from workbench.specs import Catalogue
 
 CostKind = Literal["time", "bound", "bytes", "memory"]
+_SOURCE = "counted: bytes allocated for a kernel that live when the memory is at its peak"
+_UNKNOWN = "the program does not call it"
 
 
 @dataclass(frozen=True)
@@ -152,3 +160,47 @@ def list_kernel_costs(report: Report) -> list[KernelCost]:
             )
         )
     return sorted(rows, key=lambda row: (row.cost is None, -(row.cost or 0.0)))
+
+
+def list_all_costs(report: Report) -> tuple[Cost, ...]:
+    """The costs of kernels that are known, best first; memory comes last.
+
+    Memory is among them where it is counted at once.
+    """
+    return report.once(_all_costs)
+
+
+def _all_costs(report: Report) -> tuple[Cost, ...]:
+    found = count_quick_memory(report)
+    made = {} if found is None else find_peak_by_kernel(found)
+    if not any(made.values()):
+        return list_costs(report)
+    return (*list_costs(report), Cost("memory", "B", _SOURCE, _UNKNOWN, made))
+
+
+def find_peak_by_kernel(found: Memory) -> dict[str, float]:
+    """By kernel the bytes that are allocated for it and live at the peak; 0 for most."""
+    made = dict.fromkeys((kernel for kernel in found.timeline.kernels if kernel), 0.0)
+    for row in list_made_at_peak(found):
+        kernel = found.timeline.kernels[min(row.step_from, len(found.timeline.kernels) - 1)]
+        if kernel is not None:
+            made[kernel] += row.bytes
+    return made
+
+
+def find_peak_by_line(found: Memory) -> dict[str, float]:
+    """By line id the bytes that it makes and that live at the peak.
+
+    A line that calls a function has those of what was traced in it, too.
+    """
+    rows = [row for row in list_made_at_peak(found) if row.node is not None]
+    nodes = select_nodes(found.report, "id", {row.node or "" for row in rows})
+    ids = list_line_ids(found.report)
+    by_line: dict[str, float] = defaultdict(float)
+    for row in rows:
+        node = nodes[row.node or ""]
+        own = ids.get((node.file or "", node.line or 0))
+        for line in dict.fromkeys((own, *node.called_from)):
+            if line is not None:
+                by_line[line] += row.bytes
+    return dict(by_line)

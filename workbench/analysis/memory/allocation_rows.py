@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.analysis.memory.memory_tables import Allocation
 from workbench.analysis.memory.storages import Storage
 from workbench.analysis.memory.timeline import Timeline, input_label
 from workbench.report import Buffer, Node
+from workbench.report.memory_rows import Allocation
 
 
 def list_allocations(timeline: Timeline) -> tuple[Allocation, ...]:

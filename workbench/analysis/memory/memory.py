@@ -11,13 +11,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.analysis.memory.allocation_rows import list_allocations
-from workbench.analysis.memory.memory_tables import (
-    KINDS,
-    Allocation,
-    MemoryPeak,
-    MemoryStep,
-    SavedTensor,
-)
 from workbench.analysis.memory.peaks import (
     BASE,
     explain_no_eager,
@@ -26,11 +19,12 @@ from workbench.analysis.memory.peaks import (
     read_eager_peak,
 )
 from workbench.analysis.memory.scratch import Scratch, describe_scratch, list_scratch
-from workbench.analysis.memory.timeline import Timeline, is_on_cpu, timeline
+from workbench.analysis.memory.timeline import Timeline, explain_unknown_memory, is_on_cpu, timeline
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import number_text
 from workbench.report import Report
+from workbench.report.memory_rows import KINDS, Allocation, MemoryPeak, MemoryStep, SavedTensor
 from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:
@@ -44,6 +38,10 @@ TABLES: Mapping[str, type] = {
     "memory_peaks": MemoryPeak,
     "saved": SavedTensor,
 }
+
+
+QUICK = 500_000
+"""Letters of programs that are read at once: in a few hundredths of a second."""
 
 
 def memory(report: Report) -> Memory:
@@ -304,6 +302,24 @@ class Memory(Presented):
         return presenter().plot(self)
 
 
+def count_quick_memory(report: Report) -> Memory | None:
+    """The memory of a call where it is counted at once; None where that takes long, or cannot be.
+
+    Long programs are read by who asks for their memory, not by who looks at something else.
+    """
+    return report.once(_quick_memory)
+
+
+def _quick_memory(report: Report) -> Memory | None:
+    texts = (report.texts.get(wrapper.text or "", "") for wrapper in report.wrappers)
+    if explain_unknown_memory(report) is not None or sum(map(len, texts)) > QUICK:
+        return None
+    try:
+        return memory(report)
+    except UsageError:
+        return None  # it runs no kernel
+
+
 def _eager_words(eager: MemoryPeak, compiled: MemoryPeak) -> str:
     more = eager.bytes - compiled.bytes
     size = f"{number_text(abs(more), 'bytes')} {'more' if more > 0 else 'less'}"
@@ -346,6 +362,12 @@ def _kernel_lines(report: Report) -> dict[str, tuple[str | None, int | None]]:
         if place is not None:
             found[kernel.id] = place
     return found
+
+
+def list_made_at_peak(memory: Memory) -> list[Allocation]:
+    """What lives at the peak and was not there before the program."""
+    pairs = zip(memory.allocations, memory.timeline.walk.storages, strict=True)
+    return [row for row, storage in pairs if row.at_peak and not storage.is_given]
 
 
 def stacked(memory: Memory) -> dict[str, list[int]]:

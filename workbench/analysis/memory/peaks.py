@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.analysis.memory.caching_allocator import MODEL, walk_allocator
-from workbench.analysis.memory.memory_tables import Kind, MemoryPeak
 from workbench.analysis.memory.scratch import describe_scratch, list_scratch
 from workbench.analysis.memory.storages import Storage
 from workbench.analysis.memory.timeline import Timeline, is_on_cpu, list_devices
 from workbench.artifacts.programs import is_cpp_program
 from workbench.device_kinds import is_gpu
 from workbench.report import Report
+from workbench.report.memory_rows import Kind, MemoryPeak
 
 BASE: tuple[Kind, ...] = ("weights", "constant", "input")
 """What the caller holds all the time."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from workbench.analysis.memory.memory_tables import Kind
 from workbench.analysis.memory.storages import Storage, Walk
 from workbench.artifacts.programs import (
     ITEM_BYTES,
@@ -23,6 +22,7 @@ from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.report import Buffer, Node, Report, Wrapper
 from workbench.report.graph_stages import is_weight_name, name_input, place_of
+from workbench.report.memory_rows import Kind
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from typing import Literal
 
 from workbench.analysis.fusion.traffic import NodeFacts, is_view, select_nodes, strip_operator_name
 from workbench.analysis.memory.memory import Memory, memory
-from workbench.analysis.memory.memory_tables import Allocation
 from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.errors import UsageError
 from workbench.number_text import number_text
 from workbench.report import Kernel, Report
+from workbench.report.memory_rows import Allocation
 
 Waste = Literal["evaluated again", "part holds the whole", "converted weight", "scratch"]
 _FUNCTIONS: Mapping[str, str] = {

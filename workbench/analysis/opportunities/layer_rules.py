@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from workbench.analysis.memory.layers import format_numbers, read_layer_signatures
+from workbench.analysis.layers.layers import format_numbers, read_layer_signatures
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts
 from workbench.number_text import number_text

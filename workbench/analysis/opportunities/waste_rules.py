@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from workbench.analysis.fusion.traffic import count_moved_bytes
-from workbench.analysis.memory.memory_cost import count_quick_memory
+from workbench.analysis.memory.memory import count_quick_memory
 from workbench.analysis.memory.waste import MemoryRemark, Waste, remarks
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base

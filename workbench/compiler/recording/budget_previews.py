@@ -7,12 +7,13 @@ the cuts and all of the times are the same, so that they are kept while a graph 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import torch
 
-from workbench.analysis.memory.liveness import Operator, peak_bytes
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook, Patches
 from workbench.compiler.recording.flops import count_formula_flops
@@ -298,3 +299,61 @@ def hint(value: Any) -> int | None:
     """A number, a symbol with the value of the example inputs; None where data decide it."""
     found = value.node.hint if hasattr(value, "node") else value
     return None if found is None else int(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """What an operator reads and writes, as ids of storages.
+
+    A "pointwise" one is computed where it is read, and writes no memory unless a library call or
+    three operators read it or it is kept. A "reduction" reads what is computed in it; a "library"
+    call reads memory.
+    """
+
+    kind: Literal["pointwise", "reduction", "library"]
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+
+
+_MANY = 3
+"""Operators that read a result from which on Inductor keeps it rather than compute it in each."""
+
+
+def peak_bytes(
+    operators: Sequence[Operator],
+    sizes: Mapping[int, int],
+    there: Collection[int] = (),
+    kept: Collection[int] = (),
+) -> int:
+    """The most bytes of storages that live at once.
+
+    `sizes` are the bytes of those that count. `there` live before the first operator and until the
+    last that reads them, `kept` live on.
+    """
+    made = _in_memory(operators, kept)
+    last = {s: place for place, op in enumerate(operators) for s in (*op.reads, *op.writes)}
+    alive = {storage for storage in there if storage in sizes}
+    live = peak = sum(sizes[storage] for storage in alive)
+    for place, operator in enumerate(operators):
+        begin = [s for s in operator.writes if s in sizes and s in made and s not in alive]
+        alive.update(begin)
+        live += sum(sizes[storage] for storage in begin)
+        peak = max(peak, live)
+        touched = {*operator.reads, *operator.writes} & alive
+        end = [s for s in touched if last[s] == place and s not in kept]
+        alive.difference_update(end)
+        live -= sum(sizes[storage] for storage in end)
+    return peak
+
+
+def _in_memory(operators: Iterable[Operator], kept: Iterable[int]) -> set[int]:
+    """The storages that take memory: results that are no part of what reads them."""
+    found = set(kept)
+    readers: Counter[int] = Counter()
+    for operator in operators:
+        readers.update(set(operator.reads))
+        if operator.kind != "pointwise":
+            found.update(operator.writes)
+        if operator.kind == "library":
+            found.update(operator.reads)
+    return found | {storage for storage, count in readers.items() if count >= _MANY}

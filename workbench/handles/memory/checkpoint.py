@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.analysis.memory.budget_code import Snippet, snippets, write_step_code
-from workbench.analysis.memory.budgets import BudgetPoint, Budgets, Check, list_points
+from workbench.analysis.budgets.budget_code import Snippet, snippets, write_step_code
+from workbench.analysis.budgets.budgets import BudgetPoint, Budgets, Check, list_points
 from workbench.analysis.memory.memory import memory
 from workbench.arguments import checked
 from workbench.compiler.contract.compile_request import list_known_gpus, require_one_of

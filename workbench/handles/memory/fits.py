@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.memory.fit import AXES, MISSING, MISSING_OF_STEP, Depth, Fit, read_depth
+from workbench.analysis.layers.fit import AXES, MISSING, MISSING_OF_STEP, Depth, Fit, read_depth
+from workbench.analysis.layers.optimizers import state_bytes
 from workbench.analysis.memory.memory import Memory, memory
-from workbench.analysis.memory.optimizers import state_bytes
 from workbench.compiler.contract.compile_request import list_known_gpus
 from workbench.compiler.contract.composition import request_of
 from workbench.compiler.contract.paths import Path, leaves

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from workbench.analysis.memory.budgets import BudgetPoint, Budgets, cost_text
+from workbench.analysis.budgets.budgets import BudgetPoint, Budgets, cost_text
 from workbench.number_text import plural
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
 from workbench.views.words.units import format_bytes

@@ -8,8 +8,8 @@ from html import escape
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.analysis.memory.fit import Fit
-from workbench.analysis.memory.layers import ModuleShare
+from workbench.analysis.layers.fit import Fit
+from workbench.analysis.layers.layers import ModuleShare
 from workbench.views.charts.sheet import CELL_INK, KERNEL_COLOURS, sheet
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import Grid, Limits, grid

@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from workbench.analysis.cost.costs import get_rooflines
+from workbench.analysis.cost.costs import get_rooflines, list_all_costs
 from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.fusion.fusion import kernel_kinds, mark_kernels
 from workbench.analysis.fusion.traffic import bytes_of
-from workbench.analysis.memory.memory_cost import list_all_costs
 from workbench.report import Kernel, Report
 from workbench.report.column_filter import list_linked_pairs
 from workbench.report.machine_rows import KernelRoofline

@@ -9,7 +9,7 @@ from workbench.analysis.cost.costs import list_costs
 from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.fusion.fusion import list_before_fusion
 from workbench.analysis.fusion.traffic import count_moved_bytes, measure_fusion_traffic
-from workbench.analysis.memory.memory_cost import count_quick_memory
+from workbench.analysis.memory.memory import count_quick_memory
 from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.report import Report
 from workbench.report.profile_record import MeasuredCall, read_measured_call

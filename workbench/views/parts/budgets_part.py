@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 
-from workbench.analysis.cost.line_shares import list_line_ids
-from workbench.analysis.memory.budget_code import snippets
-from workbench.analysis.memory.budgets import (
+from workbench.analysis.budgets.budget_code import snippets
+from workbench.analysis.budgets.budgets import (
     BudgetPoint,
     Budgets,
     cost_text,
     read_recorded_budgets,
     strip_overload,
 )
+from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.memory_rows import RecomputedNode

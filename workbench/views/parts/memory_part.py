@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from workbench.analysis.cost.line_shares import list_line_ids
-from workbench.analysis.memory.layers import ModuleShare, sum_module_shares, template
+from workbench.analysis.layers.layers import ModuleShare, sum_module_shares, template
 from workbench.analysis.memory.memory import By, Memory, memory, stacked
-from workbench.analysis.memory.memory_tables import Allocation, Kind
 from workbench.analysis.memory.timeline import Timeline
 from workbench.analysis.memory.waste import remarks
 from workbench.report import Report
+from workbench.report.memory_rows import Allocation, Kind
 from workbench.specs import Catalogue
 from workbench.views.tables.columns import specs
 from workbench.views.wire.memory_messages import MemoryPart, MemoryShare, MemoryStorage

@@ -15,7 +15,7 @@ from workbench.analysis.cost.costs import KernelCost, list_kernel_costs
 from workbench.analysis.cost.identical_kernels import IdenticalKernels, list_identical_kernels
 from workbench.analysis.fusion.fusion import KernelTraffic, list_saved_traffic
 from workbench.analysis.fusion.why_not import NotFused, list_not_fused
-from workbench.analysis.memory.layers import LayerRow, list_layer_rows
+from workbench.analysis.layers.layers import LayerRow, list_layer_rows
 from workbench.analysis.memory.waste import MemoryRemark, remarks
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from workbench.analysis.cost.costs import CostKind
-from workbench.analysis.memory.memory_cost import list_all_costs
+from workbench.analysis.cost.costs import CostKind, list_all_costs
 from workbench.report import Kernel, Report
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.table_messages import Unit

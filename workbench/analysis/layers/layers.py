@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.analysis.memory.memory import Memory, memory
-from workbench.analysis.memory.memory_tables import Allocation
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.column_filter import select_parts
+from workbench.report.memory_rows import Allocation
 
 _LAYER = re.compile(r"(.*?)\.(\d+)(?:\.(.*))?$")
 HELD = ("weights", "constant", "input")

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.analysis.memory.optimizers import state_bytes
+from workbench.analysis.layers.optimizers import state_bytes
 
 MADE = {
     "adam": torch.optim.Adam,

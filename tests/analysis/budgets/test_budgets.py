@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from workbench.analysis.memory.budgets import PREVIEW_ERROR
+from workbench.analysis.budgets.budgets import PREVIEW_ERROR
 
 BENCH = Path(__file__).parents[2] / "bench" / "bench.json"
 _WORST = "preview of memory budgets, worst of "

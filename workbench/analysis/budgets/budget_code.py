@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from workbench.analysis.memory.budgets import Budgets
-from workbench.analysis.memory.layers import layer_list
+from workbench.analysis.budgets.budgets import Budgets
+from workbench.analysis.layers.layers import layer_list
 from workbench.analysis.memory.timeline import is_on_cpu
 from workbench.report import Report
 from workbench.report.column_filter import select_parts

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.memory.layers import (
+from workbench.analysis.layers.layers import (
     ModuleShare,
     extend_shares,
     format_numbers,

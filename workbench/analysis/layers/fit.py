@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from workbench.analysis.memory.layers import (
+from workbench.analysis.layers.layers import (
     HELD,
     LayerRow,
     ModuleShare,
@@ -17,7 +17,6 @@ from workbench.analysis.memory.layers import (
     sum_module_shares,
 )
 from workbench.analysis.memory.memory import Memory, stacked
-from workbench.analysis.memory.memory_tables import FitPart
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.live_only import LiveOnly
@@ -29,6 +28,24 @@ if TYPE_CHECKING:
 
     import pandas
     from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class FitPart:
+    """A part of the peak of a call that has to fit into a GPU.
+
+    `part` is a kind of storage or "optimizer", `place` where in the call the peak is, `source`
+    where the number comes from. Of `bytes`, `once` are there with any number of layers and
+    `each_layer` with each of them; None where one depth was compiled, which does not tell.
+    """
+
+    part: str
+    bytes: int
+    place: str
+    source: str
+    once: int | None = None
+    each_layer: int | None = None
+
 
 _FIXED = ("weights", "constant", "gradient")  # whatever the batch is
 _PASSING = ("temporary", "library result", "workspace", "pool")

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 import workbench as wb
-from workbench.analysis.memory.fit import MISSING_OF_STEP, Depth, Fit
+from workbench.analysis.layers.fit import MISSING_OF_STEP, Depth, Fit
 
 WEIGHT, HEAD, LOOKUP = 100, 700, 900
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from workbench.analysis.memory.budget_code import snippets
-from workbench.analysis.memory.budgets import BudgetPoint, Budgets, read_recorded_budgets
+from workbench.analysis.budgets.budget_code import snippets
+from workbench.analysis.budgets.budgets import BudgetPoint, Budgets, read_recorded_budgets
 from workbench.report import Report
 
 RECORDS = Path(__file__).parents[2] / "records"
