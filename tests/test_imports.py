@@ -43,6 +43,7 @@ FLOORS = """
 2 compiler.comparison
 2 compiler.measuring · compiler.machine_code · views
 2 compiler.aot_files
+2 compiler.captured_graphs
 2 compiler.recording
 3 compiler.pipeline · compiler.running · compiler.session · trace_logs
 4 compiler.packaging · compiler.cpp_project · compiler.model_servers

@@ -15,8 +15,7 @@ from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
-from workbench.compiler.machine_code.compiled_configs import CompiledConfig, ConfigRecorder
-from workbench.compiler.machine_code.device import Device
+from workbench.compiler.machine_code.code_readers import CompiledConfig, ConfigRecorder
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.device_kinds import AMD, NVIDIA
 from workbench.errors import CaptureError
@@ -24,6 +23,7 @@ from workbench.handles.dispatch import compile_for_target
 from workbench.handles.local_gpu import Reported, find_relative
 from workbench.report import Report
 from workbench.specs import Catalogue
+from workbench.specs.device import Device
 
 KNOWN = Catalogue.built_in()
 REPORTED = Reported("NVIDIA H100 80GB HBM3", 9, 0, maker=NVIDIA, sms=132, dram_bytes=80 << 30)

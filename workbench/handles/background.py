@@ -14,12 +14,12 @@ from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.pipeline.pipeline import bind, compile_ahead
-from workbench.compiler.virtual_gpu.client import CrossCompiler
+from workbench.compiler.virtual_gpu.client import CrossCompiler, pack_job
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_base import Recipe
 from workbench.handles.compiled_module import make_compiled, wrap_compiled
-from workbench.handles.cross_compiled import CrossCompiled, job_for
+from workbench.handles.cross_compiled import CrossCompiled
 from workbench.handles.load import load_compiled
 from workbench.handles.save import save_compiled
 from workbench.live_only import LiveOnly
@@ -142,7 +142,7 @@ def start_cross_compile(
     gpu = options.gpu
     if gpu is None:
         raise UsageError(f"target is {options.target!r}, which is no virtual GPU.")
-    sent = job_for(target, args, kwargs, options, gpu)  # as it is now, whatever changes later
+    sent = pack_job(target, args, kwargs, options, gpu)  # as it is now, whatever changes later
     worker = CrossCompiler()
     worker.begin()
 

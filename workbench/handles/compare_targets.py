@@ -18,14 +18,19 @@ from typing import Any
 from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.analysis.gpu_model.roofline import rooflines
 from workbench.compiler.contract.compile_request import list_known_gpus
-from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, keep_warm_worker
-from workbench.compiler.virtual_gpu.kernel_choice import Chosen, chosen, list_triton_kernels
-from workbench.compiler.virtual_gpu.worker_messages import Build, Built
+from workbench.compiler.virtual_gpu.kernel_choice import (
+    Build,
+    Built,
+    Chosen,
+    chosen,
+    list_triton_kernels,
+)
 from workbench.errors import UsageError
 from workbench.report import Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, KernelRoofline, MatrixCell
 from workbench.specs import Gpu
+from workbench.specs.device import Device
 from workbench.tasks.progress import ProgressCallback
 
 _NOT_KEPT = "The report does not hold what it would be compiled from: compile the function again."

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from workbench.arguments import checked
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
-from workbench.compiler.contract.callables import resolve
 from workbench.compiler.contract.compile_request import CompileOptions
-from workbench.compiler.internals.torch_state import TorchState
-from workbench.compiler.machine_code.device import Device
-from workbench.compiler.pipeline.modes import merge_options
-from workbench.compiler.virtual_gpu.client import CrossCompiler, keep_warm_worker
-from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack
-from workbench.compiler.virtual_gpu.worker_messages import Job
+from workbench.compiler.virtual_gpu.client import CrossCompiler, keep_warm_worker, pack_job
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path
 from workbench.handles.recompilable import Recompilable
-from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report import Report
 from workbench.specs import Gpu
 from workbench.tasks.progress import ProgressCallback
@@ -123,36 +115,5 @@ def compile_for_gpu(
     """
     worker = worker or keep_warm_worker()
     worker.begin()
-    done = worker.compiled(job_for(target, args, kwargs, options, gpu), progress)
+    done = worker.compiled(pack_job(target, args, kwargs, options, gpu), progress)
     return CrossCompiled(done.report, gpu, target, done.program, recipe)
-
-
-def job_for(
-    target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: CompileOptions, gpu: Gpu
-) -> Job:
-    """What is sent to a worker, under the modes of torch of this thread.
-
-    Raises `UsageError` for what cannot be asked of a virtual GPU or cannot be sent.
-    """
-    _check(options, gpu)
-    name = resolve(target).name
-    there = replace(options, target="host")  # where the code runs, the GPU is the machine's own
-    call = ShippedCall(target, tuple(args), dict(kwargs), there, TorchState.current())
-    context = CallerContext.current()
-    return Job(Device(gpu), pack(call, name), context, options.counts_eager)
-
-
-def _check(options: CompileOptions, gpu: Gpu) -> None:
-    if options.backend != "inductor":
-        raise UsageError(
-            f"backend is {options.backend_name!r} and target {gpu.name!r}: only 'inductor' "
-            "generates code for a GPU. Leave the backend out, or compile with target='host'."
-        )
-    inductor, _ = merge_options(options.backend_name, options.mode, options.options)
-    for name in ("cpp_wrapper", "aot_inductor.package_cpp_only"):
-        if inductor.get(name):
-            raise UsageError(
-                f"{name} builds a C++ program with the CUDA toolkit and its libraries, which a "
-                f"virtual {gpu.device_name} does not have. Leave it out, or compile on a machine "
-                "with the GPU."
-            )

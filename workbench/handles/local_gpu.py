@@ -9,13 +9,13 @@ from typing import Any
 from workbench.analysis.gpu_model.roofline import add_rooflines
 from workbench.compiler.contract.compile_request import CompileOptions, list_known_gpus
 from workbench.compiler.internals.local_device import read_properties, read_vendor
-from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
 from workbench.device_kinds import Vendor
 from workbench.errors import WorkbenchError
 from workbench.report import Report
 from workbench.specs import DTYPES, Gpu, Rates
+from workbench.specs.device import Device
 from workbench.tasks.progress import ProgressCallback
 
 
@@ -28,7 +28,7 @@ def compile_on_gpu(
 ) -> CompiledCode:
     """Compile for the GPU of the inputs, and record its machine code."""
     device, note = describe_local_gpu()
-    with MachineCodeRecorder(device, is_timed=True) as recorder:
+    with MachineCodeRecorder(device) as recorder:
         try:
             made = compile_ahead(target, args, kwargs, options, progress)
         except (WorkbenchError, KeyboardInterrupt) as error:

@@ -1,7 +1,7 @@
 """A static sweep of one kernel: its configurations compiled for a GPU and ranked by a model.
 
 Loops and reductions are ranked by `analysis.kernel_configs.config_model`, which takes registers and
-spills from compiled code, templates of products by `compiler.machine_code.ranking`, by tile.
+spills from compiled code, templates of products by `virtual_gpu.device.template_model`, by tile.
 Nothing is run: a device may order the first few differently.
 """
 
@@ -28,16 +28,21 @@ from workbench.analysis.kernel_configs.config_space import (
 from workbench.analysis.kernel_configs.triton_source import TritonSource, read_source, replace_fixed
 from workbench.compiler.contract.compile_request import list_known_gpus
 from workbench.compiler.internals.local_device import has_gpu
-from workbench.compiler.machine_code.device import Device
-from workbench.compiler.machine_code.template_model import Product, Tile, estimate_template_ms
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, keep_warm_worker
-from workbench.compiler.virtual_gpu.kernel_choice import find_kernel, list_triton_kernels, values_of
-from workbench.compiler.virtual_gpu.worker_messages import Build, Built
+from workbench.compiler.virtual_gpu.device.template_model import Product, Tile, estimate_template_ms
+from workbench.compiler.virtual_gpu.kernel_choice import (
+    Build,
+    Built,
+    find_kernel,
+    list_triton_kernels,
+    values_of,
+)
 from workbench.errors import UsageError
 from workbench.handles.local_gpu import describe_local_gpu
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline, RankedConfig
 from workbench.specs import Gpu
+from workbench.specs.device import Device
 from workbench.tasks.progress import ProgressCallback
 
 _WIDTHS = {"64": 8, "32": 4, "16": 2, "8": 1, "1": 1}

@@ -3,7 +3,9 @@
 from workbench.specs.catalogue import Catalogue
 from workbench.specs.gpu import DTYPES, Gpu, Rates
 
-DOORS: dict[str, str] = {}
+DOORS = {
+    "device": "A GPU of the catalogue in the words that torch and Triton ask in.",
+}
 """What other rooms import of this one."""
 
 __all__ = ["DTYPES", "Catalogue", "Gpu", "Rates"]

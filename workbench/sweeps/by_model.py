@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from workbench.analysis.kernel_configs.config_model import START_US
 from workbench.analysis.trials.axes import COUNTS, split_parameter
-from workbench.compiler.machine_code.template_model import LIBRARY
+from workbench.compiler.virtual_gpu.device.template_model import LIBRARY
 from workbench.compiler.virtual_gpu.kernel_choice import find_kernel, list_triton_kernels
 from workbench.errors import UsageError
 from workbench.handles.ranked import list_changeable, rank_changed

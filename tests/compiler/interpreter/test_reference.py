@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from workbench.compiler.captured_graphs.captured import captured
+from workbench.compiler.captured_graphs.captured_nodes import CapturedNode, LoopBody, NodeRef
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
 from workbench.compiler.interpreter.reference import GraphRunner
-from workbench.compiler.virtual_gpu.captured import captured
-from workbench.compiler.virtual_gpu.captured_nodes import CapturedNode, LoopBody, NodeRef
 
 
 def scaled(x: Tensor) -> Tensor:

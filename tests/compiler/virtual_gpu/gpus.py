@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.compiler.machine_code.device import Device
 from workbench.specs import Catalogue
+from workbench.specs.device import Device
 
 H100 = Device(Catalogue.built_in()["h100"])
 MI300X = Device(Catalogue.built_in()["mi300x"])

@@ -8,10 +8,10 @@ from typing import Any
 from tests.compiler.virtual_gpu.gpus import H100
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.internals.torch_state import TorchState
-from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack
 from workbench.compiler.virtual_gpu.worker_messages import Job
 from workbench.processes.shipping.caller_context import CallerContext
+from workbench.specs.device import Device
 
 
 def job(fn: Callable[..., Any], *args: Any, gpu: Device = H100, **options: Any) -> Job:

@@ -26,9 +26,9 @@ def main(path: str, target: str, release: str, how: str) -> dict[str, object]:
         torch.version.cuda = "13.0"
     import triton
 
-    from workbench.compiler.machine_code.device import Device
     from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
     from workbench.specs import Catalogue
+    from workbench.specs.device import Device
 
     compiled: list[str] = []
     triton.knobs.compilation.listener = lambda *, src, cache_hit, **_: (

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from tests.compiler.virtual_gpu.model_cases import CASES
 from tests.compiler.virtual_gpu.test_cases import run
-from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.specs import Catalogue
+from workbench.specs.device import Device
 from workbench.specs.opcodes import opcodes_in
 from workbench.specs.opcodes.opcode_words import find_undescribed
 

@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.specs import Catalogue
+from workbench.specs.device import Device
 
 CUDNN, FLASH, EFFICIENT = "cudnn_attention", "flash_attention", "efficient_attention"
 

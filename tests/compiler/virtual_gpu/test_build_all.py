@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tests.compiler.virtual_gpu.gpus import H100
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all
-from workbench.compiler.virtual_gpu.worker_messages import Build, BuildJob, Built
+from workbench.compiler.virtual_gpu.kernel_choice import Build, BuildJob, Built
 from workbench.processes.worker import WorkerEnded
 
 

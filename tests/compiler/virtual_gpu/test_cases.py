@@ -11,11 +11,11 @@ from tests.compiler.virtual_gpu.cases import Case
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from tests.compiler.virtual_gpu.model_cases import CASES
 from workbench.compiler.contract.compile_request import CompileOptions
-from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import WorkbenchError
 from workbench.handles.cross_compiled import compile_for_gpu
 from workbench.report import Report
+from workbench.specs.device import Device
 
 QUICK = ("gradient_inside", "program_in_cpp", "kernels_of_the_user")
 ON_AMD = ("softmax", "product_template_in_bfloat16", "training_step", "convolution_template")

@@ -14,11 +14,11 @@ import torch
 
 from tests.compiler.virtual_gpu.gpus import MI300X
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu import client
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import CaptureError, UsageError
 from workbench.specs import Catalogue
+from workbench.specs.device import Device
 
 ROOT = Path(__file__).parents[3]
 

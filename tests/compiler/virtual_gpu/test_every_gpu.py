@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.report import Report
 from workbench.specs import Catalogue
+from workbench.specs.device import Device
 
 NAMES = [gpu.name for gpu in Catalogue.built_in()]
 

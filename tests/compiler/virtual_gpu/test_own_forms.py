@@ -12,15 +12,15 @@ import torch
 import torch.nn.functional as F
 
 from tests.compiler.virtual_gpu.gpus import H100
+from workbench.compiler.captured_graphs.captured_nodes import OperatorRef, described
 from workbench.compiler.contract.compile_request import CompileOptions
-from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.captured_nodes import OperatorRef, described
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.compiler.virtual_gpu.device.fake_cuda_api import _build_of
 from workbench.compiler.virtual_gpu.shipped_calls import _Packer
 from workbench.errors import CaptureError
 from workbench.handles.cross_compiled import compile_for_gpu
 from workbench.processes.parent import ChildError, Failed
+from workbench.specs.device import Device
 
 
 def test_an_operator_without_an_overload_is_named() -> None:

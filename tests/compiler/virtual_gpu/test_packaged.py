@@ -12,12 +12,12 @@ import workbench as wb
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
-from workbench.compiler.machine_code.device import Device
-from workbench.compiler.machine_code.template_model import build_ranking
 from workbench.compiler.packaging.package_request import ModelRequest
-from workbench.compiler.virtual_gpu.device.inductor_offline import compile_offline
+from workbench.compiler.virtual_gpu.device.template_model import build_ranking
+from workbench.compiler.virtual_gpu.device.virtual import compile_offline
 from workbench.compiler.virtual_gpu.packaged import for_gpu
 from workbench.specs import Catalogue
+from workbench.specs.device import Device
 
 X = torch.linspace(-1, 1, 512).reshape(8, 64)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.captured_graphs.captured import CapturedGraph, Write
 from workbench.compiler.comparison.double_precision import settle_difference
 from workbench.compiler.comparison.output_comparison import (
     TOLERANCES,
@@ -19,7 +20,6 @@ from workbench.compiler.comparison.output_comparison import (
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.kernel_draws import ONE_EACH, Drawing
 from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
-from workbench.compiler.virtual_gpu.captured import CapturedGraph, Write
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from workbench.compiler.captured_graphs.captured_nodes import CapturedNode, LoopBody, filled
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.device_operators import random
-from workbench.compiler.virtual_gpu.captured_nodes import CapturedNode, LoopBody, filled
 
 MOST = 1 << 26  # iterations; a larger nest is not computed
 _HALVES = (torch.float16, torch.bfloat16)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from workbench.compiler.captured_graphs.captured import CapturedGraph, UsersKernel
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.interpreter.interpreter_session import Session
-from workbench.compiler.virtual_gpu.captured import CapturedGraph, UsersKernel
 from workbench.errors import ContractError, UsageError
 
 

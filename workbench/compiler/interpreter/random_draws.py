@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.captured_graphs.captured import CapturedGraph
+from workbench.compiler.captured_graphs.captured_nodes import CapturedNode, NodeRef, OperatorRef
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.device_operators import RANDOM
-from workbench.compiler.virtual_gpu.captured import CapturedGraph
-from workbench.compiler.virtual_gpu.captured_nodes import CapturedNode, NodeRef, OperatorRef
 
 _OPERATOR: Any = tp.OPS.get().OpOverload
 _PREFIX = "prims.inductor_"

@@ -9,16 +9,16 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.interpreter.device_operators import RANDOM, STAND_INS, random
-from workbench.compiler.interpreter.kernel_draws import ONE_EACH, Drawing
-from workbench.compiler.virtual_gpu.captured import WITHOUT_BIAS, CapturedGraph
-from workbench.compiler.virtual_gpu.captured_nodes import (
+from workbench.compiler.captured_graphs.captured import WITHOUT_BIAS, CapturedGraph
+from workbench.compiler.captured_graphs.captured_nodes import (
     CapturedNode,
     HigherOrderRef,
     OperatorRef,
     filled,
 )
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.interpreter.device_operators import RANDOM, STAND_INS, random
+from workbench.compiler.interpreter.kernel_draws import ONE_EACH, Drawing
 
 _HALVES = (torch.float32, torch.float16, torch.bfloat16)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.compiler.aot_files import serializability
 from workbench.compiler.aot_files.payload import serialize
+from workbench.compiler.captured_graphs.captured import CapturedGraph, GraphKeeper
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.interpreter.reference import GraphRunner
@@ -18,7 +19,6 @@ from workbench.compiler.interpreter.serialized_function import (
     wrap_writing_back,
 )
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
-from workbench.compiler.virtual_gpu.captured import CapturedGraph, GraphKeeper
 from workbench.errors import WorkbenchError, read_first_line
 
 Differs = Callable[[Callable[..., Any]], bool]

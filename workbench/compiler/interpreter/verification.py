@@ -19,6 +19,7 @@ import torch
 
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.call_state.random_states import TORCH_RANDOM
+from workbench.compiler.captured_graphs.captured import CapturedGraph
 from workbench.compiler.comparison.double_precision import (
     DoublePrecision,
     InDouble,
@@ -65,7 +66,6 @@ from workbench.compiler.interpreter.random_draws import (
     has_draws,
 )
 from workbench.compiler.interpreter.reference import GraphRunner
-from workbench.compiler.virtual_gpu.captured import CapturedGraph
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError, WorkbenchError
 

@@ -1,1 +1,8 @@
-"""The texts that compilers for GPUs write, read into tables."""
+"""The texts that compilers write for GPUs and processors, read into tables."""
+
+DOORS = {
+    "code_readers": "Compiled configurations of Triton kernels: noted, read, as rows.",
+    "host_code": "The machine code of C++ kernels, read from their libraries.",
+    "machine_code": "What every kernel became for the GPU, as tables of the report.",
+}
+"""What other rooms import of this one."""

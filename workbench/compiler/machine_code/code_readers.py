@@ -1,24 +1,29 @@
-"""What is read of a compiled configuration: listings of each stage, what it takes of the device."""
+"""Compiled configurations of Triton kernels: noted, read, as rows of the table `assembly`."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
 from workbench.compiler.machine_code import listings
-from workbench.compiler.machine_code.compiled_configs import CompiledConfig
 from workbench.compiler.machine_code.cubin_tools import (
     Inspected,
     Usage,
     inspect_cubins,
     read_cubin_usage,
 )
-from workbench.compiler.machine_code.device import Device
-from workbench.compiler.machine_code.listings import Listing
+from workbench.compiler.machine_code.listings import Chain, Listing
 from workbench.compiler.machine_code.occupancy import combine_registers, compute_occupancy
-from workbench.report.machine_rows import Resources
+from workbench.compiler.sources.sources import Places
+from workbench.report import TextWriter
+from workbench.report.machine_rows import Assembly, Resources, Runs
+from workbench.specs.device import Device
 
 _FIELD = re.compile(
     r"^\s*[.;]?\s*\.?(vgpr_count|agpr_count|sgpr_count|vgpr_spill_count|sgpr_spill_count|"
@@ -26,6 +31,9 @@ _FIELD = re.compile(
     re.MULTILINE,
 )
 INSTRUCTION = re.compile(r"^\t((?:s|v|ds|global|buffer|flat|scratch)_\w+)")
+PANE = "assembly"
+_TEXTS = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
+Value = TypeVar("Value")
 
 
 def read_amd_usage(amdgcn: str) -> dict[str, Any]:
@@ -42,6 +50,25 @@ def read_amd_usage(amdgcn: str) -> dict[str, Any]:
         "smem_static": fields.get("group_segment_fixed_size"),
         "instructions": sum(map(bool, map(INSTRUCTION.match, amdgcn.splitlines()))) or None,
     }
+
+
+def read_usage(kernel: Any, device: Device) -> dict[str, Any]:
+    """What the code of a compiled kernel says of itself, as fields of `Resources`.
+
+    Its registers and its stack among them; nothing where CUDA's tools cannot be asked.
+    """
+    if device.kind.binary != "cubin":
+        return read_amd_usage(_read_stage(kernel, "amdgcn").decode())
+    usage, _ = read_cubin_usage(_read_stage(kernel, "cubin"))
+    return {} if usage is None else {"registers": usage.registers, "stack": usage.stack}
+
+
+def _read_stage(kernel: Any, stage: str) -> bytes:
+    """What one stage made of a kernel; Inductor's own launcher keeps only where the files are."""
+    asm = getattr(kernel, "asm", None)
+    if asm is None:
+        return Path(kernel.cubin_path).with_suffix(f".{stage}").read_bytes()
+    return asm[stage] if isinstance(asm[stage], bytes) else str(asm[stage]).encode()
 
 
 _READERS = {
@@ -157,3 +184,194 @@ def _with_occupancy(row: Resources, device: Device) -> Resources:
         limiter=occupancy.limiter,
         note=occupancy.reason or row.note,
     )
+
+
+@dataclass(frozen=True)
+class CompiledConfig:
+    """One kernel in one configuration; `dynamic_shared` is bytes of a block.
+
+    `file` is the kernel's source, `binary` a cubin or a code object of AMD.
+    """
+
+    kernel: str
+    file: str
+    source: str
+    choice: str
+    warps: int
+    stages: int
+    dynamic_shared: int
+    texts: Mapping[str, str]
+    binary: bytes
+
+
+class ConfigRecorder:
+    """Hands over each configuration when it has been compiled, before a device loads it."""
+
+    def __init__(self, patches: Patches, listener: Callable[[CompiledConfig], object]):
+        self._patches = patches
+        self._listener = listener
+        self._sources: dict[str, str] = {}
+        self._seen: dict[int, Any] = {}  # by identity; keeps them, so that it stays theirs
+
+    def install(self) -> None:
+        """Watch the compilation of kernels."""
+        # where a device is there, a kernel that was loaded has forgotten where its files are
+        self._patches.observe(tp.MAKE_LAUNCHERS, PANE, before=self._on_tuner)
+        self._patches.observe(tp.AUTOTUNER_PRECOMPILE, PANE, after=self._on_kernel)
+
+    def _on_kernel(self, _: None, tuner: Any, *args: Any, **kwargs: Any) -> None:
+        self._on_tuner(tuner)
+
+    def _on_tuner(self, tuner: Any) -> None:
+        for result in tuner.compile_results:  # also when it was compiled before, in this process
+            if id(result) not in self._seen:
+                self._seen[id(result)] = result
+                self._on_config(result.kernel, tuner, result.config)
+
+    def _on_config(self, kernel: Any, tuner: Any, config: Any) -> None:
+        texts, binary = code_of(kernel) if hasattr(kernel, "asm") else _from_cache(kernel, tuner)
+        metadata = getattr(kernel, "metadata", kernel)
+        # a kernel from another process comes without its function
+        function = getattr(tuner.fn, "fn", None)
+        file = str(tuner.filename) if function is None else function.__code__.co_filename
+        if file not in self._sources:
+            self._sources[file] = Path(file).read_text()
+        choice = ", ".join(f"{name}={value}" for name, value in config.kwargs.items())
+        name = tuner.inductor_meta.get("kernel_name") or tuner.fn.__name__
+        self._listener(
+            CompiledConfig(
+                kernel=str(name),
+                file=file,
+                source=self._sources[file],
+                choice=choice,
+                warps=int(metadata.num_warps),
+                stages=int(config.num_stages),
+                dynamic_shared=int(metadata.shared),
+                texts=texts,
+                binary=binary,
+            )
+        )
+
+
+def code_of(kernel: Any) -> tuple[dict[str, str], bytes]:
+    """The text of each stage and the binary of what `triton.compile` returned."""
+    asm = kernel.asm
+    texts = {stage: str(asm[stage]) for stage in _TEXTS if stage in asm}
+    return texts, next((bytes(asm[k]) for k in ("cubin", "hsaco") if k in asm), b"")
+
+
+def _from_cache(kernel: Any, tuner: Any) -> tuple[dict[str, str], bytes]:
+    """Inductor's own launcher keeps only the place of the binary, beside which the texts lie."""
+    binary = Path(kernel.cubin_path) if kernel.cubin_path else _in_cache(kernel, tuner)
+    files = {stage: binary.with_suffix(f".{stage}") for stage in _TEXTS}
+    texts = {stage: file.read_text() for stage, file in files.items() if file.exists()}
+    return texts, binary.read_bytes()
+
+
+def _in_cache(kernel: Any, tuner: Any) -> Path:
+    """The binary of a kernel that is on the device already, in Triton's cache."""
+    folder = Path(tp.TRITON_CACHE_FOLDER.get()(tuner.triton_meta.get("device", 0)))
+    stem = folder / str(tp.TRITON_HASH_KEY.get()(kernel.hash)) / str(kernel.name)
+    cubin = stem.with_suffix(".cubin")
+    return cubin if cubin.exists() else stem.with_suffix(".hsaco")
+
+
+def runs(values: Iterable[Value]) -> Iterator[tuple[int, int, Value]]:
+    """First line, last line (from 1) and value of each run of equal values."""
+    first, last = 1, 0
+    current: Any = None
+    for last, value in enumerate(values, 1):
+        if last > first and value != current:
+            yield first, last - 1, current
+            first = last
+        current = value
+    if last:
+        yield first, last, current
+
+
+def joined(lines: Iterable[tuple[int, int]]) -> Runs:
+    """Runs of pairs of a line and the line that it comes from, 0 for none, in order."""
+    found: list[tuple[int, int, int]] = []
+    for number, origin in lines:
+        if origin <= 0:
+            continue
+        if found and found[-1][1] == number - 1 and found[-1][2] == origin:
+            found[-1] = (found[-1][0], number, origin)
+        else:
+            found.append((number, number, origin))
+    return tuple(found)
+
+
+def find_source_runs(listing: Listing, file: str, offset: int) -> Runs:
+    """Runs with their line in the kernel's own `file`, whose text begins `offset` lines later."""
+
+    def own(chain: Chain) -> int:
+        return next((place.line - offset for place in chain if place.base == file), 0)
+
+    found = runs(_of_each(listing.chains, own))
+    return tuple((first, last, line) for first, last, line in found if line > 0)
+
+
+def find_helper_runs(listing: Listing, file: str) -> tuple[tuple[int, int, str, int], ...]:
+    """Runs that come from another file than the kernel's, with their line there."""
+
+    def helper(chain: Chain) -> tuple[str, int] | None:
+        return (chain[0].file, chain[0].line) if chain and chain[0].base != file else None
+
+    found = runs(_of_each(listing.chains, helper))
+    return tuple((first, last, *place) for first, last, place in found if place is not None)
+
+
+def _of_each(chains: Iterable[Chain], value: Callable[[Chain], Value]) -> Iterator[Value]:
+    """The value of every chain, found once for the many lines that share one."""
+    known: dict[int, Value] = {}
+    for chain in chains:
+        if id(chain) not in known:
+            known[id(chain)] = value(chain)
+        yield known[id(chain)]
+
+
+def find_ptx_runs(listing: Listing) -> Runs:
+    """Runs with their line in the PTX."""
+    return tuple((first, last, line) for first, last, line in runs(listing.ptx) if line > 0)
+
+
+MOST_TEXT = 100_000_000
+"""Characters of assembly that a report keeps; what comes later is named without its text."""
+
+
+class AssemblyRows:
+    """Rows whose texts go to `writer`, until there is too much of them."""
+
+    def __init__(self, writer: TextWriter, places: Places):
+        self._writer = writer
+        self._places = places
+        self._kept = 0
+
+    def of(
+        self, kernel: str, id: str, config: CompiledConfig, code: MachineCode
+    ) -> Iterator[Assembly]:
+        """A row for each stage of one configuration."""
+        file = os.path.basename(config.file)
+        offset = len(config.source) - len(config.source.lstrip("\n"))
+        for stage, listing in code.listings.items():
+            size = sum(map(len, listing.lines))
+            if self._kept + size > MOST_TEXT:
+                note = f"not kept: the report holds {MOST_TEXT // 10**6} MB of assembly already"
+                yield Assembly(kernel, id, stage, None, note=note)
+                continue
+            self._kept += size
+            yield Assembly(
+                kernel,
+                id,
+                stage,
+                self._writer.add(self._places.shared("\n".join(listing.lines))),
+                lines=find_source_runs(listing, file, offset),
+                inlined=tuple(
+                    (first, last, self._places.shown(helper), line)
+                    for first, last, helper, line in find_helper_runs(listing, file)
+                ),
+                ptx=find_ptx_runs(listing),
+            )
+        if code.missing is not None:
+            yield Assembly(kernel, id, "sass", None, note=code.missing)

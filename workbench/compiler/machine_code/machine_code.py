@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workbench.compiler.internals.patches import Patches
-from workbench.compiler.machine_code.assembly_rows import AssemblyRows
-from workbench.compiler.machine_code.code_readers import MachineCode, read_codes
-from workbench.compiler.machine_code.compiled_configs import PANE, CompiledConfig, ConfigRecorder
-from workbench.compiler.machine_code.device import Device
-from workbench.compiler.machine_code.template_model import IMPOSSIBLE_MS
+from workbench.compiler.machine_code.code_readers import (
+    PANE,
+    AssemblyRows,
+    CompiledConfig,
+    ConfigRecorder,
+    MachineCode,
+    read_codes,
+)
 from workbench.compiler.sources.sources import Places
-from workbench.report import AutotuneChoice, Capability, Kernel, Report, Table, TextWriter
+from workbench.report import Capability, Kernel, Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, Resources
+from workbench.specs.device import Device
 
 _TOGETHER = 16
 """Configurations that are worth a start of nvdisasm, which takes as long as reading them."""
@@ -72,21 +76,15 @@ class CodeReader:
                 row.code.set_exception(error)
 
 
-_NOT_TIMED = "estimated by a model, not timed"
-_IMPOSSIBLE = "needs more shared memory than a block can have, by a model"
-
-
 class MachineCodeRecorder(ExitStack):
     """Records the machine code of every kernel compiled inside of the `with`.
 
     Those count that are compiled in this thread, or in one of `threads` by their identifiers.
 
-    Disassembling runs beside the compilation. `added` waits for it. Choices of the autotuner count
-    as estimated unless `is_timed`, which a device of this machine does.
+    Disassembling runs beside the compilation. `added` waits for it.
     """
 
-    def __init__(self, device: Device, *, is_timed: bool = False, threads: Collection[int] = ()):
-        self._is_timed = is_timed
+    def __init__(self, device: Device, *, threads: Collection[int] = ()):
         super().__init__()
         self._reader = CodeReader(device)
         self.callback(self._reader.close)
@@ -131,21 +129,11 @@ class MachineCodeRecorder(ExitStack):
         tables: dict[str, Table[Any]] = {
             **report.tables,
             "kernels": Table.of(Kernel, kernels),
-            "autotune": Table.of(AutotuneChoice, self._choices(report)),
             "assembly": Table.of(Assembly, assembly),
             "resources": Table.of(Resources, resources),
             "capabilities": Table.of(Capability, capabilities),
         }
         return replace(report, tables=tables, texts=writer.finish())
-
-    def _choices(self, report: Report) -> Iterator[AutotuneChoice]:
-        for row in report.autotune:
-            if self._is_timed:
-                yield row
-            elif (row.time_ms or 0.0) >= IMPOSSIBLE_MS:
-                yield replace(row, time_ms=None, note=_IMPOSSIBLE)
-            else:
-                yield replace(row, note=_NOT_TIMED)
 
     def _matching(self, name: str, text: str, places: Places) -> list[ReadConfig]:
         """The configurations of one kernel: those of its text, as graphs may reuse a name."""

@@ -15,6 +15,7 @@ from workbench import __version__
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
+from workbench.compiler.machine_code.host_code import HostCode, libraries
 from workbench.compiler.recording.autotune_choices import AutotuneRecorder
 from workbench.compiler.recording.budget_previews import BudgetRecorder
 from workbench.compiler.recording.bytecode import BytecodeRecorder
@@ -25,7 +26,6 @@ from workbench.compiler.recording.fusion_decisions import FusionRecorder
 from workbench.compiler.recording.generated_kernels import KernelRecorder
 from workbench.compiler.recording.graph_breaks import BreakRecorder
 from workbench.compiler.recording.guards import GuardRecorder
-from workbench.compiler.recording.host_code import HostCode, libraries
 from workbench.compiler.recording.lowered_nodes import LoweringRecorder
 from workbench.compiler.recording.saved_reasons import SavedReasonRecorder
 from workbench.compiler.recording.stage_graphs import GraphRecorder

@@ -5,21 +5,29 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from workbench.compiler.contract.callables import resolve
+from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.pipeline.modes import merge_options
+from workbench.compiler.virtual_gpu.kernel_choice import Build, BuildJob, Built
+from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack
 from workbench.compiler.virtual_gpu.worker_messages import (
-    Build,
-    BuildJob,
-    Built,
     CrossCompilation,
     CrossPackage,
     Job,
     PackageJob,
 )
+from workbench.errors import UsageError
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.processes.worker import Worker, WorkerEnded
 from workbench.settings import Settings
+from workbench.specs import Gpu
+from workbench.specs.device import Device
 from workbench.tasks.progress import ProgressCallback
 
 HIDDEN = ("TRITON_INTERPRET", "TRITON_CACHE_DIR", "TORCHINDUCTOR_FORCE_DISABLE_CACHES")
@@ -119,3 +127,34 @@ def build_all(
                 hear(Built(id, None, note=f"{died} {waiting[id].gpu.target}."))
             at_once = 1
     return {id: found[id] for id in order}
+
+
+def pack_job(
+    target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: CompileOptions, gpu: Gpu
+) -> Job:
+    """What is sent to a worker, under the modes of torch of this thread.
+
+    Raises `UsageError` for what cannot be asked of a virtual GPU or cannot be sent.
+    """
+    _check(options, gpu)
+    name = resolve(target).name
+    there = replace(options, target="host")  # where the code runs, the GPU is the machine's own
+    call = ShippedCall(target, tuple(args), dict(kwargs), there, TorchState.current())
+    context = CallerContext.current()
+    return Job(Device(gpu), pack(call, name), context, options.counts_eager)
+
+
+def _check(options: CompileOptions, gpu: Gpu) -> None:
+    if options.backend != "inductor":
+        raise UsageError(
+            f"backend is {options.backend_name!r} and target {gpu.name!r}: only 'inductor' "
+            "generates code for a GPU. Leave the backend out, or compile with target='host'."
+        )
+    inductor, _ = merge_options(options.backend_name, options.mode, options.options)
+    for name in ("cpp_wrapper", "aot_inductor.package_cpp_only"):
+        if inductor.get(name):
+            raise UsageError(
+                f"{name} builds a C++ program with the CUDA toolkit and its libraries, which a "
+                f"virtual {gpu.device_name} does not have. Leave it out, or compile on a machine "
+                "with the GPU."
+            )

@@ -22,17 +22,15 @@ from workbench.compiler.aot_files.late_globals import add_setters
 from workbench.compiler.aot_files.payload import Serialized, find_generated_programs, serialize
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.aot_files.read_back import require_own_identity, require_readable
+from workbench.compiler.captured_graphs.captured import GraphKeeper
 from workbench.compiler.contract.guard_sandbox import GuardSandbox
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
-from workbench.compiler.machine_code.template_model import build_ranking
 from workbench.compiler.measuring.call_memory import EagerCounter
 from workbench.compiler.pipeline.modes import merge_options
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
-from workbench.compiler.virtual_gpu.captured import GraphKeeper
-from workbench.compiler.virtual_gpu.device.inductor_offline import OPTIONS
-from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
+from workbench.compiler.virtual_gpu.device.template_model import mark_estimates
+from workbench.compiler.virtual_gpu.device.virtual import OPTIONS, enter_virtual_gpu
 from workbench.compiler.virtual_gpu.fidelity import add_fidelity
 from workbench.compiler.virtual_gpu.sent_modules import import_sent_modules
 from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, unpack
@@ -40,8 +38,9 @@ from workbench.compiler.virtual_gpu.shipped_operators import forget
 from workbench.compiler.virtual_gpu.worker_messages import CrossCompilation, Job
 from workbench.errors import ArtifactError, CaptureError, WorkbenchError
 from workbench.processes.parent import Done, Failed, pack_causes, whole
-from workbench.report import Report
+from workbench.report import AutotuneChoice, Report, Table
 from workbench.specs import Gpu
+from workbench.specs.device import Device
 from workbench.tasks.progress import ProgressCallback
 
 
@@ -195,7 +194,7 @@ def compile_job(
     try:
         with (
             job.context.entered(),
-            enter_virtual_gpu(job.gpu, build_ranking(job.gpu.spec)) as early,
+            enter_virtual_gpu(job.gpu) as early,
         ):
             if job.counts_eager and (found := _eager(job, stoppable)) is not None:
                 return Done(CrossCompilation(whole_record(job.gpu, found), _NOTHING))
@@ -319,4 +318,6 @@ def _unpacked(job: Job, mode: Any) -> ShippedCall:
 def whole_record(gpu: Device, report: Report) -> Report:
     """A report that can be sent and names the target."""
     report = add_rooflines(report, gpu.spec)
+    choices = Table.of(AutotuneChoice, mark_estimates(report.autotune))
+    report = replace(report, tables={**report.tables, "autotune": choices})
     return whole(replace(report, request=replace(report.request, target=gpu.target)))

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.device.inductor_offline import has_known_rule
-from workbench.compiler.virtual_gpu.device.padding import has_known_question
+from workbench.compiler.virtual_gpu.device.virtual import has_known_question, has_known_rule
 from workbench.device_kinds import CPU, GPU
 from workbench.report import Node, Report, Table
 from workbench.report.machine_rows import Fidelity
+from workbench.specs.device import Device
 
 _PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm")
 _PARTITION = re.compile(r"^ *def partition_\d+\(", re.MULTILINE)

@@ -18,22 +18,21 @@ from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.local_device import read_toolkit_release
 from workbench.compiler.internals.patches import ProcessPatches
-from workbench.compiler.machine_code.cubin_tools import read_cubin_usage
+from workbench.compiler.machine_code.code_readers import read_usage
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
-from workbench.compiler.machine_code.template_model import build_ranking
 from workbench.compiler.packaging.inductor_library import Library, build
 from workbench.compiler.pipeline.pipeline import recorded
 from workbench.compiler.recording.recorder import Recorder
 from workbench.compiler.virtual_gpu.cross_compile import whole_record
-from workbench.compiler.virtual_gpu.device.inductor_offline import OPTIONS
-from workbench.compiler.virtual_gpu.device.toolkit import make_cuda_toolkit
-from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
+from workbench.compiler.virtual_gpu.device.virtual import OPTIONS, enter_virtual_gpu
 from workbench.compiler.virtual_gpu.fidelity import add_fidelity
+from workbench.compiler.virtual_gpu.toolkit import make_cuda_toolkit
 from workbench.compiler.virtual_gpu.worker_messages import CrossPackage, PackageJob
 from workbench.device_kinds import GPU
 from workbench.errors import CaptureError, WorkbenchError
 from workbench.processes.parent import Done, Failed, pack_causes
 from workbench.report import Outcome
+from workbench.specs.device import Device
 from workbench.tasks.progress import ProgressCallback
 from workbench.temporary import make_temporary_folder
 
@@ -51,10 +50,10 @@ def run_package_job(
         with (
             job.context.entered(),
             make_temporary_folder() as folder,
-            enter_virtual_gpu(job.gpu, build_ranking(job.gpu.spec)) as early,
+            enter_virtual_gpu(job.gpu) as early,
             ProcessPatches() as process_patches,
         ):
-            kernels = PackagedKernels()
+            kernels = PackagedKernels(job.gpu)
             make_cuda_toolkit(process_patches, folder / "toolkit")
             kernels.install(process_patches)
             with MachineCodeRecorder(job.gpu, threads=early.threads) as machine:
@@ -146,7 +145,8 @@ class PackagedKernels:
     `several` counts those of which one configuration of several was chosen without timing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, gpu: Device) -> None:
+        self._gpu = gpu
         self.arch = ""
         self.several = 0
 
@@ -170,14 +170,13 @@ class PackagedKernels:
     def _keep(self, tuner: Any) -> None:
         results = tuner.compile_results
         self.several += len(results) > 1
-        best = results[0] if len(results) == 1 else min(results, key=_spilled)
+        best = results[0] if len(results) == 1 else min(results, key=self._spilled)
         launcher = best.make_launcher()
         tuner.save_gpu_kernel(0, launcher)
         target = _TARGET.search(str(launcher.bin.asm["ptx"]))
         self.arch = target[1] if target else self.arch
 
-
-def _spilled(result: Any) -> int:
-    """Bytes of a thread's stack; those that cannot be read come last."""
-    usage, _ = read_cubin_usage(result.kernel.asm["cubin"])
-    return 1 << 30 if usage is None else usage.stack
+    def _spilled(self, result: Any) -> int:
+        """Bytes of a thread's stack; those that cannot be read come last."""
+        stack: int | None = read_usage(result.kernel, self._gpu).get("stack")
+        return 1 << 30 if stack is None else stack

@@ -18,7 +18,8 @@ from workbench.processes.parent import Done, Parent
 from workbench.settings import Settings
 
 if TYPE_CHECKING:
-    from workbench.compiler.virtual_gpu.worker_messages import BuildJob, Job, PackageJob
+    from workbench.compiler.virtual_gpu.kernel_choice import BuildJob
+    from workbench.compiler.virtual_gpu.worker_messages import Job, PackageJob
 
 _SIGNAL = signal.SIGUSR1
 
@@ -65,7 +66,8 @@ def main(parent: Parent) -> None:
         from workbench.compiler.virtual_gpu.cross_compile import compile_job, import_compiler
         from workbench.compiler.virtual_gpu.gpu_library import run_package_job
         from workbench.compiler.virtual_gpu.kernel_builds import build_job
-        from workbench.compiler.virtual_gpu.worker_messages import BuildJob, PackageJob
+        from workbench.compiler.virtual_gpu.kernel_choice import BuildJob
+        from workbench.compiler.virtual_gpu.worker_messages import PackageJob
 
         import_compiler()
     stoppable = Stoppable()

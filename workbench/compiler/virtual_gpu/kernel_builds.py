@@ -22,16 +22,21 @@ from workbench.analysis.kernel_configs.triton_source import (
     remove_heuristics,
 )
 from workbench.compiler.internals.patches import ProcessPatches
-from workbench.compiler.machine_code.assembly_rows import AssemblyRows, joined
-from workbench.compiler.machine_code.code_readers import read_code, read_resources
-from workbench.compiler.machine_code.compiled_configs import CompiledConfig, code_of
-from workbench.compiler.machine_code.device import Device
+from workbench.compiler.machine_code.code_readers import (
+    AssemblyRows,
+    CompiledConfig,
+    code_of,
+    joined,
+    read_code,
+    read_resources,
+)
 from workbench.compiler.sources.sources import Places
-from workbench.compiler.virtual_gpu.worker_messages import Build, BuildJob, Built
+from workbench.compiler.virtual_gpu.kernel_choice import Build, BuildJob, Built
 from workbench.errors import UsageError
 from workbench.report import TextWriter
 from workbench.report.machine_rows import Assembly, Runs
 from workbench.settings import Settings
+from workbench.specs.device import Device
 from workbench.temporary import make_temporary_folder
 
 _EMULATED = (

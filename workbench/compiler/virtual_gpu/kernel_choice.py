@@ -1,4 +1,4 @@
-"""Which kernels of a report can be compiled again, and in which configuration."""
+"""Which kernels of a report can be compiled again, in which configuration; what builds are."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.errors import UsageError
+from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report import Kernel, Report
-from workbench.report.machine_rows import Resources, Runs
+from workbench.report.machine_rows import Assembly, Resources, Runs
+from workbench.specs.device import Device
 
 
 @dataclass(frozen=True)
@@ -97,3 +99,49 @@ def values_of(choice: str) -> dict[str, Any]:
             except (ValueError, SyntaxError):
                 found[name] = value
     return found
+
+
+@dataclass(frozen=True)
+class Build:
+    """One kernel to be compiled in one configuration for one GPU.
+
+    `source` is Triton source whose function is run through Triton's compiler, which only a source
+    that this process generated, or that is trusted, may be; or TTIR, which is data. `values` are
+    those of the block sizes. With `with_code` False only resources are wanted. `ttir_lines` are
+    the lines of TTIR by line of the Triton source.
+    """
+
+    id: str  # "k0:a100"
+    kernel: str
+    gpu: Device
+    source: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    choice: str = ""
+    warps: int = 4
+    stages: int = 1
+    is_ttir: bool = False
+    ttir_lines: Runs = ()
+    with_code: bool = True
+
+
+@dataclass(frozen=True)
+class BuildJob:
+    """Kernels to be compiled, `at_once` of them at the same time."""
+
+    builds: tuple[Build, ...]
+    context: CallerContext
+    at_once: int = 2
+
+
+@dataclass(frozen=True)
+class Built:
+    """What became of one build; `note` says why there is no code.
+
+    `texts` are those that `assembly` names, by content hash.
+    """
+
+    id: str
+    resources: Resources | None
+    assembly: tuple[Assembly, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    note: str | None = None

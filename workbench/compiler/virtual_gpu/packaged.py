@@ -18,7 +18,6 @@ import torch
 
 from workbench.compiler.internals.older_releases import has_march
 from workbench.compiler.internals.torch_state import TorchState
-from workbench.compiler.machine_code.device import Device
 from workbench.compiler.packaging.inductor_library import (
     Built,
     Elsewhere,
@@ -34,6 +33,7 @@ from workbench.errors import CaptureError, UsageError
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report import Request
 from workbench.specs import Gpu
+from workbench.specs.device import Device
 from workbench.tasks.progress import ProgressCallback
 
 _HOST_CODE = {"cpp.march": "x86-64-v3", "cpp.simdlen": 256}

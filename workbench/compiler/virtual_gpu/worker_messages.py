@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.internals.torch_state import TorchState
-from workbench.compiler.machine_code.device import Device
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report import Report, Request
-from workbench.report.machine_rows import Assembly, Resources, Runs
+from workbench.specs.device import Device
 
 
 @dataclass(frozen=True)
@@ -68,49 +67,3 @@ class CrossCompilation:
 
     report: Report
     program: Program | NoProgram
-
-
-@dataclass(frozen=True)
-class Build:
-    """One kernel to be compiled in one configuration for one GPU.
-
-    `source` is Triton source whose function is run through Triton's compiler, which only a source
-    that this process generated, or that is trusted, may be; or TTIR, which is data. `values` are
-    those of the block sizes. With `with_code` False only resources are wanted. `ttir_lines` are
-    the lines of TTIR by line of the Triton source.
-    """
-
-    id: str  # "k0:a100"
-    kernel: str
-    gpu: Device
-    source: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-    choice: str = ""
-    warps: int = 4
-    stages: int = 1
-    is_ttir: bool = False
-    ttir_lines: Runs = ()
-    with_code: bool = True
-
-
-@dataclass(frozen=True)
-class BuildJob:
-    """Kernels to be compiled, `at_once` of them at the same time."""
-
-    builds: tuple[Build, ...]
-    context: CallerContext
-    at_once: int = 2
-
-
-@dataclass(frozen=True)
-class Built:
-    """What became of one build; `note` says why there is no code.
-
-    `texts` are those that `assembly` names, by content hash.
-    """
-
-    id: str
-    resources: Resources | None
-    assembly: tuple[Assembly, ...] = ()
-    texts: Mapping[str, str] = field(default_factory=dict)
-    note: str | None = None

@@ -13,10 +13,10 @@ import triton
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.machine_code.device import Device
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.handles.compiled_module import make_compiled
+from workbench.specs.device import Device
 
 
 def first(choice: Any, position: int) -> float:

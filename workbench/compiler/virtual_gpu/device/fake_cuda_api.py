@@ -10,8 +10,8 @@ import torch
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
-from workbench.compiler.machine_code.device import Device
 from workbench.errors import WorkbenchError
+from workbench.specs.device import Device
 
 Answer = Callable[..., Any]
 

@@ -26,19 +26,17 @@ import torch
 from workbench.analysis.gpu_model.roofline import find_peak_rate
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.local_device import read_product_precision
-from workbench.compiler.internals.older_releases import find_hint_symbols, get_hint_symbols
-from workbench.compiler.machine_code.template_model import START_MS, Product, estimate_library_ms
+from workbench.compiler.internals.older_releases import get_hint_symbols
+from workbench.compiler.virtual_gpu.device.template_model import (
+    START_MS,
+    Product,
+    estimate_library_ms,
+)
 from workbench.specs import Gpu
 
 MARGIN = 1.1
 _CHUNK = 16  # bytes
-_NEEDED = (tp.SHOULD_PAD, tp.PADDED_LENGTH, tp.PAD_ALIGNMENT, tp.PAD_IS_FREE, tp.IS_COMPUTE_BOUND)
 _OPERATORS = (torch.ops.aten.mm, torch.ops.aten.addmm, torch.ops.aten.bmm)
-
-
-def has_known_question() -> bool:
-    """Whether this torch asks in the form that is known here."""
-    return all(row.find() is not None for row in _NEEDED) and find_hint_symbols() is not None
 
 
 @dataclass(frozen=True)

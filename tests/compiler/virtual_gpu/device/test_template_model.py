@@ -7,13 +7,13 @@ import torch
 
 from tests.compiler.virtual_gpu.gpus import H100
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.compiler.machine_code.template_model import (
+from workbench.compiler.virtual_gpu.client import CrossCompiler
+from workbench.compiler.virtual_gpu.device.template_model import (
     Product,
     Tile,
     estimate_library_ms,
     estimate_template_ms,
 )
-from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 LARGE = Product(1, 8192, 8192, 8192, 2, 2)
 RATE = H100.spec.matrix.of("bf16") or 0.0

@@ -10,7 +10,7 @@ from torch.utils import cpp_extension
 
 from workbench.artifacts.machine.elf import read_library
 from workbench.compiler.internals.patches import ProcessPatches
-from workbench.compiler.virtual_gpu.device import toolkit
+from workbench.compiler.virtual_gpu import toolkit
 
 
 def test_it_is_torch_s_toolkit_until_it_is_left(tmp_path: Path) -> None:

@@ -16,10 +16,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
-from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
-from workbench.compiler.internals.tensor_like import TensorLike
-from workbench.compiler.virtual_gpu.captured_nodes import (
+from workbench.compiler.captured_graphs.captured_nodes import (
     CapturedNode,
     HigherOrderRef,
     LoopBody,
@@ -28,6 +25,9 @@ from workbench.compiler.virtual_gpu.captured_nodes import (
     read_layout,
     read_loop_body,
 )
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.tensor_like import TensorLike
 
 PANE = "captured_graphs"
 WITHOUT_BIAS = " without its bias"

@@ -9,7 +9,7 @@ import torch
 
 import workbench as wb
 from tests.older_releases import since
-from workbench.compiler.machine_code.disassembly import read_printed_listings
+from workbench.compiler.machine_code.host_code import read_printed_listings
 from workbench.compiler.machine_code.listings import Place
 from workbench.report import Report
 

@@ -16,11 +16,12 @@ taken as 90 % of the roofline. A template whose buffers exceed the shared memory
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
+from workbench.report import AutotuneChoice
 from workbench.specs import Gpu
 
 START_MS = 0.003
@@ -30,6 +31,8 @@ LIBRARY = 0.9
 _UNKNOWN_SIZE = 512  # of a dynamic dimension
 IMPOSSIBLE_MS = 1e6
 """The time given to a template that needs more shared memory than a block can have."""
+_NOT_TIMED = "estimated by a model, not timed"
+_IMPOSSIBLE = "needs more shared memory than a block can have, by a model"
 _RATES = {
     "float64": "fp64",
     "float16": "fp16",
@@ -90,6 +93,15 @@ def build_ranking(gpu: Gpu) -> Callable[[Any, int], float]:
         return estimate_template_ms(gpu, product, tile, rate) * (1 + position * 1e-9)
 
     return rank
+
+
+def mark_estimates(rows: Iterable[AutotuneChoice]) -> Iterator[AutotuneChoice]:
+    """The choices of an autotuner that asked the model: none was timed, some are impossible."""
+    for row in rows:
+        if (row.time_ms or 0.0) >= IMPOSSIBLE_MS:
+            yield replace(row, time_ms=None, note=_IMPOSSIBLE)
+        else:
+            yield replace(row, note=_NOT_TIMED)
 
 
 def estimate_library_ms(gpu: Gpu, product: Product, rate: float) -> float:
