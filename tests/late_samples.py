@@ -265,6 +265,8 @@ def main(folder: Path) -> None:
     """Load each, call it before and after the program asked."""
     found = {}
     for function in ALL:
+        if not (folder / f"{function.__name__}.aot").exists():
+            continue  # the test saved others
         try:
             loaded = wb.load(folder / f"{function.__name__}.aot", trust=True)
             first, expected, second = loaded(X), function(X), loaded(X)

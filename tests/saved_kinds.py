@@ -288,6 +288,8 @@ def main(folder: Path) -> None:
     for name, (function, args) in samples().items():
         expected = function(*args)
         path = file_of(folder, name)
+        if not path.exists():
+            continue  # the test saved others
         module = function if isinstance(function, nn.Module) else None
         try:
             with torch.no_grad():

@@ -54,6 +54,7 @@ class TestAheadOfTime:
         loaded = wb.load(tmp_path / "compiled_add.aot")
         torch.testing.assert_close(loaded(Y, X), X + Y)
 
+    @pytest.mark.slow
     def test_in_another_process(self, tmp_path: Path) -> None:
         path = tmp_path / "compiled_add.aot"
         wb.aot_compile(fn, (X, Y)).save(path)
@@ -170,6 +171,7 @@ class TestTorchCompile:
         ours = wb.aot_compile(model, (data,), mode="reduce-overhead", backend="inductor")
         torch.testing.assert_close(ours(data), model(data))
 
+    @pytest.mark.slow
     def test_decorator_wrapper_and_module_compile(self) -> None:
         @torch.compile
         def inference_fn(x: torch.Tensor) -> torch.Tensor:
@@ -250,6 +252,7 @@ class TestGraphBreaks:
         assert "ata-dependent" in row.kind
         assert found.graph_count == 2
 
+    @pytest.mark.slow
     def test_torch_cond_has_no_break(self, tmp_path: Path) -> None:
         assert list(wb.explain(model_fixed, (X, Y)).breaks) == []
         compiled = wb.aot_compile(model_fixed, (X, Y))

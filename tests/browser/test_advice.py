@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.browser.cells import Notebook
 from tests.browser.driving import one_view
 
@@ -13,8 +15,21 @@ PRODUCT = """def product(x, y):
 y = torch.randn(64, 32)"""
 
 
-def test_a_rewrite_is_tried_and_compared_in_place(open_notebook: Callable[..., Notebook]) -> None:
-    notebook = open_notebook("advice.ipynb", PRODUCT, "%aot_compile product(x, y)")
+CHATTY = """def chatty(x):
+    y = x + 1
+    print("in between")
+    return y * 2
+
+z = torch.randn(4)"""
+
+
+@pytest.fixture(scope="module")
+def notebook(open_notebook: Callable[..., Notebook]) -> Notebook:
+    cells = (PRODUCT, "%aot_compile product(x, y)", CHATTY, "%aot_explain chatty(z)")
+    return open_notebook("advice.ipynb", *cells)
+
+
+def test_a_rewrite_is_tried_and_compared_in_place(notebook: Notebook) -> None:
     for cell in (1, 2):
         notebook.run(cell)
         notebook.ended(cell)
@@ -34,22 +49,11 @@ def test_a_rewrite_is_tried_and_compared_in_place(open_notebook: Callable[..., N
     assert notebook.watched.errors == []
 
 
-CHATTY = """def chatty(x):
-    y = x + 1
-    print("in between")
-    return y * 2
-
-y = torch.randn(4)"""
-
-
-def test_a_cure_of_a_break_is_tried_where_the_break_is(
-    open_notebook: Callable[..., Notebook],
-) -> None:
-    notebook = open_notebook("cures.ipynb", CHATTY, "%aot_explain chatty(y)")
-    for cell in (1, 2):
+def test_a_cure_of_a_break_is_tried_where_the_break_is(notebook: Notebook) -> None:
+    for cell in (3, 4):
         notebook.run(cell)
         notebook.ended(cell)
-    view = one_view(notebook.cell(2))
+    view = one_view(notebook.cell(4))
     view.get_by_role("tab", name="Breaks").click()
     card = view.get_by_role("article", name="Graph break on line 3")
     card.get_by_role("button", name="Try it").click()

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.browser.cells import Notebook
 from tests.browser.driving import one_view, save_notebook
 from tests.browser.panes import show
 from workbench.report import Kernel, Report, Table
@@ -113,19 +112,3 @@ def test_no_head_number_or_line_of_the_table_is_cut_and_ops_are_read_by_key(
     for _ in range(3):
         page.keyboard.press("ArrowDown")
     page.get_by_text("Ops in it: amax, div, exp, full, lt, slice, sub, sum, where").wait_for()
-
-
-def test_profile_measures_in_place_and_the_view_shows_times(
-    open_notebook: Callable[..., Notebook],
-) -> None:
-    notebook = open_notebook("profile.ipynb", "%aot_compile f(x)")
-    notebook.run(1)
-    notebook.ended(1)
-    view = one_view(notebook.cell(1))
-    view.get_by_text("DRAM traffic").first.wait_for(timeout=60_000)
-    assert view.locator(".heat.hd").inner_text().split("\n")[-1] == "Bytes (est.)"
-    assert "not measured" in view.locator(".stats").inner_text()
-    view.get_by_role("button", name="Profile").click()
-    view.locator(".heat.hd", has_text="Time").wait_for(timeout=60_000)
-    assert "not measured" not in view.locator(".stats").inner_text()
-    assert notebook.watched.errors == notebook.watched.requests == []

@@ -91,7 +91,7 @@ def test_a_row_leads_to_the_sources_and_a_sentence_to_its_part(
     assert copy.get_attribute("data-tip") == 'Copy diff.frame("fusion")'
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 def test_without_scripts_everything_can_be_read(chromium: Any, saved: str, scheme: str) -> None:
     context = chromium.new_context(java_script_enabled=False, color_scheme=scheme)
     page = context.new_page()

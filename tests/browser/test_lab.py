@@ -15,6 +15,7 @@ CELLS = (
 )
 
 
+@pytest.mark.slow
 def test_a_compilation_is_shown_while_it_runs_and_afterwards(
     lab: Any, open_page: Callable[..., Any]
 ) -> None:

@@ -113,6 +113,14 @@ def test_the_real_guards_say_which_of_them_fails_first(view: Any) -> None:
     sandbox.get_by_text(re.compile("all .*pass", re.IGNORECASE)).wait_for()
 
 
+def test_profile_measures_in_place_and_the_view_shows_times(view: Any) -> None:
+    assert view.locator(".heat.hd").inner_text().split("\n")[-1] == "Bytes (est.)"
+    assert "not measured" in view.locator(".stats").inner_text()
+    view.get_by_role("button", name="Profile").click()
+    view.locator(".heat.hd", has_text="Time").wait_for(timeout=60_000)
+    assert "not measured" not in view.locator(".stats").inner_text()
+
+
 WORKER = """import os, psutil
 for each in psutil.process_iter(["ppid", "cmdline"]):
     program = " ".join(each.info["cmdline"] or ())

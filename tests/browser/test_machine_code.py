@@ -127,7 +127,9 @@ def test_code_opens_without_what_no_reader_needs(open_page: Callable[..., Any], 
     assert watched.errors == []
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 1280), ("light", 800)])
+@pytest.mark.parametrize(
+    ("scheme", "width"), [pytest.param("dark", 1280, marks=pytest.mark.slow), ("light", 800)]
+)
 def test_two_gpus_side_by_side(
     open_page: Callable[..., Any], saved: str, scheme: str, width: int
 ) -> None:

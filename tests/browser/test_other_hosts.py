@@ -27,7 +27,7 @@ def test_what_github_leaves_of_an_output_can_be_read() -> None:
     assert "{" not in words.split("33.2 MB")[0]  # no rule of a style sheet before the figures
 
 
-@pytest.mark.parametrize("scale", [1, 2])
+@pytest.mark.parametrize("scale", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_at_200_percent_the_page_fits_and_can_be_used(
     chromium: Any, sample_report: Report, tmp_path: Path, scale: int
 ) -> None:

@@ -19,8 +19,15 @@ def saved(sample_report: Report, tmp_path: Path) -> str:
     return path.as_uri()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 800])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 1280),
+        ("dark", 800),
+        pytest.param("light", 800, marks=pytest.mark.slow),
+        pytest.param("dark", 1280, marks=pytest.mark.slow),
+    ],
+)
 def test_the_page_opens_from_disk_alone(
     open_page: Callable[..., Any], saved: str, scheme: str, width: int
 ) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.browser.classic import running_classic
-from tests.browser.driving import one_view
+from tests.browser.driving import one_view, watched_page
 
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
 CODE = f"import workbench as wb\nwb.show(wb.Report.load({str(RECORD)!r}))"
@@ -35,14 +35,23 @@ def host(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield classic
 
 
-@pytest.fixture
-def view(host: Any, open_page: Callable[..., Any]) -> Any:
+@pytest.fixture(scope="module")
+def opened(host: Any, chromium: Any) -> Iterator[Any]:
     host.write("quiet.ipynb", CODE, "1 + 1", "2 + 2")
-    watched = open_page()
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    watched = watched_page(context)
     host.open(watched, "quiet.ipynb")
-    watched.view = one_view(watched.page.locator(".jp-OutputArea"))
-    watched.view.locator("[role=tab]", has_text="Kernels").wait_for()
-    return watched
+    yield watched
+    context.close()
+
+
+@pytest.fixture
+def view(opened: Any) -> Any:
+    """The page and the view in it, at its Overview with nothing selected."""
+    opened.view = one_view(opened.page.locator(".jp-OutputArea"))
+    opened.view.get_by_role("tab", name="Overview").click()
+    opened.page.keyboard.press("Escape")
+    return opened
 
 
 @AT_LENGTH

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.driving import one_view
+from tests.browser.driving import one_view, watched_page
 
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
 TYPE = "() => jupyterapp.shell.currentWidget.content.activeCell.model.type"
 
 
-@pytest.fixture
-def view(lab: Any, open_page: Callable[..., Any]) -> Any:
-    """A page with the recorded block in a live view, and the view in it."""
+@pytest.fixture(scope="module")
+def opened(lab: Any, chromium: Any) -> Iterator[Any]:
+    """A page with the recorded block in a live view."""
     code = f"import workbench as wb\nwb.show(wb.Report.load({str(RECORD)!r}))"
     lab.write("keys.ipynb", code)
-    watched = open_page()
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    watched = watched_page(context)
     lab.open(watched, "keys.ipynb")
-    shown = one_view(watched.page.locator(".jp-OutputArea"))
-    shown.locator("[role=tab]", has_text="Kernels").wait_for()
-    watched.view = shown
-    return watched
+    yield watched
+    context.close()
+
+
+@pytest.fixture
+def view(opened: Any) -> Any:
+    """That page and the view in it, at its Overview with nothing selected."""
+    opened.view = one_view(opened.page.locator(".jp-OutputArea"))
+    opened.view.get_by_role("tab", name="Overview").click()
+    opened.page.keyboard.press("Escape")
+    return opened
 
 
 def current(view: Any) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MANY = 10_000
-SAMPLE = 30
+SAMPLE = 12
 KINDS = ("artifact", "torch artifact", "package", "torch package", "exported program")
 
 

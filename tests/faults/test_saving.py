@@ -115,7 +115,7 @@ def as_nobody() -> Iterator[None]:
         os.seteuid(0)
 
 
-@pytest.mark.parametrize("kind", savers.KINDS)
+@pytest.mark.parametrize("kind", ["artifact", pytest.param("package", marks=pytest.mark.slow)])
 def test_two_savers_and_a_reader_see_whole_files_only(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "folder" / "model"
     path.parent.mkdir()

@@ -213,7 +213,7 @@ def slow(x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize(
     "until",
     [
-        "starting a worker",
+        pytest.param("starting a worker", marks=pytest.mark.slow),
         pytest.param("bytecode_tracing", marks=pytest.mark.slow),
         "async_compile.wait",
     ],
@@ -302,6 +302,7 @@ def test_the_worker_ends_with_its_parent(tmp_path: Path, parcels: Callable[[], s
     pytest.fail("the worker lives on")
 
 
+@pytest.mark.slow
 def test_a_job_says_what_it_is() -> None:
     job: Job[Any] = wb.compile_async(slow, (torch.rand(8, 8),))
     assert repr(job) == "Job(slow, running)"
@@ -347,6 +348,7 @@ def test_the_result_is_that_of_a_compilation_in_place() -> None:
     assert not job.cancel()
 
 
+@pytest.mark.slow
 def test_cancelling_ends_the_worker() -> None:
     before = children()
     job = wb.compile_async(long, (torch.randn(64, 64),), target="h100")

@@ -29,6 +29,7 @@ def test_it_is_called_like_the_module(small: Any) -> None:
     assert package.report.request.name == "Small"
 
 
+@pytest.mark.slow
 def test_what_sizes_only_fit_together_is_shown(tmp_path: Path) -> None:
     def shorter(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return a.sum(0) if a.shape[0] < b.shape[0] else b.sum(0)

@@ -59,9 +59,18 @@ def made(which: str, fn: Callable[..., Any], args: tuple[Any, ...], folder: Path
     return wb.load(folder / "a.aot")
 
 
+@pytest.fixture(scope="module")
+def packaged(tmp_path_factory: pytest.TempPathFactory) -> Package:
+    return made("package", scaled, (X,), tmp_path_factory.mktemp("packaged"))
+
+
 @pytest.fixture(scope="module", params=HANDLES)
-def handle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def handle(
+    request: pytest.FixtureRequest, packaged: Package, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
     which, folder = request.param, tmp_path_factory.mktemp("kinds")
+    if which == "package":
+        return packaged
     if which == "nested in a list":
         compiled = wb.aot_compile(first, ([X],), backend="eager")
         return lambda a: compiled([a])
@@ -195,7 +204,11 @@ AROUND: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @pytest.fixture(scope="module", params=["live", "package", pytest.param("loaded", marks=SLOW)])
-def called(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def called(
+    request: pytest.FixtureRequest, packaged: Package, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
+    if request.param == "package":
+        return packaged
     return made(request.param, scaled, (X,), tmp_path_factory.mktemp("around"))
 
 
@@ -299,9 +312,8 @@ def test_a_compiled_module_is_refused_by_the_same_tools(
     torch.testing.assert_close(exported.module()(X), model(X))
 
 
-def test_another_compilation_stops_at_a_package_with_the_reason(tmp_path: Path) -> None:
-    package = made("package", scaled, (X,), tmp_path)
-    for inner in (package, package["model"]):
+def test_another_compilation_stops_at_a_package_with_the_reason(packaged: Package) -> None:
+    for inner in (packaged, packaged["model"]):
         with pytest.raises(torch._dynamo.exc.Unsupported, match="a package holds compiled code"):
             torch.compile(lambda a, inner=inner: inner(a) + 1, backend="eager", fullgraph=True)(X)
         broken = torch.compile(lambda a, inner=inner: inner(a.sin()) + 1, backend="eager")

@@ -18,7 +18,7 @@ SEED = 34
 
 
 @pytest.mark.parametrize(
-    "count", [60, pytest.param(1000, marks=pytest.mark.slow)], ids=["some", "all"]
+    "count", [24, pytest.param(1000, marks=pytest.mark.slow)], ids=["some", "all"]
 )
 def test_a_change_of_state_is_answered_as_by_eager_or_refused(
     count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

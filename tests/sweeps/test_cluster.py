@@ -1,4 +1,4 @@
-"""The same sweep on a cluster of two worker processes: one argument differs."""
+"""The same sweep on a cluster of worker processes: one argument differs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def make(n: int) -> tuple[torch.Tensor]:
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[object]:
+def client(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[object]:
+    """A cluster of so many worker processes."""
     cluster = distributed.LocalCluster(
-        n_workers=2,
+        n_workers=request.param,
         threads_per_worker=2,
         dashboard_address=None,
         local_directory=str(tmp_path / "dask"),
@@ -33,6 +34,7 @@ def client(tmp_path: Path) -> Iterator[object]:
         yield connected
 
 
+@pytest.mark.parametrize("client", [1, pytest.param(2, marks=pytest.mark.slow)], indirect=True)
 def test_a_cluster_gives_the_rows_of_one_machine(client: object, tmp_path: Path) -> None:
     over = {"backend": ["eager"], "n": [2, 3]}
     there = wb.sweep(
@@ -50,6 +52,7 @@ def test_a_cluster_gives_the_rows_of_one_machine(client: object, tmp_path: Path)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("client", [2], indirect=True)
 def test_losing_a_worker_loses_no_finished_trial(client: object, tmp_path: Path) -> None:
     workers = list(client.scheduler_info()["workers"])  # type: ignore[attr-defined]
     seen: list[str] = []

@@ -169,14 +169,11 @@ def test_a_new_process_with_another_hash_seed_gives_the_same_key(tmp_path: Path)
         f"scope = {{'__name__': '__main__'}}; exec({SOURCE!r}, scope)\n"
         "print(hash_case(scope['Block'](), (torch.zeros(4, 8),), {}, {}).digest)\n"
     )
-    found = {
-        subprocess.run(
-            [sys.executable, "-c", script, str(Path(__file__).parents[2])],
-            env={"PYTHONHASHSEED": seed, "PATH": ""},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert found == {key_of(SOURCE, module) + "\n"}
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(Path(__file__).parents[2])],
+        env={"PYTHONHASHSEED": "1", "PATH": ""},  # this process has one that was drawn
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == key_of(SOURCE, module) + "\n"

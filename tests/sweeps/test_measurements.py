@@ -60,35 +60,36 @@ def test_a_machine_that_is_never_calm_is_said() -> None:
     assert "measure again later" in (found.warning or "")
 
 
-def hold(folder: Path, alone: bool, asks: Any, started: Any, seconds: float) -> None:
+def compile_long(folder: Path, compiles: Any) -> None:
+    with compiling(folder):
+        compiles.set()
+        time.sleep(600)
+
+
+def compile_then_measure(folder: Path, compiles: Any, asks: Any, measures: Any) -> None:
+    with compiling(folder):
+        compiles.set()
     asks.set()
-    with hold_machine(folder) if alone else compiling(folder):
-        started.set()
-        time.sleep(seconds)
-
-
-def waited(folder: Path, first_alone: bool, then_alone: bool, seconds: float) -> bool:
-    """Whether the second, once it asked, had to wait so many seconds for the first process."""
-    spawn = multiprocessing.get_context("spawn")
-    asks, started, second_asks, second_started = (spawn.Event() for _ in range(4))
-    process = spawn.Process(target=hold, args=(folder, first_alone, asks, started, 60.0))
-    process.start()
-    assert started.wait(60)
-    arguments = (folder, then_alone, second_asks, second_started, 0.0)
-    second = spawn.Process(target=hold, args=arguments)
-    second.start()
-    assert second_asks.wait(60)
-    had_to_wait = not second_started.wait(seconds)
-    process.kill()  # the system lets go of the lock of a process that is gone
-    assert second_started.wait(60)
-    process.join()
-    second.join()
-    return had_to_wait
+    with hold_machine(folder):
+        measures.set()
 
 
 def test_measuring_is_alone_and_compiling_is_not(tmp_path: Path) -> None:
-    assert waited(tmp_path, first_alone=False, then_alone=True, seconds=1)
-    assert not waited(tmp_path, first_alone=False, then_alone=False, seconds=60)
+    spawn = multiprocessing.get_context("spawn")
+    first_compiles, compiles, asks, measures = (spawn.Event() for _ in range(4))
+    first = spawn.Process(target=compile_long, args=(tmp_path, first_compiles))
+    arguments = (tmp_path, compiles, asks, measures)
+    second = spawn.Process(target=compile_then_measure, args=arguments)
+    first.start()
+    assert first_compiles.wait(60)
+    second.start()
+    assert compiles.wait(60)  # beside the first
+    assert asks.wait(60)
+    assert not measures.wait(1)
+    first.kill()  # the system lets go of the lock of a process that is gone
+    assert measures.wait(60)
+    first.join()
+    second.join()
 
 
 def is_held_alone(folder: Path) -> bool:

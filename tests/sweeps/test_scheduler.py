@@ -74,9 +74,23 @@ def only(rows: list[tuple[Trial, bool]]) -> Trial:
     return row
 
 
-def test_a_setting_is_compiled_compared_and_timed(store: Store) -> None:
-    space = Space.of({"mode": ["default"], "batch": [8]}, ["batch"])
-    row = only(sweep(store, scaled, space, args=lambda batch: (torch.randn(batch, 8),)))
+SETTING = Space.of({"mode": ["default"], "batch": [8]}, ["batch"])
+
+
+def of_batch(batch: int) -> tuple[torch.Tensor]:
+    return (torch.ones(batch, 8),)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Any]]:
+    """A store, and the rows of its first sweep."""
+    with Store(tmp_path_factory.mktemp("swept") / "s.sqlite") as opened:
+        yield opened, sweep(opened, scaled, SETTING, args=of_batch)
+
+
+def test_a_setting_is_compiled_compared_and_timed(swept: tuple[Store, Any]) -> None:
+    store, rows = swept
+    row = only(rows)
     assert (row.status, row.reason, row.title) == ("done", None, "mode=default, batch=8")
     assert row.difference == 0.0
     assert row.kernels == 1
@@ -90,14 +104,14 @@ def test_a_setting_is_compiled_compared_and_timed(store: Store) -> None:
 
 
 def test_what_ended_is_answered_from_the_store_with_its_record(
-    store: Store, tmp_path: Path
+    swept: tuple[Store, Any], tmp_path: Path
 ) -> None:
-    first = sweep(store, scaled)
-    again = sweep(store, scaled)
+    store, first = swept
+    again = sweep(store, scaled, SETTING, args=of_batch)
     assert [known for _, known in first + again] == [False, True]
     assert first[0][0] == again[0][0]
     (tmp_path / "row.wbr").write_bytes(store.report(again[0][0]) or b"")
-    assert Report.load(tmp_path / "row.wbr").request.backend == "eager"
+    assert Report.load(tmp_path / "row.wbr").request.backend == "inductor"
 
 
 def test_a_crash_is_a_row_and_is_tried_again(store: Store) -> None:

@@ -14,6 +14,7 @@ from workbench.analysis.opportunities.cat_lines import rewrite_cat
 from workbench.analysis.opportunities.opportunity import read_cost
 
 RULE = "tensor-that-grows"
+SLOW = pytest.mark.slow
 INPUTS = torch.ones(4, 4, 64), torch.ones(64, 64) / 64
 
 
@@ -41,6 +42,7 @@ def read_last_of_list(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     return torch.cat(parts)
 
 
+@pytest.mark.slow
 def test_a_step_that_reads_the_last_one_reads_it_from_the_list() -> None:
     inputs = torch.ones(64, 64), torch.ones(64, 64) / 64
     found = found_in(read_last, inputs)[RULE]
@@ -78,7 +80,14 @@ def joined_twice(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     return torch.cat([torch.cat([x, x @ w], 1), x * 2], 1)
 
 
-@pytest.mark.parametrize("function", [read_in_whole, returned, joined_across, joined_twice])
+@pytest.mark.parametrize(
+    "function",
+    [
+        read_in_whole,
+        *(pytest.param(f, marks=SLOW) for f in (returned, joined_across)),
+        joined_twice,
+    ],
+)
 def test_what_is_needed_whole_in_each_step_is_left_alone(function: Any) -> None:
     assert RULE not in {each.rule for each in found_in(function, INPUTS)}
 

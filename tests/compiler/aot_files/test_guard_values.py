@@ -13,15 +13,29 @@ import torch
 import workbench as wb
 from tests import saved_kinds
 
+FEW = (
+    "held: an event",
+    "read: an entry beside a lock",
+    "read: a local function",
+    "an unread dtype",
+)
+REST = tuple(name for name in saved_kinds.samples() if name not in FEW)
 
-def test_a_fresh_process_loads_what_holds_or_reads_any_kind_of_value(tmp_path: Path) -> None:
-    for name, (function, args) in saved_kinds.samples().items():
+
+@pytest.mark.parametrize(
+    "names", [FEW, pytest.param(REST, marks=pytest.mark.slow)], ids=["few", "rest"]
+)
+def test_a_fresh_process_loads_what_holds_or_reads_any_kind_of_value(
+    names: tuple[str, ...], tmp_path: Path
+) -> None:
+    for name in names:
+        function, args = saved_kinds.samples()[name]
         compiled = wb.aot_compile(function, args, backend="eager", grad=False)
         with warnings.catch_warnings():  # what the module cannot be stored with is handed over
             warnings.simplefilter("ignore")
             compiled.save(saved_kinds.file_of(tmp_path, name))
     found = json.loads(fresh_process.run_fresh(tmp_path, "tests.saved_kinds", str(tmp_path)))
-    assert found == dict.fromkeys(saved_kinds.samples(), "ok")
+    assert found == dict.fromkeys(names, "ok")
 
 
 def test_what_is_read_is_still_checked_after_loading(tmp_path: Path) -> None:

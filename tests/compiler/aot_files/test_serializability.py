@@ -56,7 +56,7 @@ class Block(torch.nn.Module):
         return torch.relu(self.linear(self.norm(x)))
 
 
-@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("grad", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_real_tensors_pass_guards_made_from_fakes(grad: bool, tmp_path: Path) -> None:
     with FakeTensorMode(shape_env=ShapeEnv()):
         fake = make_compiled(

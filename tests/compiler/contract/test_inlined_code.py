@@ -196,9 +196,13 @@ def test_code_of_torch_and_functions_inside_functions_need_no_check() -> None:
 
 
 HELPERS = "def helper(x):\n    return x + {n}\n\n\ndef g(x):\n    return helper(x) * 2\n"
-LOAD = (
-    "import torch, workbench as wb; print(wb.load({path!r}, trust=True)(torch.ones(4))[0].item())"
-)
+LOAD = """
+import pathlib, torch, workbench as wb
+
+print(wb.load({path!r}, trust=True)(torch.ones(4))[0].item())
+pathlib.Path("written_helpers.py").write_text({changed!r})
+wb.load({path!r}, trust=True)
+"""
 
 
 @pytest.fixture
@@ -224,17 +228,13 @@ def test_a_loaded_function_is_held_against_the_code_of_its_own_process(
 def test_another_process_compares_the_source(written: types.ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "g.aot"
     compile_eager(written.g, (X,)).save(path)
-
-    def load() -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", LOAD.format(path=str(path))]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-
-    assert load().stdout.strip() == "4.0"
-    (tmp_path / "written_helpers.py").write_text(HELPERS.format(n=5))
-    changed = load()
-    assert "ArtifactError" in changed.stderr
-    assert "  - helper of written_helpers" in changed.stderr
-    assert "  - g of" not in changed.stderr
+    program = LOAD.format(path=str(path), changed=HELPERS.format(n=5))
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.stdout.strip() == "4.0"
+    assert "ArtifactError" in done.stderr
+    assert "  - helper of written_helpers" in done.stderr
+    assert "  - g of" not in done.stderr
 
 
 DECORATED = """

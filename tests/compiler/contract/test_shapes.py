@@ -141,7 +141,7 @@ def scaled(a: torch.Tensor, by: dict[str, int], n: int = 1) -> torch.Tensor:
     return a * by["k"] + torch.arange(n * 8).view(n, 8).sum(0)
 
 
-@pytest.mark.parametrize("kind", [Dim.AUTO, Dim.DYNAMIC])
+@pytest.mark.parametrize("kind", [pytest.param(Dim.AUTO, marks=pytest.mark.slow), Dim.DYNAMIC])
 def test_ints_that_vary(kind: Any, tmp_path: Path) -> None:
     spec = {"a": None, "by": {"k": kind(min=0, max=9)}, "n": kind}
     compiled = compile_eager(scaled, (ones(4), {"k": 3}, 2), dynamic_shapes=spec)

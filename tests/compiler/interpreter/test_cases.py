@@ -10,7 +10,7 @@ from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 WITHOUT_NUMBERS = ("transformer_of_templates", "seven_billion_parameters")
-QUICK = ("attention_by_hand", "scatter", "kernels_of_the_user")
+QUICK = ("scatter", "kernels_of_the_user")
 OTHERS = tuple(
     name
     for name, case in CASES.items()

@@ -61,8 +61,8 @@ def with_kernel(x: torch.Tensor) -> torch.Tensor:
     "fn",
     [
         by_name,
-        lambda x: twice(x) + 1,
-        pytest.param(lambda x: space.twice(x) + 1, id="namespace"),
+        pytest.param(lambda x: twice(x) + 1, marks=pytest.mark.slow),
+        pytest.param(lambda x: space.twice(x) + 1, marks=pytest.mark.slow, id="namespace"),
         pytest.param(elsewhere["by_name_elsewhere"], id="elsewhere"),
         pytest.param(with_kernel, id="triton_op"),
     ],

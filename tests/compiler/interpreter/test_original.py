@@ -196,7 +196,10 @@ WRONG: dict[str, tuple[Callable[..., object], Callable[..., object]]] = {
 }
 
 
-@pytest.mark.parametrize("how", WRONG)
+@pytest.mark.parametrize(
+    "how",
+    [pytest.param(how, marks=pytest.mark.slow if how.startswith("it ") else ()) for how in WRONG],
+)
 def test_an_output_that_is_wrong_is_found(how: str) -> None:
     wrong, right = WRONG[how]
     compiled = wb.aot_compile(wrong, (X,), target="h100")
@@ -249,7 +252,9 @@ def moved(x: Tensor) -> Tensor:
     return before * x
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "dtype", [pytest.param(torch.float32, marks=pytest.mark.slow), torch.bfloat16]
+)
 def test_a_kernel_of_the_user_writes_an_argument_that_was_read_before(dtype: torch.dtype) -> None:
     """What was copied from the argument is held to what the argument held then."""
     x = X.to(dtype)
@@ -259,7 +264,9 @@ def test_a_kernel_of_the_user_writes_an_argument_that_was_read_before(dtype: tor
     assert {row.value for row in found.kernels if row.ok} == {"buf0", "buf2", "arg0_1"}
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(
+    "dtype", [torch.bfloat16, pytest.param(torch.float16, marks=pytest.mark.slow)]
+)
 def test_a_mask_of_16_bit_numbers_is_that_of_the_kernel(dtype: torch.dtype) -> None:
     """It casts what it draws to 16 bits, and computes in float32: nothing is rounded."""
     torch.manual_seed(0)

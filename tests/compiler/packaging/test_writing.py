@@ -155,7 +155,11 @@ def test_the_shared_runtime_is_named_where_a_compiler_finds_only_the_static_one(
 def test_a_library_with_a_runtime_of_its_own_is_in_no_package(
     tmp_path: Path,
 ) -> None:
-    compiler = inductor_config.patch({"cpp.cxx": (None, fake_compiler(tmp_path / "g++"))})
+    # of what Inductor writes nothing is built: the runtime is in whatever is linked so
+    source = r'printf "#include <iostream>\nstatic int a = (std::cout << 1, 1);"'
+    build = f'{shutil.which("g++")} -x c++ -fPIC -c - -o "$last"'
+    built = f'*" -c "*) for last; do :; done; {source} | {build}; exit;;'
+    compiler = inductor_config.patch({"cpp.cxx": (None, fake_compiler(tmp_path / "g++", built))})
     with compiler, pytest.raises(wb.WorkbenchError, match=r"a C\+\+ runtime of its own"):
         wb.package(torch.nn.Linear(5, 3).eval(), (torch.randn(2, 5),), path=tmp_path / "linear.pt2")
     assert not (tmp_path / "linear.pt2").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 import torch
 import torch.nn.functional as F
 
@@ -45,6 +46,7 @@ def test_small_reductions_keep_their_configurations(worker: CrossCompiler) -> No
     assert not any(size // 2 in sizes for size in sizes)
 
 
+@pytest.mark.slow
 def test_it_holds_for_amd(worker: CrossCompiler) -> None:
     x = torch.randn(65536, 8192, device="meta")
     report = worker.compiled(job(wide_norm, x, x, x, torch.randn(8192), gpu=MI300X)).report
