@@ -18,7 +18,7 @@ QUESTIONS = {
 }
 MOST = {
     "a quantity of every kernel": 3,
-    "an artifact kind": 7,
+    "an artifact kind": 5,
     "a cure of a new kind of graph break": 4,
     "a live action": 5,
     "a view of another graph pass": 3,

@@ -13,7 +13,7 @@ from sample_packages import Sample
 
 import workbench as wb
 from tests.shape import shape
-from tests.walk import compile_small, walk
+from tests.walk import COMPILER, compile_small, find_road, walk
 
 MOST_LINES = 99_327
 LEAST_MEAN_FUNCTION = 9.66
@@ -62,6 +62,14 @@ def test_the_walk_of_a_compilation_does_not_get_longer() -> None:
     assert len(found.stops) <= 60, found.stops
     assert found.rooms <= 11
     assert found.depth <= 10
+
+
+@ONLY_2_13
+def test_a_call_is_handed_through_a_dozen_functions_until_torch_compiles() -> None:
+    road = find_road(compile_small, COMPILER)
+    assert road[0] == ("api/host.py", "require_torch.<locals>.called")
+    assert road[-1] == ("compiler/pipeline/pipeline.py", "_compile_once")
+    assert len(road) <= 11, road
 
 
 @ONLY_2_13

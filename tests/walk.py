@@ -5,8 +5,9 @@ of ours that is entered from a function of ours in another file, and that hands 
 file itself: what only answers is looked up, not walked through. Methods, closures and properties
 count; what torch calls (hooks of the record, fake tensors) does not, nor does what these call,
 since a stack with a function of torch in it is left out. A *room* is a folder. The *depth* is the
-most hand-overs from file to file on one stack. The call is measured when it is warm: a first one
-fills caches and imports. Counted by `sys.setprofile` in the thread of the call.
+most hand-overs from file to file on one stack. The *road* of a call is shorter: the functions of
+ours that it is handed through until torch's own compiler is called. A call is measured when it is
+warm: a first one fills caches and imports. Counted by `sys.setprofile` in the thread of the call.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import torch
 import workbench as wb
 
 _OURS = str(Path(wb.__file__).parent) + "/"
+COMPILER = "aot_compile_fullgraph"
 _TORCH = str(Path(torch.__file__).parent) + "/"
 Place = tuple[str, str]
 """The file of a function below the package, and its qualified name."""
@@ -77,6 +79,24 @@ def walk(call: Callable[[], Any]) -> Walk:
     return Walk(tuple(place for place in entered if place in handing), depth)
 
 
+def find_road(call: Callable[[], Any], until: str) -> tuple[Place, ...]:
+    """Our functions from a call down to the first call of torch's function of this name."""
+    call()
+    road: list[Place] = []
+
+    def profile(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_name == until and not road:
+            road.extend(reversed(_stack(frame.f_back or frame, root) or []))
+
+    root = call.__code__  # type: ignore[attr-defined]
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return tuple(road)
+
+
 def _stack(frame: FrameType, root: CodeType) -> list[Place] | None:
     """Our functions from this one up to the call; None where torch stands between them."""
     found: list[Place] = []
@@ -108,11 +128,14 @@ def _walks(folder: Path) -> Iterator[tuple[str, Walk]]:
 
 
 def main() -> None:
-    """Print each walk, a stop a line."""
+    """Print each walk, a stop a line, and the road of a compilation."""
     with tempfile.TemporaryDirectory() as folder:
         for title, found in _walks(Path(folder)):
             print(f"{title}: {len(found.stops)} stops in {found.rooms} rooms, depth {found.depth}")
             print(*(f"  {file}: {name}" for file, name in found.stops), sep="\n")
+    road = find_road(compile_small, COMPILER)
+    print(f"handed through {len(road)} functions until torch compiles")
+    print(*(f"  {file}: {name}" for file, name in road), sep="\n")
 
 
 if __name__ == "__main__":

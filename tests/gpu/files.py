@@ -16,7 +16,7 @@ from tests.gpu.figures import print_figure, print_rows, print_unchecked, run_ste
 from tests.gpu.loading import Loaded
 from tests.gpu.models import MODELS, Model
 from tests.gpu.parts import ROOT
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import compile_for_gpu
 from workbench.handles.local_gpu import describe_local_gpu
@@ -32,7 +32,7 @@ def for_virtual(gpu: Gpu, worker: CrossCompiler) -> Compile:
     def compile_(model: Model) -> Any:
         module, x = model.made()
         options = CompileOptions(target=gpu.name, grad=model.trains)
-        return compile_for_gpu(module, (x,), {}, options, gpu, worker=worker)
+        return compile_for_gpu(CompileRequest(module, (x,), options=options), gpu, worker=worker)
 
     return compile_
 

@@ -28,7 +28,7 @@ from tests.gpu.figures import reason, run_steps
 from tests.gpu.programs import WITHOUT_NUMBERS, Program, moved, programs
 from workbench.compiler.comparison.effects import RowMaker, pairs, subject_of
 from workbench.compiler.comparison.output_comparison import compare_objects
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.interpreter.buffer_checks import Tolerance
 from workbench.compiler.interpreter.compared_leaves import Rounded
 from workbench.compiler.interpreter.interpreter_session import Interpreter
@@ -91,7 +91,9 @@ class Comparing:
     def _virtual(self, program: Program) -> CrossCompiled:
         fn, args = program.made()
         asked: dict[str, Any] = {"options": dict(program.inductor), **program.settings}
-        return compile_for_gpu(fn, args, {}, CompileOptions(**asked), self.gpu, worker=self.worker)
+        return compile_for_gpu(
+            CompileRequest(fn, args, options=CompileOptions(**asked)), self.gpu, worker=self.worker
+        )
 
     def _on_device(self, program: Program) -> Any:
         fn, args = moved(*program.made(), self.device)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import compile_for_gpu
 from workbench.specs import Catalogue, Gpu
@@ -36,7 +36,7 @@ def gpu() -> Gpu:
 def test_a_module_with_its_weights(worker: CrossCompiler, gpu: Gpu, tmp_path: Path) -> None:
     model, x = Block(), torch.randn(64, 256)  # on the CPU: only the worker believes in the GPU
     asked = CompileOptions(target=gpu.name, grad=False)
-    compiled = compile_for_gpu(model, (x,), {}, asked, gpu, worker=worker)
+    compiled = compile_for_gpu(CompileRequest(model, (x,), options=asked), gpu, worker=worker)
     compiled.save(tmp_path / "block.aot", weights="inside", machine=wb.machine())
     assert wb.check(tmp_path / "block.aot").ok
     loaded = wb.load(tmp_path / "block.aot")
@@ -46,7 +46,9 @@ def test_a_module_with_its_weights(worker: CrossCompiler, gpu: Gpu, tmp_path: Pa
 
 def test_training(worker: CrossCompiler, gpu: Gpu, tmp_path: Path) -> None:
     model, x = Block(), torch.randn(64, 256)
-    compiled = compile_for_gpu(model, (x,), {}, CompileOptions(target=gpu.name), gpu, worker=worker)
+    compiled = compile_for_gpu(
+        CompileRequest(model, (x,), options=CompileOptions(target=gpu.name)), gpu, worker=worker
+    )
     compiled.save(tmp_path / "block.aot", machine=wb.machine())
     model.cuda()
     loaded = wb.load(tmp_path / "block.aot", module=model)

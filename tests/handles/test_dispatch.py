@@ -13,7 +13,7 @@ from torch import Tensor
 import workbench as wb
 from tests.compiler.virtual_gpu.model_cases import CASES
 from workbench.analysis.gpu_model.matrix import Matrix
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler, keep_warm_worker
 from workbench.errors import UsageError
 from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
@@ -110,7 +110,9 @@ def normalised(x: Tensor, w: Tensor) -> Tensor:
 def elsewhere(
     fn: Any, args: tuple[Any, ...], worker: CrossCompiler, **options: Any
 ) -> CrossCompiled:
-    return compile_for_gpu(fn, args, {}, CompileOptions(**options), H100, worker=worker)
+    return compile_for_gpu(
+        CompileRequest(fn, args, options=CompileOptions(**options)), H100, worker=worker
+    )
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import torch
 
 from tests.compiler.virtual_gpu.device.test_virtual import first
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.machine_code.code_readers import CompiledConfig, ConfigRecorder
@@ -43,7 +43,9 @@ def compile_on(gpu: Device, fn: Any = softmax, **options: Any) -> Report:
         mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
         with mode:
             x = torch.empty(64, 128, device="cuda")
-            return compile_for_target(fn, (x,), None, CompileOptions(**options)).report
+            return compile_for_target(
+                CompileRequest(fn, (x,), options=CompileOptions(**options))
+            ).report
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_a_failure_keeps_its_report() -> None:
 
 
 def test_the_cpu_has_no_roofline() -> None:
-    report = compile_for_target(softmax, (torch.randn(8, 8),), None, CompileOptions()).report
+    report = compile_for_target(CompileRequest(softmax, (torch.randn(8, 8),))).report
     assert not len(report.roofline)
     assert not len(report.resources)
     assert report.request.tf32 == ()

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from workbench.analysis.kernel_configs.config_model import RankedConfigs
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
 from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
@@ -29,7 +29,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 @pytest.fixture(scope="module")
 def compiled(worker: CrossCompiler) -> CrossCompiled:
     x = torch.randn(4096, 256)
-    return compile_for_gpu(column_sum, (x,), {}, CompileOptions(), H100, worker=worker)
+    return compile_for_gpu(CompileRequest(column_sum, (x,)), H100, worker=worker)
 
 
 def ranked(compiled: CrossCompiled, worker: CrossCompiler) -> RankedConfigs:
@@ -76,7 +76,9 @@ def test_a_template_that_needs_too_much_shared_memory_cannot_be_launched(
 ) -> None:
     a = torch.randn(1024, 1024, dtype=torch.bfloat16)
     there = compile_for_gpu(
-        product, (a, a), {}, CompileOptions(options=TEMPLATES), H100, worker=worker
+        CompileRequest(product, (a, a), options=CompileOptions(options=TEMPLATES)),
+        H100,
+        worker=worker,
     )
     blocks = {"BLOCK_M": (64, 256), "BLOCK_N": (64, 256), "BLOCK_K": (128,)}
     found = rank_configs(

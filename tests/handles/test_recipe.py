@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Recipe
 from workbench.handles.dispatch import build_recipe
@@ -24,7 +24,7 @@ def double(x: torch.Tensor, *, scale: int = 2) -> torch.Tensor:
 
 
 def recipe(*args: Any, **kwargs: Any) -> Recipe:
-    return build_recipe(double, args, kwargs, CompileOptions())
+    return build_recipe(CompileRequest(double, args, kwargs))
 
 
 def test_inputs_that_are_alive_are_used_again() -> None:
@@ -134,7 +134,7 @@ def test_gpus_are_compared(retarget: Retarget) -> None:
 
 
 def test_code_for_a_cpu_is_compiled_for_the_first_gpu_before() -> None:
-    here = build_recipe(plain_double, (torch.rand(64),), {}, CompileOptions())
+    here = build_recipe(CompileRequest(plain_double, (torch.rand(64),)))
     on_cpu = SimpleNamespace(report=Report(request=Request(name="plain_double", target="host")))
     retarget = Retarget(on_cpu, here)
     matrix = retarget.compare(["t4", "a100"]).result(120)

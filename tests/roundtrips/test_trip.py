@@ -20,6 +20,7 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.artifacts.archive.file_kinds import FUNCTION
 from workbench.processes.shipping import shipped_values
 from workbench.report.file_rows import PHASES, WAYS
 from workbench.report.roundtrip import RoundTrip
@@ -189,7 +190,7 @@ def _runs(process: psutil.Process, folder: Path) -> bool:
 
 
 def test_a_process_that_dies_is_a_reason(tmp_path: Path) -> None:
-    order = {"way": "ours", "kind": "function", "inputs": "/no"}
+    order = {"way": "ours", "kind": FUNCTION, "inputs": "/no"}
     found = run(tmp_path / "way", tmp_path / "caches", order)
     assert "/no" in found["error"]
 

@@ -104,12 +104,13 @@ def aot_compile(
     >>> flexible(x[:3]).shape
     torch.Size([3, 64])
     """
-    from workbench.compiler.contract.composition import request_of
+    from workbench.compiler.contract.compile_request import CompileRequest
+    from workbench.compiler.contract.composition import choose_options
     from workbench.handles.dispatch import compile_for_target
 
     asked = backend, mode, options, dynamic, dynamic_shapes
-    request = request_of(fn, *asked, grad=grad, target=target, guards=guards, capture=capture)
-    return compile_for_target(fn, args, kwargs, request, progress)
+    chosen = choose_options(fn, *asked, grad=grad, target=target, guards=guards, capture=capture)
+    return compile_for_target(CompileRequest.of(fn, args, kwargs, chosen), progress)
 
 
 @require_torch
@@ -146,12 +147,13 @@ def compile_async(
     >>> job.result()
     Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernel)
     """
-    from workbench.compiler.contract.composition import request_of
+    from workbench.compiler.contract.compile_request import CompileRequest
+    from workbench.compiler.contract.composition import choose_options
     from workbench.handles.dispatch import compile_in_background
 
     asked = backend, mode, options, dynamic, dynamic_shapes
-    request = request_of(fn, *asked, grad=grad, target=target, guards=guards, capture=capture)
-    return compile_in_background(fn, args, kwargs, request)
+    chosen = choose_options(fn, *asked, grad=grad, target=target, guards=guards, capture=capture)
+    return compile_in_background(CompileRequest.of(fn, args, kwargs, chosen))
 
 
 @require_torch

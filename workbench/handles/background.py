@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench.artifacts.archive.file_kinds import open_any
-from workbench.compiler.contract.callables import Callee, resolve
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.callables import BoundCall, Callee, resolve
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.internals.torch_state import TorchState
-from workbench.compiler.pipeline.pipeline import bind, compile_ahead
+from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.virtual_gpu.client import CrossCompiler, pack_job
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import WorkbenchError
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_base import Recipe
 from workbench.handles.compiled_module import make_compiled, wrap_compiled
@@ -27,6 +26,7 @@ from workbench.processes.child import Child
 from workbench.processes.parent import Failed, Parent, Ready
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.processes.shipping.shipped_values import pack, unpack
+from workbench.specs import Gpu
 from workbench.tasks.background_task import BackgroundTask, Steps
 
 Made = TypeVar("Made")
@@ -52,28 +52,15 @@ class Job(LiveOnly, BackgroundTask[Made]):
 
 
 def compile_in_background(
-    target: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    options: CompileOptions,
-    recipe: Recipe,
+    request: CompileRequest, call: BoundCall, recipe: Recipe
 ) -> Job[Compiled]:
     """Start a worker that compiles for this machine, and return at once.
 
     The result is called on the live module: its weights are copied for the worker only. Raises
     `UsageError` for a request that cannot be, naming what cannot be sent to another process.
     """
-    callee = resolve(target)
-    bound = bind(callee, args, dict(kwargs))
-    receiver = next(iter(bound)) if callee.receiver else None
-    example = Example(bound, receiver)
-    parcel = {
-        "function": target,
-        "args": args,
-        "kwargs": dict(kwargs),
-        "options": options,
-        "state": TorchState.current(),
-    }
+    callee, example = call.callee, Example(call.bound, call.receiver)
+    parcel = {**vars(request), "state": TorchState.current()}
     context, folder = CallerContext.current(), pack(parcel, callee.name)
     try:
         child = Child("workbench.handles.background", temporary=(os.fspath(folder),))
@@ -131,18 +118,9 @@ def _live_objects(path: str, callee: Callee) -> dict[str, Any]:
     return {name: known[name] for name in names}
 
 
-def start_cross_compile(
-    target: Any,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    options: CompileOptions,
-    recipe: Recipe,
-) -> Job[CrossCompiled]:
+def start_cross_compile(request: CompileRequest, gpu: Gpu, recipe: Recipe) -> Job[CrossCompiled]:
     """Start a worker, which ends with the job, and return at once."""
-    gpu = options.gpu
-    if gpu is None:
-        raise UsageError(f"target is {options.target!r}, which is no virtual GPU.")
-    sent = pack_job(target, args, kwargs, options, gpu)  # as it is now, whatever changes later
+    sent = pack_job(request, gpu)  # as it is now, whatever changes later
     worker = CrossCompiler()
     worker.begin()
 
@@ -154,9 +132,9 @@ def start_cross_compile(
             done = worker.compiled(sent, steps)
         finally:
             worker.close()
-        return CrossCompiled(done.report, gpu, target, done.program, recipe)
+        return CrossCompiled(done.report, gpu, request.target, done.program, recipe)
 
-    return Job(resolve(target).name, work, lambda thread: worker.retire())
+    return Job(resolve(request.target).name, work, lambda thread: worker.retire())
 
 
 def main(parent: Parent) -> None:
@@ -166,10 +144,9 @@ def main(parent: Parent) -> None:
     try:
         with context.entered():
             parcel = unpack(folder)
-            with parcel["state"].reproduced():
-                call = (parcel["function"], parcel["args"], parcel["kwargs"], parcel["options"])
+            with parcel.pop("state").reproduced():
                 parent.send(Ready())
-                compiled = make_compiled(compile_ahead(*call, parent))
+                compiled = make_compiled(compile_ahead(CompileRequest(**parcel), parent))
                 parent("saving", 0.0)
                 digest = save_compiled(compiled, folder / RESULT, weights="later")
                 parent.end("saving", 0.0)

@@ -10,7 +10,7 @@ a cache of keys and values, are kept as they are.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 
 from workbench.arguments import checked
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.contract.examples import tensor_of
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.paths import Path
@@ -36,16 +36,6 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 _ZEROED = 1 << 16  # elements; a bigger tensor is made of addresses that read as zero
-
-
-@dataclass(frozen=True)
-class Call:
-    """A call as it is compiled."""
-
-    target: Any
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    options: CompileOptions
 
 
 @dataclass(frozen=True)
@@ -87,18 +77,15 @@ class Recipe(LivePart):
 
     def __init__(
         self,
-        target: Any,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        options: CompileOptions,
-        compile: Callable[..., CompiledBase],
-        compile_in_background: Callable[..., Any],
+        request: CompileRequest,
+        compile: Callable[[CompileRequest, ProgressCallback | None], CompiledBase],
+        compile_in_background: Callable[[CompileRequest], Any],
     ):
-        """`compile` and `compile_in_background` take a target, its inputs and options."""
-        self._target = target
+        """`compile` and `compile_in_background` take a request with the inputs of then."""
+        self._target = request.target
         self._compile = compile
         self._compile_in_background = compile_in_background
-        self._options = options
+        self._options = request.options
         self._state = TorchState.current()
         self._cells = Places().cells
         self._held: dict[str, _Held] = {}
@@ -106,7 +93,7 @@ class Recipe(LivePart):
         def hold(value: torch.Tensor, path: Path) -> None:
             self._held[str(path)] = _Held.of(value, path)
 
-        bound = {"args": tuple(args), "kwargs": dict(kwargs)}
+        bound = {"args": request.args, "kwargs": dict(request.kwargs)}
         self._example = Example(bound, None, hold)
 
     @property
@@ -155,28 +142,32 @@ class Recipe(LivePart):
 
         Raises what a compilation raises, and `UsageError` for an input that is gone.
         """
-        args, kwargs = self.inputs()
+        request = self._request(self.options(target))
         with self._as_then():
-            return self._compile(self._target, args, kwargs, self.options(target), progress)
+            return self._compile(request, progress)
 
     def compile_changed(
-        self, change: Callable[[Call], Call], progress: ProgressCallback | None = None
-    ) -> tuple[CompiledBase, Call, tuple[tuple[Any, ...], dict[str, Any]]]:
-        """Compile what `change` makes of the call; with the changed call, and the inputs as given.
+        self,
+        change: Callable[[CompileRequest], CompileRequest],
+        progress: ProgressCallback | None = None,
+    ) -> tuple[CompiledBase, CompileRequest, CompileRequest]:
+        """Compile what `change` makes of the call; with the changed call, and the call as it was.
 
         What `change` sets of torch's modes is undone afterwards.
         """
-        args, kwargs = self.inputs()
+        request = self._request(self._options)
         with self._as_then():
-            call = change(Call(self._target, args, kwargs, self._options))
-            made = self._compile(call.target, call.args, call.kwargs, call.options, progress)
-        return made, call, (args, kwargs)
+            changed = change(request)
+            return self._compile(changed, progress), changed, request
 
     def compile_in_background(self, target: str) -> Any:
         """Compile for a target in a process of its own; returns the job."""
-        args, kwargs = self.inputs()
+        request = self._request(self.options(target))
         with self._as_then():
-            return self._compile_in_background(self._target, args, kwargs, self.options(target))
+            return self._compile_in_background(request)
+
+    def _request(self, options: CompileOptions) -> CompileRequest:
+        return CompileRequest(self._target, *self.inputs(), options)
 
     @contextmanager
     def _as_then(self) -> Iterator[None]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from workbench.arguments import checked
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler, keep_warm_worker, pack_job
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path
@@ -98,10 +97,7 @@ class CrossCompiled(Recompilable):
 
 
 def compile_for_gpu(
-    target: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    options: CompileOptions,
+    request: CompileRequest,
     gpu: Gpu,
     *,
     progress: ProgressCallback | None = None,
@@ -115,5 +111,5 @@ def compile_for_gpu(
     """
     worker = worker or keep_warm_worker()
     worker.begin()
-    done = worker.compiled(pack_job(target, args, kwargs, options, gpu), progress)
-    return CrossCompiled(done.report, gpu, target, done.program, recipe)
+    done = worker.compiled(pack_job(request, gpu), progress)
+    return CrossCompiled(done.report, gpu, request.target, done.program, recipe)

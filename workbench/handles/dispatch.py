@@ -13,17 +13,16 @@ import torch
 
 from workbench.artifacts.archive.aot_container import read_artifact
 from workbench.artifacts.archive.file_kinds import open_any, open_file
-from workbench.compiler.contract import callables
-from workbench.compiler.contract.compile_request import CompileOptions, check_args
+from workbench.compiler.contract.callables import BoundCall
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.examples import inputs_of, replace_fakes, write_dynamic_shapes
 from workbench.compiler.contract.fusion_choice import FusionChoice
 from workbench.compiler.contract.specialized_values import resolve
-from workbench.compiler.contract.unsupported import check_inputs
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.signatures import signature_of
 from workbench.compiler.packaging.package_request import write_repackage_command
-from workbench.compiler.pipeline.pipeline import bind, compile_ahead
+from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.device_kinds import is_gpu
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.chosen_fusion import compile_again, refuse_for_other_torch
@@ -41,90 +40,65 @@ if TYPE_CHECKING:
 
 
 def compile_for_target(
-    target: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any] | None,
-    options: CompileOptions,
-    progress: ProgressCallback | None = None,
+    request: CompileRequest, progress: ProgressCallback | None = None
 ) -> Compiled | CrossCompiled:
     """Compile for the request's target; raises `UsageError` and `CaptureError` as both ways do."""
-    check_args(args, kwargs)
-    target, options = _with_originals(target, options)
+    request = _with_original(request)
     if progress is not None and not callable(progress):
         raise UsageError(
             f"progress is {progress!r}: expected a function of the name of a phase and the seconds."
         )
-    if options.gpu is None:
-        return _compiled_here(target, (tuple(args), dict(kwargs or {})), options, progress)
-    _check_call(target, args, kwargs)
-    from workbench.handles.cross_compiled import compile_for_gpu
+    gpu = request.options.gpu
+    if gpu is not None:
+        from workbench.handles.cross_compiled import compile_for_gpu
 
-    call, recipe = (target, tuple(args), kwargs or {}), build_recipe(target, args, kwargs, options)
-    return compile_for_gpu(*call, options, options.gpu, progress=progress, recipe=recipe)
-
-
-def _compiled_here(
-    target: Any,
-    given: tuple[tuple[Any, ...], dict[str, Any]],
-    options: CompileOptions,
-    progress: ProgressCallback | None,
-) -> Compiled:
-    if options.backend == "inductor" and _is_on_gpu(target, *given):
+        _require_traceable(request)
+        return compile_for_gpu(request, gpu, progress=progress, recipe=build_recipe(request))
+    if request.options.backend == "inductor" and _is_on_gpu(request):
         from workbench.handles.local_gpu import compile_on_gpu
 
-        args, kwargs = replace_fakes(given)
-        code = compile_on_gpu(target, args, kwargs, options, progress)
+        code = compile_on_gpu(replace_fakes(request), progress)
     else:
         with tp.UNSET_FAKE.get()():  # a mode of fake tensors around the call is not compiled
-            args, kwargs = replace_fakes(given)
-            code = compile_ahead(target, args, kwargs, options, progress)
-    return make_compiled(code, build_recipe(target, args, kwargs, options))
+            code = compile_ahead(replace_fakes(request), progress)
+    return make_compiled(code, build_recipe(request))
 
 
-def compile_in_background(
-    target: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any] | None,
-    options: CompileOptions,
-) -> Job[Compiled] | Job[CrossCompiled]:
+def compile_in_background(request: CompileRequest) -> Job[Compiled] | Job[CrossCompiled]:
     """Start the compilation in a process of its own and return at once.
 
     Raises `UsageError` for a request that cannot be, naming what cannot be sent to another process.
     """
     from workbench.handles import background
 
-    target, options = _with_originals(target, options)
-    _check_call(target, args, kwargs)
-    recipe = build_recipe(target, args, kwargs, options)
-    call = target, tuple(args), dict(kwargs or {})
-    if options.gpu is not None:
-        return background.start_cross_compile(*call, options, recipe)
-    return background.compile_in_background(*call, options, recipe)
+    request = _with_original(request)
+    call, recipe = _require_traceable(request), build_recipe(request)
+    if request.options.gpu is not None:
+        return background.start_cross_compile(request, request.options.gpu, recipe)
+    return background.compile_in_background(request, call, recipe)
 
 
-def _with_originals(target: Any, options: CompileOptions) -> tuple[Any, CompileOptions]:
-    target, notes = unwrap_originals(target)
-    known = (*options.notes, *(note for note in notes if note not in options.notes))
-    return target, replace(options, notes=known)
+def _with_original(request: CompileRequest) -> CompileRequest:
+    """The request for what was compiled before, where it is for a compiled function; with notes."""
+    target, notes = unwrap_originals(request.target)
+    known = request.options.notes
+    notes = (*known, *(note for note in notes if note not in known))
+    return replace(request, target=target, options=replace(request.options, notes=notes))
 
 
-def _check_call(target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None) -> None:
+def _require_traceable(request: CompileRequest) -> BoundCall:
     """Raise `UsageError` here for what a process of its own could only refuse later."""
-    check_args(args, kwargs)
-    callee = callables.resolve(target)
-    bound = bind(callee, tuple(args), dict(kwargs or {}))
-    check_inputs(dict([*bound.items()][1:]) if callee.receiver else bound)
+    return BoundCall.of(request.target, request.args, request.kwargs)
 
 
-def build_recipe(
-    target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, options: CompileOptions
-) -> Recipe:
+def build_recipe(request: CompileRequest) -> Recipe:
     """The call, ready to be compiled for another target."""
-    return Recipe(target, args, kwargs or {}, options, compile_for_target, compile_in_background)
+    return Recipe(request, compile_for_target, compile_in_background)
 
 
-def _is_on_gpu(target: Any, args: Any, kwargs: Mapping[str, Any]) -> bool:
-    values = tp.TREE_LEAVES.get()((args, dict(kwargs)))
+def _is_on_gpu(request: CompileRequest) -> bool:
+    target = request.target
+    values = tp.TREE_LEAVES.get()(request.inputs)
     if isinstance(target, torch.nn.Module):
         values = [*values, *target.parameters(), *target.buffers()]
     return any(isinstance(v, torch.Tensor) and is_gpu(v.device) for v in values)
@@ -164,8 +138,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
         **request, dynamic_shapes=write_dynamic_shapes(contract), fusion=choice
     )
     inputs = inputs_of(contract, "meta" if options.gpu else None)
-    args, kwargs = _as_call(target, inputs)
-    made = compile_for_target(target, args, kwargs, options)
+    made = compile_for_target(CompileRequest(target, *_as_call(target, inputs), options))
     return made if choice is None else compile_again(made, choice)
 
 
@@ -218,5 +191,5 @@ def _recorded(
             "A function has no kernels before it is compiled: pass its example inputs, too, "
             "wb.matrix(fn, (x,), targets=[…])."
         )
-    compiled = compile_for_target(x, args, {}, CompileOptions(target=first), progress)
-    return compiled.report, True
+    request = CompileRequest.of(x, args, None, CompileOptions(target=first))
+    return compile_for_target(request, progress).report, True

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from workbench.analysis.gpu_model.roofline import add_rooflines
-from workbench.compiler.contract.compile_request import CompileOptions, list_known_gpus
+from workbench.compiler.contract.compile_request import CompileRequest, list_known_gpus
 from workbench.compiler.internals.local_device import read_properties, read_vendor
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
@@ -20,17 +20,13 @@ from workbench.tasks.progress import ProgressCallback
 
 
 def compile_on_gpu(
-    target: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any] | None,
-    options: CompileOptions,
-    progress: ProgressCallback | None = None,
+    request: CompileRequest, progress: ProgressCallback | None = None
 ) -> CompiledCode:
     """Compile for the GPU of the inputs, and record its machine code."""
     device, note = describe_local_gpu()
     with MachineCodeRecorder(device) as recorder:
         try:
-            made = compile_ahead(target, args, kwargs, options, progress)
+            made = compile_ahead(request, progress)
         except (WorkbenchError, KeyboardInterrupt) as error:
             recorder.hurry()
             if (report := getattr(error, "report", None)) is not None:

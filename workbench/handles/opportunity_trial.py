@@ -29,13 +29,13 @@ from workbench.compiler.comparison.output_comparison import (
     compare_runs,
     compare_tensors,
 )
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.timing import RepeatableCall
 from workbench.compiler.pipeline.explain import Explanation
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.changed_copy import rewrite_callable
-from workbench.handles.compiled_base import Call
 from workbench.tasks.background_task import BackgroundTask
 from workbench.tasks.progress import ProgressCallback
 
@@ -98,17 +98,17 @@ def try_opportunity(
     if (why := why_not(change, subject)) is not None:
         raise UsageError(why)
     recipe: Any = subject.recipe
-    made, call, inputs = recipe.compile_changed(lambda call: _make_change(call, change), progress)
+    made, call, before = recipe.compile_changed(lambda call: _make_change(call, change), progress)
     if progress is not None:
         progress("comparing", 0.0)
     times: tuple[float, float] | tuple[None, None] = None, None
     if isinstance(subject, Explanation):
         agrees, checked = _compare(
-            _Eager(recipe.target), _Eager(call.target), inputs, call, change.changes_numbers
+            _Eager(recipe.target), _Eager(call.target), before.inputs, call, change.changes_numbers
         )
     elif _runs_here(subject):
-        agrees, checked = _compare(subject, made, inputs, call, change.changes_numbers)
-        times = _times(subject, made, inputs, call)
+        agrees, checked = _compare(subject, made, before.inputs, call, change.changes_numbers)
+        times = _times(subject, made, before.inputs, call)
     elif change.changes_numbers:
         agrees, checked = None, _MEANT
     elif interpret:
@@ -141,7 +141,7 @@ def try_in_background(compiled: CompiledBase, change: Opportunity) -> Background
     return BackgroundTask(f"{compiled.name} with {change.rule}", work, stop)
 
 
-def _make_change(call: Call, change: Opportunity) -> Call:
+def _make_change(call: CompileRequest, change: Opportunity) -> CompileRequest:
     """The call with the change made in copies; a precision is set in this thread."""
     if change.before:
         return replace(call, target=rewrite_callable(call.target, change))
@@ -168,11 +168,13 @@ def _converter(name: str, value: Any) -> Callable[[torch.Tensor], torch.Tensor]:
     return lambda t: t.to(memory_format=value) if t.dim() == 4 else t
 
 
-def _converted(call: Call, convert: Callable[[torch.Tensor], torch.Tensor]) -> Call:
+def _converted(
+    call: CompileRequest, convert: Callable[[torch.Tensor], torch.Tensor]
+) -> CompileRequest:
     def of(tensor: torch.Tensor) -> torch.Tensor:
         return convert(tensor.detach()).requires_grad_(tensor.requires_grad)
 
-    args, kwargs = tp.TREE_MAP_ONLY.get()(torch.Tensor, of, (call.args, dict(call.kwargs)))
+    args, kwargs = tp.TREE_MAP_ONLY.get()(torch.Tensor, of, call.inputs)
     target = call.target
     if isinstance(target, torch.nn.Module):
         target = copy.deepcopy(target)
@@ -182,7 +184,7 @@ def _converted(call: Call, convert: Callable[[torch.Tensor], torch.Tensor]) -> C
     return replace(call, target=target, args=args, kwargs=kwargs)
 
 
-def _interpreted(old: Any, new: Any, call: Call) -> tuple[bool | None, str]:
+def _interpreted(old: Any, new: Any, call: CompileRequest) -> tuple[bool | None, str]:
     """Whether the changed program, run on the CPU, gives what the original does."""
     from workbench.compiler.interpreter.verification import Question, verify_program
 
@@ -194,7 +196,9 @@ def _interpreted(old: Any, new: Any, call: Call) -> tuple[bool | None, str]:
     return _verdict(list(found.rows), "the changed program and the original")
 
 
-def _compare(old: Any, new: Any, inputs: Any, call: Call, changes: bool) -> tuple[bool | None, str]:
+def _compare(
+    old: Any, new: Any, inputs: Any, call: CompileRequest, changes: bool
+) -> tuple[bool | None, str]:
     """Whether two callables give the same, and what was compared; `changes`: numbers may differ."""
 
     def run(x: Any, given: Any) -> Callable[[int | None], Any]:
@@ -215,7 +219,7 @@ def _compare(old: Any, new: Any, inputs: Any, call: Call, changes: bool) -> tupl
     def rows(left: Any, right: Any) -> list[Comparison]:
         return list(compare("output", left, right, None, None))
 
-    before, after = run(old, inputs), run(new, (call.args, call.kwargs))
+    before, after = run(old, inputs), run(new, call.inputs)
     if not changes:
         found = compare_runs(after, before, rows)
         has_gradients = any(row.leaf.startswith("gradient of ") for row in found)
@@ -252,9 +256,9 @@ def _verdict(rows: list[Comparison], who: str, what: str = "Outputs") -> tuple[b
     return True, f"{what} of {who} agree ({tolerance})."
 
 
-def _times(old: Any, new: Any, inputs: Any, call: Call) -> tuple[float, float]:
+def _times(old: Any, new: Any, inputs: Any, call: CompileRequest) -> tuple[float, float]:
     """The median microseconds of a call of each, measured in turn."""
-    pair = [_repeatable(old, inputs), _repeatable(new, (call.args, call.kwargs))]
+    pair = [_repeatable(old, inputs), _repeatable(new, call.inputs)]
     taken: tuple[list[float], list[float]] = ([], [])
     with restore_state(old.module, held=find_held_inputs(old.original, *inputs)):
         end = time.perf_counter() + _MEASURE_S

@@ -97,12 +97,15 @@ def _cause(compiled: CheckedCall, rows: list[Comparison], comparing: _Comparing,
             "The original itself differs from the reference: no stage of the compilation is at "
             "fault for that. Verify without reference= to judge the compiled code."
         )
+    from workbench.compiler.contract.compile_request import CompileRequest
     from workbench.compiler.interpreter.stage_checks import name_wrong_stage
 
     options = recipe.options(compiled.target)
-    return recipe.called(
-        lambda args, kwargs: name_wrong_stage(recipe.target, args, kwargs, options, differs)
-    )
+
+    def judge(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return name_wrong_stage(CompileRequest(recipe.target, args, kwargs, options), differs)
+
+    return recipe.called(judge)
 
 
 def list_roots(compiled: CheckedCall) -> Iterator[Root]:

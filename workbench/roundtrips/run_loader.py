@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from workbench.artifacts.archive.file_kinds import FUNCTION, PACKAGE, LoadableKind
 from workbench.compiler.aot_files.load_steps import Stopwatch
 from workbench.compiler.call_state.random_states import moved, read_random_states
 from workbench.compiler.call_state.reachable import Change, Marks, Reached, Root, walk_reachable
@@ -26,11 +27,6 @@ SEED = 0
 REPEATS = 1000  # the ten slowest are beyond the 99th percentile
 _PLAIN = (torch.Tensor, bool, int, float, complex, str, bytes, type(None))
 Loaded = Callable[..., Any]
-_LOADERS = {  # what wb.load imports for each kind of file
-    "package": "workbench.handles.package",
-    "function": "workbench.handles.load",
-    "variants": "workbench.handles.packages.frame_variants",
-}
 
 
 def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dict[str, Any]:
@@ -56,7 +52,7 @@ def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dic
         drawn = moved(at_first, read_random_states())
         inputs = parcel["args"], parcel["kwargs"]
         leaves = flatten_plain(outcome, inputs) | state_leaves(before.changes(), before.names)
-        if order["kind"] != "package":  # whose outputs are never those of Python
+        if order["kind"] != PACKAGE:  # whose outputs are never those of Python
             leaves |= flatten_form(outcome, inputs, before.reached)
         leaves["random"] = [*drawn.items()]
         peak = read_peak_rss()
@@ -72,9 +68,9 @@ def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dic
 def _roots(call: Loaded, order: Mapping[str, Any], parcel: Mapping[str, Any]) -> list[Root]:
     """What a way can write to: that of a package stays inside of its library."""
     way = order["way"]
-    if order["kind"] == "package":
+    if order["kind"] == PACKAGE:
         return [("", call)] if way == "eager" else []
-    if way == "ours" and order["kind"] == "function":
+    if way == "ours" and order["kind"] == FUNCTION:
         from workbench.handles.verify import list_roots
 
         return [*list_roots(call), *parcel["outside"].items()]  # type: ignore[arg-type]
@@ -195,17 +191,17 @@ def _calls_s(call: Loaded, order: Mapping[str, Any]) -> list[float]:
     return list(time_runs(run, REPEATS))
 
 
-def _import(way: str, kind: str, watch: Stopwatch) -> None:
+def _import(way: str, kind: LoadableKind, watch: Stopwatch) -> None:
     """What a way imports beyond torch, which is all that eager needs."""
     if way == "eager":
         return
     watch.begin("imports")
     if way == "ours":
-        import_module(_LOADERS[kind])
+        kind.find_loader()
         return
     from workbench.compiler.internals import torch_private as tp
 
-    if kind == "package" and way == "torch":
+    if kind == PACKAGE and way == "torch":
         tp.AOTI_LOAD_PACKAGE.get()
     else:
         tp.AOT_COMPILED_FUNCTION.get()
@@ -228,7 +224,7 @@ def _compile(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwat
 
 def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Loaded:
     """The loader of torch itself, with the names handed back that a file cannot hold."""
-    if order["kind"] == "package":
+    if order["kind"] == PACKAGE:
         return _torch_package(order, watch)
     from workbench.compiler.contract.specialized_values import resolve
 
@@ -253,7 +249,7 @@ def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch
 def _torch_package(order: Mapping[str, Any], watch: Stopwatch) -> Loaded:
     from workbench.compiler.internals import torch_private as tp
 
-    state = None if order["has_weights"] else _state(order, watch)
+    state = _state(order, watch)
     watch.begin("load")
     loaded: Any = tp.AOTI_LOAD_PACKAGE.get()(order["file"], model_name=order["model"])
     if state is not None:
@@ -262,59 +258,33 @@ def _torch_package(order: Mapping[str, Any], watch: Stopwatch) -> Loaded:
     return call
 
 
-def _state(order: Mapping[str, Any], watch: Stopwatch) -> dict[str, torch.Tensor]:
-    """The weights of a package that holds none."""
+def _state(order: Mapping[str, Any], watch: Stopwatch) -> dict[str, torch.Tensor] | None:
+    """The weights of a package that holds none; None of every other file."""
+    if order.get("has_weights", True):
+        return None
     watch.begin("model")
     state: dict[str, torch.Tensor] = _parcel(order["original"])["call"].state_dict()
     return state
 
 
-def _our_package(order: Mapping[str, Any], watch: Stopwatch) -> Loaded:
-    from workbench.handles.load_package import load_package
-
-    state = None if order["has_weights"] else _state(order, watch)
-    watch.begin("read")
-    path, digest = order["file"], order["digest"]
-    package: Any = load_package(path, trust=digest)
-    call: Loaded = package if len(package.names) == 1 else package[order["model"]]
-    if state is not None:
-        package.update_weights(state, model=order["model"])
-    return call
-
-
-def _our_variants(order: Mapping[str, Any], watch: Stopwatch) -> Loaded:
-    """A call that no variant fits is an error: what is compiled here did not come from the file."""
-    from workbench.handles.packages.frame_variants import load_variants
-
-    watch.begin("model")
-    parcel = _parcel(order["function"])
-    for module, name, entries in parcel["noted"]:
-        registry = getattr(import_module(module), name)
-        for key in entries.keys() - registry.keys():
-            dict.__setitem__(registry, key, entries[key])
-    watch.begin("load")
-    loaded: Loaded = load_variants(
-        order["file"], module=parcel["call"], trust=order["digest"], on_miss="error"
-    )
-    return loaded
-
-
 def _ours(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Loaded:
-    if order["kind"] == "package":
-        return _our_package(order, watch)
-    if order["kind"] == "variants":
-        return _our_variants(order, watch)
-    from workbench.handles.load import load_compiled
-
+    given = dict(parcel["load"])
+    if "module" in order:
+        watch.begin("model")
+        owner = _parcel(order["module"])
+        for module, name, entries in owner["noted"]:
+            registry = getattr(import_module(module), name)
+            for key in entries.keys() - registry.keys():
+                dict.__setitem__(registry, key, entries[key])
+        given["module"] = owner["call"]
+    state = _state(order, watch)
     watch.begin("read")
-    loaded: Loaded = load_compiled(
-        order["file"],
-        module=parcel["module"],
-        external_data=parcel["outside"],
-        f_globals=parcel["missing"] or None,
-        trust=order["digest"],
-    )
-    return loaded
+    loaded: Any = order["kind"].find_loader()(order["file"], trust=order["digest"], **given)
+    if state is not None:
+        loaded.update_weights(state, model=order["model"])
+    part = order.get("part")
+    call: Loaded = loaded if part is None else loaded[part]
+    return call
 
 
 _WAYS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any], Stopwatch], Loaded]] = {

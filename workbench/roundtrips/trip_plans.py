@@ -12,7 +12,13 @@ from typing import Any
 import torch
 
 from workbench.artifacts.archive.aot_container import PAYLOAD
-from workbench.artifacts.archive.file_kinds import find_pickle_start, open_any
+from workbench.artifacts.archive.file_kinds import (
+    FUNCTION,
+    PACKAGE,
+    VARIANTS,
+    find_pickle_start,
+    open_any,
+)
 from workbench.artifacts.inspect.opcodes import read_pickle
 from workbench.compiler.aot_files import serializability
 from workbench.compiler.aot_files.file_tables import with_file
@@ -104,18 +110,23 @@ def _of_compiled(
     modules, functions = serializability.find_kept_outside(compiled.aot_fn)
     scope = compiled.aot_fn.fn.__globals__
     bundled = manifest.weights is not None
+    missing = {**{name: scope[name] for name in manifest.missing_names}, **classes}
     inputs = shipment.inputs(
         args,
         kwargs,
-        module=plan.receiver[0] if plan.receiver and not bundled else None,
         outside=modules,
-        missing={**{name: scope[name] for name in manifest.missing_names}, **classes},
+        missing=missing,
+        load={
+            "module": plan.receiver[0] if plan.receiver and not bundled else None,
+            "external_data": modules,
+            "f_globals": missing or None,
+        },
         compile=_how(compiled),
     )
     needing = [*NEED_ORIGINAL, *(["torch"] if plan.receiver else [])]
     call = original or (plan.receiver[0] if plan.receiver else None)
     order = {
-        "kind": "function",
+        "kind": FUNCTION,
         "file": str(folder / "saved.aot"),
         "digest": digest,
         "inputs": inputs,
@@ -226,12 +237,13 @@ def _of_package(
     original = choose_original(reference, package.originals.get(packed.name), packed.reference)
     has_weights = packed.weights != _LATER
     order = {
-        "kind": "package",
+        "kind": PACKAGE,
         "file": str(file),
         "digest": digest,
         "model": packed.name,
+        "part": packed.name if len(package.names) > 1 else None,
         "has_weights": has_weights,
-        "inputs": shipment.inputs(args, kwargs, compile={}),
+        "inputs": shipment.inputs(args, kwargs, load={"module": None}, compile={}),
         "original": shipment.original(
             original, (), (*NEED_ORIGINAL, *(() if has_weights else ("ours", "torch", CPP)))
         ),
@@ -279,13 +291,15 @@ def _of_variants(
         shipment.reasons["ours"] = _NO_NAME.format(name=variants.name)
     original = reference or fn
     order = {
-        "kind": "variants",
+        "kind": VARIANTS,
         "file": str(file),
         "digest": digest,
-        "inputs": shipment.inputs(args, kwargs, compile={"fullgraph": False}),
+        "inputs": shipment.inputs(
+            args, kwargs, load={"on_miss": "error"}, compile={"fullgraph": False}
+        ),
         "original": shipment.original(original, (), NEED_ORIGINAL),
         # what a library noted down when the module was made; there it is only unpickled
-        "function": shipment.original(fn, (), ("ours",), noted=read_entries(registries)),
+        "module": shipment.original(fn, (), ("ours",), noted=read_entries(registries)),
         "no_grad": False,
         "grad": takes_grad(no_grad=False),
     }

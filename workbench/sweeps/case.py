@@ -11,12 +11,11 @@ from typing import Any
 import torch
 
 from workbench.analysis.trials.axes import CHOICE_NAMES, TEMPLATE
-from workbench.compiler.contract.callables import resolve
+from workbench.compiler.contract.callables import BoundCall
 from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.contract.shapes import mark_every_size
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.signatures import signature_of
-from workbench.compiler.pipeline.pipeline import bind
 from workbench.errors import UsageError
 from workbench.sweeps.space import Setting
 
@@ -100,7 +99,4 @@ def _cast(call: CallArguments, dtype: torch.dtype) -> CallArguments:
 
 def _all_dynamic(function: Callable[..., Any], call: CallArguments) -> dict[str, Any]:
     """Every size of at least 2 as a dimension that torch may keep dynamic, by parameter name."""
-    callee = resolve(function)
-    bound = bind(callee, *call)
-    receiver = next(iter(bound)) if callee.receiver else None
-    return mark_every_size({name: value for name, value in bound.items() if name != receiver})
+    return mark_every_size(BoundCall.of(function, *call).inputs)

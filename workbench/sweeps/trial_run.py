@@ -20,6 +20,7 @@ from workbench.compiler.comparison.output_comparison import (
     compare_runs,
     find_largest_error,
 )
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.errors import WorkbenchError, read_first_line
 from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_for_target
@@ -53,7 +54,9 @@ def run_trial(
             case = build_case(fn, args, kwargs, setting)
             with time_choices_alone(machine), _threads(setting.get("threads")):
                 start = time.perf_counter()
-                compiled = compile_for_target(case.function, *case.call, case.options)
+                compiled = compile_for_target(
+                    CompileRequest(case.function, *case.call, case.options)
+                )
                 taken = time.perf_counter() - start - machine.waited_s
                 trial = replace(trial, compile_s=taken)
         report = compiled.report

@@ -13,7 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 import workbench as wb
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.handles.compiled_module import make_compiled
@@ -60,7 +60,9 @@ class Block(torch.nn.Module):
 def test_real_tensors_pass_guards_made_from_fakes(grad: bool, tmp_path: Path) -> None:
     with FakeTensorMode(shape_env=ShapeEnv()):
         fake = make_compiled(
-            compile_ahead(Block(), (torch.empty(4, 16),), None, CompileOptions(grad=grad))
+            compile_ahead(
+                CompileRequest(Block(), (torch.empty(4, 16),), options=CompileOptions(grad=grad))
+            )
         )
     fake.save(tmp_path / "block.aot")
     model, x = Block(), torch.randn(4, 16)
@@ -77,7 +79,9 @@ def test_real_tensors_pass_guards_made_from_fakes(grad: bool, tmp_path: Path) ->
 def test_the_file_holds_no_fake_mode(tmp_path: Path) -> None:
     with FakeTensorMode(shape_env=ShapeEnv()):
         linear, x = torch.nn.Linear(4, 4), torch.empty(2, 4)
-        fake = make_compiled(compile_ahead(linear, (x,), None, CompileOptions(grad=False)))
+        fake = make_compiled(
+            compile_ahead(CompileRequest(linear, (x,), options=CompileOptions(grad=False)))
+        )
     fake.save(tmp_path / "linear.aot")
     names = wb.inspect(tmp_path / "linear.aot").imports
     assert not [name for name in names if "FakeTensorMode" in name or "ShapeEnvSettings" in name]

@@ -9,7 +9,7 @@ import torch
 from tests.compiler.virtual_gpu.gpus import H100
 from tests.compiler.virtual_gpu.model_cases import CASES
 from workbench.compiler.comparison.output_comparison import Verification
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.interpreter.verification import Question, verify_program
 from workbench.compiler.virtual_gpu.client import CrossCompiler
@@ -25,7 +25,9 @@ def compiled_case(name: str, worker: CrossCompiler) -> tuple[CrossCompiled, tupl
             for tensor in fn.parameters():
                 tensor.add_(torch.randn_like(tensor), alpha=0.05)
     settings: dict[str, Any] = {"options": dict(case.inductor), **case.options}
-    return compile_for_gpu(fn, args, {}, CompileOptions(**settings), H100.spec, worker=worker), args
+    return compile_for_gpu(
+        CompileRequest(fn, args, options=CompileOptions(**settings)), H100.spec, worker=worker
+    ), args
 
 
 def verified(

@@ -12,7 +12,7 @@ from torch.nn.utils.parametrizations import spectral_norm, weight_norm
 
 from tests.compiler.interpreter.programs import verified
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import CaptureError
@@ -71,7 +71,7 @@ def test_custom_operators_are_made_for_one_call(
     fn: Any, worker: CrossCompiler, interpreter: Interpreter
 ) -> None:
     x = torch.randn(4)
-    compiled = compile_for_gpu(fn, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    compiled = compile_for_gpu(CompileRequest(fn, (x,)), H100.spec, worker=worker)
     assert verified(compiled, (x,), interpreter).ok
 
     def unknown(x: torch.Tensor) -> torch.Tensor:  # the operator of the call before is gone
@@ -79,13 +79,13 @@ def test_custom_operators_are_made_for_one_call(
         return found
 
     with pytest.raises(CaptureError):
-        compile_for_gpu(unknown, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+        compile_for_gpu(CompileRequest(unknown, (x,)), H100.spec, worker=worker)
 
 
 @pytest.mark.parametrize("wrap", [pytest.param(weight_norm, marks=pytest.mark.slow), spectral_norm])
 def test_parametrized_modules(wrap: Any, worker: CrossCompiler, interpreter: Interpreter) -> None:
     module, x = wrap(torch.nn.Linear(8, 8)).eval(), torch.randn(4, 8)
-    compiled = compile_for_gpu(module, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    compiled = compile_for_gpu(CompileRequest(module, (x,)), H100.spec, worker=worker)
     assert verified(compiled, (x,), interpreter).ok
 
 
@@ -100,5 +100,5 @@ def test_constants_on_the_device(
         return torch.cat((x, made.reshape(-1))) + 1
 
     x = torch.randn(4)
-    compiled = compile_for_gpu(shifted, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    compiled = compile_for_gpu(CompileRequest(shifted, (x,)), H100.spec, worker=worker)
     assert verified(compiled, (x,), interpreter).ok

@@ -10,7 +10,7 @@ from torchao import quantization as ao
 
 from tests.compiler.interpreter.programs import verified
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import compile_for_gpu
@@ -45,7 +45,9 @@ def test_quantised_weights_stay_quantised(
 ) -> None:
     module, x = quantised(kind)
     options = CompileOptions(grad=False)
-    compiled = compile_for_gpu(module, (x,), {}, options, H100.spec, worker=worker)
+    compiled = compile_for_gpu(
+        CompileRequest(module, (x,), options=options), H100.spec, worker=worker
+    )
     pointer = KINDS[kind][2]
     assert any(pointer in text for text in compiled.report.texts.values())
     found = verified(compiled, (x,), interpreter)

@@ -14,7 +14,7 @@ import workbench as wb
 from tests.compiler.interpreter.programs import compiled_case, verified
 from tests.compiler.virtual_gpu.gpus import H100
 from workbench.compiler.aot_files.program_parts import Program
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import compile_for_gpu
@@ -77,7 +77,9 @@ def test_what_only_a_gpu_can_run_is_said(
     function: Callable[..., torch.Tensor], example: torch.Tensor, words: str, worker: CrossCompiler
 ) -> None:
     options = CompileOptions(target="h100", grad=False)
-    compiled = compile_for_gpu(function, (example,), {}, options, H100.spec, worker=worker)
+    compiled = compile_for_gpu(
+        CompileRequest(function, (example,), options=options), H100.spec, worker=worker
+    )
     with pytest.raises(wb.UsageError, match=words):
         wb.verify(compiled, (example,))
 
@@ -162,7 +164,7 @@ def test_random_numbers_inside_of_a_reduction_are_drawn_one_by_one() -> None:
 
 def test_a_module_without_numbers_is_refused(worker: CrossCompiler) -> None:
     module, x = torch.nn.Linear(8, 8, device="meta"), torch.randn(2, 8, device="meta")
-    compiled = compile_for_gpu(module, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    compiled = compile_for_gpu(CompileRequest(module, (x,)), H100.spec, worker=worker)
     with pytest.raises(wb.UsageError, match="has no data"):
         wb.verify(compiled, (x,))
 
@@ -190,7 +192,7 @@ def test_autocast_of_one_device_is_named(
             return x @ x.t()
 
     x = torch.randn(4, 8)
-    compiled = compile_for_gpu(products, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    compiled = compile_for_gpu(CompileRequest(products, (x,)), H100.spec, worker=worker)
     found = verified(compiled, (x,), interpreter)
     assert found.ok
     assert found.reference.endswith(f"(autocast for {device})")
@@ -204,7 +206,7 @@ def test_gradients_of_tensor_subclasses(worker: CrossCompiler, interpreter: Inte
     weight = TwoTensor(torch.randn(8, 8), torch.randn(8, 8))
     module.weight = torch.nn.Parameter(weight)
     x = torch.randn(4, 8)
-    compiled = compile_for_gpu(module, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    compiled = compile_for_gpu(CompileRequest(module, (x,)), H100.spec, worker=worker)
     found = verified(compiled, (x,), interpreter)
     assert found.ok
     assert {"output.a", "gradient of weight.b"} <= {row.leaf for row in found.rows}
@@ -216,7 +218,7 @@ def test_work_on_the_cpu_inside(worker: CrossCompiler, interpreter: Interpreter)
         return x.sin() + 1, steps
 
     x = torch.randn(4, 8)
-    compiled = compile_for_gpu(mixed, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    compiled = compile_for_gpu(CompileRequest(mixed, (x,)), H100.spec, worker=worker)
     assert {"cpp", "triton"} <= {kernel.language for kernel in compiled.report.kernels}
     assert verified(compiled, (x,), interpreter).ok
 
@@ -227,5 +229,5 @@ def test_a_histogram_of_integers(worker: CrossCompiler, interpreter: Interpreter
         return torch.histc(values, bins=4, min=0, max=3).cumsum(0, dtype=torch.int32)
 
     x = torch.randint(0, 4, (40,), dtype=torch.int32)
-    compiled = compile_for_gpu(counted, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    compiled = compile_for_gpu(CompileRequest(counted, (x,)), H100.spec, worker=worker)
     assert verified(compiled, (x,), interpreter).ok

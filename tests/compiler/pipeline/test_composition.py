@@ -10,7 +10,7 @@ import torch.distributed
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import workbench as wb
-from workbench.compiler.contract.composition import read_outer_options, request_of
+from workbench.compiler.contract.composition import choose_options, read_outer_options
 
 X = torch.randn(4, 8)
 
@@ -20,29 +20,29 @@ def add(x: torch.Tensor) -> torch.Tensor:
 
 
 def test_mode_dynamic_and_backend_of_torch_compile_are_taken_over() -> None:
-    tuned = request_of(torch.compile(add, mode="max-autotune", dynamic=False, fullgraph=True))
+    tuned = choose_options(torch.compile(add, mode="max-autotune", dynamic=False, fullgraph=True))
     assert (tuned.backend, tuned.mode, tuned.options) == ("inductor", "max-autotune", {})
     assert tuned.dynamic is False
     assert tuned.notes == (
         "unwrapped what torch.compile returned: takes over mode='max-autotune', dynamic=False",
     )
-    assert request_of(torch.compile(torch.nn.ReLU(), mode="reduce-overhead")).mode == (
+    assert choose_options(torch.compile(torch.nn.ReLU(), mode="reduce-overhead")).mode == (
         "reduce-overhead"
     )
-    chosen = request_of(torch.compile(add, options={"epilogue_fusion": False}))
+    chosen = choose_options(torch.compile(add, options={"epilogue_fusion": False}))
     assert chosen.options == {"epilogue_fusion": False}
     assert "break the graph" in chosen.notes[-1]
     assert read_outer_options(add) is None
 
 
 def test_what_is_given_here_wins_and_is_said() -> None:
-    asked = request_of(torch.compile(add, mode="max-autotune", dynamic=True), mode="default")
+    asked = choose_options(torch.compile(add, mode="max-autotune", dynamic=True), mode="default")
     assert (asked.mode, asked.options, asked.dynamic) == ("default", {}, True)
     assert "replaces mode='max-autotune'" in asked.notes[1]
-    eager = request_of(torch.compile(add, mode="reduce-overhead"), backend="eager")
+    eager = choose_options(torch.compile(add, mode="reduce-overhead"), backend="eager")
     assert (eager.backend, eager.mode) == ("eager", None)
     with pytest.raises(wb.UsageError, match="give one"):
-        request_of(add, dynamic=True, dynamic_shapes={"x": {0: torch.export.Dim.AUTO}})
+        choose_options(add, dynamic=True, dynamic_shapes={"x": {0: torch.export.Dim.AUTO}})
 
 
 def test_a_decorated_function_is_compiled_as_its_decorator_says() -> None:

@@ -10,13 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch.export import Dim
 
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.pipeline.pipeline import compile_ahead
 
 
 def flops(fn: Callable[..., Any], *shapes: tuple[int, ...], **options: Any) -> list[int | None]:
     args = tuple(torch.randn(shape) for shape in shapes)
-    report = compile_ahead(fn, args, None, CompileOptions(**options)).report
+    report = compile_ahead(CompileRequest(fn, args, options=CompileOptions(**options))).report
     return [kernel.flops for kernel in report.kernels]
 
 

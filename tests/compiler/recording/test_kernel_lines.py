@@ -192,7 +192,7 @@ def test_every_call_of_a_kernel_that_is_used_again_is_behind_its_lines() -> None
 def test_triton_kernels_with_a_loop_over_the_reduction() -> None:
     pytest.importorskip("triton")
     from tests.compiler.virtual_gpu.gpus import H100
-    from workbench.compiler.contract.compile_request import CompileOptions
+    from workbench.compiler.contract.compile_request import CompileRequest
     from workbench.compiler.internals import torch_private as tp
     from workbench.compiler.pipeline.pipeline import compile_ahead
     from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
@@ -205,7 +205,7 @@ def test_triton_kernels_with_a_loop_over_the_reduction() -> None:
         tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()()),
     ):
         x = torch.empty(4096, 3000, device="cuda")
-        report = compile_ahead(long_sum, (x,), None, CompileOptions()).report
+        report = compile_ahead(CompileRequest(long_sum, (x,))).report
     lines = labels(report)
     for pattern, nodes in (
         (r"tl_math\.sin", {"sin"}),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack
 from workbench.compiler.virtual_gpu.worker_messages import Job
@@ -15,5 +15,7 @@ from workbench.specs.device import Device
 
 
 def job(fn: Callable[..., Any], *args: Any, gpu: Device = H100, **options: Any) -> Job:
-    call = ShippedCall(fn, args, {}, CompileOptions(**options), TorchState.current())
+    call = ShippedCall(
+        CompileRequest(fn, args, options=CompileOptions(**options)), TorchState.current()
+    )
     return Job(gpu, pack(call, getattr(fn, "__name__", "module")), CallerContext.current())

@@ -10,7 +10,7 @@ import torch
 from tests.compiler.virtual_gpu.cases import Case
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from tests.compiler.virtual_gpu.model_cases import CASES
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import WorkbenchError
 from workbench.handles.cross_compiled import compile_for_gpu
@@ -26,7 +26,7 @@ def run(case: Case, device: Device, worker: CrossCompiler) -> Report:
     fn, args = case.make()
     settings: dict[str, Any] = {"options": dict(case.inductor), **case.options}
     return compile_for_gpu(
-        fn, args, {}, CompileOptions(**settings), device.spec, worker=worker
+        CompileRequest(fn, args, options=CompileOptions(**settings)), device.spec, worker=worker
     ).report
 
 

@@ -18,7 +18,7 @@ from tests.fresh_process import run_fresh
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import open_file
 from workbench.compiler.aot_files.program_parts import NoProgram
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
 from workbench.specs import Catalogue
@@ -84,7 +84,7 @@ def compile_for(worker: CrossCompiler) -> Compile:
     def compile_(fn: Any, *args: Any, target: str = "h100", **options: Any) -> CrossCompiled:
         gpu = Catalogue.built_in()[target]
         asked = CompileOptions(target=target, **options)
-        return compile_for_gpu(fn, args, {}, asked, gpu, worker=worker)
+        return compile_for_gpu(CompileRequest(fn, args, options=asked), gpu, worker=worker)
 
     return compile_
 

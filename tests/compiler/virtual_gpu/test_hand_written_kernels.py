@@ -11,7 +11,7 @@ import triton.language as tl
 from torch import Tensor
 
 import workbench as wb
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import compile_for_gpu
 from workbench.specs import Catalogue
@@ -56,7 +56,9 @@ def multiplied(a: Tensor, b: Tensor, specialized: bool) -> Tensor:
 
 def test_it_is_compiled_and_measured(worker: CrossCompiler) -> None:
     x = torch.randn(1000)
-    compiled = compile_for_gpu(smoothed, (x,), {}, CompileOptions(grad=False), H100, worker=worker)
+    compiled = compile_for_gpu(
+        CompileRequest(smoothed, (x,), options=CompileOptions(grad=False)), H100, worker=worker
+    )
 
     (kernel,) = compiled.report.kernels
     assert kernel.name.startswith("smooth")
@@ -71,7 +73,7 @@ def test_it_is_compiled_and_measured(worker: CrossCompiler) -> None:
 def test_its_numbers_are_those_of_the_interpreter(worker: CrossCompiler) -> None:
     x = torch.randn(1000)
     options = CompileOptions(grad=False)
-    compiled = compile_for_gpu(smoothed, (x,), {}, options, H100, worker=worker)
+    compiled = compile_for_gpu(CompileRequest(smoothed, (x,), options=options), H100, worker=worker)
 
     verification = compiled.verify(x)
     assert verification.ok

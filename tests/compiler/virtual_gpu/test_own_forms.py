@@ -13,7 +13,7 @@ import torch.nn.functional as F
 
 from tests.compiler.virtual_gpu.gpus import H100
 from workbench.compiler.captured_graphs.captured_nodes import OperatorRef, described
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.compiler.virtual_gpu.device.fake_cuda_api import _build_of
 from workbench.compiler.virtual_gpu.shipped_calls import _Packer
@@ -77,6 +77,6 @@ def copied(a: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("fn", [filled, scattered, strided, copied, F.max_pool1d])
 def test_it_compiles_for_a_gpu_that_is_not_there(fn: Any, worker: CrossCompiler) -> None:
     args = (torch.randn(4, 4), 2) if fn is F.max_pool1d else (torch.randn(4, 4),)
-    made = compile_for_gpu(fn, args, {}, CompileOptions(), H100.spec, worker=worker)
+    made = compile_for_gpu(CompileRequest(fn, args), H100.spec, worker=worker)
     assert made.report.outcome.ok
     assert made.report.kernels

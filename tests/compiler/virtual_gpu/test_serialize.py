@@ -10,7 +10,7 @@ import torch
 from tests.compiler.virtual_gpu.gpus import H100
 from tests.compiler.virtual_gpu.jobs import job
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.compiler.virtual_gpu.cross_compile import program_of
@@ -30,7 +30,7 @@ def test_the_program_comes_back_with_the_report(worker: CrossCompiler) -> None:
 
 
 def test_what_cannot_be_frozen_says_why() -> None:
-    compiled = compile_ahead(scaled, (torch.randn(16, 32),), None, CompileOptions())
+    compiled = compile_ahead(CompileRequest(scaled, (torch.randn(16, 32),)))
     broken: Any = SimpleNamespace(plan=compiled.plan, report=compiled.report, aot_fn=None)
     program = program_of(broken, H100.spec, {})
     assert isinstance(program, NoProgram)

@@ -10,7 +10,7 @@ import torch
 from torch.testing._internal.two_tensor import TwoTensor
 
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
@@ -30,7 +30,7 @@ def reading(x: torch.Tensor) -> torch.Tensor:
 
 
 def call(target: Any, *args: Any) -> ShippedCall:
-    return ShippedCall(target, args, {}, CompileOptions(), TorchState.current())
+    return ShippedCall(CompileRequest(target, args), TorchState.current())
 
 
 def unpacked(data: bytes) -> ShippedCall:
@@ -45,7 +45,7 @@ def there_and_back(target: Any, *args: Any) -> tuple[ShippedCall, int]:
 
 def test_tensors_become_fakes_on_the_device() -> None:
     x = torch.randn(8, 4).t().to(torch.bfloat16).requires_grad_()
-    arrived = there_and_back(scaled, x)[0].args[0]
+    arrived = there_and_back(scaled, x)[0].request.args[0]
     assert isinstance(arrived, tp.FAKE_TENSOR.get())
     assert (arrived.device.type, arrived.shape, arrived.stride()) == ("cuda", (4, 8), (1, 4))
     assert (arrived.dtype, arrived.requires_grad) == (torch.bfloat16, True)
@@ -55,15 +55,17 @@ def test_tensors_become_fakes_on_the_device() -> None:
 def test_seven_billion_parameters_take_no_memory() -> None:
     layers = [torch.nn.Linear(8192, 8192, device="meta") for _ in range(105)]
     arrived, size = there_and_back(torch.nn.Sequential(*layers), torch.empty(1, 8192))
-    assert sum(p.numel() for p in arrived.target.parameters()) > 7e9
-    assert all(isinstance(p, torch.nn.Parameter) for p in arrived.target.parameters())
+    assert sum(p.numel() for p in arrived.request.target.parameters()) > 7e9
+    assert all(isinstance(p, torch.nn.Parameter) for p in arrived.request.target.parameters())
     assert size < 200_000
 
 
 def test_tied_parameters_stay_tied() -> None:
     first, second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
     second.weight = first.weight
-    arrived = there_and_back(torch.nn.Sequential(first, second), torch.empty(1, 4))[0].target
+    arrived = there_and_back(torch.nn.Sequential(first, second), torch.empty(1, 4))[
+        0
+    ].request.target
     assert arrived[0].weight is arrived[1].weight
     assert arrived[0].bias is not arrived[1].bias
 
@@ -71,7 +73,7 @@ def test_tied_parameters_stay_tied() -> None:
 def test_marks_of_dynamic_dimensions_travel() -> None:
     x = torch.randn(8, 4)
     torch._dynamo.mark_dynamic(x, 0)
-    arrived = there_and_back(scaled, x)[0].args[0]
+    arrived = there_and_back(scaled, x)[0].request.args[0]
     assert arrived._dynamo_dynamic_indices == {0}
 
 
@@ -79,7 +81,7 @@ def test_the_users_functions_travel_with_the_values_that_they_see(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(globals(), "SCALE", 7)
-    arrived = there_and_back(scaled, torch.randn(2))[0].target
+    arrived = there_and_back(scaled, torch.randn(2))[0].request.target
     assert arrived is not scaled
     assert arrived.__globals__["SCALE"] == 7
 
@@ -88,7 +90,7 @@ def test_a_tensor_subclass_stays_one() -> None:
     module = torch.nn.Linear(2, 2)
     module.weight = torch.nn.Parameter(TwoTensor(torch.zeros(2, 2), torch.ones(2, 2)))
     call, _ = there_and_back(module, torch.randn(2, 2))
-    weight: Any = call.target.weight
+    weight: Any = call.request.target.weight
     assert type(weight) is TwoTensor
     assert isinstance(weight, torch.nn.Parameter)
     assert (weight.device.type, weight.requires_grad) == ("cuda", True)
@@ -107,8 +109,8 @@ def test_a_device_in_an_input_is_that_of_its_tensors() -> None:
     module = torch.nn.Identity()
     module.device = torch.device("cpu")  # type: ignore[assignment]  # of the code, not of an input
     call, _ = there_and_back(module, Cache())
-    assert call.args[0].device.type == call.args[0].keys.device.type == "cuda"
-    assert call.target.device.type == "cpu"
+    assert call.request.args[0].device.type == call.request.args[0].keys.device.type == "cuda"
+    assert call.request.target.device.type == "cpu"
 
 
 def test_operators_travel_by_name() -> None:
@@ -117,7 +119,7 @@ def test_operators_travel_by_name() -> None:
     def used(x: torch.Tensor) -> torch.Tensor:
         return torch.ops.aten.neg(chosen(x))
 
-    arrived = there_and_back(used, torch.randn(2))[0].target
+    arrived = there_and_back(used, torch.randn(2))[0].request.target
     assert arrived.__closure__[0].cell_contents is chosen
     assert arrived(torch.tensor([1.0, -1.0])).tolist() == [-1, 0]
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.compiler.virtual_gpu.sent_modules import import_sent_modules
@@ -42,7 +42,7 @@ def kept(report: Report) -> list[tuple[str, str]]:
 def test_a_module_of_the_user_keeps_the_guards_that_it_has_here(worker: CrossCompiler) -> None:
     model, x = Layer(), torch.randn(4, 16)
     there = worker.compiled(job(model, x)).report
-    here = compile_ahead(model, (x,), None, CompileOptions())
+    here = compile_ahead(CompileRequest(model, (x,)))
     assert len(kept(here.report)) > 12
     assert kept(there) == kept(here.report)
 

@@ -25,6 +25,7 @@ from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.manifest_json import SystemNeeds
 from workbench.artifacts.preflight.preflight import check_fits, choose_build, read_system_needs
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
+from workbench.compiler.aot_files import load_steps
 from workbench.compiler.aot_files.deserialize import (
     BundleUnpickler,
     Libraries,
@@ -162,8 +163,10 @@ def install_variants(
         _require_same_sources(name, manifest)
         _require_entries(name, manifest)
         _require_same_values(name, manifest, target)
+        load_steps.begin(load_steps.UNPACK)
         with make_temporary_folder() as folder:
             content, libraries = _unpacked(opened, manifest, folder)
+            load_steps.begin(load_steps.REBUILD)
             with ensure_writable_cache(folder / "cache"), _explained(name), _with_gradients():
                 entry = _read(content, libraries)
                 package = tp.COMPILE_PACKAGE.get()(target, entry.dynamo)

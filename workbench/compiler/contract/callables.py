@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import torch
 
-from workbench.compiler.contract.unsupported import check_function
+from workbench.compiler.contract.call_path import build_binder
+from workbench.compiler.contract.unsupported import check_function, check_inputs
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.signatures import signature_of
 from workbench.errors import UsageError
 
 _PARALLEL = (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)
@@ -50,6 +52,40 @@ class Callee:
         for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=True):
             if name in live:
                 cell.cell_contents = live[name]
+
+
+@dataclass(frozen=True)
+class BoundCall:
+    """A callable with its example inputs by parameter name; the receiver is the first of them."""
+
+    callee: Callee
+    bound: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Self:
+        """Raises `UsageError` for what cannot be traced, and for inputs that do not fit it."""
+        callee = resolve(target)
+        signature = signature_of(callee.function, follow_wrapped=False)
+        try:
+            bound = build_binder(signature)(*callee.receiver, *args, **kwargs)
+        except TypeError as error:
+            words = str(error).replace("call()", f"{callee.name}()")
+            raise UsageError(
+                f"The example inputs do not fit {callee.name}{signature}: {words}."
+            ) from error
+        found = cls(callee, bound)
+        check_inputs(found.inputs)
+        return found
+
+    @property
+    def receiver(self) -> str | None:
+        """The name of the parameter that the receiver is passed as."""
+        return next(iter(self.bound)) if self.callee.receiver else None
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The example inputs without the receiver."""
+        return {name: value for name, value in self.bound.items() if name != self.receiver}
 
 
 def find_compiled_parts(target: Any) -> list[str]:

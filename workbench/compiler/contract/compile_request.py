@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
@@ -76,6 +76,27 @@ class CompileOptions:
     def guards_name(self) -> str:
         """The guard policy as a name for people."""
         return _name(self.guards)
+
+
+@dataclass(frozen=True)
+class CompileRequest:
+    """A call to compile: what is called, its example inputs, and what is asked."""
+
+    target: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    options: CompileOptions = field(default_factory=CompileOptions)
+
+    @classmethod
+    def of(cls, target: Any, args: Any, kwargs: Any, options: CompileOptions) -> Self:
+        """The request of a user; raises `UsageError` for inputs that are no tuple, list or dict."""
+        check_args(args, kwargs)
+        return cls(target, tuple(args), dict(kwargs or {}), options)
+
+    @property
+    def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The example inputs by position and by name."""
+        return self.args, dict(self.kwargs)
 
 
 def _name(chosen: str | Callable[..., Any]) -> str:

@@ -42,7 +42,7 @@ class GivenThere:
         return getattr(self.backend, "__name__", type(self.backend).__name__)
 
 
-def request_of(
+def choose_options(
     fn: Any,
     /,
     backend: Backend | None = None,

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.export import Dim
 
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.contract.contract import Contract, Leaf
 from workbench.compiler.contract.dims import Dynamic, Size
 from workbench.compiler.contract.paths import Key, Path
@@ -178,14 +179,14 @@ def make_tensor_like(leaf: Leaf, wanted: Description) -> torch.Tensor:
     return replace(wanted.like, requires_grad=wants, kind=leaf.type).dressed(value)
 
 
-def replace_fakes(inputs: Any) -> Any:
-    """The same inputs with zeros in place of fake tensors, for a compilation that is called here.
+def replace_fakes(request: CompileRequest) -> CompileRequest:
+    """The request with zeros in place of fake tensors, for a compilation that is called here.
 
     Raises `UsageError` for one that would be too big or is on a device that is not here.
     """
-    fake = tp.FAKE_TENSOR.get()
+    fake, inputs = tp.FAKE_TENSOR.get(), request.inputs
     if not any(isinstance(value, fake) for value in tp.TREE_LEAVES.get()(inputs)):
-        return inputs  # the very objects, which may be written to
+        return request  # the very objects, which may be written to
 
     def real(value: Any) -> Any:
         if not isinstance(value, fake):
@@ -194,7 +195,8 @@ def replace_fakes(inputs: Any) -> Any:
         made = tensor_of(like, "a fake example input")
         return like.dressed(made.zero_() if like.span <= mmap.PAGESIZE else made)
 
-    return tp.TREE_MAP.get()(real, inputs)
+    args, kwargs = tp.TREE_MAP.get()(real, inputs)
+    return replace(request, args=args, kwargs=kwargs)
 
 
 def tensor_of(like: TensorLike, path: str) -> torch.Tensor:

@@ -89,27 +89,25 @@ def mark_every_size(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tp.TREE_MAP.get()(dims, value) for name, value in inputs.items()}
 
 
-def rename_entries(
-    spec: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Any:
+def rename_entries(spec: Any, function: Callable[..., Any], bound: Mapping[str, Any]) -> Any:
     """Entries for the parameters of a decorated function, under those that the decorator takes.
 
     Dynamo traces the wrapper, often `(*args, **kwargs)`, whereas people know the names inside, and
-    torch.export takes those. `args` begin with the receiver.
+    torch.export takes those. `bound` are the inputs by parameter name, the receiver among them.
     """
     outer = signature_of(function, follow_wrapped=False).parameters
     if not isinstance(spec, Mapping) or all(name in outer for name in spec):
         return spec
     inner = list(signature_of(function).parameters)
     kinds = {parameter.kind: (name, i) for i, (name, parameter) in enumerate(outer.items())}
-    rest, first = kinds.get(inspect.Parameter.VAR_POSITIONAL, (None, 0))
-    named, _ = kinds.get(inspect.Parameter.VAR_KEYWORD, (None, 0))
+    rest, first = kinds.get(inspect.Parameter.VAR_POSITIONAL, ("", 0))
+    named, _ = kinds.get(inspect.Parameter.VAR_KEYWORD, ("", 0))
     found: dict[str, Any] = {}
     for name, entry in spec.items():
         position = inner.index(name) - first if name in inner else -1
-        if name not in outer and named is not None and name in kwargs:
+        if name not in outer and name in bound.get(named, ()):
             found.setdefault(named, {})[name] = entry
-        elif name not in outer and rest is not None and 0 <= position < len(args) - first:
+        elif name not in outer and 0 <= position < len(bound.get(rest, ())):
             found.setdefault(rest, {})[position] = entry
         else:
             found[name] = entry

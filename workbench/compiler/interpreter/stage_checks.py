@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from workbench.compiler.aot_files import serializability
 from workbench.compiler.aot_files.payload import serialize
 from workbench.compiler.captured_graphs.captured import CapturedGraph, GraphKeeper
 from workbench.compiler.contract.callables import Callee, resolve
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.interpreter.reference import GraphRunner
 from workbench.compiler.interpreter.serialized_function import (
     GraphCall,
@@ -42,27 +42,21 @@ _CHANGED = (
 )
 
 
-def name_wrong_stage(
-    target: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    options: CompileOptions,
-    differs: Differs,
-) -> str:
+def name_wrong_stage(request: CompileRequest, differs: Differs) -> str:
     """Two sentences: which stage is wrong, and what was not judged.
 
     The call is compiled again, twice: as captured, and with the backend that it has.
     """
-    callee = resolve(target)
+    callee, options = resolve(request.target), request.options
     try:
         plain = replace(options, backend="eager", mode=None, options={}, fusion=None)
-        captured = compile_ahead(target, args, kwargs, plain)
+        captured = compile_ahead(replace(request, options=plain))
         if differs(wrap_writing_back(captured.aot_fn, callee)):
             return _CAPTURE
         if options.backend != "inductor":
             return _not_judged(f"backend {options.backend_name!r} has no graphs that are known")
         with GraphKeeper() as keeper:
-            again = compile_ahead(target, args, kwargs, options)
+            again = compile_ahead(request)
         if differs(_as_graphs(again, callee, tuple(keeper.graphs))):
             return _PASSES
         return _CODE if differs(wrap_writing_back(again.aot_fn, callee)) else _CHANGED

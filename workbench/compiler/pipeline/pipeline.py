@@ -18,9 +18,8 @@ from workbench.compiler.aot_files.serializability import prepare_serialization
 from workbench.compiler.cold_start.compile_cache import partial_pch, start_fast
 from workbench.compiler.cold_start.partial_pch import PartialPch
 from workbench.compiler.contract import shapes
-from workbench.compiler.contract.call_path import build_binder
-from workbench.compiler.contract.callables import Callee, resolve
-from workbench.compiler.contract.compile_request import CompileOptions, check_args
+from workbench.compiler.contract.callables import BoundCall, Callee
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.guard_policy import Decisions, build_guard_filter, is_plain
 from workbench.compiler.contract.guard_sandbox import Example
@@ -38,14 +37,13 @@ from workbench.compiler.contract.specialized_values import (
     find_globals_module,
     find_importable_name,
 )
-from workbench.compiler.contract.unsupported import check_inputs
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
 from workbench.compiler.internals.dynamo_state import patch_torch, restore_automatic_dynamic
 from workbench.compiler.internals.local_device import has_gpu
 from workbench.compiler.internals.older_releases import add_builtins_to_globals
 from workbench.compiler.internals.patches import hold_messages
-from workbench.compiler.internals.signatures import drop_bad_annotations, signature_of
+from workbench.compiler.internals.signatures import drop_bad_annotations
 from workbench.compiler.internals.torch_state import GlobalState, read_tf32_uses
 from workbench.compiler.measuring.call_memory import EagerCounter
 from workbench.compiler.pipeline.captured_sizes import captured
@@ -80,11 +78,8 @@ class CompiledCode:
 class _Run:
     """What the steps hand to one another."""
 
-    options: CompileOptions
-    callee: Callee
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    bound: Mapping[str, Any]
+    request: CompileRequest
+    call: BoundCall
     dynamic: shapes.DynamicShapes
     inductor: Mapping[str, Any]
     notes: tuple[str, ...]
@@ -92,31 +87,31 @@ class _Run:
     eager: EagerCounter = field(default_factory=EagerCounter)
 
     @property
-    def receiver(self) -> str | None:
-        """The name of the parameter that the receiver is passed as."""
-        return next(iter(self.bound)) if self.callee.receiver else None
+    def options(self) -> CompileOptions:
+        """What is asked of the compilation."""
+        return self.request.options
+
+    @property
+    def callee(self) -> Callee:
+        """What is compiled, as Dynamo is given it."""
+        return self.call.callee
 
 
 @large_stack_chunk
 @gc_throttle()
 def compile_ahead(
-    target: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any] | None,
-    options: CompileOptions,
-    progress: ProgressCallback | None = None,
+    request: CompileRequest, progress: ProgressCallback | None = None
 ) -> CompiledCode:
-    """Compile `target` for the example inputs, recording every step.
+    """Compile a call for its example inputs, recording every step.
 
     Raises `UsageError` for a request that cannot be, `CaptureError` when the compilation fails;
     the report of what was done until then is on the exception.
     """
-    values = args if isinstance(args, tuple | list) else ()
-    devices = {value.device.type for value in values if isinstance(value, torch.Tensor)}
+    options = request.options
+    devices = {value.device.type for value in request.args if isinstance(value, torch.Tensor)}
     builds = options.backend == "inductor" and devices <= {"cpu"} and not options.counts_eager
     with partial_pch() if builds else contextlib.nullcontext() as pch:
-        run = _prepare(target, args, dict(kwargs or {}), options)
-        return _for_every_size(run, pch, progress)
+        return _for_every_size(_prepare(request), pch, progress)
 
 
 def _for_every_size(
@@ -151,7 +146,7 @@ def _recording(
             start_fast(pch=pch),
             choose_fusion(options.fusion),
             recorder,
-            shapes.mark_examples(run.dynamic, run.bound),
+            shapes.mark_examples(run.dynamic, run.call.bound),
         ):
             backend = _backend(run)
             recorder.step = "compile"
@@ -164,13 +159,13 @@ def _recording(
     frozen = frozen_reads(run.decisions.entries, recorder.places)
     recorder.request = replace(
         request,
-        inputs=_inputs(plan.contract, run.receiver),
+        inputs=_inputs(plan.contract, run.call.receiver),
         conditions=conditions,
         notes=(*request.notes, *frozen, *_fixed_notes(recorder)),
     )
     report = _with_caught_errors(recorder.report(outcome=Outcome()))
     report = run.eager.added(report) if options.counts_eager else report
-    example = Example(run.bound, run.receiver)
+    example = Example(run.call.bound, run.call.receiver)
     return CompiledCode(aot_fn, plan, report, run.callee.entry, example)
 
 
@@ -180,39 +175,20 @@ def _with_caught_errors(report: Report) -> Report:
     return replace(report, request=replace(report.request, notes=notes))
 
 
-def _prepare(
-    target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: CompileOptions
-) -> _Run:
-    check_args(args)
-    callee = resolve(target)
+def _prepare(request: CompileRequest) -> _Run:
+    options = request.options
+    call = BoundCall.of(request.target, request.args, request.kwargs)
+    _check_target(options.target, call.bound)
     inductor, notes = merge_options(options.backend_name, options.mode, options.options)
     if options.backend == "inductor":
         grad = torch.is_grad_enabled() if options.grad is None else options.grad
         notes += check_freezing(inductor, grad=grad)
-    bound = bind(callee, tuple(args), kwargs)
-    _check_target(options.target, bound)
-    receiver = next(iter(bound)) if callee.receiver else None
-    inputs = {name: value for name, value in bound.items() if name != receiver}
-    check_inputs(inputs)
-    given = (*callee.receiver, *args)
-    wanted = shapes.rename_entries(options.dynamic_shapes, callee.function, given, kwargs)
+    wanted = shapes.rename_entries(options.dynamic_shapes, call.callee.function, call.bound)
     if options.dynamic and wanted is None:
-        wanted = shapes.mark_every_size(inputs)
-    dynamic = shapes.read(wanted, inputs)
-    notes = (*options.notes, *callee.notes, *notes)
-    return _Run(options, callee, tuple(args), kwargs, bound, dynamic, inductor, notes)
-
-
-def bind(callee: Callee, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The example inputs by parameter name; raises `UsageError` when they do not fit."""
-    signature = signature_of(callee.function, follow_wrapped=False)
-    try:
-        return build_binder(signature)(*callee.receiver, *args, **kwargs)
-    except TypeError as error:
-        words = str(error).replace("call()", f"{callee.name}()")
-        raise UsageError(
-            f"The example inputs do not fit {callee.name}{signature}: {words}."
-        ) from error
+        wanted = shapes.mark_every_size(call.inputs)
+    dynamic = shapes.read(wanted, call.inputs)
+    notes = (*options.notes, *call.callee.notes, *notes)
+    return _Run(request, call, dynamic, inductor, notes)
 
 
 def _check_target(target: str, bound: Mapping[str, Any]) -> None:
@@ -228,7 +204,7 @@ def _check_target(target: str, bound: Mapping[str, Any]) -> None:
 
 
 def _request(run: _Run, state: GlobalState) -> Request:
-    contract = Contract.of(run.bound, run.dynamic, run.receiver)
+    contract = Contract.of(run.call.bound, run.dynamic, run.call.receiver)
     shown = None if run.options.dynamic_shapes is None else str(run.options.dynamic_shapes)
     shown = "every size" if shown is None and run.options.dynamic else shown
     return Request(
@@ -244,7 +220,7 @@ def _request(run: _Run, state: GlobalState) -> Request:
         guards=run.options.guards_name,
         capture=run.options.capture,
         dynamic_shapes=shown,
-        inputs=_inputs(contract, run.receiver),
+        inputs=_inputs(contract, run.call.receiver),
         notes=(*run.notes, *run.dynamic.notes),
         tf32=read_tf32_uses() if has_gpu() else (),
         fusion=() if run.options.fusion is None else run.options.fusion.rows(),
@@ -297,11 +273,11 @@ def _compile_once(run: _Run, backend: Any) -> Any:
     of_guards = hold_messages(log, "Error while creating guard", "Created at")
     log = logging.getLogger(tp.FAKE_TENSOR_MODE.module)
     of_shapes = hold_messages(log, "failed while attempting to run meta")
-    compiling = prepare_serialization(run.decisions, run.bound)
+    compiling = prepare_serialization(run.decisions, run.call.bound)
     readable = drop_bad_annotations(function)
     with compiling, add_builtins_to_globals(), of_guards, of_shapes, readable:
         return tp.AOT_COMPILE_FULLGRAPH.get()(
-            run.callee.entry, (run.args, dict(run.kwargs)), hooks, backend, dynamic=False
+            run.callee.entry, run.request.inputs, hooks, backend, dynamic=False
         )
 
 
@@ -324,7 +300,7 @@ def _plan(
         )
     live = {name for name in loaded if name in env.used_globals} | run.decisions.guarded_globals
     live = {name for name in live if name in function.__globals__}
-    declared = Contract.of(run.bound, run.dynamic, run.receiver)
+    declared = Contract.of(run.call.bound, run.dynamic, run.call.receiver)
     guards = (part for e in run.decisions.entries for part in _on_sizes(e))
     contract, conditions = captured(declared, recorder.sizes.fixed(), guards)
     arguments = contract.arguments()
@@ -336,7 +312,7 @@ def _plan(
         [entry.value for entry in run.decisions.entries if entry.has_value],
         frozenset(map(id, run.decisions.checked)),
     )
-    entered = set(run.bound) - {run.receiver}
+    entered = set(run.call.bound) - {run.call.receiver}
     plan = CallPlan(
         contract=contract,
         specialized=SpecializedValues.in_scopes(values, module, function.__globals__),
@@ -350,13 +326,13 @@ def _plan(
         guarded=run.decisions.guarded,
         aliased=run.decisions.aliased,
         read_as_inputs=run.decisions.read_as_inputs,
-        plain=is_plain(run.decisions, run.bound),
+        plain=is_plain(run.decisions, run.call.bound),
         dropped=(
             *list_dropped_guards(run.decisions, function, code, entered),
             *find_missing_variables(run.decisions.entries, recorder.places),
-            *list_default_rows(function, run.bound),
+            *list_default_rows(function, run.call.bound),
         ),
-        memory=SharedMemory.of(arguments, [leaf.path.get(run.bound) for leaf in arguments])
+        memory=SharedMemory.of(arguments, [leaf.path.get(run.call.bound) for leaf in arguments])
         if has_argument_writes(aot_fn)
         else None,
         inlined=code,

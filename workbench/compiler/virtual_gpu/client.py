@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from workbench.compiler.contract.callables import resolve
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.pipeline.modes import merge_options
 from workbench.compiler.virtual_gpu.kernel_choice import Build, BuildJob, Built
@@ -129,17 +128,16 @@ def build_all(
     return {id: found[id] for id in order}
 
 
-def pack_job(
-    target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: CompileOptions, gpu: Gpu
-) -> Job:
+def pack_job(request: CompileRequest, gpu: Gpu) -> Job:
     """What is sent to a worker, under the modes of torch of this thread.
 
     Raises `UsageError` for what cannot be asked of a virtual GPU or cannot be sent.
     """
+    options = request.options
     _check(options, gpu)
-    name = resolve(target).name
+    name = resolve(request.target).name
     there = replace(options, target="host")  # where the code runs, the GPU is the machine's own
-    call = ShippedCall(target, tuple(args), dict(kwargs), there, TorchState.current())
+    call = ShippedCall(replace(request, options=there), TorchState.current())
     context = CallerContext.current()
     return Job(Device(gpu), pack(call, name), context, options.counts_eager)
 

@@ -232,10 +232,9 @@ def _compile(
             stack.callback(forget, operator)
         try:
             with stoppable:
-                compiled = compile_ahead(
-                    call.target, call.args, call.kwargs, call.options, progress
-                )
-            inductor, _ = merge_options("inductor", call.options.mode, call.options.options)
+                compiled = compile_ahead(call.request, progress)
+            asked = call.request.options
+            inductor, _ = merge_options("inductor", asked.mode, asked.options)
             report = add_fidelity(recorder.added(compiled.report), job.gpu, inductor)
             return report, keeper.added(program_of(compiled, job.gpu.spec, recorder.registers()))
         except KeyboardInterrupt as error:
@@ -256,7 +255,8 @@ def _eager(job: Job, stoppable: AbstractContextManager[object]) -> Report | None
     """What eager would hold, of the call itself; None where that needs data."""
     mode, counter = make_ambient_fake_mode(), EagerCounter()
     call = _unpacked(job, mode)
-    grad = torch.is_grad_enabled() if call.options.grad is None else call.options.grad
+    asked, grad = call.request, call.request.options.grad
+    grad = torch.is_grad_enabled() if grad is None else grad
     with (
         ExitStack() as stack,
         import_sent_modules(call.named),
@@ -268,7 +268,7 @@ def _eager(job: Job, stoppable: AbstractContextManager[object]) -> Report | None
         for operator in call.operators:
             stack.callback(forget, operator)
         with stoppable:
-            is_counted = counter.count_call(lambda: call.target(*call.args, **call.kwargs))
+            is_counted = counter.count_call(lambda: asked.target(*asked.args, **asked.kwargs))
     return counter.added(Report()) if is_counted else None
 
 

@@ -27,7 +27,7 @@ import cloudpickle
 import torch
 from torch.nn.utils.parametrize import is_parametrized
 
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.tensor_subclass import Flattened, is_flattenable
@@ -49,16 +49,13 @@ _CURE = "Pass such objects as arguments that are not compiled, or make them insi
 
 @dataclass(frozen=True)
 class ShippedCall:
-    """What is compiled: a callable, its example inputs, the options and the state of torch.
+    """What is compiled, and the state of torch.
 
     `named` are the user's own classes and functions in it, once it has arrived, `operators` the
     custom operators that were made for it.
     """
 
-    target: Any
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    options: CompileOptions
+    request: CompileRequest
     state: TorchState
     named: tuple[Named, ...] = ()
     operators: tuple[Any, ...] = ()
@@ -70,8 +67,8 @@ def pack(call: ShippedCall, name: str) -> bytes:
     try:
         with _users_modules_by_value():
             packer = _Packer(buffer)
-            packer.dump(replace(call, args=(), kwargs={}))
-            packer.dump_inputs(call)
+            packer.dump(_with_inputs(call, (), {}))
+            packer.dump_inputs(call.request)
             packer.dump(
                 (packer.named(), tuple(packer.operators))
             )  # with the same memory: these objects, no copies
@@ -79,7 +76,7 @@ def pack(call: ShippedCall, name: str) -> bytes:
         raise
     except Exception as error:  # pickling raises whatever the objects raise
         with _users_modules_by_value():
-            raise explain_unsendable(error, vars(call), name, _dump, _CURE) from error
+            raise explain_unsendable(error, vars(call.request), name, _dump, _CURE) from error
     return buffer.getvalue()
 
 
@@ -95,7 +92,13 @@ def unpack(data: bytes, mode: Any) -> ShippedCall:
             forget(operator)
         raise
     made = tuple(unpacker.operators)
-    return replace(call, args=args, kwargs=kwargs, named=named, operators=made)
+    return replace(_with_inputs(call, args, kwargs), named=named, operators=made)
+
+
+def _with_inputs(
+    call: ShippedCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> ShippedCall:
+    return replace(call, request=replace(call.request, args=args, kwargs=kwargs))
 
 
 _Described = TensorLike | Flattened | CustomOperator
@@ -114,7 +117,7 @@ class _Packer(AnewPickler):
         self._is_input = False
         self.operators: list[Any] = []
 
-    def dump_inputs(self, call: ShippedCall) -> None:
+    def dump_inputs(self, call: CompileRequest) -> None:
         """Pack the inputs: a device in them, as a cache has it, is that of their tensors."""
         self._is_input = True
         self.dump((call.args, call.kwargs))

@@ -11,11 +11,14 @@ from workbench.analysis.budgets.budget_code import Snippet, snippets, write_step
 from workbench.analysis.budgets.budgets import BudgetPoint, Budgets, Check, list_points
 from workbench.analysis.memory.memory import memory
 from workbench.arguments import checked
-from workbench.compiler.contract.compile_request import list_known_gpus, require_one_of
+from workbench.compiler.contract.compile_request import (
+    CompileRequest,
+    list_known_gpus,
+    require_one_of,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
-from workbench.handles.compiled_base import Call
 from workbench.handles.memory.gradients import GradientCheck, check_gradients
 from workbench.live_only import LivePart
 from workbench.report import Report, Table
@@ -245,7 +248,7 @@ class Checkpoint:
 
             wanted[_ESTIMATOR] = RooflineEstimator(self._by)
 
-        def change(call: Call) -> Call:
+        def change(call: CompileRequest) -> CompileRequest:
             for name, value in wanted.items():  # over what the recipe sets; undone by the patch
                 setattr(config, name, value)
             options = replace(call.options, capture="full", budgets=tuple(previews))

@@ -14,8 +14,8 @@ import torch
 from workbench.analysis.layers.fit import AXES, MISSING, MISSING_OF_STEP, Depth, Fit, read_depth
 from workbench.analysis.layers.optimizers import state_bytes
 from workbench.analysis.memory.memory import Memory, memory
-from workbench.compiler.contract.compile_request import list_known_gpus
-from workbench.compiler.contract.composition import request_of
+from workbench.compiler.contract.compile_request import CompileRequest, list_known_gpus
+from workbench.compiler.contract.composition import choose_options
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals import torch_private as tp
 from workbench.device_kinds import TARGETS
@@ -122,8 +122,10 @@ class _Depths:
         if request.grad:
             learned = [tuple(p.shape) for p in model.parameters() if p.requires_grad]
             state = state_bytes(learned, request.optimizer, request.moments)
-        options = request_of(model, grad=request.grad, target=request.target, guards="portable")
-        compiled = compile_for_target(model, args, kwargs, options, request.progress)
+        options = choose_options(model, grad=request.grad, target=request.target, guards="portable")
+        compiled = compile_for_target(
+            CompileRequest.of(model, args, kwargs, options), request.progress
+        )
         counted = memory(compiled.report)
         if request.grad:
             _check_loss(counted)

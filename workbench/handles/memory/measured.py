@@ -14,10 +14,10 @@ import torch
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.analysis.memory.timeline import is_on_cpu
 from workbench.compiler.call_state.call_leaves import find_held_inputs, read_tensors, restore_state
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.measuring.call_memory import PANE, EagerCounter, add_eager_memory, allocated
 from workbench.errors import UsageError, WorkbenchError
-from workbench.handles.compiled_base import Call
 from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.report.memory_rows import EagerMemory
@@ -108,7 +108,7 @@ def count_eager(compiled: CompiledBase, progress: ProgressCallback | None = None
     if recipe is None or len(report.eager_memory) or report.why_missing(PANE):
         return
 
-    def change(call: Call) -> Call:
+    def change(call: CompileRequest) -> CompileRequest:
         plain = replace(call.options, capture="light", budgets=(), fusion=None)
         return replace(call, options=replace(plain, counts_eager=True))
 

@@ -12,7 +12,7 @@ import torch
 from workbench.analysis.breaks.cures import find_cures
 from workbench.analysis.opportunities.opportunity import Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.pipeline.explain import Explanation, explain
 from workbench.errors import UsageError
@@ -89,13 +89,13 @@ class LiveCures:
 def explain_call(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Recipe:
     """The call of an explanation, ready to be explained with a change."""
 
-    def again(target: Any, args: Any, kwargs: Any, options: Any, progress: Any) -> Any:
-        return explain(target, args, kwargs)
+    def again(request: CompileRequest, _: Any) -> Any:
+        return explain(request.target, request.args, request.kwargs)
 
     def never(*_: Any) -> Any:
         raise UsageError("An explanation runs in this process: call explain.")
 
-    return Recipe(fn, args, kwargs, CompileOptions(), again, never)
+    return Recipe(CompileRequest(fn, args, kwargs), again, never)
 
 
 @dataclass(frozen=True)

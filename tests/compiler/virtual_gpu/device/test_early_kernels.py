@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
@@ -27,7 +27,7 @@ def rows_and_columns(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def compiled(length: int) -> Report:
     with tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()()):
         x = torch.empty(96, length, device="cuda")
-        return compile_ahead(rows_and_columns, (x,), None, CompileOptions()).report
+        return compile_ahead(CompileRequest(rows_and_columns, (x,))).report
 
 
 def test_every_kernel_is_compiled_once_in_one_of_the_threads() -> None:

@@ -11,7 +11,7 @@ import torch
 import triton
 
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
-from workbench.compiler.contract.compile_request import CompileOptions
+from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
@@ -63,7 +63,7 @@ def compile_for(gpu: Device) -> Any:
         mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
         with mode:
             x = torch.empty(64, 128, device="cuda")
-            return compile_ahead(softmax, (x,), None, CompileOptions()).report
+            return compile_ahead(CompileRequest(softmax, (x,))).report
 
 
 def test_two_gpus_in_turn_and_the_cpu_between_them() -> None:
@@ -75,7 +75,7 @@ def test_two_gpus_in_turn_and_the_cpu_between_them() -> None:
         kernel = next(iter(compile_for(gpu).kernels))
         assert kernel.language == "triton"
         assert beliefs() == before
-        compiled = compile_ahead(softmax, (x,), None, CompileOptions())
+        compiled = compile_ahead(CompileRequest(softmax, (x,)))
         assert [kernel.language for kernel in compiled.report.kernels] == ["cpp"]
         torch.testing.assert_close(make_compiled(compiled)(x), softmax(x))
     with pytest.raises((RuntimeError, AssertionError)):
