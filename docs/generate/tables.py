@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import workbench as wb
@@ -39,6 +36,7 @@ _CALL = re.compile(r'(?:(?P<owner>\w+)\.)?(?:frame|targets)\((?:"(?P<name>\w+)")
 _COMMENT = re.compile(r"^    (\w+): [^#\n]*?  # (.+)$", re.MULTILINE)
 _SENTENCES = re.compile(r"(?<=\.) +(?=[A-Z`])")
 _RATE = re.compile(r"(?P<unit>vector|matrix)_(?P<dtype>\w+)_tflops")
+_NOTE = "The reason, by its former name."
 _UNITS = {"vector": "without matrix units", "matrix": "of its tensor or matrix cores"}
 
 
@@ -53,7 +51,7 @@ class Frame:
 
     @property
     def key(self) -> str:
-        """How `columns.toml` names it."""
+        """Its name without the call."""
         found = _CALL.match(self.call)
         parts = found.groupdict().values() if found else ()
         return "targets" if self.call == "wb.targets()" else ".".join(filter(None, parts))
@@ -131,19 +129,24 @@ def of_others() -> Iterator[Frame]:
 
 
 def meanings(frame: Frame) -> dict[str, str]:
-    """By column what the docstring of its rows, a comment or else `columns.toml` says of it."""
+    """By column what the docstring of its rows, or the field or property itself, says of it."""
     _, said = _read(frame.row)
-    everywhere, here = listed()["everywhere"] | _measured(), listed().get(frame.key, {})
+    measured = [
+        *measures(Resources).items(),
+        *measures(Kernel).items(),
+        *measures(frame.row).items(),
+    ]
+    meant = {name: measure.meaning for name, measure in measured if measure.meaning}
+    meant.setdefault("note", _NOTE)
     return {
-        name: _rate(name) or said.get(name) or here.get(name) or everywhere.get(name, "")
+        name: _rate(name) or said.get(name) or meant.get(name) or _of_property(frame.row, name)
         for name in frame.columns
     }
 
 
-def _measured() -> Mapping[str, str]:
-    """What the fields of kernels and of their configurations say of themselves."""
-    found = [*measures(Resources).items(), *measures(Kernel).items()]
-    return {name: measure.meaning for name, measure in found if measure.meaning}
+def _of_property(row: type, name: str) -> str:
+    found = inspect.getdoc(vars(row).get(name)) or ""
+    return " ".join(found.split())
 
 
 def _section(frame: Frame) -> str:
@@ -164,12 +167,6 @@ def _rate(name: str) -> str:
 
 def _fields(row: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(row))
-
-
-@cache
-def listed() -> Mapping[str, dict[str, str]]:
-    """What `columns.toml` says: by table and column, and of columns everywhere."""
-    return tomllib.loads(Path(__file__).with_name("columns.toml").read_text(encoding="utf-8"))
 
 
 def _read(row: type) -> tuple[str, dict[str, str]]:

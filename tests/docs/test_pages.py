@@ -84,14 +84,6 @@ def test_every_column_of_every_table_is_described() -> None:
     assert [(key, name) for key, of in said.items() for name, text in of.items() if not text] == []
 
 
-def test_no_description_is_of_a_column_that_is_gone() -> None:
-    everywhere = tables.listed()["everywhere"]
-    own = {(key, column) for key, frame in FRAMES.items() for column in frame.columns}
-    assert set(everywhere) <= {column for _, column in own}
-    for key, said in tables.listed().items():
-        assert key == "everywhere" or {(key, column) for column in said} <= own
-
-
 def test_every_option_of_every_magic_is_there() -> None:
     (page,) = magics.pages()
     told = dict(re.findall(r"\{ #(\w+) \}\n(.*?)(?=\n## |\Z)", page.text, re.DOTALL))

@@ -28,10 +28,10 @@ class KeyPart:
     """
 
     graph: str
-    part: str
-    a: str | None
-    b: str | None
-    same: bool | None
+    part: str  # the part that it belongs to
+    a: str | None  # what stands there in the first
+    b: str | None  # what stands there in the second
+    same: bool | None  # whether the two are the same; none where that is not known
 
 
 @dataclass(frozen=True)

@@ -38,14 +38,16 @@ class RoundTripWay:
     says why a way did not run (`ran` is False then), or what it did differently.
     """
 
-    way: str
+    way: str  # the way, by its name
     ran: bool
     ok: bool | None = None
-    bit_exact: bool | None = None
-    max_abs_error: float | None = None
+    bit_exact: bool | None = None  # whether every byte is the same
+    max_abs_error: float | None = None  # the largest absolute difference
     imports_s: float | None = number("Imports", "s", source="measured")
     load_s: float | None = number("Load", "s", source="measured")
-    first_call_s: float | None = number("First call", "s", source="measured")
+    first_call_s: float | None = number(  # seconds of the first call
+        "First call", "s", source="measured"
+    )
     first_result_s: float | None = number("First result", "s", source="measured")
     total_s: float | None = None
     steady_s: float | None = number("p50", "s", "The median of later calls", source="measured")
@@ -68,10 +70,10 @@ class RoundTripPhase:
     Stretches of one phase, such as the start of each of several libraries, are put together.
     """
 
-    way: str
-    phase: str
-    start_s: float
-    duration_s: float
+    way: str  # the way, by its name
+    phase: str  # the phase, by its name
+    start_s: float  # seconds from the start
+    duration_s: float  # seconds that it took
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +84,18 @@ class RoundTripLeaf:
     to compare with is not checked, and so not ok; the note says why.
     """
 
-    way: str
-    leaf: str
-    dtype: str
-    shape: tuple[int, ...]
+    way: str  # the way, by its name
+    leaf: str  # the output, by its place in what is returned
+    dtype: str  # its dtype
+    shape: tuple[int, ...]  # its sizes
     bit_exact: bool
-    max_abs_error: float
-    max_rel_error: float
+    max_abs_error: float  # the largest absolute difference
+    max_rel_error: float  # the largest relative difference
     rtol: float
     atol: float
     ok: bool
-    note: str = ""
-    checked: bool = True
+    note: str = ""  # a remark, such as why a value is missing
+    checked: bool = True  # whether there was something to compare with; what was not is never ok
 
 
 def way_of(
@@ -137,18 +139,18 @@ def _verdict(leaves: Sequence[RoundTripLeaf]) -> bool | None:
 class ArtifactFact:
     """One thing about the file: its path, size, digest, who vouches for it, what it was made by."""
 
-    name: str
-    value: str
+    name: str  # its name
+    value: str  # the fact, as text
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactMember:
     """One member of the file, or several of a kind; `size` is in bytes."""
 
-    name: str
-    what: str
-    size: int
-    sha256: str = ""
+    name: str  # its name
+    what: str  # what it holds
+    size: int  # bytes
+    sha256: str = ""  # the hash of its bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +161,11 @@ class ContractLeaf:
     several models in a package.
     """
 
-    side: str
-    name: str
-    dtype: str
+    side: str  # whether it is taken or given: "input" or "output"
+    name: str  # its name
+    dtype: str  # the dtype that it has to have
     shape: str
-    device: str = ""
+    device: str = ""  # the device that it has to be on
     model: str = ""
 
 
@@ -171,8 +173,8 @@ class ContractLeaf:
 class Requirement:
     """One thing that a file needs, compared with a machine: `verdict` is pass, warn or fail."""
 
-    name: str
-    verdict: str
-    needed: str
-    found: str
-    advice: str = ""
+    name: str  # its name
+    verdict: str  # pass, warn or fail
+    needed: str  # what is needed
+    found: str  # what the machine has
+    advice: str = ""  # what to do about it

@@ -20,6 +20,6 @@ class Lowering:
 
     graph: str
     node: str | None
-    operator: str
+    operator: str  # the operator, with its overload
     lowering: str | None
     made: tuple[str, ...]

@@ -25,10 +25,10 @@ class Assembly:
     the helper. `ptx` ties runs of SASS to lines of the PTX. `note` says why a text is missing.
     """
 
-    kernel: str
-    config: str
-    stage: str
-    text: str | None
+    kernel: str  # the kernel, by its id
+    config: str  # the configuration, by its id
+    stage: str  # the stage of the compilation
+    text: str | None  # the text itself
     lines: Runs = ()
     inlined: tuple[tuple[int, int, str, int], ...] = ()
     ptx: Runs = ()
@@ -42,8 +42,8 @@ class Fidelity:
     `file` and `line` name a line of the user's code that is to blame.
     """
 
-    topic: str
-    text: str
+    topic: str  # what it is about
+    text: str  # the difference, in a sentence
     file: str | None = None
     line: int | None = None
 
@@ -59,24 +59,24 @@ class Resources:
     `estimate` is True for them.
     """
 
-    kernel: str
-    config: str
+    kernel: str  # the kernel, by its id
+    config: str  # the configuration, by its id
     choice: str  # "XBLOCK=128"
     warps: int = field(metadata=describe("Warps", meaning="Warps of a block."))
     stages: int = field(metadata=describe("Stages", meaning="Stages of its software pipeline."))
     registers: int | None = number("Registers")
-    scalar_registers: int | None = None
+    scalar_registers: int | None = None  # scalar registers of a warp, on AMD
     spill_stores: int | None = None
-    spill_loads: int | None = None
+    spill_loads: int | None = None  # instructions that load spilled registers again
     stack: int | None = number("Stack", "B")
-    smem_static: int | None = None
-    smem_dynamic: int | None = None
+    smem_static: int | None = None  # shared memory that is fixed in the code
+    smem_dynamic: int | None = None  # shared memory that is asked for when it starts
     instructions: int | None = number("Instructions", meaning="Instructions of the machine code.")
     blocks: int | None = None
     occupancy: float | None = number("Occupancy", "share", source="model")
     limiter: str | None = None
     estimate: bool = True
-    note: str | None = None
+    note: str | None = None  # a remark, such as why a value is missing
 
     @property
     def spills(self) -> int | None:
@@ -102,20 +102,20 @@ class KernelRoofline:
     missing; `bound_us` is then that of the number that is known.
     """
 
-    kernel: str
+    kernel: str  # the kernel, by its id
     target: str
-    moved_bytes: int | None = number("Moved", "B", source="model")
+    moved_bytes: int | None = number("Moved", "B", source="model")  # each byte moved once
     flops: int | None = number("FLOP", "amount")
     rate: str | None = None
     rate_tflops: float | None = None
-    bandwidth_gbs: float | None = None
-    intensity: float | None = number("Per byte", "amount", source="model")
-    ridge: float | None = None
+    bandwidth_gbs: float | None = None  # the bandwidth of the GPU, in 10^9 bytes per second
+    intensity: float | None = number("Per byte", "amount", source="model")  # operations per byte
+    ridge: float | None = None  # operations per byte from which on arithmetic bounds
     bound: str | None = None  # "memory" or "compute"
     bound_us: float | None = number("Least (est.)", "us", f"{LEAST}, an estimate", source="model")
-    attainable_tflops: float | None = None
+    attainable_tflops: float | None = None  # the rate that the roofline allows at its intensity
     measured_us: float | None = number("Measured", "us", source="measured")
-    estimate: bool = True
+    estimate: bool = True  # from limits of the device or a model: nothing was run
     note: str | None = None
 
 
@@ -128,10 +128,10 @@ class MatrixCell:
     `KernelRoofline`. `note` says why the kernel has no code for that GPU.
     """
 
-    kernel: str
-    target: str
+    kernel: str  # the kernel, by its id
+    target: str  # the GPU, by its name
     config: str  # "k0:a100"
-    choice: str = ""
+    choice: str = ""  # the configuration in words, such as "XBLOCK=128"
     warps: int | None = None
     stages: int | None = None
     registers: int | None = number("Registers", "count", "Registers of a thread")
@@ -140,11 +140,11 @@ class MatrixCell:
         heading="Spills: stores and loads",
     )  # fmt: skip
     smem_bytes: int | None = number("Shared", "B", "Shared memory of a block")
-    blocks: int | None = None
+    blocks: int | None = None  # blocks that fit on one multiprocessor at a time
     occupancy: float | None = number(
         "Occupancy (est.)", "share", OCCUPANCY, heading="Occupancy (estimate)", source="model"
     )
-    limiter: str | None = None
+    limiter: str | None = None  # what limits the occupancy, such as registers
     instructions: int | None = number(
         "Instructions", "count", "Instructions of the machine code", heading="Instructions"
     )
@@ -153,7 +153,7 @@ class MatrixCell:
         "Bound (est.)", "us", f"{LEAST} (estimate)", source="model",
         heading="Least time by the roofline (estimate)",
     )  # fmt: skip
-    estimate: bool = True
+    estimate: bool = True  # from limits of the device or a model: nothing was run
     note: str | None = None
     vendor: str = ""
 
@@ -166,24 +166,24 @@ class RankedConfig:
     is against it, in words ("spills 12 registers").
     """
 
-    kernel: str
-    target: str
-    choice: str
+    kernel: str  # the kernel, by its id
+    target: str  # the GPU, by its name
+    choice: str  # the configuration in words, such as "XBLOCK=128"
     warps: int = field(metadata=describe("Warps"))
     stages: int = field(metadata=describe("Stages"))
     registers: int | None = number("Registers")
     spills: int | None = number("Spills")
     smem_bytes: int | None = number("Shared", "B")
-    blocks: int | None = None
+    blocks: int | None = None  # blocks that fit on one multiprocessor at a time
     occupancy: float | None = number("Occupancy (est.)", "share", "An estimate", source="model")
-    limiter: str | None = None
+    limiter: str | None = None  # what limits the occupancy, such as registers
     model_us: float | None = number(
         "Model", "us", "What the model gives it, an estimate", source="model"
     )
     rank: int | None = number("Rank", "number", source="model")
     rejection: str | None = field(default=None, metadata={"former": "losing"})
-    estimate: bool = True
-    note: str | None = None
+    estimate: bool = True  # from limits of the device or a model: nothing was run
+    note: str | None = None  # a remark, such as why a value is missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +195,10 @@ class CudaGraphPart:
     parameters stay where they are. `lines` are `L:` ids.
     """
 
-    graph: str
-    part: int
+    graph: str  # the graph that it belongs to, by its id
+    part: int  # the number of the part, from 0
     verdict: str
     reason: str | None = None
-    kernels: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()  # the kernels that run in it, by their ids
     lines: tuple[str, ...] = ()
     copied_bytes: int | None = None

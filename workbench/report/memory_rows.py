@@ -23,15 +23,15 @@ class MemoryBudget:
     both are empty where there is nothing to say.
     """
 
-    graph: int
-    budget: float
-    saved_bytes: int
-    saved_tensors: int
-    recomputed_nodes: int
-    recomputed_flops: int
-    recomputed_bytes: int
+    graph: int  # the joint graph, counted from 0
+    budget: float  # 1 as fast as can be, 0 computes all of the forward again
+    saved_bytes: int  # bytes that the forward keeps for the backward, inputs and weights apart
+    saved_tensors: int  # tensors that the forward keeps for the backward
+    recomputed_nodes: int  # operators of the forward that the backward computes again
+    recomputed_flops: int  # operations of what is computed again, by torch's formulas
+    recomputed_bytes: int  # bytes that it reads and writes, as if nothing were fused
     unsized: int
-    seconds: float
+    seconds: float  # seconds that the partitioner took for it
     preview_bytes: int | None = None
     peak_bytes: int | None = None
     is_own: bool = False
@@ -49,13 +49,13 @@ class RecomputedNode:
     result. `is_random`: it draws random numbers, or their seeds; None in older records.
     """
 
-    graph: int
-    budget: float
-    node: str
-    operator: str
+    graph: int  # the joint graph, counted from 0
+    budget: float  # the activation memory budget
+    node: str  # the operator's name in the joint graph
+    operator: str  # the operator that torch calls
     dtype: str | None
-    file: str | None
-    line: int | None
+    file: str | None  # the file, from the home folder or from site-packages on; or the cell
+    line: int | None  # the line, from 1
     flops: int | None
     bytes: int | None
     is_random: bool | None = None
@@ -69,7 +69,7 @@ class SavedReason:
     computed again.
     """
 
-    graph: int
+    graph: int  # the joint graph, counted from 0
     node: str
     why: str
 
@@ -83,9 +83,9 @@ class EagerMemory:
     what counting took; None for what was measured.
     """
 
-    bytes: int
+    bytes: int  # the most bytes above weights and inputs
     operator: str
-    is_backward: bool
+    is_backward: bool  # whether that is in the backward
     unsized: int
     source: str
     missing: str

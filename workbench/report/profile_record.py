@@ -30,17 +30,17 @@ class Machine:
 class KernelTime:
     """One kernel or library call of the generated program; times are medians over the repeats."""
 
-    name: str
+    name: str  # its name
     kernel: str | None  # the id of the kernel in the report
-    program: int
-    is_backward: bool
+    program: int  # the generated program that calls it, from 0
+    is_backward: bool  # whether it belongs to the backward
     calls: int
-    time_us: float
+    time_us: float  # microseconds of all its calls together, the median
     spread_us: float  # between the quartiles
     share: float  # of the whole call
     least_us: float | None = None  # the least of the repeats: what nothing else disturbed
-    bytes: int | None = None
-    bytes_per_s: float | None = None
+    bytes: int | None = None  # bytes that it reads and writes, by Inductor's model
+    bytes_per_s: float | None = None  # these bytes by its time
     bandwidth_share: float | None = None  # of the machine's measured bandwidth
 
 
@@ -48,8 +48,8 @@ class KernelTime:
 class OperatorTime:
     """One operator of the eager original, over all its calls."""
 
-    name: str
-    is_backward: bool
+    name: str  # the operator's name
+    is_backward: bool  # whether it belongs to the backward
     calls: int
     time_us: float
 

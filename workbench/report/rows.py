@@ -20,11 +20,11 @@ from workbench.report.measures import OCCUPANCY, Place, describe, number
 class Source:
     """A user function that was traced, with its text (also from a notebook cell)."""
 
-    id: str
-    name: str
-    file: str
-    first_line: int
-    text: str | None
+    id: str  # its id
+    name: str  # its name
+    file: str  # the file, from the home folder or from site-packages on; or the cell
+    first_line: int  # the line of the file that its text begins on
+    text: str | None  # the source; none where it could not be read
     kind: str = "user"  # "user", "notebook" or "library"
 
 
@@ -32,12 +32,12 @@ class Source:
 class Graph:
     """One FX graph of one stage."""
 
-    id: str
-    stage: str
-    compile_id: str | None
-    node_count: int
-    text: str | None
-    is_backward: bool = False
+    id: str  # its id
+    stage: str  # the stage of the compilation, one of `STAGES`
+    compile_id: str | None  # the compilation that it belongs to, as torch numbers them
+    node_count: int  # how many nodes it has
+    text: str | None  # the graph, printed
+    is_backward: bool = False  # whether it belongs to the backward
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +49,20 @@ class Node:
     node of a joint graph that is a part of it: its name, and after `#` the number of the call.
     """
 
-    id: str
-    graph: str
-    name: str
-    op: str
-    target: str
-    inputs: tuple[str, ...] = ()
-    shape: tuple[int | str, ...] | None = None
-    stride: tuple[int | str, ...] | None = None
-    dtype: str | None = None
-    device: str | None = None
-    bytes: int | None = None
+    id: str  # its id
+    graph: str  # the graph that it belongs to, by its id
+    name: str  # its name
+    op: str  # the kind of node, such as `call_function`
+    target: str  # the operator that it calls, or the name that it reads
+    inputs: tuple[str, ...] = ()  # the nodes that it reads, by their ids
+    shape: tuple[int | str, ...] | None = None  # its sizes
+    stride: tuple[int | str, ...] | None = None  # its strides
+    dtype: str | None = None  # its dtype
+    device: str | None = None  # the device that it is on
+    bytes: int | None = None  # its size
     file: str | None = None
     line: int | None = None
-    module_path: str | None = None
+    module_path: str | None = None  # the module that it is in, by its path in the model
     called_from: tuple[str, ...] = ()
     operator: str | None = None
 
@@ -78,10 +78,10 @@ class Bytecode:
     have in `text`, which is what runs. Where there is none, `why_no_source` is a sentence.
     """
 
-    id: str
-    function: str
+    id: str  # its id
+    function: str  # the function's name; Dynamo names what resumes after a break
     graph: str | None
-    compile_id: str | None
+    compile_id: str | None  # torch's name of the compilation
     calls: tuple[str, ...]
     text: str | None
     source_text: str | None = None
@@ -92,17 +92,17 @@ class Bytecode:
 class Break:
     """One graph break on the innermost user line, counted over every time it was met."""
 
-    id: str
-    file: str
-    line: int
-    function: str
-    text: str
-    kind: str
-    gb_id: str | None
-    reason: str
-    explanation: str
-    hints: tuple[str, ...] = ()
-    count: int = 1
+    id: str  # its id
+    file: str  # the file, from the home folder or from site-packages on; or the cell
+    line: int  # the line, from 1
+    function: str  # the function's name
+    text: str  # the line of code
+    kind: str  # the kind of break, as torch names it
+    gb_id: str | None  # the number under which torch describes the kind, such as GB0170
+    reason: str  # the kind, with what it was met on
+    explanation: str  # what torch says about this kind of break
+    hints: tuple[str, ...] = ()  # what torch proposes to do
+    count: int = 1  # how often it was met
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +112,15 @@ class Guard:
     `frozen` is the value that a file goes on with, where it compares nothing in place of the guard.
     """
 
-    id: str
-    kept: bool
-    kind: str
-    source: str
-    code: tuple[str, ...] = ()
-    why_dropped: str | None = None
-    is_global: bool = False
-    file: str | None = None
-    line: int | None = None
+    id: str  # its id
+    kept: bool  # whether the artifact checks it
+    kind: str  # the kind of guard, as torch names it
+    source: str  # what is guarded
+    code: tuple[str, ...] = ()  # what is checked, as code
+    why_dropped: str | None = None  # why it was dropped; none for one that was kept
+    is_global: bool = False  # whether it guards a global
+    file: str | None = None  # the file, from the home folder or from site-packages on; or the cell
+    line: int | None = None  # the line, from 1
     frozen: str | None = None
 
 
@@ -128,41 +128,41 @@ class Guard:
 class Recompile:
     """One more compilation of a function, with the guard that failed."""
 
-    compile_id: str
-    function: str
-    reason: str
+    compile_id: str  # the compilation that it belongs to, as torch numbers them
+    function: str  # the function's name
+    reason: str  # the guard that failed
 
 
 @dataclass(frozen=True, slots=True)
 class FusionPair:
     """One pair of scheduler nodes that the fusion pass considered in one round."""
 
-    graph: str
-    round: int
-    a: str
-    b: str
+    graph: str  # the graph that it belongs to, by its id
+    round: int  # the round of the fusion pass
+    a: str  # the name of the first scheduler node
+    b: str  # the name of the second scheduler node
     verdict: str  # "fused", "legal", "rejected" or "postponed"
-    reason: str
-    shared_bytes: int | None = None
+    reason: str  # why, in torch's words
+    shared_bytes: int | None = None  # bytes that both read or that go from one to the other
     kind: str | None = None  # "vertical" or "horizontal"
     result: str | None = None  # the name of the fused node, when fused
-    score: tuple[tuple[str, float | str], ...] = ()
+    score: tuple[tuple[str, float | str], ...] = ()  # how Inductor ranks the pair, part by part
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerNode:
     """One scheduler node before or after fusion; bytes are Inductor's traffic model."""
 
-    id: str
-    graph: str
-    name: str
+    id: str  # its id
+    graph: str  # the graph that it belongs to, by its id
+    name: str  # its name
     phase: str  # "before" or "after"
-    kind: str
-    members: tuple[str, ...] = ()
-    origins: tuple[str, ...] = ()
+    kind: str  # what kind it is of
+    members: tuple[str, ...] = ()  # the scheduler nodes that were fused into it
+    origins: tuple[str, ...] = ()  # the FX nodes that it comes from, by their ids
     bytes_read: int | None = None
     bytes_written: int | None = None
-    device: str | None = None
+    device: str | None = None  # the device that it is on
     flops: int | None = None
 
 
@@ -176,15 +176,15 @@ class Kernel:
     configuration in `resources`.
     """
 
-    id: str
-    name: str
+    id: str  # its id
+    name: str  # its name
     language: str  # "triton", "cpp" or "extern"
-    graph: str
-    is_backward: bool = False
-    ops: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()
+    graph: str  # the graph that it belongs to, by its id
+    is_backward: bool = False  # whether it belongs to the backward
+    ops: tuple[str, ...] = ()  # the operations in it
+    nodes: tuple[str, ...] = ()  # the FX nodes that it comes from, by their ids
     lines: tuple[str, ...] = ()
-    scheduler_nodes: tuple[str, ...] = ()
+    scheduler_nodes: tuple[str, ...] = ()  # the scheduler nodes that it runs, by their ids
     bytes_read: int | None = number(
         "Read", "B", "Of one call, an estimate", source="model", place=Place("calls", "53px"),
         meaning="Bytes that one call reads, by Inductor's model of the traffic.",
@@ -197,7 +197,7 @@ class Kernel:
         "FLOP", "amount", "Of one call, an estimate", meaning="Operations of one call.",
         place=Place("calls", "46px", is_wide=True),
     )  # fmt: skip
-    text: str | None = None
+    text: str | None = None  # its source, generated; none for a call of a library
     time_us: float | None = number(
         "Measured", "us", source="measured",
         meaning="Measured microseconds of one call of the whole, all its calls together.",
@@ -217,7 +217,7 @@ class Kernel:
         place=Place("bound", "74px", is_wide=True, is_optional=True),
         meaning="The part of the warps of a multiprocessor that can be resident, from 0 to 1.",
     )  # fmt: skip
-    estimate: bool | None = None
+    estimate: bool | None = None  # from limits of the device or a model: nothing was run
 
     @property
     def is_generated(self) -> bool:
@@ -242,9 +242,9 @@ class KernelLine:
     A line that serves several nodes names all of them; one whose node is not certain, none.
     """
 
-    kernel: str
-    line: int
-    nodes: tuple[str, ...]
+    kernel: str  # the kernel, by its id
+    line: int  # the line of the kernel's source, from 1
+    nodes: tuple[str, ...]  # the FX nodes behind it, by their ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,16 +256,16 @@ class Buffer:
     library call that gives several, 0 for what it does not make; None where a size is open.
     """
 
-    id: str
-    graph: str
-    name: str
+    id: str  # its id
+    graph: str  # the graph that it belongs to, by its id
+    name: str  # its name
     kind: str  # "input", "output", "intermediate" or "constant"
-    shape: tuple[int | str, ...] | None = None
-    dtype: str | None = None
-    device: str | None = None
-    bytes: int | None = None
-    written_by: tuple[str, ...] = ()
-    read_by: tuple[str, ...] = ()
+    shape: tuple[int | str, ...] | None = None  # its sizes
+    dtype: str | None = None  # its dtype
+    device: str | None = None  # the device that it is on
+    bytes: int | None = None  # its size
+    written_by: tuple[str, ...] = ()  # the scheduler nodes that write it
+    read_by: tuple[str, ...] = ()  # the scheduler nodes that read it
     node: str | None = None
     stored_in: str | None = None
     parts: tuple[int | None, ...] = ()
@@ -278,10 +278,10 @@ class Wrapper:
     `sizes` are those that were left open, with their values in the call that was compiled.
     """
 
-    id: str
-    graph: str
-    is_backward: bool
-    text: str | None
+    id: str  # its id
+    graph: str  # the graph that it belongs to, by its id
+    is_backward: bool  # whether it belongs to the backward
+    text: str | None  # the generated program
     sizes: tuple[tuple[str, int], ...] = ()
 
 
@@ -293,13 +293,15 @@ class AutotuneChoice:
     anything was fused to it; only the two fastest choices of an operation have one.
     """
 
-    id: str
+    id: str  # its id
     op: str
-    choice: str
-    kind: str
-    time_ms: float | None = field(metadata=describe("Time", "ms", source="measured"))
-    chosen: bool
-    note: str | None = None
+    choice: str  # the configuration in words, such as "XBLOCK=128"
+    kind: str  # the class of the choice, such as a template or a library
+    time_ms: float | None = field(
+        metadata=describe("Time", "ms", source="measured", meaning="As the autotuner timed it.")
+    )
+    chosen: bool  # whether it was taken
+    note: str | None = None  # a remark, such as why a value is missing
     text: str | None = None
 
 
@@ -307,14 +309,20 @@ class AutotuneChoice:
 class Phase:
     """One timed phase; children lie inside their parent on the same thread."""
 
-    id: str
-    name: str
-    start_s: float = field(metadata=describe("Start", "s", source="measured"))
-    duration_s: float = field(metadata=describe("Total", "s", source="measured"))
-    self_s: float = field(metadata=describe("Self", "s", source="measured"))
-    depth: int
-    thread: str
-    compile_id: str | None = None
+    id: str  # its id
+    name: str  # its name
+    start_s: float = field(
+        metadata=describe("Start", "s", source="measured", meaning="Seconds from the start.")
+    )
+    duration_s: float = field(
+        metadata=describe("Total", "s", source="measured", meaning="Seconds that it took.")
+    )
+    self_s: float = field(
+        metadata=describe("Self", "s", source="measured", meaning="Seconds in no phase inside.")
+    )
+    depth: int  # how deep it lies in others, from 0
+    thread: str  # the thread that it ran on
+    compile_id: str | None = None  # the compilation that it belongs to, as torch numbers them
 
 
 @dataclass
@@ -356,10 +364,10 @@ def list_phase_rows(spans: Iterable[tuple[Span, str]], started: float) -> list[P
 class CacheEvent:
     """What one of torch's caches answered, or would have answered."""
 
-    cache: str
+    cache: str  # which of torch's caches
     outcome: str  # "hit", "miss" or "bypass"
-    key: str | None = None
-    reason: str | None = None
+    key: str | None = None  # the key that was looked up
+    reason: str | None = None  # why
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +379,7 @@ class CachePart:
     """
 
     graph: str
-    part: str
+    part: str  # what the part is of, such as a configuration or a file
     value: str
     hash: str
 
@@ -380,15 +388,15 @@ class CachePart:
 class Capability:
     """Whether one part of the record could be captured, and why not."""
 
-    name: str
-    available: bool
-    reason: str | None = None
+    name: str  # its name
+    available: bool  # whether it could be captured
+    reason: str | None = None  # why
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
     """Two ids that belong together; `relation` names the two kinds, such as `node-kernel`."""
 
-    a: str
-    b: str
-    relation: str
+    a: str  # one id
+    b: str  # the other id
+    relation: str  # the kinds of the two, such as `node-kernel`

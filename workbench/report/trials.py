@@ -36,25 +36,25 @@ class Trial:
     key: str
     settings: tuple[tuple[str, str], ...]
     status: str = "done"
-    reason: str | None = None
-    compile_s: float | None = None
-    first_call_s: float | None = None
+    reason: str | None = None  # why it is not done
+    compile_s: float | None = None  # seconds of the compilation
+    first_call_s: float | None = None  # seconds of the first call
     call_us: float | None = None
     low_us: float | None = None
     high_us: float | None = None
     baseline_us: float | None = None
     speedup: float | None = None
-    speedup_low: float | None = None
-    speedup_high: float | None = None
-    peak_bytes: int | None = None
-    artifact_bytes: int | None = None
-    kernels: int | None = None
-    dram_bytes: int | None = None
+    speedup_low: float | None = None  # the lower end of the interval of `speedup`
+    speedup_high: float | None = None  # the upper end of the interval of `speedup`
+    peak_bytes: int | None = None  # the most memory during a call
+    artifact_bytes: int | None = None  # the size of the compiled code when it is saved
+    kernels: int | None = None  # how many kernels were generated
+    dram_bytes: int | None = None  # bytes that one call moves, by Inductor's model of the traffic
     chosen: str | None = None
     difference: float | None = None
     is_model: bool = False
     warning: str | None = None
-    machine: str = ""
+    machine: str = ""  # the machine that it was measured on
     report: str | None = None
     samples_us: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
 

@@ -42,29 +42,29 @@ class Gpu:
     "matrix.fp16", where its value comes from.
     """
 
-    name: str
-    title: str
+    name: str  # the name that `target` takes
+    title: str  # the name to read
     device_name: str  # what torch.cuda.get_device_name() says there
-    vendor: VendorName
-    architecture: str
+    vendor: VendorName  # "nvidia" or "amd"
+    architecture: str  # the architecture, by its name
     arch: str  # "sm_90", "gfx942"
     major: int  # compute capability, or gfx version as torch reports it
-    minor: int
+    minor: int  # the second part of the compute capability
 
-    sms: int
+    sms: int  # multiprocessors
     subpartitions: int  # warp schedulers (SIMDs) of a multiprocessor, each with its own registers
-    warp_size: int
-    max_warps_per_sm: int
-    max_blocks_per_sm: int
-    max_threads_per_block: int
-    registers_per_sm: int
-    registers_per_block: int
-    max_registers_per_thread: int
+    warp_size: int  # threads of a warp
+    max_warps_per_sm: int  # warps that a multiprocessor can hold
+    max_blocks_per_sm: int  # blocks that a multiprocessor can hold
+    max_threads_per_block: int  # threads that a block can have
+    registers_per_sm: int  # registers of a multiprocessor
+    registers_per_block: int  # registers that a block can have
+    max_registers_per_thread: int  # registers that a thread can have
     register_unit: int  # registers are given to a warp in multiples of this
 
-    shared_per_sm: int
+    shared_per_sm: int  # shared memory of a multiprocessor
     shared_per_block: int  # without asking for more
-    shared_per_block_optin: int
+    shared_per_block_optin: int  # shared memory that a block can have when it asks
     shared_unit: int  # shared memory is given to a block in multiples of this
     shared_reserved: int  # what the driver takes of it for each block
 
@@ -76,15 +76,15 @@ class Gpu:
     vector: Rates
     matrix: Rates  # tensor cores, matrix cores
 
-    l3_bytes: int | None = None
+    l3_bytes: int | None = None  # the cache behind the L2, of the whole device
     dies: int = 1  # parts that have an L2 cache of their own
     memory_clock_mhz: float | None = None  # as CUDA reports it: half the data rate
-    memory_bus_bits: int | None = None
+    memory_bus_bits: int | None = None  # width of the memory's bus
     scalar_registers: int | None = None  # of a SIMD
-    scalar_register_unit: int | None = None
+    scalar_register_unit: int | None = None  # a warp gets scalar registers in multiples of this
     max_barrier_blocks: int | None = None  # blocks of more than one warp
-    aliases: tuple[str, ...] = ()
-    note: str = ""
+    aliases: tuple[str, ...] = ()  # other names that are understood
+    note: str = ""  # a remark
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property

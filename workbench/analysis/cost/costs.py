@@ -120,8 +120,8 @@ class KernelCost:
     and `occupancy` are those of a GPU's kernel.
     """
 
-    kernel: str
-    name: str
+    kernel: str  # the kernel, by its id
+    name: str  # the kernel's name
     cost: int | float | None
     unit: str
     source: str
@@ -133,8 +133,8 @@ class KernelCost:
     bound: str | None
     registers: int | None
     occupancy: float | None
-    ops: tuple[str, ...]
-    lines: tuple[str, ...]
+    ops: tuple[str, ...]  # the operations in it
+    lines: tuple[str, ...]  # the lines that it comes from, by their `L:` ids
 
 
 def list_kernel_costs(report: Report) -> list[KernelCost]:

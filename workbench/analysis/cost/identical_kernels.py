@@ -22,16 +22,16 @@ class IdenticalKernels:
 
     kernels: tuple[str, ...]
     launches: int
-    language: str
+    language: str  # what they are written in: triton, cpp, or extern for a call of a library
     cost: int | float | None
     unit: str
     share: float | None
     bytes_read: int | None
     bytes_written: int | None
     flops: int | None
-    is_backward: bool
-    ops: tuple[str, ...]
-    lines: tuple[str, ...]
+    is_backward: bool  # whether it belongs to the backward
+    ops: tuple[str, ...]  # the operations in it
+    lines: tuple[str, ...]  # the lines that it comes from, by their `L:` ids
 
 
 def list_identical_kernels(report: Report) -> list[IdenticalKernels]:

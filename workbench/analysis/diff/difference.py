@@ -81,13 +81,13 @@ class Change:
     are ids in the reports, several with a comma.
     """
 
-    part: str
-    item: str
+    part: str  # the part that it belongs to
+    item: str  # what differs
     change: str
-    a: Value = None
-    b: Value = None
+    a: Value = None  # what stands there in the first
+    b: Value = None  # what stands there in the second
     unit: str = ""
-    note: str = ""
+    note: str = ""  # how it differs, in words
     id_a: str | None = None
     id_b: str | None = None
 

@@ -59,8 +59,8 @@ class KernelTraffic:
     """
 
     kernel: str | None
-    name: str
-    groups: int
+    name: str  # its name
+    groups: int  # the groups of operations that it runs
     operators: int | None
     operations: int
     bytes_eager: int | None

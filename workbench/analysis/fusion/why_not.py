@@ -118,14 +118,14 @@ class NotFused:
 
     a_kernel: str | None
     b_kernel: str | None
-    reason: str
+    reason: str  # why, in a few words
     shared_bytes: int | None
-    why: str
+    why: str  # why that is so
     help: str | None
     a: str
     b: str
     rounds: int
-    graph: str
+    graph: str  # the graph that it belongs to, by its id
 
 
 def list_not_fused(report: Report) -> list[NotFused]:

@@ -252,12 +252,12 @@ class KernelLaunch:
     itself, at `graph_start_us` with CUDA graphs.
     """
 
-    kernel: str
-    name: str
-    graph: str
+    kernel: str  # the kernel that starts, by its id
+    name: str  # its name
+    graph: str  # the lowered graph, by its id
     part: int
     in_graph: bool
-    launch_us: float
+    launch_us: float  # microseconds that the CPU takes to start it
     device_us: float
     source: str
     start_us: float

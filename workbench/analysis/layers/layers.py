@@ -48,13 +48,13 @@ class LayerRow:
     `bytes` are those of all of them; `part_of` is the row of the layers that a module is in.
     """
 
-    module: str
-    times: int
+    module: str  # the module, or the layers of a list that are equal
+    times: int  # how many equal layers it stands for
     bytes: int
-    least_each: int
-    most_each: int
+    least_each: int  # the fewest bytes of one
+    most_each: int  # the most bytes of one
     part_of: str | None
-    makes_peak: bool
+    makes_peak: bool  # whether what runs at the peak is in it
 
 
 Signatures = Mapping[tuple[str, int], tuple[object, ...]]

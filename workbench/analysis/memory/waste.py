@@ -39,14 +39,14 @@ class MemoryRemark:
     operator takes more than its result. `count` is how often, `dtype` the type of the copy.
     """
 
-    waste: Waste
-    text: str
+    waste: Waste  # what could be left out
+    text: str  # in a sentence
     bytes: int
-    kernel: str | None
-    storage: str | None
-    node: str | None
-    file: str | None
-    line: int | None
+    kernel: str | None  # the kernel that it is about
+    storage: str | None  # the storage, by its id in the allocations
+    node: str | None  # the operator, by its id
+    file: str | None  # the file, from the home folder or from site-packages on; or the cell
+    line: int | None  # the line, from 1
     count: int = 1
     dtype: str | None = None
 

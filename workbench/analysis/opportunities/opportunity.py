@@ -58,25 +58,25 @@ class Opportunity:
     bytes that live less, at the peak or after the call.
     """
 
-    id: str
-    rule: str
-    kind: Kind
-    text: str
-    sure: Sure
-    source: str
+    id: str  # its id
+    rule: str  # the rule that found it
+    kind: Kind  # what is changed: code, an option, a mode, a dtype, a layout
+    text: str  # what to do, in a sentence or two
+    sure: Sure  # how sure it is: likely, possible, measured elsewhere
+    source: str  # where the numbers come from
     kernels: tuple[str, ...] = ()
     file: str | None = None
     line: int | None = None
-    line_id: str | None = None
-    saved_bytes_low: int | None = None
-    saved_bytes_high: int | None = None
-    saved_us_low: float | None = None
-    saved_us_high: float | None = None
+    line_id: str | None = None  # the line, by its `L:` id
+    saved_bytes_low: int | None = None  # bytes that are saved at the least
+    saved_bytes_high: int | None = None  # bytes that are saved at the most
+    saved_us_low: float | None = None  # microseconds that are saved at the least
+    saved_us_high: float | None = None  # microseconds that are saved at the most
     fewer_kernels: int | None = None
     settings: tuple[tuple[str, Any], ...] = ()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    changes_numbers: bool = False
+    changes_numbers: bool = False  # whether the results differ then, as in a narrower dtype
     saved_memory: int | None = None
 
     @property

@@ -19,11 +19,11 @@ class MemberFacts:
     "damaged", or "not hashed" (bulk data: `wb.inspect(path, verify=True)` reads all).
     """
 
-    name: str
-    kind: str
-    size: int
+    name: str  # its name
+    kind: str  # what kind it is of
+    size: int  # bytes
     state: str
-    sha256: str
+    sha256: str  # the hash of its bytes
 
     @property
     def damaged(self) -> bool:
@@ -35,15 +35,15 @@ class MemberFacts:
 class ModelFacts:
     """One model of a file; `weights` says where they are, their `bytes` counted once."""
 
-    name: str
-    device: str
-    library: str
-    weights: str
-    constants: int
-    bytes: int
-    needs_proxy: bool = False
-    bucket: str = ""
-    target: str = ""
+    name: str  # its name
+    device: str  # the device that it is on
+    library: str  # the member that is its library
+    weights: str  # where its weights are
+    constants: int  # how many weights, buffers and constants it has
+    bytes: int  # its size
+    needs_proxy: bool = False  # whether operators need the proxy executor of torch
+    bucket: str = ""  # the sizes that it serves, in a package of several
+    target: str = ""  # the GPU that it was compiled for
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ class VariantFacts:
     `inputs` are dtype and shape of each tensor, `weights` says where they are, `bytes` their size.
     """
 
-    name: str
-    device: str
-    made_for: str
-    torch: str
+    name: str  # its name
+    device: str  # the device that it is on
+    made_for: str  # the instructions of a processor, or a GPU and its architecture
+    torch: str  # the release and build of torch that it is for
     inputs: str
     weights: str
     bytes: int
@@ -66,27 +66,27 @@ class VariantFacts:
 class ValueFacts:
     """One input or output of a model; `shape` as text, such as `[batch in 2..64, 512]`."""
 
-    model: str
-    direction: str
-    name: str
-    kind: str
-    dtype: str
-    shape: str
-    device: str
-    stride: str = ""
+    model: str  # the model that it belongs to
+    direction: str  # "input" or "output"
+    name: str  # its name
+    kind: str  # what kind it is of
+    dtype: str  # its dtype
+    shape: str  # its sizes
+    device: str  # the device that it is on
+    stride: str = ""  # its strides
 
 
 @dataclass(frozen=True)
 class ConstantFacts:
     """One weight, buffer or constant: `size` in bytes, `place` where its bytes are."""
 
-    model: str
-    name: str
-    kind: str
-    dtype: str
-    shape: str
-    size: int | None
-    place: str
+    model: str  # the model that it belongs to
+    name: str  # its name
+    kind: str  # weight, buffer or constant
+    dtype: str  # its dtype
+    shape: str  # its sizes
+    size: int | None  # bytes
+    place: str  # where its bytes are: in the library, in a member, outside of the file
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,11 @@ class GuardFacts:
     `frozen` is the value that the file goes on with where it compares nothing instead.
     """
 
-    model: str
-    kind: str
-    name: str
-    kept: bool
-    why: str = ""
+    model: str  # the model that it belongs to
+    kind: str  # what kind it is of
+    name: str  # its name
+    kept: bool  # whether the file checks it
+    why: str = ""  # why it was left out
     frozen: str = ""
 
 
@@ -108,47 +108,47 @@ class GuardFacts:
 class NeedFacts:
     """One thing that a machine has to have; `wb.check(path)` compares them with one."""
 
-    name: str
-    needed: str
-    why: str = ""
+    name: str  # its name
+    needed: str  # what is needed
+    why: str = ""  # what needs it
 
 
 @dataclass(frozen=True)
 class OutsideFacts:
     """An object that is not in the file: `kind` says who hands it over."""
 
-    kind: str
-    name: str
-    found_at: str = ""
+    kind: str  # what kind it is of
+    name: str  # its name
+    found_at: str = ""  # where it was found when the file was made
 
 
 @dataclass(frozen=True)
 class SourceFacts:
     """One text of generated or packed code, read with `ArtifactReport.source(name)`."""
 
-    name: str
-    language: str
-    size: int
-    lines: int
+    name: str  # its name
+    language: str  # the language that it is in
+    size: int  # bytes
+    lines: int  # how many lines it has
 
 
 @dataclass(frozen=True)
 class KernelFacts:
     """One kernel of a GPU in one configuration: the hash of its machine code, registers used."""
 
-    model: str
-    name: str
-    registers: int | None
-    sha256: str
+    model: str  # the model that it belongs to
+    name: str  # its name
+    registers: int | None  # registers of a thread
+    sha256: str  # the hash of its bytes
 
 
 @dataclass(frozen=True)
 class ImportFacts:
     """One name that reading a pickle would import; `level` is one of `LEVELS`."""
 
-    pickle: str
-    name: str
-    level: str
+    pickle: str  # the pickle that names it
+    name: str  # its name
+    level: str  # how dangerous it is: runs commands, unknown, usual
 
 
 LEVELS = ("runs commands", "unknown", "usual")
@@ -159,9 +159,9 @@ LEVELS = ("runs commands", "unknown", "usual")
 class PickleSummary:
     """One pickle, `nested` ones named by their place: calls it would make, what was odd."""
 
-    name: str
-    size: int
-    names: int
-    calls: int
-    persistent: int
-    problem: str = ""
+    name: str  # its name
+    size: int  # bytes
+    names: int  # how many names it would import
+    calls: int  # calls that reading it would make
+    persistent: int  # how many of its objects lie outside of it
+    problem: str = ""  # what was odd when it was read

@@ -71,38 +71,38 @@ class Library:
 class SectionFacts:
     """One section of an ELF file; `size` in bytes, `flags` of W(ritten), A (loaded), X (code)."""
 
-    library: str
-    name: str
-    kind: str
-    address: int
-    size: int
-    flags: str
+    library: str  # the library that it is of
+    name: str  # its name
+    kind: str  # what kind it is of
+    address: int  # where it is mapped
+    size: int  # bytes
+    flags: str  # what may be done with its memory
 
 
 @dataclass(frozen=True)
 class SymbolFacts:
     """One dynamic symbol of an ELF file: exported, or needed from another library."""
 
-    library: str
-    name: str
-    kind: str
-    exported: bool
-    size: int
+    library: str  # the library that it is of
+    name: str  # its name
+    kind: str  # what kind it is of
+    exported: bool  # whether others can call it
+    size: int  # bytes
 
 
 @dataclass(frozen=True)
 class LibraryFacts:
     """One ELF file: its machine (for a GPU's code the architecture), what it needs and exports."""
 
-    member: str
-    machine: str
-    size: int
-    needed: tuple[str, ...]
-    versions: tuple[str, ...]
-    search: tuple[str, ...]
-    exports: int
-    imports: int
-    problem: str = ""
+    member: str  # the member of the file that it is
+    machine: str  # the processor that it is for, or the architecture of a GPU
+    size: int  # bytes
+    needed: tuple[str, ...]  # the libraries that it loads
+    versions: tuple[str, ...]  # versions of symbols that it needs, such as those of glibc
+    search: tuple[str, ...]  # where it looks for them
+    exports: int  # how many symbols others can call
+    imports: int  # how many symbols it takes from others
+    problem: str = ""  # what was odd when it was read
 
 
 @dataclass(frozen=True)

@@ -55,15 +55,15 @@ Verdict = Literal["passed", "failed", "not checked"]
 class Comparison:
     """One leaf of the outputs (or one input that was written to)."""
 
-    leaf: str
-    dtype: str
-    shape: tuple[int, ...]
-    max_abs_error: float
-    max_rel_error: float
-    rtol: float
-    atol: float
-    verdict: Verdict
-    reason: str = ""
+    leaf: str  # the output, by its place in what is returned
+    dtype: str  # its dtype
+    shape: tuple[int, ...]  # its sizes
+    max_abs_error: float  # the largest absolute difference
+    max_rel_error: float  # the largest relative difference
+    rtol: float  # the relative tolerance that holds
+    atol: float  # the absolute tolerance that holds
+    verdict: Verdict  # how the comparison ended
+    reason: str = ""  # why it failed or was not checked
 
     @property
     def ok(self) -> bool:
@@ -79,17 +79,17 @@ class KernelComparison:
     checked has no errors (NaN); `reason` says why, or why the kernel failed.
     """
 
-    kernel: str
+    kernel: str  # the kernel, by its id
     value: str = ""
     node: str = ""
-    dtype: str = ""
-    shape: tuple[int, ...] = ()
-    max_abs_error: float = nan
-    max_rel_error: float = nan
-    rtol: float = nan
-    atol: float = nan
-    verdict: Verdict = "not checked"
-    graph: str = "forward"
+    dtype: str = ""  # its dtype
+    shape: tuple[int, ...] = ()  # its sizes
+    max_abs_error: float = nan  # the largest absolute difference
+    max_rel_error: float = nan  # the largest relative difference
+    rtol: float = nan  # the relative tolerance that holds
+    atol: float = nan  # the absolute tolerance that holds
+    verdict: Verdict = "not checked"  # how the comparison ended
+    graph: str = "forward"  # the graph that it belongs to, by its id
     reason: str = ""
 
     @property
