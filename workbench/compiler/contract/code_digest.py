@@ -59,8 +59,8 @@ def in_source(name: str | None, unchanged: str | None) -> str | None:
     file = _source_file(module) if qualified else None
     if file is None or (unchanged is not None and hash_file(file) == unchanged):
         return None
-    found = _codes_in(File(file).read_bytes()).get(qualified)
-    return None if found is None else digest(found)
+    code = _codes_in(File(file).read_bytes()).get(qualified)
+    return None if code is None else digest(code)
 
 
 def _source_file(module: str) -> str | None:

@@ -128,12 +128,12 @@ def read_outer_options(target: Any) -> GivenThere | None:
     if uncompiled(target) is None:
         return None
     context = _context_of(target)
-    found = getattr(context, tp.COMPILED_CALLBACK, None)
+    layer = getattr(context, tp.COMPILED_CALLBACK, None)
     for _ in range(_DEPTH):
-        if isinstance(found, tp.INDUCTOR_WRAPPER.get() | tp.BACKEND_WRAPPER.get()):
-            return _read(found, context)
-        found = next(
-            (vars(found)[n] for n in tp.CALLBACK_LINKS if n in getattr(found, "__dict__", {})), None
+        if isinstance(layer, tp.INDUCTOR_WRAPPER.get() | tp.BACKEND_WRAPPER.get()):
+            return _read(layer, context)
+        layer = next(
+            (vars(layer)[n] for n in tp.CALLBACK_LINKS if n in getattr(layer, "__dict__", {})), None
         )
     return GivenThere()
 

@@ -132,7 +132,7 @@ class Contract:
     @classmethod
     def of(cls, bound: Mapping[str, Any], shapes: DynamicShapes, receiver: str | None) -> Contract:
         """The contract of one example call."""
-        found = []
+        leaves = []
         for path, value in _inputs(bound, receiver):
             leaf = describe(path, value)
             declared = shapes.dims.get(path, {})
@@ -145,10 +145,10 @@ class Contract:
             if path in shapes.numbers:
                 varying = (shapes.numbers[path].at(str(path)),)
                 leaf = replace(leaf, value="", shape=varying, sizes=(value,))
-            found.append(leaf)
+            leaves.append(leaf)
         module = bound.get(receiver) if receiver else None
         training = module.training if isinstance(module, torch.nn.Module) else None
-        return cls(tuple(found), receiver, training)
+        return cls(tuple(leaves), receiver, training)
 
     def mismatches(self, bound: Mapping[str, Any]) -> list[str]:
         """A sentence for each leaf of a call that does not fit: path, expected, actual."""
@@ -167,8 +167,8 @@ class Contract:
         actual = {path: describe(path, value) for path, value in given.items()}
         values: dict[str, tuple[int, str]] = {}
         for leaf in self.leaves:
-            found = actual.pop(leaf.path, None)
-            if found is None:
+            actual_leaf = actual.pop(leaf.path, None)
+            if actual_leaf is None:
                 problems.append(f"{leaf.path}: expected {leaf.text}, {_instead(leaf.path, bound)}")
                 actual = {
                     path: inner for path, inner in actual.items() if not leaf.path.holds(path)
@@ -176,7 +176,7 @@ class Contract:
             elif leaf.is_dense and (kind := _kind_of(given[leaf.path])) is not None:
                 problems.append(f"{leaf.path}: {kind}")
             else:
-                problems.extend(differences(leaf, found, values))
+                problems.extend(differences(leaf, actual_leaf, values))
         problems.extend(f"{path}: unexpected {leaf.text}" for path, leaf in actual.items())
         return problems
 
@@ -264,47 +264,47 @@ class Contract:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Contract:
         """Read what `to_json` wrote."""
-        found = tuple(Leaf.from_json(leaf) for leaf in data["leaves"])
-        return cls(found, data["receiver"], data["training"])
+        leaves = tuple(Leaf.from_json(leaf) for leaf in data["leaves"])
+        return cls(leaves, data["receiver"], data["training"])
 
 
-def differences(leaf: Leaf, found: Leaf, values: dict[str, tuple[int, str]]) -> Iterator[str]:
+def differences(leaf: Leaf, given: Leaf, values: dict[str, tuple[int, str]]) -> Iterator[str]:
     """A sentence for each way in which a leaf differs; `values` collects the named dimensions."""
     where = str(leaf.path)
-    if leaf.kind != found.kind or (leaf.kind != "tensor" and leaf.type != found.type):
-        yield f"{where}: expected {leaf.text}, got {found.text}"
+    if leaf.kind != given.kind or (leaf.kind != "tensor" and leaf.type != given.type):
+        yield f"{where}: expected {leaf.text}, got {given.text}"
         return
     if leaf.kind == "constant":
-        yield from _number_differences(leaf, found)
+        yield from _number_differences(leaf, given)
     if leaf.kind != "tensor":
         return
     for what in ("dtype", "device"):
-        expected, actual = getattr(leaf, what), getattr(found, what)
+        expected, actual = getattr(leaf, what), getattr(given, what)
         if expected != actual:
             yield f"{where}: expected {what} {expected}, got {actual}"
-    if leaf.requires_grad != found.requires_grad:
+    if leaf.requires_grad != given.requires_grad:
         cure = ".requires_grad_()" if leaf.requires_grad else ".detach()"
         yield (
-            f"{where}: expected requires_grad={leaf.requires_grad}, got {found.requires_grad}: "
+            f"{where}: expected requires_grad={leaf.requires_grad}, got {given.requires_grad}: "
             f"pass {where}{cure}, or compile with such an example"
         )
     static = all(isinstance(size, int) for size in leaf.shape)
-    if static and leaf.shape == found.shape and leaf.stride != found.stride:
+    if static and leaf.shape == given.shape and leaf.stride != given.stride:
         yield (
-            f"{where}: expected stride {list(leaf.stride)}, got {list(found.stride)}: {LAYOUT_CURE}"
+            f"{where}: expected stride {list(leaf.stride)}, got {list(given.stride)}: {LAYOUT_CURE}"
         )
-    if leaf.inference != found.inference:
-        made = "inside" if found.inference else "outside"
+    if leaf.inference != given.inference:
+        made = "inside" if given.inference else "outside"
         yield f"{where}: the tensor was made {made} inference_mode, the example was not: clone it"
-    yield from _shape_differences(leaf, found, values)
+    yield from _shape_differences(leaf, given, values)
 
 
-def _number_differences(leaf: Leaf, found: Leaf) -> Iterator[str]:
+def _number_differences(leaf: Leaf, given: Leaf) -> Iterator[str]:
     for size in leaf.shape:
-        if isinstance(size, dims.Dynamic) and not size.allows(int(found.value)):
-            yield f"{leaf.path} is {found.value}, outside the declared {size.text}"
-    if not leaf.shape and leaf.value != found.value:
-        yield f"{leaf.path}: compiled for {leaf.value}, got {found.value}"
+        if isinstance(size, dims.Dynamic) and not size.allows(int(given.value)):
+            yield f"{leaf.path} is {given.value}, outside the declared {size.text}"
+    if not leaf.shape and leaf.value != given.value:
+        yield f"{leaf.path}: compiled for {leaf.value}, got {given.value}"
 
 
 def _kind_of(value: Any) -> str | None:
@@ -318,20 +318,20 @@ def _kind_of(value: Any) -> str | None:
 def _instead(path: Path, bound: Mapping[str, Any]) -> str:
     """What a call has in the place of a leaf."""
     try:
-        found = path.get(bound)
+        value = path.get(bound)
     except (KeyError, IndexError, TypeError, AttributeError):
         return "it is missing"
-    return f"got a {type(found).__name__}"
+    return f"got a {type(value).__name__}"
 
 
 def _shape_differences(
-    leaf: Leaf, found: Leaf, values: dict[str, tuple[int, str]]
+    leaf: Leaf, given: Leaf, values: dict[str, tuple[int, str]]
 ) -> Iterator[str]:
     where = str(leaf.path)
-    if len(leaf.shape) != len(found.shape):
-        yield f"{where}: expected shape {dims.text(leaf.shape)}, got {dims.text(found.shape)}"
+    if len(leaf.shape) != len(given.shape):
+        yield f"{where}: expected shape {dims.text(leaf.shape)}, got {dims.text(given.shape)}"
         return
-    for index, (size, actual) in enumerate(zip(leaf.shape, found.shape, strict=True)):
+    for index, (size, actual) in enumerate(zip(leaf.shape, given.shape, strict=True)):
         assert isinstance(actual, int)
         if isinstance(size, int):
             if size != actual:

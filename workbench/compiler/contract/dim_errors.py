@@ -32,10 +32,10 @@ def list_conditions(words: str, lines: Mapping[str, str | None] | None = None) -
     `lines` are the user's that fixed a size, by its place.
     """
     said = (in_words(line[4:]) for line in words.splitlines() if line.startswith("  - "))
-    found = [short(condition, lines or {}) for condition in said]
-    rest = len(found) - _SHOWN
+    conditions = [short(condition, lines or {}) for condition in said]
+    rest = len(conditions) - _SHOWN
     more = [f"  … and {rest} more that follow from the same"] if rest > 0 else []
-    return [*(f"  - {condition}" for condition in found[:_SHOWN]), *more]
+    return [*(f"  - {condition}" for condition in conditions[:_SHOWN]), *more]
 
 
 def short(condition: str, lines: Mapping[str, str | None]) -> str:

@@ -66,10 +66,10 @@ def make_value(leaf: Leaf, device: str | None = None) -> Any:
 def write_dynamic_shapes(contract: Contract) -> dict[str, Any] | None:
     """The `dynamic_shapes` that declare the contract's dimensions again, or None."""
     dims: dict[str, Any] = {}
-    found: list[tuple[Path, Any]] = []
+    entries: list[tuple[Path, Any]] = []
     for leaf in contract.leaves or ():
         if leaf.kind == "constant":
-            found += [(leaf.path, _number(size)) for size in leaf.shape]
+            entries += [(leaf.path, _number(size)) for size in leaf.shape]
             continue
         declared = {
             index: _dim(size, dims)
@@ -77,8 +77,8 @@ def write_dynamic_shapes(contract: Contract) -> dict[str, Any] | None:
             if isinstance(size, Dynamic)
         }
         if declared:
-            found.append((leaf.path, declared))
-    return _tree(found) if found else None
+            entries.append((leaf.path, declared))
+    return _tree(entries) if entries else None
 
 
 def _number(size: Size) -> Any:

@@ -34,10 +34,10 @@ class FusionChoice:
     @classmethod
     def of_rows(cls, rows: Iterable[Sequence[Any]]) -> FusionChoice:
         """The pairs out of these rows, as JSON gives them back, too."""
-        found: dict[str, list[Pair]] = {"forbid": [], "force": []}
+        by_word: dict[str, list[Pair]] = {"forbid": [], "force": []}
         for word, a, b in rows:
-            found[word].append((frozenset(a), frozenset(b)))
-        return cls(tuple(found["forbid"]), tuple(found["force"]))
+            by_word[word].append((frozenset(a), frozenset(b)))
+        return cls(tuple(by_word["forbid"]), tuple(by_word["force"]))
 
 
 def list_operations(report: Report, name: str) -> Operations:
@@ -46,18 +46,18 @@ def list_operations(report: Report, name: str) -> Operations:
     Raises `UsageError` for a name that is not in the report.
     """
     before = [node for node in report.scheduler_nodes if node.phase == "before"]
-    found = {node.id for node in before if name in (node.id, node.name)}
-    found |= {node.id for node in before if any(name in (o, _last(o)) for o in node.origins)}
+    operations = {node.id for node in before if name in (node.id, node.name)}
+    operations |= {node.id for node in before if any(name in (o, _last(o)) for o in node.origins)}
     for kernel in report.kernels:
         if name in (kernel.id, kernel.name):
-            found.update(kernel.scheduler_nodes)
-    if not found:
+            operations.update(kernel.scheduler_nodes)
+    if not operations:
         kernels = ", ".join(kernel.id for kernel in report.kernels) or "none"
         raise UsageError(
             f"{name!r} is neither a kernel ({kernels}) nor an operation: the table "
             "report.frame('scheduler_nodes') has their names, and those of FX nodes in origins."
         )
-    return frozenset(found)
+    return frozenset(operations)
 
 
 def _last(id: str) -> str:

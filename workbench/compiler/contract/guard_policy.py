@@ -304,12 +304,12 @@ def _stand_in(
 
     `guarded` is the value of a guard that a file keeps, so that it can be named there.
     """
-    found = find_specialized_check(entry, function)
-    if found is None:
+    value = find_specialized_check(entry, function)
+    if value is None:
         return False
-    key = found.owner, found.path, found.check
-    decisions.specialized[key] = replace(found, guarded=guarded)
-    return found.known
+    key = value.owner, value.path, value.check
+    decisions.specialized[key] = replace(value, guarded=guarded)
+    return value.known
 
 
 def find_specialized_check(entry: Any, function: types.FunctionType) -> SpecializedValue | None:
@@ -320,10 +320,10 @@ def find_specialized_check(entry: Any, function: types.FunctionType) -> Speciali
     scope, path = place
     owner: str | None = None
     if scope == "G":
-        found = located(path, function)
-        if found is None:
+        holder = located(path, function)
+        if holder is None:
             return None
-        owner, path = found
+        owner, path = holder
         is_python = owner.partition(".")[0] in sys.stdlib_module_names  # os.environ is compared
         is_inside = any(kind != "attr" for kind, _ in path.steps)
         if is_inside and not is_python and not is_users(owner):
@@ -507,6 +507,6 @@ def _is_simple(leaf: Leaf) -> bool:
 def _constants(leaves: Mapping[str, Leaf], signature: inspect.Signature) -> dict[str, Any] | None:
     """The constants by name, all of them at their defaults, or None when one is not."""
     rows = {name: leaf for name, leaf in leaves.items() if leaf.kind != "tensor"}
-    found = {name: signature.parameters[name].default for name in rows}
-    known = all(isinstance(v, CONSTANTS) and repr(v) == rows[n].value for n, v in found.items())
-    return found if known else None
+    defaults = {name: signature.parameters[name].default for name in rows}
+    known = all(isinstance(v, CONSTANTS) and repr(v) == rows[n].value for n, v in defaults.items())
+    return defaults if known else None

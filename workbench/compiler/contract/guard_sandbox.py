@@ -170,8 +170,8 @@ class GuardSandbox(LivePart):
         """What torch's guards say of the example call, and its arguments by name."""
         bound = self._bound({})
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.plan.enters_no_grad):
-            found = self.artifacts.guard_manager.check_verbose(bound)
-        return ([] if found.result else list(found.verbose_code_parts)), bound
+            answer = self.artifacts.guard_manager.check_verbose(bound)
+        return ([] if answer.result else list(answer.verbose_code_parts)), bound
 
     def __call__(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to the front end's question, as JSON-ready data."""
@@ -189,10 +189,10 @@ class GuardSandbox(LivePart):
         state = plan.state
         if state is not None and not state.holds():
             return GuardAnswer(False, state.mismatches()[0], None, 0)
-        found = self.artifacts.guard_manager.check_verbose(bound)
-        count = int(found.num_guards_executed)
-        if not found.result:
-            parts = broken(list(in_words(map(str, found.verbose_code_parts), bound)), bound)
+        answer = self.artifacts.guard_manager.check_verbose(bound)
+        count = int(answer.num_guards_executed)
+        if not answer.result:
+            parts = broken(list(in_words(map(str, answer.verbose_code_parts), bound)), bound)
             guard = parts[0].partition(NOT_SO)[0] if parts else None
             problems = plan.mismatches(bound) or [shown(part) for part in parts]
             return GuardAnswer(False, problems[0] if problems else None, guard, count)

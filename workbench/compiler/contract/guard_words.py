@@ -99,10 +99,10 @@ def explain_other_kind(reason: str, bound: Mapping[str, Any], scope: Mapping[str
         return f"{shown(other[1])}: expected a tensor, got {other[3] or 'something else'}"
     if keys is None:
         return reason
-    was, found = set(keys[2].split(", ")), set(keys[3].split(", "))
+    was, now = set(keys[2].split(", ")), set(keys[3].split(", "))
     parts = [
         f"{words} {', '.join(sorted(keys))}"
-        for words, keys in (("has", found - was), ("lacks", was - found))
+        for words, keys in (("has", now - was), ("lacks", was - now))
         if keys
     ]
     return (
@@ -115,10 +115,10 @@ def unreadable(
     places: Iterable[str], bound: Mapping[str, Any], scope: Mapping[str, Any]
 ) -> list[str]:
     """A sentence for each of these places whose tensor torch's guards cannot look at."""
-    found = ((place, look_up_place(place, {"L": bound, "G": scope})) for place in places)
+    values = ((place, look_up_place(place, {"L": bound, "G": scope})) for place in places)
     return [
         f"{shown(place)}: {explain_kind(value)}"
-        for place, value in found
+        for place, value in values
         if explain_no_sizes(value)
     ]
 
@@ -126,17 +126,17 @@ def unreadable(
 def _of_state(text: str, scopes: Mapping[str, Any]) -> str:
     """What a guard on a global says: the place, what was there, what is there now."""
     for pattern, words in _REST:
-        if found := pattern.fullmatch(text):
-            was = words.format(was=found["was"] if "was" in pattern.groupindex else "")
-            return f"{shown(found['at'])}: {was}, {_now(found['at'], scopes)}"
+        if match := pattern.fullmatch(text):
+            was = words.format(was=match["was"] if "was" in pattern.groupindex else "")
+            return f"{shown(match['at'])}: {was}, {_now(match['at'], scopes)}"
     return shown(text)
 
 
 def _now(place: str, scopes: Mapping[str, Any]) -> str:
-    found = look_up_place(place, scopes, repr)
-    if found is None:
+    written = look_up_place(place, scopes, repr)
+    if written is None:
         return "and cannot be reached now"
-    value = str(found)
+    value = str(written)
     return f"now {value if len(value) <= _LONGEST else value[:_LONGEST] + '…'}"
 
 
@@ -163,9 +163,9 @@ def _one(place: str, bound: Mapping[str, Any]) -> str:
 
 
 def _there(place: str, bound: Mapping[str, Any]) -> Any:
-    found = parse(place)
+    scope_and_path = parse(place)
     try:
-        return None if found is None else found[1].get(bound)
+        return None if scope_and_path is None else scope_and_path[1].get(bound)
     except (KeyError, IndexError, TypeError, AttributeError):
         return None
 
@@ -177,7 +177,7 @@ def _instead(place: str, bound: Mapping[str, Any]) -> str:
 
 
 def _same_tensors(bound: Mapping[str, Any]) -> list[str]:
-    found = [
+    tensors = [
         (path, value)
         for name, part in bound.items()
         for path, value in leaves(part, Path(name))
@@ -186,7 +186,7 @@ def _same_tensors(bound: Mapping[str, Any]) -> list[str]:
     return [
         f"{path} and {again} are one tensor; compiled for inputs that are not: pass a .clone(), or "
         "compile with one tensor for both"
-        for (path, value), (again, other) in combinations(found, 2)
+        for (path, value), (again, other) in combinations(tensors, 2)
         if value is other
     ]
 

@@ -101,8 +101,8 @@ class Inlined:
 
 def _as_global(lookup: str) -> re.Match[str] | None:
     """A name of a module's own, and what is looked up in it."""
-    found = _GLOBAL.fullmatch(lookup)
-    return None if found is None or iskeyword(found[1]) else found
+    match = _GLOBAL.fullmatch(lookup)
+    return None if match is None or iskeyword(match[1]) else match
 
 
 def of_function(
@@ -131,14 +131,14 @@ class InlinedCode(LivePart):
         for i, one in enumerate(one for one in self.parts if not one.is_guarded):
             holder, expected = f"_wb_h{i}", f"_wb_c{i}"
             named = _as_global(one.lookup) if one.holder is own else None
-            found = f"{named[1]}{named[2]}" if named else f"{holder}{one.lookup}"
+            term = f"{named[1]}{named[2]}" if named else f"{holder}{one.lookup}"
             scope[expected] = one.expected
             if not named:
                 scope[holder] = one.holder
-            tests.append(_TESTS[one.kind].format(found, expected))
+            tests.append(_TESTS[one.kind].format(term, expected))
             for tail, value in one.same_defaults():
                 scope[f"{expected}_{len(scope)}"] = value
-                tests.append(f"{found}{tail} is {expected}_{len(scope) - 1}")
+                tests.append(f"{term}{tail} is {expected}_{len(scope) - 1}")
         for i, (_, hooks) in enumerate(self.hooks):
             scope[f"_wb_d{i}"] = hooks
             tests.append(f"not _wb_d{i}")
@@ -183,8 +183,8 @@ class InlinedCode(LivePart):
             for path, part in module.named_modules():
                 name = ".".join(filter(None, (type(module).__name__, path)))
                 places += [(f"{name}.{kind}", getattr(part, kind)) for kind in _HOOKS]
-        found = {id(hooks): (name, hooks) for name, hooks in places if not hooks}
-        return replace(self, hooks=tuple(found.values()))
+        by_id = {id(hooks): (name, hooks) for name, hooks in places if not hooks}
+        return replace(self, hooks=tuple(by_id.values()))
 
     def to_json(self) -> list[dict[str, str | None]]:
         """What another process can compare: where it is, and what it was."""
@@ -211,12 +211,12 @@ class InlinedCode(LivePart):
         Of a module that is not imported the source is compared; one that cannot be found is left
         out. Raises `ArtifactError` naming those that are others than what was compiled.
         """
-        found, changed = [], []
+        parts, changed = [], []
         for row in rows:
             module, _, path = row["name"].partition(":")
             if module in sys.modules:
                 one = _here(row, vars(sys.modules[module]), f"{path} (of {module})")
-                found += [one] if one is not None else []
+                parts += [one] if one is not None else []
                 is_same = one is not None
             else:
                 now = in_source(row.get("source"), row.get("file"))
@@ -229,7 +229,7 @@ class InlinedCode(LivePart):
                 + "\n".join(changed)
                 + "\nCompile again, or restore the code that was compiled."
             )
-        return cls((*found, *called))
+        return cls((*parts, *called))
 
 
 def _here(row: Mapping[str, Any], scope: Mapping[str, Any], name: str) -> Inlined | None:

@@ -48,15 +48,15 @@ def find_inlined(
     users = {code for code in codes if not _is_torch(code)}
     users -= {inner for code in users for inner in code.co_consts if inner in users}
     classes = {type(value) for value in (*guarded, *_parts(receiver))}
-    found = [
+    parts = [
         *called(receiver, function),
         *_by_guards(dropped, live, function, frozenset(users)),
         *_in_classes(classes, frozenset(users)),
     ]
-    rest = users - {one.expected for one in found if one.kind == inlined_code.CODE}
-    found += _in_modules(frozenset(rest), function)
+    rest = users - {one.expected for one in parts if one.kind == inlined_code.CODE}
+    parts += _in_modules(frozenset(rest), function)
     return InlinedCode(
-        tuple({(id(one.holder), one.lookup, one.kind): one for one in found}.values())
+        tuple({(id(one.holder), one.lookup, one.kind): one for one in parts}.values())
     )
 
 
@@ -72,9 +72,9 @@ def called(receiver: Any | None, function: types.FunctionType | None) -> Iterato
             yield replace(one, place=one.source)
         return
     name = "forward" if isinstance(receiver, torch.nn.Module) or not function else function.__name__
-    steps, found = to_function(getattr(receiver, name, None), lambda f: function in (None, f))
-    if found is not None:
-        one = of_function(f"{type(receiver).__name__}.{name}", receiver, f".{name}{steps}", found)
+    steps, target = to_function(getattr(receiver, name, None), lambda f: function in (None, f))
+    if target is not None:
+        one = of_function(f"{type(receiver).__name__}.{name}", receiver, f".{name}{steps}", target)
         yield replace(one, place=one.source)
 
 
@@ -130,15 +130,15 @@ def find_compared_by_code(entries: Sequence[Any], function: types.FunctionType) 
     """
     modules = _modules(entries)
     cells = _cells(function)
-    found = set()
+    places = set()
     for i, entry in enumerate(entries):
         is_user = isinstance(entry.value, types.FunctionType) and not _is_torch(
             entry.value.__code__
         )
         place = parse(entry.name) if entry.guard_type in _IDENTITIES and is_user else None
         if place is not None and _spot(entry, place, function, modules, cells) is not None:
-            found.add(i)
-    return found
+            places.add(i)
+    return places
 
 
 def find_compared_in_files(
@@ -149,14 +149,14 @@ def find_compared_in_files(
     places = {(id(one.holder), one.lookup) for one in written}
     expected = {id(one.expected) for one in written}
     modules, cells = _modules(dropped), _cells(function)
-    found = set()
+    indices = set()
     for i, entry in enumerate(dropped):
         place = parse(entry.name) if entry.guard_type in _IDENTITIES else None
         spot = None if place is None else _spot(entry, place, function, modules, cells)
         known = getattr(entry.value, "__code__", entry.value)
         if id(known) in expected if spot is None else (id(spot.holder), spot.lookup) in places:
-            found.add(i)
-    return found
+            indices.add(i)
+    return indices
 
 
 def _modules(entries: Sequence[Any]) -> dict[str, Any]:
@@ -174,8 +174,8 @@ def _of_global(
     owner, scope = find_globals_module(function), function.__globals__
     if path.root.startswith(_IMPORTED):
         imported = path.root.removeprefix(_IMPORTED).replace("_dot_", ".")
-        found = modules.get(f"G[{path.root!r}]", sys.modules.get(imported))
-        scope = {} if found is None else {path.root: found}
+        imported_module = modules.get(f"G[{path.root!r}]", sys.modules.get(imported))
+        scope = {} if imported_module is None else {path.root: imported_module}
     if path.root not in scope:
         return None
     while path.steps and isinstance(scope.get(path.root), types.ModuleType):
@@ -225,10 +225,10 @@ def _in_classes(classes: Iterable[type], users: Codes) -> Iterator[Inlined]:
                 if _user_function(member, users)[1] is None:
                     continue
                 for holder in {owner, base}:  # a method of the base may be called by `super()`
-                    steps, found = _user_function(getattr(holder, name), users)
-                    if found is not None:
+                    steps, method = _user_function(getattr(holder, name), users)
+                    if method is not None:
                         shown = f"{holder.__qualname__}.{name}"
-                        one = of_function(shown, holder, f".{name}{steps}", found)
+                        one = of_function(shown, holder, f".{name}{steps}", method)
                         place = find_importable_name(holder)
                         yield replace(one, place=one.source if place is None else f"{place}.{name}")
 
@@ -256,8 +256,8 @@ def _in_modules(users: Codes, function: types.FunctionType) -> Iterator[Inlined]
                 value = path.get(scope)
             except (KeyError, AttributeError):
                 continue
-            steps, found = _user_function(value, frozenset({code}))
-            if found is not None:
+            steps, target = _user_function(value, frozenset({code}))
+            if target is not None:
                 lookup = f"[{root!r}]{path.tail}{steps}"
-                yield of_function(f"{path} (of {owner})", scope, lookup, found, f"{owner}:{path}")
+                yield of_function(f"{path} (of {owner})", scope, lookup, target, f"{owner}:{path}")
                 break

@@ -66,14 +66,14 @@ class LiveGuards(LivePart):
                     held[id(value)] = value
                 elif id(value) not in watched:
                     watched[id(value)] = _watched(value, shown(entry.orig_guard.name), gone)
-        found = [entry for entry in decisions.checked if not decisions.of_inputs(entry)]
-        rest = [entry.orig_guard.name for entry in found]
+        guards = [entry for entry in decisions.checked if not decisions.of_inputs(entry)]
+        rest = [entry.orig_guard.name for entry in guards]
         names = dict.fromkeys(shown(name) for name in rest if name)
         return cls(
             scope,
             decisions.apart,
             (*names,),
-            tuple(n for n, e in zip(rest, found, strict=True) if e.guard_type == "TENSOR_MATCH"),
+            tuple(n for n, e in zip(rest, guards, strict=True) if e.guard_type == "TENSOR_MATCH"),
             (*held.values(),),
             (*watched.values(),),
             gone,
@@ -81,17 +81,17 @@ class LiveGuards(LivePart):
 
     def verdicts(self) -> dict[str, str]:
         """What became of each thing that is no input: torch says no more than the first change."""
-        found = dict.fromkeys(self.names, "ok") | dict(self._one_tensor())
+        by_name = dict.fromkeys(self.names, "ok") | dict(self._one_tensor())
         if self.apart is None:
-            return found
+            return by_name
         answer = self.apart.check_verbose({})
         if answer.result:
-            return found
+            return by_name
         for words in in_words(map(str, answer.verbose_code_parts), {}, self.scope):
             name, _, how = words.partition(": ")
-            found = dict.fromkeys(found, "not compared: a check before it failed")
-            found |= {name: f"changed: {how or words}"}
-        return found
+            by_name = dict.fromkeys(by_name, "not compared: a check before it failed")
+            by_name |= {name: f"changed: {how or words}"}
+        return by_name
 
     def _one_tensor(self) -> Iterator[tuple[str, str]]:
         """Each place whose tensor is also at a place before it, which it was not."""

@@ -92,11 +92,11 @@ class Path:
             if kind == VALUE:
                 table = Path(self.root, tuple(steps)).get(scope)
                 name = list(dict.keys(table))[int(key)]
-                found = (VALUE, key) if isinstance(name, _UNWRITTEN) else _key_step(name)
+                step = (VALUE, key) if isinstance(name, _UNWRITTEN) else _key_step(name)
                 # a class may have an own way to get an item
-                if found is None or table[name] is not dict.__getitem__(table, name):
+                if step is None or table[name] is not dict.__getitem__(table, name):
                     return None
-                steps.append(found)
+                steps.append(step)
             else:
                 steps.append((kind, key))
         return Path(self.root, tuple(steps))
@@ -180,10 +180,10 @@ def parse_state(expression: str) -> tuple[str, Path] | None:
         return None
     steps: list[Step] = []
     while not isinstance(node, ast.Name):
-        found = _taken_off(node)
-        if found is None:
+        step_and_node = _taken_off(node)
+        if step_and_node is None:
             return None
-        step, node = found
+        step, node = step_and_node
         steps += [step] if step is not None else []
     steps.reverse()
     return _rooted(node.id, tuple(steps))
@@ -237,10 +237,10 @@ def _by_place(node: ast.expr) -> tuple[Step, ast.expr] | None:
         case ast.Subscript(base, key) | ast.Call(_, [base, key]) if (
             isinstance(node, ast.Subscript) or ast.unparse(node.func) == "dict.__getitem__"
         ):
-            found = _by_place(key)
-            is_own = found is not None and found[0][0] == KEY
-            if found is not None and is_own and ast.dump(found[1]) == ast.dump(base):
-                return (VALUE, found[0][1]), base
+            key_step = _by_place(key)
+            is_own = key_step is not None and key_step[0][0] == KEY
+            if key_step is not None and is_own and ast.dump(key_step[1]) == ast.dump(base):
+                return (VALUE, key_step[0][1]), base
     return None
 
 

@@ -65,9 +65,9 @@ class CallPlan(LivePart):
     def checks(self) -> tuple[Callable[[Mapping[str, Any]], bool], ...]:
         """The fast checks that torch's guards do not make."""
         specialized = self.specialized.checker() if self.live is None else None
-        found = (self.contract.relations(), specialized, self._memory_checker())
+        candidates = (self.contract.relations(), specialized, self._memory_checker())
         own = () if self.live is None else self.live.checks()
-        return (*(check for check in found if check is not None), *own)
+        return (*(check for check in candidates if check is not None), *own)
 
     @property
     def apart(self) -> Callable[[Mapping[str, Any]], bool] | None:
@@ -94,14 +94,14 @@ class CallPlan(LivePart):
         inputs = self.contract.mismatches(
             {name: value for name, value in bound.items() if name not in self.closure}
         )
-        found = [
+        reasons = [
             *self.inlined.mismatches(),
             *(self.live.mismatches() if self.live is not None else ()),
             *(self.state.mismatches() if self.state is not None else ()),
             *specialized,
             *[problem for problem in inputs if problem.partition(":")[0] not in named],
         ]
-        return found or list(self._shared(bound))  # memory is looked at where everything is there
+        return reasons or list(self._shared(bound))  # memory is looked at where everything is there
 
     def refuse(
         self,
@@ -153,8 +153,8 @@ class CallPlan(LivePart):
     def frozen(self) -> Iterator[tuple[str, str]]:
         """Of a loaded file what it goes on with, whatever there is now: its place and its value."""
         if self.live is None:
-            found = (row for row in self.dropped if row.get("frozen"))
-            yield from ((str(row.get("place")), str(row["frozen"])) for row in found)
+            rows = (row for row in self.dropped if row.get("frozen"))
+            yield from ((str(row.get("place")), str(row["frozen"])) for row in rows)
 
     def unreachable(self) -> Iterator[str]:
         """The specialized globals that cannot be compared in this process."""

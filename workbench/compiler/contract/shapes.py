@@ -71,11 +71,11 @@ def read(spec: Any, bound: Mapping[str, Any]) -> DynamicShapes:
             f"dynamic_shapes names {', '.join(map(repr, unknown))}; the inputs are "
             f"{', '.join(names)}."
         )
-    found = DynamicShapes({}, numbers={})
+    shapes = DynamicShapes({}, numbers={})
     for name, entry in spec.items():
-        _collect(entry, bound[name], Path(name), found)
-    _check(found.dims, bound)
-    return found
+        _collect(entry, bound[name], Path(name), shapes)
+    _check(shapes.dims, bound)
+    return shapes
 
 
 def mark_every_size(inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,24 +102,24 @@ def rename_entries(spec: Any, function: Callable[..., Any], bound: Mapping[str, 
     kinds = {parameter.kind: (name, i) for i, (name, parameter) in enumerate(outer.items())}
     rest, first = kinds.get(inspect.Parameter.VAR_POSITIONAL, ("", 0))
     named, _ = kinds.get(inspect.Parameter.VAR_KEYWORD, ("", 0))
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for name, entry in spec.items():
         position = inner.index(name) - first if name in inner else -1
         if name not in outer and name in bound.get(named, ()):
-            found.setdefault(named, {})[name] = entry
+            entries.setdefault(named, {})[name] = entry
         elif name not in outer and 0 <= position < len(bound.get(rest, ())):
-            found.setdefault(rest, {})[position] = entry
+            entries.setdefault(rest, {})[position] = entry
         else:
-            found[name] = entry
-    return found
+            entries[name] = entry
+    return entries
 
 
-def _collect(entry: Any, value: Any, path: Path, found: DynamicShapes) -> None:
+def _collect(entry: Any, value: Any, path: Path, shapes: DynamicShapes) -> None:
     if entry is None:
         return
     if type(value) is int:
         if hint := number_hint(entry, value, path):
-            found.numbers[path] = hint  # type: ignore[index]
+            shapes.numbers[path] = hint  # type: ignore[index]
         return
     if not isinstance(entry, Mapping | list | tuple):
         raise UsageError(
@@ -128,7 +128,7 @@ def _collect(entry: Any, value: Any, path: Path, found: DynamicShapes) -> None:
         )
     pairs = entry.items() if isinstance(entry, Mapping) else enumerate(entry)
     if isinstance(value, torch.Tensor):
-        found.dims[path] = dict(_declared(pairs, value, path))  # type: ignore[index]
+        shapes.dims[path] = dict(_declared(pairs, value, path))  # type: ignore[index]
         return
     for key, part in pairs:
         named = hasattr(value, str(key))
@@ -139,7 +139,7 @@ def _collect(entry: Any, value: Any, path: Path, found: DynamicShapes) -> None:
             raise UsageError(
                 f"dynamic_shapes names {step}, which the example input does not have."
             ) from error
-        _collect(part, child, step, found)
+        _collect(part, child, step, shapes)
 
 
 def _declared(

@@ -39,15 +39,15 @@ def broken(conditions: Sequence[str], bound: Mapping[str, Any]) -> list[str]:
     Torch gives all conditions of a call as one guard, and so names also those that hold. One that
     says more than arithmetic on sizes is kept; so are all when none is found to be broken.
     """
-    found = []
+    lines = []
     for condition in conditions:
         tree = _arithmetic(condition)
         if tree is None:
-            found.append(condition)
+            lines.append(condition)
         elif _holds(tree, bound) is False:
             known = [*_sizes(tree, bound)] or [*_numbers(tree, bound)]
-            found.append(f"{condition}{NOT_SO}{', '.join(known)}" if known else condition)
-    return found or list(conditions)
+            lines.append(f"{condition}{NOT_SO}{', '.join(known)}" if known else condition)
+    return lines or list(conditions)
 
 
 def _arithmetic(condition: str) -> ast.Expression | None:
@@ -93,8 +93,8 @@ def _sizes(tree: ast.Expression, bound: Mapping[str, Any]) -> Iterator[str]:
 
 def _numbers(tree: ast.Expression, bound: Mapping[str, Any]) -> Iterator[str]:
     """The values of a condition that speaks of no tensor."""
-    found = {ast.unparse(n): n for n in ast.walk(tree) if isinstance(n, ast.Subscript)}
-    for text, node in found.items():
+    subscripts = {ast.unparse(n): n for n in ast.walk(tree) if isinstance(n, ast.Subscript)}
+    for text, node in subscripts.items():
         value = _value(ast.Expression(node), bound)
         if isinstance(value, bool | int | float | complex | str | bytes | None):
             yield f"{text} is {value!r}"

@@ -269,10 +269,10 @@ def _object_name(value: Any) -> str | None:
 def resolve(name: str) -> Any:
     """The object at `module` or `module:qualified.name`; raises ImportError or AttributeError."""
     module, _, qualified = name.partition(":")
-    found: Any = importlib.import_module(module)
+    value: Any = importlib.import_module(module)
     for part in qualified.split(".") if qualified else ():
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 def scope_of(owner: str) -> Mapping[str, Any] | None:
@@ -346,14 +346,14 @@ def _decode(data: Mapping[str, Any]) -> Any:
 
 def from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[SpecializedValue, ...]:
     """Read the values in a manifest, those that can be compared in this process."""
-    found = []
+    values = []
     for row in rows:
         path = Path.from_json(row["path"])
         with contextlib.suppress(ImportError, AttributeError):
             value = _decode(row["value"])
             one = SpecializedValue(path, value, row["check"], row["owner"], asked=row.get("asked"))
-            found.append(replace(one, guarded=bool(row.get("guarded"))))
-    return tuple(found)
+            values.append(replace(one, guarded=bool(row.get("guarded"))))
+    return tuple(values)
 
 
 @dataclass(frozen=True)
@@ -371,11 +371,11 @@ class SpecializedValues(LivePart):
         function_globals: Mapping[str, Any],
     ) -> SpecializedValues:
         """The values with the live globals of the modules they belong to, where these are found."""
-        found: dict[str, Mapping[str, Any]] = {function_module: function_globals}
+        scopes: dict[str, Mapping[str, Any]] = {function_module: function_globals}
         for owner in {b.owner for b in values if b.owner and b.owner != function_module}:
             if (scope := scope_of(owner)) is not None:
-                found[owner] = scope
-        return cls(values, found)
+                scopes[owner] = scope
+        return cls(values, scopes)
 
     def on(self, device: str) -> SpecializedValues:
         """The same values with every tensor on one device."""
