@@ -39,7 +39,7 @@ def match_rblock_rule(tuner: Any) -> bool:
 
 def find_hint_symbols() -> Callable[[Iterable[Any]], Sequence[int]] | None:
     """What gives sizes their numbers, by its name in this release; None when it has neither."""
-    return next((found for row in tp.HINT_SYMBOLS if (found := row.find()) is not None), None)
+    return next((hint for row in tp.HINT_SYMBOLS if (hint := row.find()) is not None), None)
 
 
 def get_hint_symbols(sizes: Iterable[Any]) -> Sequence[int]:

@@ -61,12 +61,12 @@ def find_recorders(name: str, values: Iterable[Any]) -> Iterator[str]:
 
 def surroundings(name: str, values: Iterable[Any]) -> Iterator[str]:
     """A sentence for each thing around a call of `name` that cannot see into compiled code."""
-    found = list(values)
-    if any(isinstance(value, torch.fx.Proxy) for value in found):
+    leaves = list(values)
+    if any(isinstance(value, torch.fx.Proxy) for value in leaves):
         yield refuse_fx_trace(name)
         return
-    yield from find_recorders(name, found)
-    transform = _transform(found)
+    yield from find_recorders(name, leaves)
+    transform = _transform(leaves)
     if transform is not None:
         yield (
             f"{transform} works on operators one by one, and the compiled {name} has none: apply "
@@ -85,9 +85,9 @@ def refuse_fx_trace(name: str) -> str:
 def find_function_modes() -> str:
     """What is said where other torch function modes are on than at the compilation."""
     names = [type(mode).__name__ for mode in tp.FUNCTION_MODE_STACK.get()()]
-    found = [_CONTEXT if name == "DeviceContext" else name for name in names]
+    modes = [_CONTEXT if name == "DeviceContext" else name for name in names]
     return (
-        f"torch function modes: {', '.join(found) or 'none'} around this call, and others when it "
+        f"torch function modes: {', '.join(modes) or 'none'} around this call, and others when it "
         "was compiled: call it under the same ones, or compile under these"
     )
 

@@ -95,8 +95,8 @@ class TensorCheck:
     @classmethod
     def of(cls, value: torch.Tensor) -> TensorCheck | None:
         """What is asked of a tensor; None where it has no sizes and strides that are numbers."""
-        found = _rows_of(value)
-        return None if found is None else cls(found)
+        rows = _rows_of(value)
+        return None if rows is None else cls(rows)
 
     def is_of(self, value: Any) -> bool:
         """Whether a value is such a tensor."""

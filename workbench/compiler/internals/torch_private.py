@@ -44,9 +44,9 @@ class Name:
         try:
             if self.module.startswith(_AFTER_DYNAMO):
                 importlib.import_module("torch._dynamo")
-            found: Any = importlib.import_module(self.module)
+            value: Any = importlib.import_module(self.module)
             for part in self.attribute.split(".") if self.attribute else ():
-                found = getattr(found, part)
+                value = getattr(value, part)
         except AttributeError:
             return None
         except ImportError as error:
@@ -54,12 +54,12 @@ class Name:
             if is_of_torch and "circular import" not in str(error):
                 return None
             raise  # a package that torch lacks, or an order of imports: not a matter of its release
-        return found
+        return value
 
     def get(self) -> Any:
         """The object; raises `TorchNameMissing` when this release of torch does not have it."""
-        found = self.find()
-        if found is None:
+        value = self.find()
+        if value is None:
             import torch
 
             raise TorchNameMissing(
@@ -68,7 +68,7 @@ class Name:
                 + (f"It came with torch {self.since}. " if self.since else "")
                 + f"Checked on torch {self.checked_on}: use that release, or report this one."
             )
-        return found
+        return value
 
 
 class _Row(Protocol):

@@ -84,11 +84,11 @@ class TraceHandler(logging.Handler):
             unread = partial(_without_unread, log)
             self._patches.wrap(tp.TRACE_STRUCTURED, unread, PANE, is_everywhere=True)
         rows = (tp.COMPILE_ID, tp.COMPILE_CONTEXT, tp.IN_CONTEXT)
-        found: list[Any] = [row.find() for row in rows]
+        names: list[Any] = [row.find() for row in rows]
         current = tp.CURRENT_COMPILE_ID.find()
         is_named = current is not None and current() is not None  # inside of a frame's compile
-        if None not in found and not is_named:
-            compile_id, context, enter = found
+        if None not in names and not is_named:
+            compile_id, context, enter = names
             self._patches.enter_context(
                 enter(context(compile_id(frame_id=OWN_FRAME_ID, frame_compile_id=0)))
             )

@@ -117,10 +117,10 @@ class Checker:
                 self._exact = self._in_double()
             except (RuntimeError, TypeError, ValueError, NotImplementedError):
                 self._exact = {}  # not every operator has a form in double precision
-        found = self._exact.get(node)
-        if not isinstance(found, torch.Tensor) or found.numel() != like.numel():
+        exact = self._exact.get(node)
+        if not isinstance(exact, torch.Tensor) or exact.numel() != like.numel():
             return None
-        return found.reshape(like.shape)
+        return exact.reshape(like.shape)
 
     def _compared(
         self,
@@ -139,12 +139,12 @@ class Checker:
         same = expected.reshape(value.shape)
         if self._float64 and same.is_floating_point() and value.is_floating_point():
             same = same.to(value.dtype)
-        found = compare_tensors(name, same, value, *self._tolerance.of(same))
-        if not found.ok:
-            found = settle_difference(found, (name, same, value), self._wide(node, value))
+        row = compare_tensors(name, same, value, *self._tolerance.of(same))
+        if not row.ok:
+            row = settle_difference(row, (name, same, value), self._wide(node, value))
         return KernelComparison(
-            step, name, node, found.dtype, found.shape, found.max_abs_error,
-            found.max_rel_error, found.rtol, found.atol, found.verdict, self._name, found.reason,
+            step, name, node, row.dtype, row.shape, row.max_abs_error,
+            row.max_rel_error, row.rtol, row.atol, row.verdict, self._name, row.reason,
         )  # fmt: skip
 
     def _unchecked(
@@ -178,9 +178,9 @@ class _References:
     def value(self, name: str) -> tuple[str, torch.Tensor]:
         """The name of the node (or "loops") and the value; raises `LoopsNotComputed`."""
         node = name if name in self._inputs else self._nodes.get(name)
-        found = None if node is None else self._values.get(node)
-        if node is not None and isinstance(found, torch.Tensor):
-            return node, found
+        tensor = None if node is None else self._values.get(node)
+        if node is not None and isinstance(tensor, torch.Tensor):
+            return node, tensor
         return self.by_loops(name)
 
     def by_loops(self, name: str, *, known: bool = True) -> tuple[str, torch.Tensor]:
@@ -220,12 +220,12 @@ def failed(kernel: str, reason: str) -> KernelComparison:
 
 def _final_nodes(graph: CapturedGraph) -> dict[str, str]:
     """The node whose value each buffer holds in the end."""
-    found: dict[str, str] = {}
+    by_buffer: dict[str, str] = {}
     writes: list[Write] = [write for group in graph.writes for write in group]
     for write in writes:
         if write.node is not None:
-            found[write.buffer] = write.node
-    return found
+            by_buffer[write.buffer] = write.node
+    return by_buffer
 
 
 def written_inputs(graph: CapturedGraph, inputs: Sequence[Any]) -> dict[str, torch.Tensor]:

@@ -104,9 +104,9 @@ def _gradients(
         learned = None if bias is None else bias.detach().requires_grad_()
         output, _ = _attend(q, k, v, learned, is_causal=is_causal, scale=scale, dropout=dropout)
         wanted = given if learned is None else [*given, learned]
-        found = torch.autograd.grad(output, wanted, gradient)
-    laid_out = [part.transpose(1, 2).contiguous().transpose(1, 2) for part in found[:3]]
-    return *laid_out, (found[3] if learned is not None else None)
+        gradients = torch.autograd.grad(output, wanted, gradient)
+    laid_out = [part.transpose(1, 2).contiguous().transpose(1, 2) for part in gradients[:3]]
+    return *laid_out, (gradients[3] if learned is not None else None)
 
 
 def _flash_backward(*args: Any, scale: float | None = None) -> tuple[Tensor | None, ...]:
@@ -121,8 +121,8 @@ def _efficient_backward(
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     dropout, wanted = args[4], args[5]
     is_causal = bool(args[6]) if len(args) > 6 else False
-    found = _gradients(gradient, query, key, value, bias, is_causal, scale, dropout)
-    return tuple(part if want else None for part, want in zip(found, wanted, strict=True))
+    gradients = _gradients(gradient, query, key, value, bias, is_causal, scale, dropout)
+    return tuple(part if want else None for part, want in zip(gradients, wanted, strict=True))
 
 
 def _cudnn_backward(*args: Any, scale: float | None = None) -> tuple[Tensor | None, ...]:
@@ -184,13 +184,13 @@ def _unit(words: Array) -> Array:
 
 def _normal(words: list[Array]) -> list[Array]:
     """Pairs by the method of Box and Muller."""
-    found: list[Array] = []
+    numbers: list[Array] = []
     for first, second in ((words[0], words[1]), (words[2], words[3])):
         u1, u2 = np.maximum(np.float32(1e-7), _unit(first)), _unit(second)
         radius = np.sqrt(np.float32(-2) * np.log(u1))
         angle = np.float32(6.283185307179586) * u2
-        found += [radius * np.cos(angle), radius * np.sin(angle)]
-    return found
+        numbers += [radius * np.cos(angle), radius * np.sin(angle)]
+    return numbers
 
 
 def random(size: Any, seed: torch.Tensor, mode: str, *, each: int = 1, **_: Any) -> torch.Tensor:

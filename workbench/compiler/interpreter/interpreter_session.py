@@ -49,10 +49,10 @@ class Interpreter(Worker):
         self, launch: interpreter_messages.Run, name: str
     ) -> interpreter_messages.Finished | interpreter_messages.Stopped:
         """Run a kernel that was defined; raises `CaptureError` when the process ends."""
-        found: interpreter_messages.Finished | interpreter_messages.Stopped = self.ask(
+        answer: interpreter_messages.Finished | interpreter_messages.Stopped = self.ask(
             launch, f"run the kernel {name}"
         )
-        return found
+        return answer
 
 
 def keep_warm_interpreter() -> Interpreter:

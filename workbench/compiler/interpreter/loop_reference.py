@@ -123,8 +123,8 @@ class _Loops:
     def _op_load(self, name: str, index: Any) -> Tensor:
         flat = self._flat(name)
         places = torch.as_tensor(index).clamp(0, len(flat) - 1)  # a mask guards what lies outside
-        found = flat[places]
-        return found.float() if found.dtype in _HALVES else found
+        elements = flat[places]
+        return elements.float() if elements.dtype in _HALVES else elements
 
     def _op_load_seed(self, name: str, index: int) -> Tensor:
         return self._flat(name)[index]
@@ -193,8 +193,8 @@ def _over_one(method: str) -> Callable[[Accumulators, Axes], Tensor]:
 
     def reduce(parts: Accumulators, axes: Axes) -> Tensor:
         kept = parts[0].shape[: parts[0].ndim - len(axes)]
-        found: Tensor = getattr(parts[0].reshape(*kept, -1), method)(-1)
-        return found.reshape(*kept, *(1 for _ in axes))
+        reduced: Tensor = getattr(parts[0].reshape(*kept, -1), method)(-1)
+        return reduced.reshape(*kept, *(1 for _ in axes))
 
     return reduce
 

@@ -98,10 +98,10 @@ def kind_of(node: CapturedNode, args: Any = ()) -> str | None:
             return None
         return str(args[2]) if own == "random" and len(args) > 2 else own
     parts = name.split(".")
-    found: Any = torch.ops
+    operator: Any = torch.ops
     for part in parts:
-        found = getattr(found, part, None)
-    tags = getattr(found, "tags", ())
+        operator = getattr(operator, part, None)
+    tags = getattr(operator, "tags", ())
     return _base(parts[1]) if torch.Tag.nondeterministic_seeded in tags else None
 
 
@@ -160,13 +160,13 @@ class Replay(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         if not isinstance(func, _OPERATOR) or not _draws(func, kwargs):
             return func(*args, **kwargs)
         state = hashlib.sha256(torch.random.get_rng_state().numpy().tobytes()).hexdigest()
-        found = func(*args, **kwargs)  # moves the generator on
+        output = func(*args, **kwargs)  # moves the generator on
         if hashlib.sha256(torch.random.get_rng_state().numpy().tobytes()).hexdigest() == state:
-            return found  # nothing was drawn
+            return output  # nothing was drawn
         number = self._numbers.setdefault(state, len(self._numbers))
         if number >= len(self._draws):
             raise DrawsDifferError(f"{func} draws, and the graph has no more numbers")
-        return _with(self._draws[number], func, args, kwargs, found)
+        return _with(self._draws[number], func, args, kwargs, output)
 
 
 class AsDrawn(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
@@ -184,32 +184,32 @@ class AsDrawn(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        found = func(*args, **kwargs)
+        output = func(*args, **kwargs)
         if not isinstance(func, _OPERATOR) or not _draws(func, kwargs):
-            return found
+            return output
         base = _base(tp.schema_of(func).name.partition("::")[2])
-        whole = found[0] if isinstance(found, tuple) else found
+        whole = output[0] if isinstance(output, tuple) else output
         if not isinstance(whole, torch.Tensor):
-            return found
+            return output
         if base == "randint" and args[0] == torch.iinfo(torch.int64).min and self._seeds:
             whole.copy_(self._seeds.pop(0).reshape(whole.shape))
-            return found
+            return output
         for draw in self._left:
             if (draw.kind, draw.value.shape) == (base, whole.shape):
                 self._left = [one for one in self._left if one is not draw]
                 whole.copy_(draw.value)
                 break
-        return found
+        return output
 
 
 def _draws(func: Any, kwargs: Mapping[str, Any]) -> bool:
     return torch.Tag.nondeterministic_seeded in func.tags and kwargs.get("generator") is None
 
 
-def _with(draw: Draw, func: Any, args: Any, kwargs: Mapping[str, Any], found: Any) -> Any:
+def _with(draw: Draw, func: Any, args: Any, kwargs: Mapping[str, Any], output: Any) -> Any:
     """The result of an operator with the numbers of a draw."""
     base = _base(tp.schema_of(func).name.partition("::")[2])
-    whole = found[0] if isinstance(found, tuple) else found
+    whole = output[0] if isinstance(output, tuple) else output
     if not isinstance(whole, torch.Tensor) or whole.numel() != draw.value.numel():
         raise DrawsDifferError(f"{func} draws as many numbers as {draw.node} does not")
     given = draw.value.reshape(whole.shape)
@@ -218,7 +218,7 @@ def _with(draw: Draw, func: Any, args: Any, kwargs: Mapping[str, Any], found: An
         return (args[0] * keep) * scale, keep
     numbers = _numbers(draw, func, given, args, kwargs)
     if tp.schema_of(func).is_mutable:
-        return found.copy_(numbers.to(found.dtype))
+        return output.copy_(numbers.to(output.dtype))
     return numbers.to(whole.dtype)
 
 

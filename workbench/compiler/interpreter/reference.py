@@ -56,22 +56,22 @@ class GraphRunner:
         last = _last_uses(graph)
         values: dict[str, Any] = {}
         given = iter(inputs)
-        found: dict[str, Any] = {}
+        kept_values: dict[str, Any] = {}
         output: Any = None
         for number, node in enumerate(graph.nodes):
             if node.op == "placeholder":
-                values[node.name] = found[node.name] = self._wide(next(given))
+                values[node.name] = kept_values[node.name] = self._wide(next(given))
             elif node.op == "output":
                 output = filled(node.args, values)[0]
             else:
                 values[node.name] = self._wide(self._value(graph, node, values))
             if node.name in kept:
-                found[node.name] = values[node.name]
+                kept_values[node.name] = values[node.name]
             if (bare := f"{node.name}{WITHOUT_BIAS}") in kept:
-                found[bare] = self._wide(self._value(graph, _without_bias(node), values))
+                kept_values[bare] = self._wide(self._value(graph, _without_bias(node), values))
             for name in last.get(number, ()):
                 values.pop(name, None)
-        return output, found
+        return output, kept_values
 
     def _value(self, graph: CapturedGraph, node: CapturedNode, values: Mapping[str, Any]) -> Any:
         if node.op == "get_attr":
@@ -130,13 +130,13 @@ def _function(target: Any) -> Any:
     stand_in = STAND_INS.get(target.name) or RANDOM.get(target.name)
     if stand_in is not None:
         return stand_in
-    found: Any = torch.ops
+    operator: Any = torch.ops
     parts = target.name.split(".")
-    if not hasattr(getattr(found, parts[0]), parts[1]):
+    if not hasattr(getattr(operator, parts[0]), parts[1]):
         tp.INDUCTOR_LOWERING.get()  # registers operators of its own
     for part in parts:
-        found = getattr(found, part)
-    return found
+        operator = getattr(operator, part)
+    return operator
 
 
 def _without_bias(convolution: CapturedNode) -> CapturedNode:

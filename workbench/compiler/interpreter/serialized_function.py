@@ -58,8 +58,8 @@ class GraphParts(Libraries):
 
 def list_constants(graph: Any) -> dict[str, Any]:
     """The constants that a generated program reads as its own globals, on the CPU."""
-    found: dict[str, Any] = tp.GRAPH_CONSTANTS.get()().unwrap(graph)
-    return {name: value.cpu() if hasattr(value, "cpu") else value for name, value in found.items()}
+    named: dict[str, Any] = tp.GRAPH_CONSTANTS.get()().unwrap(graph)
+    return {name: value.cpu() if hasattr(value, "cpu") else value for name, value in named.items()}
 
 
 def make_callable_here(

@@ -221,9 +221,9 @@ class _Verifier:
         """The original under the autocast of the GPU, where the program agrees with that."""
         former, self._regions = self._regions, serialized_function.Regions(follows=True)
         again, exact = self._expected()
-        found = self._rows(again, actual, exact)
-        if not any(row.verdict == "failed" for row in found):
-            return again, found
+        rows_again = self._rows(again, actual, exact)
+        if not any(row.verdict == "failed" for row in rows_again):
+            return again, rows_again
         self._regions = former
         return expected, rows
 
@@ -264,10 +264,10 @@ class _Verifier:
                     stack.enter_context(replay)
                 yield
 
-        found = replace(self._judged, around=around).run(self._original, seed)
+        effects = replace(self._judged, around=around).run(self._original, seed)
         if replay is not None and not replay.is_whole:
             raise DrawsDifferError("it draws fewer than the graph does")
-        return found
+        return effects
 
     def _run_in_double(self, seed: int | None = None) -> tuple[Effects | None, InDouble]:
         """The original once more, and its values in double precision where it has them.
@@ -281,8 +281,8 @@ class _Verifier:
             wide = self._run_original(mode)
         except (RuntimeError, TypeError, NotImplementedError, DrawsDifferError):
             return None, InDouble()  # code that looks at what tensors are may refuse the mode
-        found = {p.name: p.expected for p in pairs(self._judged, wide, wide, True)}
-        return wide, mode.values(found)
+        by_name = {p.name: p.expected for p in pairs(self._judged, wide, wide, True)}
+        return wide, mode.values(by_name)
 
     def _run_without_autocast(
         self, function: Callable[..., Any], mode: AbstractContextManager[Any] = _NOTHING
@@ -373,8 +373,8 @@ class _Verifier:
         graph = self._graph_run()
         if graph is None:
             return "Which stage is wrong was not judged: the captured graph cannot be run here."
-        found = {r.leaf for r in self._compared(expected, graph, {}) if r.verdict == "failed"}
-        return name_stage(self._name(), wrong, found, [r for c in self._checkers for r in c.rows])
+        leaves = {r.leaf for r in self._compared(expected, graph, {}) if r.verdict == "failed"}
+        return name_stage(self._name(), wrong, leaves, [r for c in self._checkers for r in c.rows])
 
     def _verification(
         self,
@@ -444,8 +444,8 @@ class _Verifier:
         return self._callee.entry(*args, **kwargs)
 
     def _graph(self, is_backward: bool) -> CapturedGraph | None:
-        found = [graph for graph in self._graphs if graph.is_backward == is_backward]
-        return found[-1] if found else None
+        graphs = [graph for graph in self._graphs if graph.is_backward == is_backward]
+        return graphs[-1] if graphs else None
 
     def _start(self, graph: Any, is_backward: bool) -> serialized_function.GraphCall:
         source, edit = graph.source_code, self._question.edit

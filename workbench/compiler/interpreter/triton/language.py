@@ -26,8 +26,8 @@ Function = Callable[..., Array]
 def _by_torch(function: Callable[..., torch.Tensor]) -> Function:
     def apply(*parts: Array) -> Array:
         same = np.broadcast_arrays(*parts)
-        found = function(*(torch.from_numpy(np.array(part)) for part in same))
-        values: Array = found.numpy()
+        tensor = function(*(torch.from_numpy(np.array(part)) for part in same))
+        values: Array = tensor.numpy()
         return values
 
     return apply
@@ -37,8 +37,8 @@ def _in_double(function: Function) -> Function:
     """Computed in double precision and rounded, where float32 would lose digits on the way."""
 
     def apply(*parts: Array) -> Array:
-        found: Array = function(*(part.astype(np.float64) for part in parts))
-        return found
+        values: Array = function(*(part.astype(np.float64) for part in parts))
+        return values
 
     return apply
 

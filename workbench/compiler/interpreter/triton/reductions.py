@@ -104,8 +104,8 @@ def _combined(
     quick = _QUICK.get(combine_fn.__name__) if is_tritons else None
     if quick is not None and len(left) == 1 and dtype.scalar.name in _PLAIN:
         return [quick(left[0], right[0]).astype(left[0].dtype, copy=False)]
-    found = combine_fn(*map(tensor_of, [*left, *right], [*dtypes, *dtypes]))
-    parts = found if isinstance(found, tuple) else (found,)
+    combination = combine_fn(*map(tensor_of, [*left, *right], [*dtypes, *dtypes]))
+    parts = combination if isinstance(combination, tuple) else (combination,)
     return [
         np.array(np.broadcast_to(part.handle.data, old.shape), dtype=old.dtype)
         for part, old in zip(parts, left, strict=True)
