@@ -70,9 +70,9 @@ class BreakReader:
             self._take(_message(message or text), place, places, _namer(sizes, piece.compile_id))
         for piece in content.failures():
             text = piece.text()
-            found = _UNSUPPORTED.search(text)
-            if found is not None:
-                text = text[found.end() :]
+            match = _UNSUPPORTED.search(text)
+            if match is not None:
+                text = text[match.end() :]
                 place = _place(text, places, None)
                 self._take(text, place, places, _namer(sizes, piece.compile_id))
         for stop in export_stops(content, places):
@@ -132,7 +132,7 @@ def read_sizes(content: LogContent, places: LogPlaces) -> SizeSymbols:
 
     def line_of(stack: Sequence[Mapping[str, Any]]) -> str | None:
         frames = [(content.strings.get(frame.get("filename", -1), ""), frame) for frame in stack]
-        mine = [found for found in frames if found[0] and places.is_user(found[0])]
+        mine = [entry for entry in frames if entry[0] and places.is_user(entry[0])]
         if not mine:
             return None
         file, frame = mine[-1]
@@ -191,14 +191,14 @@ def _stop_of(graph: str, sizes: SizeSymbols, places: LogPlaces) -> ExportStop:
     at = next((m for line in reversed(lines) if (m := _FILE.match(line))), None)
     place = Place(places.shown(at[1]), int(at[2]), named(at[3]), at[4].strip()) if at else _NOWHERE
     head = f"{place.file}:{place.line} in {place.function}: " if at else ""
-    found = _FROM_DATA.search(last)
-    if found is None:
+    match = _FROM_DATA.search(last)
+    if match is None:
         shown = f'"{place.text}": {last}' if at else last
         ending = f"{head}{sizes.named(shown)}; the log does not hold its error"
         return ExportStop(f"the capture raised after {ending}", place, None)
     if at:
         places.note(at[1], place.line, place.function, place.text)
-    parts = _in_sizes(parse_data_break(found[1], _UNBACKED.fullmatch(found[1]) is not None), sizes)
+    parts = _in_sizes(parse_data_break(match[1], _UNBACKED.fullmatch(match[1]) is not None), sizes)
     return ExportStop(f'{head}"{place.text}": {parts.reason}', place, parts)
 
 
@@ -210,7 +210,7 @@ def _place(text: str, places: LogPlaces, at: re.Match[str] | None) -> Place:
     """File, line, function and text of the innermost user line."""
     stack = _USER_CODE.split(text, maxsplit=1)[1:]
     frames = parse_frames(_INTERNAL.split(stack[0])[0]) if stack else []
-    mine = [found for found in frames if places.is_user(found[0].file)] or frames
+    mine = [entry for entry in frames if places.is_user(entry[0].file)] or frames
     if mine:
         frame, code = mine[-1]
         places.note(frame.file, frame.line, frame.function, code)
@@ -222,15 +222,15 @@ def _place(text: str, places: LogPlaces, at: re.Match[str] | None) -> Place:
 
 def functions(contents: Iterable[LogContent]) -> dict[tuple[str, str], str]:
     """The function of each compilation, by the label of its log and its id."""
-    found: dict[tuple[str, str], str] = {}
+    by_compile: dict[tuple[str, str], str] = {}
     for content in contents:
         for compile_id, stack in content.starts.items():
             if stack:
-                found[content.label, compile_id] = str(stack[-1].get("name", ""))
+                by_compile[content.label, compile_id] = str(stack[-1].get("name", ""))
         for owner, row in content.metrics:
             if owner is not None and row.get("co_name"):
-                found[content.label, owner] = str(row["co_name"])
-    return found
+                by_compile[content.label, owner] = str(row["co_name"])
+    return by_compile
 
 
 def guards(text: str, first: int, resolve: Resolve) -> Iterator[Guard]:
@@ -238,10 +238,10 @@ def guards(text: str, first: int, resolve: Resolve) -> Iterator[Guard]:
     sources: list[tuple[int, str]] = []
     number = first
     for line in text.split("\n"):
-        found = _LINE.match(line)
-        if found is None:
+        match = _LINE.match(line)
+        if match is None:
             continue
-        depth, kind, rest = len(found[1]), found[2], found[3] or ""
+        depth, kind, rest = len(match[1]), match[2], match[3] or ""
         while sources and sources[-1][0] >= depth:
             sources.pop()
         if kind.endswith("Manager"):
@@ -263,5 +263,5 @@ def _leaf(id: str, kind: str, text: str, source: str, resolve: Resolve) -> Guard
 
 def threads(text: str) -> int:
     """Torch's intra-op thread count when the guards were made; 0 when they do not say."""
-    found = _THREADS.search(text)
-    return int(found[1]) if found else 0
+    match = _THREADS.search(text)
+    return int(match[1]) if match else 0

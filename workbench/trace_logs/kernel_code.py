@@ -100,11 +100,11 @@ class _Buffers:
 
     def list_in(self, arguments: Iterable[str]) -> list[str | None]:
         """The buffer in each argument of a call; None where there is none."""
-        found: list[str | None] = []
+        buffers: list[str | None] = []
         for part in arguments:
             names = (self.resolve(name) for name in _NAME.findall(part))
-            found.append(next((name for name in names if name is not None), None))
-        return found
+            buffers.append(next((name for name in names if name is not None), None))
+        return buffers
 
 
 @dataclass
@@ -147,10 +147,10 @@ def parse_program(text: str) -> LoggedProgram:
 def parse_aoti(wrapper: str, kernels: str) -> LoggedProgram:
     """Read the two files of one program of AOTInductor; `kernels` may be empty."""
     defined = _list_defined(wrapper)
-    for found in _CPP_KERNEL.finditer(kernels):
-        end = _CPP_NEXT.search(kernels, found.end())
-        body = kernels[found.start() : end.start() if end else len(kernels)]
-        defined[found[1]] = CodeKernel(found[1], "cpp", body.strip("\n"))
+    for match in _CPP_KERNEL.finditer(kernels):
+        end = _CPP_NEXT.search(kernels, match.end())
+        body = kernels[match.start() : end.start() if end else len(kernels)]
+        defined[match[1]] = CodeKernel(match[1], "cpp", body.strip("\n"))
     events = flatten(read_cpp_events(wrapper))
     return _follow(defined, map(_as_in_python, events), is_backward=False)
 
@@ -175,11 +175,11 @@ def _as_in_python(event: Event) -> Event:
 def _list_defined(text: str) -> dict[str, CodeKernel]:
     """Every kernel that a program hands to a compiler in its own source, by name."""
     defined, last = {}, 0
-    for found in find_kernels(text):
-        comments = text[max(last, text.rfind("\n\n\n", last, found.start)) : found.start]
-        last = found.end
-        language = "triton" if found.language in ("triton", "cutedsl", "pallas") else "cpp"
-        kernel = defined[found.name] = CodeKernel(found.name, language, found.source.strip("\n"))
+    for block in find_kernels(text):
+        comments = text[max(last, text.rfind("\n\n\n", last, block.start)) : block.start]
+        last = block.end
+        language = "triton" if block.language in ("triton", "cutedsl", "pallas") else "cpp"
+        kernel = defined[block.name] = CodeKernel(block.name, language, block.source.strip("\n"))
         kernel.nodes = tuple(dict.fromkeys(_FRAGMENT.findall(comments)))
         sources = _NODES.search(comments)
         kernel.captured = _names(sources[1]) if sources else ()
@@ -271,6 +271,6 @@ class _CallReader:
 
 def _parameters(source: str) -> list[str]:
     """The names of a kernel's parameters, in order; empty where they cannot be read."""
-    found = _PARAMETERS.search(source)
-    parts = (found[1] or found[2] or "").split(",") if found else []
+    match = _PARAMETERS.search(source)
+    parts = (match[1] or match[2] or "").split(",") if match else []
     return [(re.findall(r"\w+", part.partition(":")[0]) or [""])[-1] for part in parts]

@@ -106,8 +106,8 @@ def split_segments(
         if len(starts) > 1:
             _count_foreign(buffer[: starts[0].start()], damage, is_inside)
             is_inside, barren = False, 0
-            for found, following in pairwise(starts):
-                yield _segment(buffer, found, following.start(), damage)
+            for match, following in pairwise(starts):
+                yield _segment(buffer, match, following.start(), damage)
             rest, size = buffer[end:], _BLOCK
         elif len(buffer) - end <= LARGEST:
             rest, size = buffer, 2 * size  # a large payload: not to be searched over and over
@@ -138,9 +138,9 @@ def _read(file: BufferedIOBase, size: int, damage: Damage) -> bytes:
 def _last(buffer: bytes, damage: Damage, is_inside: bool) -> Iterator[Segment]:
     starts = list(_HEADER.finditer(buffer))
     _count_foreign(buffer[: starts[0].start()] if starts else buffer, damage, is_inside)
-    ends = [found.start() for found in starts[1:]] + [len(buffer)]
-    for found, end in zip(starts, ends, strict=False):
-        yield _segment(buffer, found, end, damage)
+    ends = [match.start() for match in starts[1:]] + [len(buffer)]
+    for match, end in zip(starts, ends, strict=False):
+        yield _segment(buffer, match, end, damage)
 
 
 def _tail(buffer: bytes, start: int, is_inside: bool) -> bytes:
@@ -151,15 +151,15 @@ def _tail(buffer: bytes, start: int, is_inside: bool) -> bytes:
     return b"\t" if is_inside else b""
 
 
-def _segment(buffer: bytes, found: re.Match[bytes], end: int, damage: Damage) -> Segment:
-    payload = buffer[found.end() : end]
+def _segment(buffer: bytes, header: re.Match[bytes], end: int, damage: Damage) -> Segment:
+    payload = buffer[header.end() : end]
     lines = payload.count(b"\n")
     if lines != payload.count(b"\n\t"):
         at = re.search(rb"\n(?!\t)", payload)
         if at is not None:
             _count_foreign(payload[at.start() :], damage)
             payload = payload[: at.start()]
-    return Segment(found[1], payload)
+    return Segment(header[1], payload)
 
 
 def _count_foreign(lines: bytes, damage: Damage, is_inside: bool = False) -> None:

@@ -42,13 +42,13 @@ def log_files(path: str | PathLike[str]) -> list[Path]:
     """
     where = Path(check_file_path(path)).expanduser()
     if where.is_dir():
-        found = [file for name in _NAMES for file in where.glob(name)]
-        if not found:
+        files = [file for name in _NAMES for file in where.glob(name)]
+        if not files:
             raise UsageError(
                 f"The folder {where} holds no trace log (*.log, *.log.gz). "
                 "Run the program with TORCH_TRACE set to a folder and read that one."
             )
-        return sorted(found, key=lambda file: (rank_in(file.name) or 0, file.name))
+        return sorted(files, key=lambda file: (rank_in(file.name) or 0, file.name))
     if not where.is_file():
         raise UsageError(
             f"There is no trace log {where}. Pass a file that torch wrote under TORCH_TRACE, "
@@ -59,8 +59,8 @@ def log_files(path: str | PathLike[str]) -> list[Path]:
 
 def rank_in(name: str) -> int | None:
     """The rank in the name of a log, as torch names them."""
-    found = _RANK.search(name)
-    return int(found[1]) if found else None
+    match = _RANK.search(name)
+    return int(match[1]) if match else None
 
 
 @contextmanager
@@ -145,12 +145,12 @@ def _alone(file: Path) -> Report:
 def _labels(contents: Sequence[LogContent], files: Sequence[Path]) -> list[str]:
     """The names of the logs: the rank, or the end of the file's name where ranks repeat."""
     ranks = Counter(content.rank for content in contents)
-    found = []
+    labels = []
     for content, file in zip(contents, files, strict=True):
         is_known = content.rank is not None and ranks[content.rank] == 1
         stem = file.name.partition(".")[0].removeprefix("dedicated_log_torch_trace_")
-        found.append(f"rank {content.rank}" if is_known else stem)
-    return found
+        labels.append(f"rank {content.rank}" if is_known else stem)
+    return labels
 
 
 def _trace(contents: Sequence[LogContent], logs: Mapping[str, Report]) -> Trace:

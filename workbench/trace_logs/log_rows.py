@@ -73,22 +73,22 @@ class GraphRows:
         compile_id = None if piece.compile_id is None else prefix + piece.compile_id
         key = self._texts.add(places.shared(text))
         self.rows.append(Graph(id, stage, compile_id, len(nodes), key, is_backward))
-        found = self._nodes(id, nodes, places)
+        node_places = self._nodes(id, nodes, places)
         sizes = {node.name: (node.type.dtype, node.type.bytes) for node in nodes}
         targets = {node.name: node.target for node in nodes}
-        return LogGraph(id, stage, compile_id, is_backward, targets, found, sizes)
+        return LogGraph(id, stage, compile_id, is_backward, targets, node_places, sizes)
 
     def _nodes(
         self, id: str, nodes: list[TextNode], places: LogPlaces
     ) -> dict[str, tuple[str, int]]:
         prefix = f"{id}:"
-        found: dict[str, tuple[str, int]] = {}
+        places_by_node: dict[str, tuple[str, int]] = {}
         rows = []
         for node in nodes:
             file = line = None
             if node.place is not None:
                 file, line = places.shown(node.place[0]), node.place[1]
-                found[node.name] = file, line
+                places_by_node[node.name] = file, line
                 places.note(node.place[0], line, node.place[2], node.place[3])
             type_ = node.type
             inputs = tuple(prefix + name for name in node.inputs)
@@ -102,7 +102,7 @@ class GraphRows:
         columns = zip(*rows, strict=True) if rows else ((),) * len(_COLUMNS)
         for column, values in zip(self._columns.values(), columns, strict=True):
             column.extend(values)
-        return found
+        return places_by_node
 
     def _link(self, graph: LogGraph, before: list[LogGraph]) -> None:
         """Tie nodes to those of equal name in the stage before; none where torch traced again."""
@@ -151,9 +151,9 @@ class _Lowering:
         graph = self.lowered
         named = [name for handle in kernel.handles for name in self.mapping.get(handle, ())]
         for names in (named, kernel.nodes):
-            found = [name for name in names if graph is not None and name in graph.targets]
-            if graph is not None and found:
-                return [(graph, name) for name in dict.fromkeys(found)]
+            known_names = [name for name in names if graph is not None and name in graph.targets]
+            if graph is not None and known_names:
+                return [(graph, name) for name in dict.fromkeys(known_names)]
         graph = self.captured
         known = [name for name in kernel.captured if graph is not None and name in graph.targets]
         return [(graph, name) for name in known] if graph is not None else []
@@ -208,13 +208,13 @@ class KernelRows:
     def rows(self, sources: LogSources) -> list[Kernel]:
         """The kernels in the order of their first calls, and what they are tied to."""
         sizes = {buffer.id: buffer.bytes for buffer in self.buffers}
-        found: list[Kernel] = []
+        kernels: list[Kernel] = []
         for lowering in self._lowerings:
             for kernel in lowering.program.kernels:
-                row = self._row(f"k{len(found)}", kernel, lowering, sources, sizes)
-                found.append(row)
+                row = self._row(f"k{len(kernels)}", kernel, lowering, sources, sizes)
+                kernels.append(row)
                 self.links += _ties(row, kernel, lowering.wrapper.id)
-        return found
+        return kernels
 
     def _row(
         self,
@@ -257,8 +257,8 @@ def _mapping(piece: Piece | None) -> dict[str, list[str]]:
         data = orjson.loads(piece.raw) if piece is not None else None
     except ValueError:
         return {}
-    found = data.get("cppCodeToPost") if isinstance(data, dict) else None
-    rows = found.items() if isinstance(found, dict) else ()
+    by_handle = data.get("cppCodeToPost") if isinstance(data, dict) else None
+    rows = by_handle.items() if isinstance(by_handle, dict) else ()
     return {handle: [*filter(_is_text, names)] for handle, names in rows if isinstance(names, list)}
 
 
@@ -299,8 +299,8 @@ def _buffer(
 
 def _moved(lowered: str, names: Iterable[str], sizes: dict[str, int | None]) -> int | None:
     """Bytes of whole buffers; None when the size of none is known."""
-    found = (sizes.get(f"{lowered}:{name}") for name in names)
-    known = [size for size in found if size is not None]
+    sizes_of_names = (sizes.get(f"{lowered}:{name}") for name in names)
+    known = [size for size in sizes_of_names if size is not None]
     return sum(known) if known else None
 
 

@@ -117,9 +117,9 @@ def _captured(contents: Sequence[LogContent]) -> Iterator[str]:
     """The function of the first graph: compilations ahead of time write no name."""
     for content in contents:
         for piece in content.graphs[:1]:
-            found = _IN.search(piece.text())
-            if found is not None:
-                yield named(found[1])
+            match = _IN.search(piece.text())
+            if match is not None:
+                yield named(match[1])
 
 
 def _notes(contents: Sequence[LogContent]) -> Iterator[str]:
@@ -178,14 +178,14 @@ def _inputs(contents: Sequence[LogContent]) -> Iterator[str]:
 
 def _symbols(contents: Sequence[LogContent]) -> str | None:
     """The sizes that were left open, with where they come from and what they may be."""
-    found = dict.fromkeys(
+    symbols = dict.fromkeys(
         f"{meta['symbol']} = {in_words(meta['source'])} in {meta['vr']}"
         for content in contents
         for kind, _, meta in content.symbols
         if kind == "create_symbol"
     )
-    shown = "; ".join(list(found)[:8])
-    more = f"; {len(found) - 8} more" if len(found) > 8 else ""
+    shown = "; ".join(list(symbols)[:8])
+    more = f"; {len(symbols) - 8} more" if len(symbols) > 8 else ""
     return shown + more or None
 
 
@@ -203,8 +203,8 @@ def _options(contents: Sequence[LogContent]) -> tuple[tuple[str, str], ...]:
 
 def _without_switches(sizes: SizeSymbols, reason: str, compile_id: str | None) -> str:
     """The reason in terms of the inputs' sizes; of what depends on data the condition alone."""
-    found = find_undecided(reason)
-    return sizes.named(parse_data_break(*found).reason if found else reason, compile_id)
+    undecided = find_undecided(reason)
+    return sizes.named(parse_data_break(*undecided).reason if undecided else reason, compile_id)
 
 
 def outcome(contents: Sequence[LogContent]) -> Outcome:

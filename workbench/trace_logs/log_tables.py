@@ -25,12 +25,12 @@ class _OnLane(Span):
 
 def phases(contents: Iterable[LogContent]) -> list[Phase]:
     """The phases of every log on one time axis, in the order of their start."""
-    found = [(content.label, _spans(content.marks)) for content in contents]
-    started = min((s.start for _, spans in found for s in spans), default=0.0)
-    for _, spans in found:
+    logs = [(content.label, _spans(content.marks)) for content in contents]
+    started = min((s.start for _, spans in logs for s in spans), default=0.0)
+    for _, spans in logs:
         _place(spans)
     return list_phase_rows(
-        ((span, _thread(label, span.lane)) for label, spans in found for span in spans), started
+        ((span, _thread(label, span.lane)) for label, spans in logs for span in spans), started
     )
 
 
@@ -136,17 +136,17 @@ class Building:
         return tables, texts.finish().to_json()
 
     def _guards(self) -> list[Guard]:
-        found: list[Guard] = []
+        rows: list[Guard] = []
         for content, places in zip(self.contents, self.places, strict=True):
             resolve = _resolver(content, places)
             for piece in content.guards:
-                found += guards(places.shared(piece.text()), len(found), resolve)
-        return found
+                rows += guards(places.shared(piece.text()), len(rows), resolve)
+        return rows
 
     def recompiles(self) -> list[Recompile]:
         """A row for each reason of each compilation that was not the first of its function."""
         names = functions(self.contents)
-        found = []
+        rows = []
         for content, places in zip(self.contents, self.places, strict=True):
             for piece in content.recompiles:
                 compile_id = piece.compile_id or ""
@@ -156,8 +156,8 @@ class Building:
                     row = Recompile(
                         self.prefix(content) + compile_id, function, " ".join(shown.split())
                     )
-                    found.append(row)
-        return found
+                    rows.append(row)
+        return rows
 
 
 def _table(name: str, rows: list[Any]) -> Table[Any]:
@@ -165,12 +165,12 @@ def _table(name: str, rows: list[Any]) -> Table[Any]:
 
 
 def _links(graphs: GraphRows, sources: LogSources) -> list[Link]:
-    found = []
+    links = []
     for id, file, line in graphs.lines():
         line_id = sources.line_id(file, line)
         if line_id is not None:
-            found.append(Link(line_id, id, "line-node"))
-    return found + [Link(a, b, "node-node") for a, b in graphs.links]
+            links.append(Link(line_id, id, "line-node"))
+    return links + [Link(a, b, "node-node") for a, b in graphs.links]
 
 
 def _files(content: LogContent) -> list[str]:

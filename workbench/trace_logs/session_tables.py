@@ -129,8 +129,8 @@ def _recompiles(
     for piece in content.recompiles:
         id = _prefix(content) + str(piece.compile_id)
         own = [row for row in compiles if row.id == id]
-        found = [read_reason(places.shared(text)) for text in recompile_reasons(piece.text())]
-        for rank, reason in enumerate(found):
+        reasons = [read_reason(places.shared(text)) for text in recompile_reasons(piece.text())]
+        for rank, reason in enumerate(reasons):
             yield SessionRecompile(
                 compile_id=id,
                 function=own[0].function if own else "",
@@ -142,7 +142,7 @@ def _recompiles(
                 source=reason.source,
                 expected=reason.expected,
                 actual=reason.actual,
-                variants=len(found),
+                variants=len(reasons),
                 cost_s=sum(row.total_s for row in own),
                 resumed_at=int(cut[2]) if (cut := breaks.get(id)) else 0,
             )

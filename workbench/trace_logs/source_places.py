@@ -35,14 +35,14 @@ class LogPlaces:
     @cached_property
     def torch_folder(self) -> str:
         """Torch's folder on that machine, with its slash; empty when no file shows it."""
-        found = (f.partition(_TORCH) for f in self._files)
-        return next((f"{head}/torch/" for head, mark, _ in found if mark), "")
+        parts = (f.partition(_TORCH) for f in self._files)
+        return next((f"{head}/torch/" for head, mark, _ in parts if mark), "")
 
     @cached_property
     def python(self) -> str:
         """Python's version there, as far as the names of folders show it."""
-        found = (_PYTHON.search(file) for file in self._files)
-        return next((match[1] for match in found if match), "")
+        matches = (_PYTHON.search(file) for file in self._files)
+        return next((match[1] for match in matches if match), "")
 
     def is_user(self, file: str) -> bool:
         """Whether a file is neither torch's nor made up by torch."""
@@ -60,8 +60,8 @@ class LogPlaces:
         cell = _CELL.match(file)
         if cell is not None:
             return f"cell {cell[1] or cell[2]}"
-        found = _installed(file)
-        return found[1] + file.removeprefix(found[0]) if found else self.shared(file)
+        prefix = _installed(file)
+        return prefix[1] + file.removeprefix(prefix[0]) if prefix else self.shared(file)
 
     def kind(self, file: str) -> str:
         """`user`, `notebook` or `library`."""
@@ -78,21 +78,21 @@ class LogPlaces:
 
     @cached_property
     def _prefixes(self) -> tuple[tuple[str, str], ...]:
-        found = dict.fromkeys(filter(None, map(_installed, self._files)))
+        prefixes = dict.fromkeys(filter(None, map(_installed, self._files)))
         here = os.getcwd() + os.sep
-        return (*found, *([(here, "")] if len(here) > 1 else []))
+        return (*prefixes, *([(here, "")] if len(here) > 1 else []))
 
     def note(self, file: str, line: int, function: str, text: str = "") -> None:
         """Remember a line and what it says."""
-        found = self.lines.setdefault((file, named(function)), {})
-        if text or line not in found:
-            found[line] = text
+        by_line = self.lines.setdefault((file, named(function)), {})
+        if text or line not in by_line:
+            by_line[line] = text
 
 
 def _installed(file: str) -> tuple[str, str] | None:
     """The folder of libraries that a file lies in, and what a report calls it."""
-    found = ((p.match(file), n) for p, n in ((_SITE, "site-packages/"), (_LIBRARY, "python/")))
-    return next(((match[0], shown) for match, shown in found if match), None)
+    matches = ((p.match(file), n) for p, n in ((_SITE, "site-packages/"), (_LIBRARY, "python/")))
+    return next(((match[0], shown) for match, shown in matches if match), None)
 
 
 def named(function: str) -> str:
@@ -166,11 +166,11 @@ def _local(file: str, lines: Mapping[int, str]) -> list[str] | None:
     if not file.endswith(".py") or not quoted:
         return None
     try:
-        found = read_file(file, _SOURCE_LIMIT).decode("utf-8").splitlines(keepends=True)
+        source_lines = read_file(file, _SOURCE_LIMIT).decode("utf-8").splitlines(keepends=True)
     except (OSError, ValueError):
         return None
     is_same = all(
-        0 < number <= len(found) and found[number - 1].strip() == text.strip()
+        0 < number <= len(source_lines) and source_lines[number - 1].strip() == text.strip()
         for number, text in quoted.items()
     )
-    return found if is_same else None
+    return source_lines if is_same else None

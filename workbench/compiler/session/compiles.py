@@ -237,8 +237,8 @@ class Compiles:
 
     def _older_backward(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def track_graph_compiling(config: Any, graph: str) -> AbstractContextManager[None]:
-            found: AbstractContextManager[None] = inner(config, graph)
-            return self._tracked(found) if graph == "backward" else found
+            context: AbstractContextManager[None] = inner(config, graph)
+            return self._tracked(context) if graph == "backward" else context
 
         return track_graph_compiling
 
@@ -264,10 +264,10 @@ class Compiles:
 
     def _reasons(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def reasons(entries: Any, frame: Any, *args: Any, **kwargs: Any) -> Any:
-            found = inner(entries, frame, *args, **kwargs)
+            texts = inner(entries, frame, *args, **kwargs)
             if (row := self.current) is not None:
-                self._patches.guarded(PANE, self._take_reasons, row, found, entries, frame)
-            return found
+                self._patches.guarded(PANE, self._take_reasons, row, texts, entries, frame)
+            return texts
 
         return reasons
 
@@ -278,10 +278,10 @@ class Compiles:
         this one, whose first compile torch counts as one more.
         """
         kept = {str(entry.compile_id): entry for entry in variants(entries)}
-        found = [read_reason(strip_reason(text)) for text in texts]
+        reasons = [read_reason(strip_reason(text)) for text in texts]
         if row.is_of_wrapper:
-            found = [reason for reason in found if not self._is_of_another(row, reason)]
-            kept = {reason.against: kept[reason.against] for reason in found}
+            reasons = [reason for reason in reasons if not self._is_of_another(row, reason)]
+            kept = {reason.against: kept[reason.against] for reason in reasons}
             if not kept:
                 return
         row.kind = "recompile"
@@ -289,12 +289,12 @@ class Compiles:
             id: entry.guard_manager.check_verbose(frame.f_locals).num_guards_executed
             for id, entry in kept.items()
         }
-        found.sort(key=lambda reason: -held.get(reason.against, 0))
-        if found and found[0].against in kept:
-            scope = scope_of(kept[found[0].against], frame)
-            found[0] = _with_actual(found[0], scope)
-            self._patches.guarded(PANE, self._compare, row, found[0], scope, kept)
-        named = [_named(reason, row.arguments) for reason in found]
+        reasons.sort(key=lambda reason: -held.get(reason.against, 0))
+        if reasons and reasons[0].against in kept:
+            scope = scope_of(kept[reasons[0].against], frame)
+            reasons[0] = _with_actual(reasons[0], scope)
+            self._patches.guarded(PANE, self._compare, row, reasons[0], scope, kept)
+        named = [_named(reason, row.arguments) for reason in reasons]
         row.reasons = [(reason, not rank, len(kept)) for rank, reason in enumerate(named)]
         row.why = named[0].guard if named else "no guard of an earlier variant was found"
 

@@ -73,13 +73,13 @@ def translate_guard(text: str, arguments: tuple[str, ...]) -> str:
 
 def find_failed_guards(entry: Any, scope: Scope) -> list[str]:
     """The guards of a variant on tensors, values and objects that do not hold, in torch's words."""
-    found: dict[str, None] = {}
+    guards: dict[str, None] = {}
     for part in _parts(entry.guard_manager):
         for text in _failed(part, scope):
-            found.setdefault(_LOCAL.sub(r"\1", text))
-        if len(found) >= MOST:
+            guards.setdefault(_LOCAL.sub(r"\1", text))
+        if len(guards) >= MOST:
             break
-    return list(found)
+    return list(guards)
 
 
 def read_actual_value(source: str, scope: Scope) -> str:

@@ -117,9 +117,9 @@ def _line_of(frame: FrameType) -> Frame:
 
 def collect_callers_locals() -> list[dict[str, Any]]:
     """What the functions on the stack of this thread hold in their names, the innermost first."""
-    found = []
+    locals_by_frame = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        found.append(frame.f_locals)
+        locals_by_frame.append(frame.f_locals)
         frame = frame.f_back
-    return found
+    return locals_by_frame

@@ -97,9 +97,9 @@ class LookUps:
 
     def _settle(self, thread: int) -> None:
         """A miss that nothing was tried after was an eager call."""
-        found = self._open.pop(thread, None)
-        if found is not None:
-            self._missed[found[1]] += 1
+        miss = self._open.pop(thread, None)
+        if miss is not None:
+            self._missed[miss[1]] += 1
 
     def _called(self, caller: FrameType) -> CodeType | None:
         held = _CALLED.get(caller.f_code.co_name)

@@ -54,8 +54,8 @@ class Regions:
         current = tp.CURRENT_COMPILE_ID.find()
 
         def post_compile(graph: Any, inputs: Any, constants: Any, options: Any) -> Any:
-            found = None if current is None else current()
-            name = "" if found is None else str(found)
+            compile_id = None if current is None else current()
+            name = "" if compile_id is None else str(compile_id)
             self._add(graph, name, bool(options.get("is_backward")))
             result = inner(graph, inputs, constants, options)
             why = getattr(graph, "disabled_cudagraphs_reason", None)
@@ -137,5 +137,5 @@ class Regions:
 
 def _pass_of(graph: Any) -> bool | None:
     """Whether a graph that was compiled before is a backward; None where torch did not keep it."""
-    found = (getattr(graph, "fx_kwargs", None) or {}).get("is_backward")
-    return None if found is None else bool(found)
+    is_backward = (getattr(graph, "fx_kwargs", None) or {}).get("is_backward")
+    return None if is_backward is None else bool(is_backward)

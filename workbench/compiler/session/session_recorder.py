@@ -80,8 +80,8 @@ class SessionRecorder:
     def _skipped(self, inner: Any) -> Any:
         def skipped(why: str) -> Any:
             current = tp.CURRENT_COMPILE_ID.find()
-            found = None if current is None else current()
-            self.steps.event("CUDA graph skip", "" if found is None else str(found), "", why)
+            id = None if current is None else current()
+            self.steps.event("CUDA graph skip", "" if id is None else str(id), "", why)
             return inner(why)
 
         return skipped
@@ -168,15 +168,11 @@ class SessionRecorder:
 
     def reports(self) -> Mapping[int, Report]:
         """The reports that were kept, by the row of their compile; each is made when asked for."""
-        found = list(self.compiles.found)
-        places = {id(row): at for at, row in enumerate(found)}
+        rows = list(self.compiles.found)
+        places = {id(row): at for at, row in enumerate(rows)}
         return Reports(
-            {
-                at: partial(self._report, row.first)
-                for at, row in enumerate(found)
-                if row.has_report
-            },
-            {at: places[id(row.first)] for at, row in enumerate(found) if row.forward is not None},
+            {at: partial(self._report, row.first) for at, row in enumerate(rows) if row.has_report},
+            {at: places[id(row.first)] for at, row in enumerate(rows) if row.forward is not None},
         )
 
     def _report(self, row: OpenCompile) -> Report:
