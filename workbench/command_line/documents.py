@@ -106,9 +106,9 @@ def read_numbers(record: Record, of: str = "") -> list[dict[str, Any]]:
 
 
 def _number(one: Quantity, of: str) -> dict[str, Any]:
-    found = {name: getattr(one, name) for name in ("name", "value", "unit", "source")}
+    fields = {name: getattr(one, name) for name in ("name", "value", "unit", "source")}
     more = {"of": of, "evidence": list(one.evidence), "why": one.why}
-    return found | {key: value for key, value in more.items() if value}
+    return fields | {key: value for key, value in more.items() if value}
 
 
 def kernels_of(report: Report) -> Iterator[dict[str, Any]]:

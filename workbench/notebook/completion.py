@@ -40,22 +40,22 @@ def suggestions(text: str, names: Mapping[str, Any]) -> list[str] | None:
     if match[1] in _TAKE_CALLS and word.isidentifier() | (not word) and _is_start(before, known):
         return [name for name in _callables(names) if name.startswith(word)]
     if match[1] == "aot_diff" and word.isidentifier() | (not word):
-        found = [name for name in _compilations(names) if name.startswith(word)]
-        return found or None  # paths are for IPython to complete
+        matching = [name for name in _compilations(names) if name.startswith(word)]
+        return matching or None  # paths are for IPython to complete
     return None
 
 
 def _values(option: Option, word: str, names: Mapping[str, Any]) -> list[str] | None:
     if option.metavar == "PATH":
         return None
-    found = [choice for choice in option.choices if choice.startswith(word)]
+    values = [choice for choice in option.choices if choice.startswith(word)]
     if "--over" in option.names and "=" not in word:
         return [f"{axis}=" for axis in AXES if axis.startswith(word)]
     if "--target" in option.names:
-        found += [gpu.name for gpu in list_known_gpus() if gpu.name.startswith(word)]
+        values += [gpu.name for gpu in list_known_gpus() if gpu.name.startswith(word)]
     if "--backend" in option.names:
-        found += [name for name in _callables(names) if name.startswith(word)]
-    return found
+        values += [name for name in _callables(names) if name.startswith(word)]
+    return values
 
 
 def _is_start(before: Sequence[str], known: Sequence[Option]) -> bool:
@@ -78,8 +78,8 @@ def _callables(names: Mapping[str, Any]) -> Iterator[str]:
 def _compilations(names: Mapping[str, Any]) -> Iterator[str]:
     """Names of what has a report, or is one."""
     for name, value in sorted(names.items()):
-        found = value if isinstance(value, Report) else getattr(value, "report", None)
-        is_ours = isinstance(found, Report) or callable(found)
+        report = value if isinstance(value, Report) else getattr(value, "report", None)
+        is_ours = isinstance(report, Report) or callable(report)
         if is_ours and not name.startswith("_") and not isinstance(value, type | ModuleType):
             yield name
 
@@ -90,12 +90,12 @@ def matcher(shell: InteractiveShell) -> Any:
     @context_matcher(identifier="workbench")
     def complete(context: CompletionContext) -> SimpleMatcherResult:
         text = context.full_text.split("\n")[context.cursor_line][: context.cursor_position]
-        found = suggestions(text, shell.user_ns)
-        if found is None:
+        words = suggestions(text, shell.user_ns)
+        if words is None:
             return SimpleMatcherResult(completions=[])
         word = re.split(r"\s", text)[-1]
         skipped = len(word) - len(context.token) if word.endswith(context.token) else 0
-        made = [SimpleCompletion(text=text[skipped:], type="magic option") for text in found]
+        made = [SimpleCompletion(text=text[skipped:], type="magic option") for text in words]
         return SimpleMatcherResult(completions=made, suppress=True)
 
     return complete

@@ -154,11 +154,11 @@ class WorkbenchMagics(Magics):
         with show_plain_errors(self.shell, "%aot_diff"):
             chosen, rest = self._parse(self.aot_diff, line, options.DIFF)
             (a, first), (b, second) = pair(self.shell, rest)
-            found = api.diff(first, second, names=(a, b))
+            comparison = api.diff(first, second, names=(a, b))
             if chosen.html:
-                found.to_html(chosen.html)
+                comparison.to_html(chosen.html)
                 print(f"Wrote {chosen.html}.")
-            bound = self._bound(found, chosen.output)
+            bound = self._bound(comparison, chosen.output)
             return None if chosen.no_view else bound
 
     @magic_arguments()
@@ -176,8 +176,8 @@ class WorkbenchMagics(Magics):
         """
         with show_plain_errors(self.shell, "%aot_sweep"):
             chosen, rest = self._parse(self.aot_sweep, line, options.SWEEP)
-            found = run_sweep_line(self.shell, rest, chosen)
-            bound = self._bound(found, chosen.output)
+            sweep = run_sweep_line(self.shell, rest, chosen)
+            bound = self._bound(sweep, chosen.output)
             return None if chosen.no_view else bound
 
     @magic_arguments()
@@ -200,8 +200,8 @@ class WorkbenchMagics(Magics):
             target = asked.get("target", "h100")
             with ProgressDisplay(self.shell, call.short, target=target, is_viewed=False) as shown:
                 made = call.function, call.args, call.kwargs
-                found = api.fits(*made, progress=shown, **asked)
-            return self._bound(found, chosen.output)
+                fit = api.fits(*made, progress=shown, **asked)
+            return self._bound(fit, chosen.output)
 
     @magic_arguments()
     @_NOTHING

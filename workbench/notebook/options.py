@@ -263,18 +263,18 @@ def parse_packaging_options(chosen: Namespace, wanted: Mapping[str, Any]) -> dic
 
 def parse_fits_options(chosen: Namespace) -> dict[str, Any]:
     """The keyword arguments of `workbench.fits`; raises `UsageError` for what is no number."""
-    found: dict[str, Any] = {"grad": not chosen.no_grad}
+    asked: dict[str, Any] = {"grad": not chosen.no_grad}
     for name in ("target", "moments"):
         if getattr(chosen, name):
-            found[name] = getattr(chosen, name)
+            asked[name] = getattr(chosen, name)
     if chosen.optimizer:
-        found["optimizer"] = _optimizer(chosen.optimizer)
+        asked["optimizer"] = _optimizer(chosen.optimizer)
     if chosen.layers:
         words = chosen.layers.split(",")
-        found["layers"] = None if words == ["all"] else tuple(_whole("--layers", w) for w in words)
+        asked["layers"] = None if words == ["all"] else tuple(_whole("--layers", w) for w in words)
     if chosen.total:
-        found["total"] = _whole("--total", chosen.total)
-    return found
+        asked["total"] = _whole("--total", chosen.total)
+    return asked
 
 
 def _optimizer(word: str) -> str | float | None:

@@ -185,11 +185,11 @@ class JobView:
 
     def _present(self) -> None:
         try:
-            found = self._job.result()
+            outcome = self._job.result()
         except WorkbenchError as error:
-            found = error.report
-        if found is not None:
-            show(found, self._context, view=self._view)
+            outcome = error.report
+        if outcome is not None:
+            show(outcome, self._context, view=self._view)
 
     def join(self, timeout: float | None = None) -> None:
         """Wait until the view shows the end."""
@@ -198,9 +198,9 @@ class JobView:
 
 def state(job: Any, call: str, target: str | None = None) -> Progress:
     """What a job is doing, under the name of the call."""
-    found: Progress = job.progress
-    words = describe_progress(found, target)
-    return {**found, "title": titled(found["status"], call), "words": words}
+    progress: Progress = job.progress
+    words = describe_progress(progress, target)
+    return {**progress, "title": titled(progress["status"], call), "words": words}
 
 
 def show_job(

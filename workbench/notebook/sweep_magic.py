@@ -73,13 +73,13 @@ class Following:
         if self._is_shown and not self._is_viewed and not from_store:
             print(f"{self._count}: {row.title}: {ended(row)}", flush=True)
 
-    def end(self, found: Sweep) -> Sweep:
+    def end(self, sweep: Sweep) -> Sweep:
         """Show the whole sweep in place; what it is displayed with then is this view."""
         self._stop()
         if self.view is None:
-            return found
-        self.view.follow(found)
-        return replace(found, view=self.view)
+            return sweep
+        self.view.follow(sweep)
+        return replace(sweep, view=self.view)
 
     def close(self) -> None:
         """Take the view away: the sweep came to nothing."""
@@ -128,7 +128,7 @@ def run_sweep_line(shell: InteractiveShell, text: str, chosen: Any) -> Sweep:
         shell, chosen.output or find_last_output(shell), is_viewed=not chosen.no_view
     )
     try:
-        found = api.sweep(
+        sweep = api.sweep(
             call.function,
             inputs or call.args,
             call.kwargs,
@@ -143,12 +143,12 @@ def run_sweep_line(shell: InteractiveShell, text: str, chosen: Any) -> Sweep:
         if not isinstance(kept, Sweep):
             following.close()
             raise
-        found = kept
+        sweep = kept
         print("Interrupted: what is done is kept, the same line goes on from there.")
     except BaseException:
         following.close()
         raise
-    return following.end(found)
+    return following.end(sweep)
 
 
 def _call_of(shell: InteractiveShell, text: str, axes: Sequence[str]) -> tuple[WrittenCall, Any]:
@@ -167,7 +167,7 @@ def _call_of(shell: InteractiveShell, text: str, axes: Sequence[str]) -> tuple[W
 
 def parse_axes(texts: Sequence[str]) -> dict[str, list[Any]]:
     """The axes of `--over name=a,b,c`; raises `UsageError` when one is written otherwise."""
-    found: dict[str, list[Any]] = {}
+    axes: dict[str, list[Any]] = {}
     for text in texts:
         name, equals, values = text.partition("=")
         parts = [part.strip() for part in values.split(",")]
@@ -175,10 +175,10 @@ def parse_axes(texts: Sequence[str]) -> dict[str, list[Any]]:
             raise UsageError(
                 f"--over {text}: expected NAME=VALUE,VALUE, such as --over batch=1,8,32."
             )
-        found.setdefault(name, []).extend(parse_option_value(f"{name}={part}")[1] for part in parts)
-    if not found:
+        axes.setdefault(name, []).extend(parse_option_value(f"{name}={part}")[1] for part in parts)
+    if not axes:
         raise UsageError("Say what to go through, such as --over mode=default,max-autotune.")
-    return found
+    return axes
 
 
 def build_sized_inputs(shell: InteractiveShell, node: ast.Call, sizes: Sequence[str]) -> Any:
@@ -212,17 +212,17 @@ def _names(nodes: Sequence[ast.AST]) -> set[str]:
 def search_of(chosen: Any) -> Mapping[str, Any]:
     """The strategy, its budget and the time for measuring from the options of the magic."""
     texts = {name: getattr(chosen, name) for name in ("strategy", "objective")}
-    found = {name: text for name, text in texts.items() if text}
+    search = {name: text for name, text in texts.items() if text}
     for name in ("trials", "jobs"):
         if (text := getattr(chosen, name)) is not None:
             if not text.isdigit() or int(text) < 1:
                 raise UsageError(f"--{name} {text}: expected a whole number from 1.")
-            found[name] = int(text)
+            search[name] = int(text)
     for name in ("seconds", "measure_s"):
         if (text := getattr(chosen, name)) is not None:
             try:
-                found[name] = float(text)
+                search[name] = float(text)
             except ValueError as error:
                 option = name.replace("_", "-")
                 raise UsageError(f"--{option} {text}: expected a number of seconds.") from error
-    return found
+    return search

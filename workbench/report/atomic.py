@@ -40,7 +40,7 @@ def write_saved_folder(target: Path) -> Iterator[Path]:
         target.mkdir(parents=True, exist_ok=True)
         with make_temporary_folder(".workbench-", target) as made:
             yield made
-            for file in [found for found in sorted(made.rglob("*")) if not found.is_dir()]:
+            for file in [entry for entry in sorted(made.rglob("*")) if not entry.is_dir()]:
                 place = target / file.relative_to(made)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 os.replace(file, place)

@@ -59,8 +59,8 @@ class Presenter(Protocol):
 
 def presenter() -> Presenter:
     """What shows records."""
-    found: Presenter = import_module("workbench.views.presenters").VIEWS
-    return found
+    views: Presenter = import_module("workbench.views.presenters").VIEWS
+    return views
 
 
 class Presented:

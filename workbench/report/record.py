@@ -64,10 +64,10 @@ class Report(ReportBase):
     @cached_property
     def node_rows(self) -> Mapping[str, list[int]]:
         """The rows of the table of nodes by graph id."""
-        found: dict[str, list[int]] = {graph.id: [] for graph in self.graphs}
+        by_graph: dict[str, list[int]] = {graph.id: [] for graph in self.graphs}
         for index, graph in enumerate(self.nodes.columns.get("graph", ())):
-            found.setdefault(graph, []).append(index)
-        return found
+            by_graph.setdefault(graph, []).append(index)
+        return by_graph
 
     @cached_property
     def lowered(self) -> Mapping[str, str]:
@@ -86,16 +86,16 @@ class Report(ReportBase):
     def node_pairs(self) -> Mapping[str, list[tuple[str, str]]]:
         """Nodes with the nodes that were made from them, by the later node's graph id."""
         columns = self.links.columns
-        found: dict[str, list[tuple[str, str]]] = {graph.id: [] for graph in self.graphs}
+        by_graph: dict[str, list[tuple[str, str]]] = {graph.id: [] for graph in self.graphs}
         names = ("a", "b", "relation")
         prefix, pairs = ":", [("", "")]
         for a, b, relation in zip(*(columns.get(name, ()) for name in names), strict=True):
             if relation == "node-node":
                 if not b.startswith(prefix):  # the links of a graph stand together
                     prefix = b[: b.index(":") + 1]
-                    pairs = found.setdefault(prefix[:-1], [])
+                    pairs = by_graph.setdefault(prefix[:-1], [])
                 pairs.append((a, b))
-        return found
+        return by_graph
 
     @cached_property
     def _made(self) -> dict[Callable[[Report], Any], Any]:

@@ -56,9 +56,9 @@ def list_rivals(choices: Iterable[AutotuneChoice], texts: Mapping[str, str]) -> 
     for row in choices:
         if row.time_ms is not None:
             groups.setdefault(row.op, []).append(row)
-    found = []
+    rivals = []
     for op, rows in groups.items():
         ranked = sorted(rows, key=lambda row: (not row.chosen, row.time_ms))
         codes = [texts.get(row.text or "") or "" for row in ranked[:2]]
-        found.append(Rivals(op, ranked[0], ranked[1] if len(ranked) > 1 else None, *codes))
-    return tuple(found)
+        rivals.append(Rivals(op, ranked[0], ranked[1] if len(ranked) > 1 else None, *codes))
+    return tuple(rivals)

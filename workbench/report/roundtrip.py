@@ -48,13 +48,13 @@ def parse_seconds(name: str, value: str | float) -> float:
     """
     if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
         return float(value)
-    found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
-    if found is None or found[2] not in _SECONDS:
+    match = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
+    if match is None or match[2] not in _SECONDS:
         raise UsageError(
             f'The budget {name}={value!r} is no duration: write "85us", "100ms", "1.5s", or a '
             "number of seconds."
         )
-    return float(found[1]) * _SECONDS[found[2]]
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,7 +130,7 @@ class RoundTrip(Presented):
         missed and by how much, also when the way did not run or its outputs differ from eager's.
         """
         limits = {name: parse_seconds(name, value) for name, value in budgets.items()}
-        found = {name: self.seconds(name, way) for name in limits}
+        seconds = {name: self.seconds(name, way) for name in limits}
         row = self.way(way)
         missed: list[str] = []
         if not row.ran:
@@ -145,7 +145,7 @@ class RoundTrip(Presented):
                 if leaf.way == way and not leaf.ok
             ] or [f"the outputs of {way} could not be compared with eager's"]
         for name, limit in limits.items():
-            value = found[name]
+            value = seconds[name]
             if value is not None and value > limit:
                 missed.append(repr(MissedBudget(name, value, limit)))
         if missed:
@@ -158,12 +158,12 @@ class RoundTrip(Presented):
 
     def filled(self) -> Report:
         """The report with the tables of this round trip."""
-        found: dict[str, Table[Any]] = {
+        tables: dict[str, Table[Any]] = {
             "roundtrip": Table.of(RoundTripWay, self.ways),
             "roundtrip_phases": Table.of(RoundTripPhase, self.phases),
             "roundtrip_leaves": Table.of(RoundTripLeaf, self.leaves),
         }
-        return replace(self.report, tables={**self.report.tables, **found})
+        return replace(self.report, tables={**self.report.tables, **tables})
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data, without the report."""

@@ -60,15 +60,15 @@ def compare(before: str, after: str, *, loose: bool = False) -> list[Block]:
     middle_a, middle_b = a[head : len(a) - tail], b[head : len(b) - tail]
     is_long = max(len(middle_a), len(middle_b)) > LONGEST
     matcher = SequenceMatcher(None, middle_a, middle_b, autojunk=is_long)
-    found = [Block("same", range(head), range(head))] if head else []
-    found += [
+    blocks = [Block("same", range(head), range(head))] if head else []
+    blocks += [
         Block(_KINDS[tag], range(i + head, j + head), range(k + head, m + head))
         for tag, i, j, k, m in matcher.get_opcodes()
     ]
     if tail:
         rest = Block("same", range(len(a) - tail, len(a)), range(len(b) - tail, len(b)))
-        found.append(rest)
-    return _joined(found)
+        blocks.append(rest)
+    return _joined(blocks)
 
 
 def _lines(text: str, loose: bool) -> list[str]:
@@ -91,14 +91,14 @@ def count_common_start(a: Sequence[object], b: Sequence[object]) -> int:
 
 def _joined(blocks: list[Block]) -> list[Block]:
     """Neighbours of one kind as one block."""
-    found: list[Block] = []
+    joined: list[Block] = []
     for block in blocks:
-        if found and found[-1].kind == block.kind:
-            last = found.pop()
+        if joined and joined[-1].kind == block.kind:
+            last = joined.pop()
             before = range(last.before.start, block.before.stop)
             block = Block(block.kind, before, range(last.after.start, block.after.stop))
-        found.append(block)
-    return found
+        joined.append(block)
+    return joined
 
 
 class SideBySide(NamedTuple):

@@ -51,8 +51,8 @@ class TableOf(Generic[Row]):
         kept: dict[str, Table[Row]] | None = vars(record).get("_kept")
         if kept is not None and self.name in kept:
             return kept[self.name]
-        found = record.tables.get(self.name)
-        table = Table.of(self.row_type) if found is None else found
+        stored = record.tables.get(self.name)
+        table = Table.of(self.row_type) if stored is None else stored
         return table if kept is None else kept.setdefault(self.name, KeptRows.of_table(table))
 
 
@@ -150,7 +150,7 @@ class Tables:
 
 
 TABLES: Mapping[str, type] = {
-    name: found.row_type for name, found in vars(Tables).items() if isinstance(found, TableOf)
+    name: table.row_type for name, table in vars(Tables).items() if isinstance(table, TableOf)
 }
 """Every table of a report by name; a name is also what `Report.frame` takes."""
 

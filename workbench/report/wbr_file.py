@@ -151,12 +151,12 @@ def read_bytes(content: bytes) -> dict[str, Any]:
 def _unpack(content: bytes) -> tuple[bytes, bytes]:
     """The first part of the content and what follows it; raises ValueError for one that is huge."""
     unpacker = zlib.decompressobj(_GZIP)
-    found = unpacker.decompress(content, _PART_LIMIT)
+    part = unpacker.decompress(content, _PART_LIMIT)
     if unpacker.unconsumed_tail:
         raise ValueError(f"a part of more than {_PART_LIMIT} bytes")
     if not unpacker.eof:
         raise ValueError("a part is cut short")
-    return found, unpacker.unused_data
+    return part, unpacker.unused_data
 
 
 def _open(header: Mapping[str, Any], rest: bytes) -> dict[str, Any]:

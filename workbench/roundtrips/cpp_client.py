@@ -48,7 +48,7 @@ def run_client(order: Mapping[str, Any], outputs: Path) -> dict[str, Any]:
         original = unpack(Path(order["original"]))["call"]
         torch.save(dict(original.state_dict()), folder / _WEIGHTS)
         words.append(_WEIGHTS)
-    found = _run([str(build(folder, _PROGRAM)), *words], folder)
+    answer = _run([str(build(folder, _PROGRAM)), *words], folder)
     results = folder / _RESULTS  # of our own program; lists of tensors and None
     returned, after = torch.load(results, weights_only=False)
     for before, now in zip(inputs, after, strict=True):
@@ -56,7 +56,7 @@ def run_client(order: Mapping[str, Any], outputs: Path) -> dict[str, Any]:
             before.copy_(now)
     made = flatten_plain(_as_python(model, returned), (parcel["args"], parcel["kwargs"]))
     torch.save(made, outputs)
-    return found
+    return answer
 
 
 def _packed(file: Path, name: str) -> tuple[PackageManifest, PackagedModel]:
@@ -100,8 +100,8 @@ def _run(command: Sequence[str], folder: Path) -> dict[str, Any]:
 
 def _as_python(model: PackagedModel, outputs: Sequence[torch.Tensor | None]) -> Any:
     """What the package returns in Python for what its library returned."""
-    found: list[Any] = list(outputs)
+    leaves: list[Any] = list(outputs)
     for index, output in enumerate(model.outputs):
         if output.type in NUMBERS:
-            found[index] = NUMBERS[output.type](found[index].item())
-    return nested(read_tree(model.out_spec))(found)
+            leaves[index] = NUMBERS[output.type](leaves[index].item())
+    return nested(read_tree(model.out_spec))(leaves)

@@ -129,10 +129,10 @@ def choose_original(
     if given is not None or alive is not None or place is None:
         return given or alive
     try:
-        found: Callable[..., Any] = resolve(place)
+        original: Callable[..., Any] = resolve(place)
     except (ImportError, AttributeError):
         return None
-    return found
+    return original
 
 
 def run_expected(
@@ -181,12 +181,12 @@ def _ran(
     with_gradients: bool,
 ) -> Leaves:
     at_first = read_random_states()
-    found = original(*given[0], **given[1])
+    output = original(*given[0], **given[1])
     drawn = moved(at_first, read_random_states())
     names = [*reached.tensors, *Marks(reached, {}, before.entries).names]
-    leaves = flatten_plain(found, given) | state_leaves(before.changes(), names)
-    leaves |= flatten_form(found, given, reached)
-    leaves |= flatten_gradients(found, given, reached) if with_gradients else {}
+    leaves = flatten_plain(output, given) | state_leaves(before.changes(), names)
+    leaves |= flatten_form(output, given, reached)
+    leaves |= flatten_gradients(output, given, reached) if with_gradients else {}
     leaves["random"] = [*drawn.items()]
     return leaves
 
@@ -195,10 +195,10 @@ COMPARED = ("output", "inputs", "state", "gradients")
 """What of the leaves is compared by numbers."""
 
 
-def shown(where: str, found: Leaves) -> list[tuple[str, Any]]:
+def shown(where: str, by_kind: Leaves) -> list[tuple[str, Any]]:
     """The leaves of one kind by the names that a comparison shows."""
     is_named = where in ("state", "gradients")
-    named = found.get(where, [])
+    named = by_kind.get(where, [])
     return [(n if is_named else n.replace("out", where, 1), leaf) for n, leaf in named]
 
 

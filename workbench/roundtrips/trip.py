@@ -123,12 +123,12 @@ class _Trip:
     def taken(self) -> RoundTrip:
         """Go every way, then put the answer together."""
         outputs: dict[str, Leaves] = {}
-        found = {way: self._gone(way, outputs) for way in self.ways}
+        by_way = {way: self._gone(way, outputs) for way in self.ways}
         expected, notes = self._expected(outputs)
         ways: list[RoundTripWay] = []
         phases: list[RoundTripPhase] = []
         leaves: list[RoundTripLeaf] = []
-        for way, answer in found.items():
+        for way, answer in by_way.items():
             if "error" in answer:
                 ways.append(RoundTripWay(way, ran=False, note=str(answer["error"])))
                 continue
@@ -153,15 +153,15 @@ class _Trip:
         )
         return replace(made, report=made.filled())
 
-    def _leaves(self, way: str, expected: Leaves, found: Leaves) -> tuple[RoundTripLeaf, ...]:
+    def _leaves(self, way: str, expected: Leaves, actual: Leaves) -> tuple[RoundTripLeaf, ...]:
         is_torch = way == "eager" or not self.subject.draws_otherwise
         asked = self.subject.expected
         is_here = asked is not None and expected is asked.leaves
         return (
-            *_leaf_rows(way, expected, found, asked.in_double if asked and is_here else None),
-            *_form_rows(way, expected, found),
-            *_random_rows(way, expected, found, "" if is_torch else DRAWN),
-            *_not_checked(way, expected, found),
+            *_leaf_rows(way, expected, actual, asked.in_double if asked and is_here else None),
+            *_form_rows(way, expected, actual),
+            *_random_rows(way, expected, actual, "" if is_torch else DRAWN),
+            *_not_checked(way, expected, actual),
         )
 
     def _gone(self, way: str, outputs: dict[str, Leaves]) -> dict[str, Any]:
@@ -222,16 +222,16 @@ Again = Callable[[int | None], InDouble]
 
 
 def _leaf_rows(
-    way: str, expected: Leaves, found: Leaves, again: Again | None
+    way: str, expected: Leaves, actual: Leaves, again: Again | None
 ) -> Iterator[RoundTripLeaf]:
     second = _SecondOpinion(again)
     for where in COMPARED:
-        left, right = _comparable(expected.get(where, [])), _comparable(found.get(where, []))
+        left, right = _comparable(expected.get(where, [])), _comparable(actual.get(where, []))
         if way == "torch":
             right = _as_data_classes(left, right)
         is_named = where in ("state", "gradients")
         if is_named:
-            left, right = _both(where, (expected, left), (found, right))
+            left, right = _both(where, (expected, left), (actual, right))
         pairs = zip_longest(left, right, fillvalue=("", None))
         if where == "inputs" and all(n == m and _same_bytes(a, b) for (n, a), (m, b) in pairs):
             continue
@@ -255,19 +255,19 @@ def _of_row(way: str, row: Comparison, *, is_exact: bool) -> RoundTripLeaf:
     )
 
 
-def _forms(expected: Leaves, found: Leaves) -> Iterator[tuple[Forms, Forms]]:
-    pairs = zip(expected.get("forms", []), found.get("forms", []), strict=False)
+def _forms(expected: Leaves, actual: Leaves) -> Iterator[tuple[Forms, Forms]]:
+    pairs = zip(expected.get("forms", []), actual.get("forms", []), strict=False)
     yield from ((left, right) for (_, left), (_, right) in pairs)
 
 
-def _form_notes(way: str, expected: Leaves, found: Leaves) -> list[str]:
-    said = [left.note(right) for left, right in _forms(expected, found)]
+def _form_notes(way: str, expected: Leaves, actual: Leaves) -> list[str]:
+    said = [left.note(right) for left, right in _forms(expected, actual)]
     return [f"{way}: {words}" for words in said if words]
 
 
-def _form_rows(way: str, expected: Leaves, found: Leaves) -> Iterator[RoundTripLeaf]:
+def _form_rows(way: str, expected: Leaves, actual: Leaves) -> Iterator[RoundTripLeaf]:
     """What outputs are besides their numbers; torch's loader gives dicts for data classes."""
-    for left, right in _forms(expected, found):
+    for left, right in _forms(expected, actual):
         for name, why in left.differences(right, containers=way != "torch"):
             yield _apart(way, name, why, checked=True)
 
@@ -276,13 +276,13 @@ def _named_rows(
     left: list[tuple[str, Any]], right: list[tuple[str, Any]], *, is_gradient: bool
 ) -> list[Comparison]:
     """State or gradients; these with a tolerance by the largest of them."""
-    found = [LeafPair(n, one, other) for (n, one), (_, other) in zip(left, right, strict=True)]
-    scale = ROUNDINGS * compute_gradient_scale(found) if is_gradient else 1.0
+    pairs = [LeafPair(n, one, other) for (n, one), (_, other) in zip(left, right, strict=True)]
+    scale = ROUNDINGS * compute_gradient_scale(pairs) if is_gradient else 1.0
     return [
         compare_tensors(p.name, p.expected, p.actual, None, None, scale)
         if isinstance(p.expected, torch.Tensor) and isinstance(p.actual, torch.Tensor)
         else compare_objects(p.name, p.expected, p.actual)
-        for p in found
+        for p in pairs
     ]
 
 
@@ -322,9 +322,9 @@ def _both(
 
     What only one of them changed is left alone by the other, which is a difference.
     """
-    (expected, left), (found, right) = one, other
+    (expected, left), (actual, right) = one, other
     known = dict(left) | dict(right)
-    lost = {name for name, _ in _unreached(where, expected, found)}
+    lost = {name for name, _ in _unreached(where, expected, actual)}
     names = [name for name in known if name not in lost]
     sides = [{**dict.fromkeys(names, _UNCHANGED), **dict(side)} for side in (left, right)]
     return [(n, sides[0][n]) for n in names], [(n, sides[1][n]) for n in names]
@@ -333,10 +333,10 @@ def _both(
 _UNCHANGED = "left as it was"
 
 
-def _unreached(where: str, expected: Leaves, found: Leaves) -> Iterator[tuple[str, str]]:
+def _unreached(where: str, expected: Leaves, actual: Leaves) -> Iterator[tuple[str, str]]:
     """The state or gradients that one of two runs does not reach, and why that is so."""
-    both = [dict(side.get(where, [])) for side in (expected, found)]
-    reached = [{name for name, _ in side.get("reached", [])} for side in (expected, found)]
+    both = [dict(side.get(where, [])) for side in (expected, actual)]
+    reached = [{name for name, _ in side.get("reached", [])} for side in (expected, actual)]
     for name in {**both[0], **both[1]}:
         for values, names in zip(both, reached, strict=True):
             is_new = not any(name in known for known in reached)
@@ -346,14 +346,14 @@ def _unreached(where: str, expected: Leaves, found: Leaves) -> Iterator[tuple[st
 
 
 def _random_rows(
-    way: str, expected: Leaves, found: Leaves, otherwise: str
+    way: str, expected: Leaves, actual: Leaves, otherwise: str
 ) -> Iterator[RoundTripLeaf]:
     """The random states that a way leaves otherwise; `otherwise` says why torch's may differ."""
-    states, others = dict(expected.get("random", [])), dict(found.get("random", []))
+    states, others = dict(expected.get("random", [])), dict(actual.get("random", []))
     for name in {**states, **others}:
         if states.get(name) == others.get(name):
             continue
-        if "random" not in found:
+        if "random" not in actual:
             yield _apart(way, name, "the process of this way does not tell it", checked=False)
         elif otherwise and name.startswith(TORCH_RANDOM):
             yield _apart(way, name, otherwise, checked=False)
@@ -361,12 +361,12 @@ def _random_rows(
             yield _apart(way, name, difference(states.get(name), others.get(name)), checked=True)
 
 
-def _not_checked(way: str, expected: Leaves, found: Leaves) -> Iterator[RoundTripLeaf]:
+def _not_checked(way: str, expected: Leaves, actual: Leaves) -> Iterator[RoundTripLeaf]:
     """A row for what a way and eager have no common ground for."""
     for where in ("state", "gradients"):
-        for name, why in _unreached(where, expected, found):
+        for name, why in _unreached(where, expected, actual):
             yield _apart(way, name, why, checked=False)
-    for side, whose in ((expected, "eager"), (found, way)):
+    for side, whose in ((expected, "eager"), (actual, way)):
         for why, _ in side.get("backward", []):
             words = f"the backward pass of {whose} raises: {why}"
             yield _apart(way, "gradients", words, checked=False)
@@ -424,7 +424,7 @@ def run(
         "workbench.roundtrips.way_process", variables=variables, hidden=_HIDDEN, temporary=removed
     ) as child:
         try:
-            found: dict[str, Any] = child.ask(
+            answer: dict[str, Any] = child.ask(
                 (str(folder), started, dict(order)), deadline=time.monotonic() + LIMIT_S
             )
         except TimeoutError:
@@ -434,7 +434,7 @@ def run(
             return {"error": f"its process {child.how_it_ended()}; it wrote: {wrote}"}
         except WorkbenchError as error:
             return {"error": str(error)}
-    return found
+    return answer
 
 
 def remove(folder: Path) -> None:

@@ -101,12 +101,12 @@ class Session(Presented):
         if not -len(rows) <= at < len(rows):
             raise UsageError(f"There is no compile {which}: this session has {len(rows)}, from 0.")
         at %= len(rows)
-        found = self.reports.get(at)
-        if found is None:
+        kept_report = self.reports.get(at)
+        if kept_report is None:
             row = rows[at]
             why = row.why if row.outcome != "graph" else "only the costliest are kept"
             raise UsageError(f"There is no report of compile {which} ({row.function}): {why}.")
-        return found
+        return kept_report
 
     def check(
         self,
@@ -122,17 +122,17 @@ class Session(Presented):
         Nothing passes where no graph was compiled and none was called, or where the compile of a
         function failed and the program went on without.
         """
-        found = {
+        by_noun = {
             "recompile": (recompiles, len(list_recompiles(self.tables))),
             "fallback": (fallbacks, len(self.tables["fallbacks"])),
             "break": (breaks, len(find_own_breaks(self.tables))),
         }
-        for noun, (limit, _) in found.items():
+        for noun, (limit, _) in by_noun.items():
             if limit is not None and (not isinstance(limit, int) or limit < 0):
                 raise UsageError(f"{noun}s={limit!r}: pass the most that may be, such as 0.")
         wrong = [
             f"{plural(count, noun)}, at most {limit} expected"
-            for noun, (limit, count) in found.items()
+            for noun, (limit, count) in by_noun.items()
             if limit is not None and count > limit
         ]
         if has_run_nothing(self):

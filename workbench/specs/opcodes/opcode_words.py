@@ -51,8 +51,8 @@ class _Table:
         """The longest beginning that is an opcode of its own."""
         pieces = opcode.split(self.separator)
         for count in range(len(pieces), 0, -1):
-            if (found := self.separator.join(pieces[:count])) in self.opcodes:
-                return found
+            if (beginning := self.separator.join(pieces[:count])) in self.opcodes:
+                return beginning
         return None
 
     def modifiers_of(self, base: str, opcode: str) -> list[str]:
@@ -79,15 +79,15 @@ def explain(stage: str, opcode: str) -> Explanation | None:
     base = table.base(opcode)
     if base is None:
         return None
-    found = ((name, table.meaning(base, name)) for name in table.modifiers_of(base, opcode))
-    parts = tuple((name, meaning) for name, meaning in found if meaning is not None)
+    modifiers = ((name, table.meaning(base, name)) for name in table.modifiers_of(base, opcode))
+    parts = tuple((name, meaning) for name, meaning in modifiers if meaning is not None)
     return Explanation(table.opcodes[base], parts, table.source)
 
 
 def explanations(stage: str, text: str) -> dict[str, Explanation]:
     """The described opcodes that occur in a text."""
-    found = {opcode: explain(stage, opcode) for opcode in sorted(opcodes_in(stage, text))}
-    return {opcode: what for opcode, what in found.items() if what is not None}
+    by_opcode = {opcode: explain(stage, opcode) for opcode in sorted(opcodes_in(stage, text))}
+    return {opcode: what for opcode, what in by_opcode.items() if what is not None}
 
 
 def find_undescribed(stage: str, opcode: str) -> list[str]:
@@ -96,8 +96,8 @@ def find_undescribed(stage: str, opcode: str) -> list[str]:
     base = table.base(opcode)
     if base is None:
         return [opcode]
-    found = table.modifiers_of(base, opcode)
-    return [f"{base} {name}" for name in found if table.meaning(base, name) is None]
+    modifiers = table.modifiers_of(base, opcode)
+    return [f"{base} {name}" for name in modifiers if table.meaning(base, name) is None]
 
 
 @cache
