@@ -82,9 +82,9 @@ class SignedRecord:
 
 def replace_signatures(record: Signed, signatures: Sequence[Any]) -> Signed:
     """The same manifest with other signatures: what they cover and its digest stay."""
-    found = replace(record, signatures=tuple(signatures))  # type: ignore[call-arg]
+    signed = replace(record, signatures=tuple(signatures))  # type: ignore[call-arg]
     rows = [asdict(signature) for signature in signatures]
-    return found.remembering({**record.data, "signatures": rows}, record.indent)
+    return signed.remembering({**record.data, "signatures": rows}, record.indent)
 
 
 def _bytes(data: Mapping[str, Any], indent: int | None) -> bytes:

@@ -104,65 +104,65 @@ class CppReader:
             layout = read_dims(shape), read_dims(stride)
             yield Check(name, *layout, is_input=what == "input", line=self._line)
         for pattern, read in _FORMS:
-            found = pattern.fullmatch(code)
-            if found is not None:
-                yield from read(self, found)
+            match = pattern.fullmatch(code)
+            if match is not None:
+                yield from read(self, match)
                 return
         self._skip(code)
 
     def _skip(self, code: str) -> None:
         self.unread += bool(_MATTERS.search(code)) and not _IDLE.match(code)
 
-    def _input(self, found: re.Match[str]) -> Iterator[Event]:
-        self.inputs.append(found[1])
+    def _input(self, match: re.Match[str]) -> Iterator[Event]:
+        self.inputs.append(match[1])
         yield from ()
 
-    def _array(self, found: re.Match[str]) -> Iterator[Event]:
-        self._arrays[found[1]] = found[2] or ""
+    def _array(self, match: re.Match[str]) -> Iterator[Event]:
+        self._arrays[match[1]] = match[2] or ""
         yield from ()
 
-    def _number(self, found: re.Match[str]) -> Iterator[Event]:
-        value = evaluate(found[2], self.sizes)
+    def _number(self, match: re.Match[str]) -> Iterator[Event]:
+        value = evaluate(match[2], self.sizes)
         if value is not None:
-            self.sizes.setdefault(found[1], value)
+            self.sizes.setdefault(match[1], value)
         else:
-            self._skip(found[0])
+            self._skip(match[0])
         yield from ()
 
-    def _declared(self, found: re.Match[str]) -> Iterator[Event]:
-        self._handles[found[1]] = None
+    def _declared(self, match: re.Match[str]) -> Iterator[Event]:
+        self._handles[match[1]] = None
         yield from ()
 
-    def _held(self, found: re.Match[str]) -> Iterator[Event]:
+    def _held(self, match: re.Match[str]) -> Iterator[Event]:
         """A name for what a handle refers to; one that a call has made has it already."""
-        base = self._handles.get(found[2])
-        if base is not None and base != found[1]:
-            yield Share(found[1], base, line=self._line)
+        base = self._handles.get(match[2])
+        if base is not None and base != match[1]:
+            yield Share(match[1], base, line=self._line)
 
-    def _shared(self, found: re.Match[str]) -> Iterator[Event]:
-        yield Share(found[1], found[2], line=self._line)
-        if "std::move" in found[0]:
-            yield Drop(found[2], line=self._line)
+    def _shared(self, match: re.Match[str]) -> Iterator[Event]:
+        yield Share(match[1], match[2], line=self._line)
+        if "std::move" in match[0]:
+            yield Drop(match[2], line=self._line)
 
-    def _dropped(self, found: re.Match[str]) -> Iterator[Event]:
-        yield Drop(found[1], line=self._line)
+    def _dropped(self, match: re.Match[str]) -> Iterator[Event]:
+        yield Drop(match[1], line=self._line)
 
-    def _given(self, found: re.Match[str]) -> Iterator[Event]:
-        name = found[2] or found[4]
-        self._outputs[int(found[1])] = self._outputs.get(int(found[3])) if found[3] else name
+    def _given(self, match: re.Match[str]) -> Iterator[Event]:
+        name = match[2] or match[4]
+        self._outputs[int(match[1])] = self._outputs.get(int(match[3])) if match[3] else name
         yield from ()
 
-    def _copied(self, found: re.Match[str]) -> Iterator[Event]:
-        name = f"{found[1]}_copy"
+    def _copied(self, match: re.Match[str]) -> Iterator[Event]:
+        name = f"{match[1]}_copy"
         yield Call("aoti_torch_clone", name, line=self._line)
-        self._outputs[int(found[2])] = name
+        self._outputs[int(match[2])] = name
 
-    def _launched(self, found: re.Match[str]) -> Iterator[Event]:
-        yield Call(found[1], arguments=found[2], line=self._line)
+    def _launched(self, match: re.Match[str]) -> Iterator[Event]:
+        yield Call(match[1], arguments=match[2], line=self._line)
 
-    def _called(self, found: re.Match[str]) -> Iterator[Event]:
+    def _called(self, match: re.Match[str]) -> Iterator[Event]:
         """An allocation, a view, or a library call with what it makes."""
-        function, given, line = found[1], found[2], self._line
+        function, given, line = match[1], match[2], self._line
         words = re.findall(r"\w+", given)
         made = [word for word in words if word in self._handles and self._handles[word] is None]
         names = [word.removesuffix("_handle") for word in made]

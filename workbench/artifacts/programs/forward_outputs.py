@@ -39,8 +39,8 @@ def _lines_of_return(text: str) -> Iterator[tuple[str, str]]:
 
     Those of the graph's parts come after it.
     """
-    found = _RETURN.search(text)
-    tail = text if found is None else text[found.end() :]
+    match = _RETURN.search(text)
+    tail = text if match is None else text[match.end() :]
     depth = 0
     for line in tail.splitlines():
         code, _, comment = line.partition("#")

@@ -65,13 +65,13 @@ class DefinedKernel:
 def find_kernels(text: str) -> Iterator[DefinedKernel]:
     """The kernels of a program in the order of its text."""
     line, last = 1, 0
-    for found in _KERNEL.finditer(text):
-        start, end = found.span()
+    for match in _KERNEL.finditer(text):
+        start, end = match.span()
         line += text.count("\n", last, start)
         lines = range(line, line + text.count("\n", start, end) + 1)
         line, last = lines[-1], end
         yield DefinedKernel(
-            found[1], found[2], found[3], found[4] or found[5] or "", start, end, lines
+            match[1], match[2], match[3], match[4] or match[5] or "", start, end, lines
         )
 
 

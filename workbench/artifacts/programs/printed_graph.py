@@ -57,13 +57,13 @@ _UNKNOWN = TensorType()
 @lru_cache(maxsize=16384)  # stages repeat the types of each other
 def parse_tensor_type(text: str | None) -> TensorType:
     """The type that a text names; of a number or a tuple nothing is known."""
-    found = None if text is None else _TENSOR.match(text)
-    if found is None or found[1] not in _DTYPES:
+    match = None if text is None else _TENSOR.match(text)
+    if match is None or match[1] not in _DTYPES:
         return _UNKNOWN
-    dtype = _DTYPES[found[1]]
-    shape = read_dims(found[2])
-    stride = None if found[3] is None else read_dims(found[3])
-    return TensorType(shape, stride, dtype, found[4], bytes_of(shape, ITEM_BYTES[dtype]))
+    dtype = _DTYPES[match[1]]
+    shape = read_dims(match[2])
+    stride = None if match[3] is None else read_dims(match[3])
+    return TensorType(shape, stride, dtype, match[4], bytes_of(shape, ITEM_BYTES[dtype]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +131,8 @@ class _Reader:
     def line(self, line: str, lines: Iterable[str]) -> None:
         """Take one statement or comment."""
         if line.startswith("#"):
-            found = _PLACE.match(line)
-            self._place = (found[1], int(found[2]), found[3], found[4]) if found else None
+            match = _PLACE.match(line)
+            self._place = (match[1], int(match[2]), match[3], match[4]) if match else None
             return
         if line.startswith("return"):
             self._start()
@@ -175,10 +175,10 @@ class _Reader:
             self._node(changed[4], "call_function", "operator.setitem", inputs, changed[5])
             return
         body, _, _ = line.partition(";  ")
-        found = _ASSIGNED.match(body)
-        if found is not None:
-            op, target, used = _expression(found[3], self._known.__contains__)
-            self._node(found[1], op, target, self._inputs(used), found[2], found[3])
+        match = _ASSIGNED.match(body)
+        if match is not None:
+            op, target, used = _expression(match[3], self._known.__contains__)
+            self._node(match[1], op, target, self._inputs(used), match[2], match[3])
 
     def _node(
         self,

@@ -117,8 +117,8 @@ def _statements(text: str, first: int) -> Iterator[_Statement]:
                 continue
         has_text = "'" in code or '"' in code
         if "#" in code:
-            found = _CODE.match(code) if has_text else None
-            code = (found[0] if found else code.partition("#")[0]).rstrip()
+            match = _CODE.match(code) if has_text else None
+            code = (match[0] if match else code.partition("#")[0]).rstrip()
         depth += _count_open(STRING.sub("", code) if has_text else code)
         goes_on = depth > 0 or code.endswith("\\")
         if goes_on or parts:
@@ -223,12 +223,12 @@ def _memory_of(value: str) -> str | None:
 
 
 def _add_call(code: str, name: str | None, line: int, made: list[Event]) -> None:
-    found = _CALLED.fullmatch(code)
-    if found is None or not _is_one_call(found[2]):
-        if found is not None and name is not None:
+    match = _CALLED.fullmatch(code)
+    if match is None or not _is_one_call(match[2]):
+        if match is not None and name is not None:
             made.append(Number(name, code, line=line))
         return
-    function, arguments = found[1], found[2]
+    function, arguments = match[1], match[2]
     owner, _, short = function.rpartition(".")
     if short.startswith("assert_"):
         made += _checked(short, arguments, line)
@@ -293,16 +293,16 @@ def _read_allocation(value: str) -> Allocate | None:
 
     Of an example, device and type have names.
     """
-    found = _ALLOCATED.fullmatch(value)
-    if found is None or not _is_one_call(found[2]):
+    match = _ALLOCATED.fullmatch(value)
+    if match is None or not _is_one_call(match[2]):
         return None
-    parts = split_parts(found[2])
+    parts = split_parts(match[2])
     if len(parts) < 2:
         return Allocate("", None)  # of a log that was cut
     shape, stride, *others = parts
     named = dict(part.split("=", 1) for part in others if "=" in part)
     dtype = named.get("dtype") or next((part for part in others if "=" not in part), "")
-    device = found[1].removesuffix("_pinned").removesuffix("_p2p")
+    device = match[1].removesuffix("_pinned").removesuffix("_p2p")
     sizes = read_dims(shape[1:-1]), read_dims(stride[1:-1])
     return make_allocation("", *sizes, dtype.removeprefix("torch."), device[1:], {}, 0)
 

@@ -53,15 +53,15 @@ _LARGEST = 1 << 60  # bytes: so that sums of sizes stay in 64 bits
 def split_parts(text: str, separator: str = ",") -> tuple[str, ...]:
     """What commas part, but for those inside of brackets and strings."""
     parts, depth, start = list[str](), 0, 0
-    for found in _SIGN.finditer(text):
-        sign = found[0]
+    for match in _SIGN.finditer(text):
+        sign = match[0]
         if sign in "([{":
             depth += 1
         elif sign in ")]}":
             depth -= 1
         elif sign == separator and depth == 0:
-            parts.append(text[start : found.start()].strip())
-            start = found.end()
+            parts.append(text[start : match.start()].strip())
+            start = match.end()
     last = text[start:].strip()
     return (*parts, last) if last else tuple(parts)
 
@@ -92,17 +92,17 @@ def count_strided_bytes(shape: Sequence[int], stride: Sequence[int], dtype: str)
         return None
     if 0 in shape:
         return 0
-    found = (1 + sum((s - 1) * t for s, t in zip(shape, stride, strict=True))) * item
-    return found if 0 < found < _LARGEST else None
+    size_bytes = (1 + sum((s - 1) * t for s, t in zip(shape, stride, strict=True))) * item
+    return size_bytes if 0 < size_bytes < _LARGEST else None
 
 
 def evaluate_all(sizes: Dims, known: Mapping[str, int]) -> tuple[int, ...] | None:
     """The numbers of sizes; None where one is not known."""
     if str not in map(type, sizes):
         return sizes  # type: ignore[return-value]
-    found = [evaluate(size, known) if isinstance(size, str) else size for size in sizes]
-    numbers = tuple(number for number in found if number is not None)
-    return numbers if len(numbers) == len(found) else None
+    values = [evaluate(size, known) if isinstance(size, str) else size for size in sizes]
+    numbers = tuple(number for number in values if number is not None)
+    return numbers if len(numbers) == len(values) else None
 
 
 def evaluate(text: str, known: Mapping[str, int]) -> int | None:

@@ -64,14 +64,14 @@ def set_aside(file: Path) -> Path:
 def check_folder(folder: Path) -> None:
     """Raise `TrustError` where others may put keys, digests or a policy into the folder."""
     try:
-        found = folder.stat()
+        inode = folder.stat()
     except OSError:  # there is nothing in it that could be believed
         return
-    _check_owner(folder, found)
-    written = found.st_mode & 0o022
-    if sys.platform != "win32" and written and (written & 0o002 or not _is_private(found.st_gid)):
+    _check_owner(folder, inode)
+    written = inode.st_mode & 0o022
+    if sys.platform != "win32" and written and (written & 0o002 or not _is_private(inode.st_gid)):
         raise TrustError(
-            f"Other users can write to the folder {folder} (mode {stat.S_IMODE(found.st_mode):o}), "
+            f"Other users can write to the folder {folder} (mode {stat.S_IMODE(inode.st_mode):o}), "
             "so that the keys and digests in it prove nothing. Look through it, then: "
             f"chmod 700 {folder}"
         )
@@ -83,26 +83,26 @@ def _is_private(group: int) -> bool:
     import pwd
 
     try:
-        user, found = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
+        user, entry = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
     except KeyError:
         return False
-    return found.gr_gid == user.pw_gid and {user.pw_name} >= {*found.gr_mem}
+    return entry.gr_gid == user.pw_gid and {user.pw_name} >= {*entry.gr_mem}
 
 
-def check_secret(file: Path, found: os.stat_result) -> None:
+def check_secret(file: Path, inode: os.stat_result) -> None:
     """Raise `TrustError` for a secret file that others may read or that belongs to another user."""
-    _check_owner(file, found)
-    if sys.platform != "win32" and found.st_mode & 0o077:
+    _check_owner(file, inode)
+    if sys.platform != "win32" and inode.st_mode & 0o077:
         raise TrustError(
-            f"Other users can read the signing key {file} (mode {stat.S_IMODE(found.st_mode):o}). "
+            f"Other users can read the signing key {file} (mode {stat.S_IMODE(inode.st_mode):o}). "
             f"If none of them did: chmod 600 {file}. Otherwise remove it; the next file that is "
             "saved makes another."
         )
 
 
-def _check_owner(path: Path, found: os.stat_result) -> None:
-    if sys.platform != "win32" and found.st_uid != os.geteuid():
+def _check_owner(path: Path, inode: os.stat_result) -> None:
+    if sys.platform != "win32" and inode.st_uid != os.geteuid():
         raise TrustError(
-            f"{path} belongs to user {found.st_uid}, not to you: nothing there is believed. Name a "
+            f"{path} belongs to user {inode.st_uid}, not to you: nothing there is believed. Name a "
             "folder of your own in AOT_WORKBENCH_DATA."
         )

@@ -114,13 +114,13 @@ def read_private_key(
 ) -> Ed25519PrivateKey:
     """A private key from a PEM file, or the object itself; raises `UsageError` for others."""
     kind = _ed25519().Ed25519PrivateKey
-    found: Any = _private_pem(key, password) if isinstance(key, (str, PathLike)) else key
-    if not isinstance(found, kind):
+    secret: Any = _private_pem(key, password) if isinstance(key, (str, PathLike)) else key
+    if not isinstance(secret, kind):
         raise UsageError(
-            f"A file is signed with an ed25519 private key, this is a {type(found).__name__}. "
+            f"A file is signed with an ed25519 private key, this is a {type(secret).__name__}. "
             "Make one with: openssl genpkey -algorithm ed25519 -out team.pem"
         )
-    return cast("Ed25519PrivateKey", found)
+    return cast("Ed25519PrivateKey", secret)
 
 
 def _private_pem(path: str | PathLike[str], password: str | None) -> Any:
@@ -139,13 +139,13 @@ def _private_pem(path: str | PathLike[str], password: str | None) -> Any:
 
 def read_public_key(key: Any) -> TeamKey:
     """A public key from a PEM file, its text, `ed25519:…` or an object; raises `UsageError`."""
-    found = _public_key(key)
-    if found.is_weak:
+    public_key = _public_key(key)
+    if public_key.is_weak:
         raise UsageError(
-            f"{found.text} is no key of anybody: it is a point of low order, for which anyone can "
-            "make signatures. Make a key with: openssl genpkey -algorithm ed25519 -out team.pem"
+            f"{public_key.text} is no key of anybody: it is a point of low order, for which anyone "
+            "can make signatures. Make a key with: openssl genpkey -algorithm ed25519 -out team.pem"
         )
-    return found
+    return public_key
 
 
 def _public_key(key: Any) -> TeamKey:
@@ -265,8 +265,8 @@ class KnownKeys:
         """Trust a key no longer, given as for `read_public_key` or by its name here."""
         with self._changing():
             named = [known for known in self.all() if isinstance(key, str) and known.name == key]
-            found = named[0] if named else read_public_key(key)
-            revoked = replace(self.find(found) or found, revoked=True)
+            public_key = named[0] if named else read_public_key(key)
+            revoked = replace(self.find(public_key) or public_key, revoked=True)
             self._keep(revoked)
         return revoked
 

@@ -96,10 +96,10 @@ class TrustStore:
         except OSError as error:
             raise _bad_key(self._key_file, f"cannot be read ({error.strerror})") from error
         try:
-            found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode):
+            inode = os.fstat(handle)
+            if not stat.S_ISREG(inode.st_mode):
                 raise _bad_key(self._key_file, "is no file")
-            check_secret(self._key_file, found)
+            check_secret(self._key_file, inode)
             content = os.read(handle, _KEY_SIZE + 1)
         finally:
             os.close(handle)
@@ -114,11 +114,11 @@ class TrustStore:
 
         Raises OSError when it cannot be kept, `TrustError` as `key` does.
         """
-        if found := self.key():
-            return found
+        if key := self.key():
+            return key
         with lock_folder(self.folder):
-            if found := self.key():  # another process was faster
-                return found
+            if key := self.key():  # another process was faster
+                return key
             fresh = secrets.token_bytes(_KEY_SIZE)
             write_whole(self._key_file, fresh)
         return fresh
@@ -197,12 +197,12 @@ class TrustStore:
     def _kept_digests(self) -> frozenset[str]:
         check_folder(self.folder)
         try:
-            found = parse_json(read_file(self._digest_file, _DIGESTS_LIMIT))
+            digests = parse_json(read_file(self._digest_file, _DIGESTS_LIMIT))
         except (FileNotFoundError, NotADirectoryError):
             return frozenset()
-        if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+        if not isinstance(digests, list) or not all(isinstance(item, str) for item in digests):
             raise ValueError("it is no list of digests")
-        return frozenset(found)
+        return frozenset(digests)
 
     def faults(self) -> Iterator[str]:
         """Why the key or the list of digests, though there, vouches for nothing."""
