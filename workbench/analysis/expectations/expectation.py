@@ -67,15 +67,15 @@ def limit(name: str, written: object, unit: str) -> Limit:
     """
     if isinstance(written, int | float) and not isinstance(written, bool) and written >= 0:
         return Limit("<=", float(written))
-    found = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
-    if found is None or found[3] not in _UNITS[unit]:
+    match = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
+    if match is None or match[3] not in _UNITS[unit]:
         units = ", ".join(filter(None, _UNITS[unit]))
         more = f", with one of the units {units}" if units else ""
         raise UsageError(
             f"{name}={written!r} is no limit: pass a number, the most that may be, or a text such "
             f'as "<= 12", "== 0", ">= 1"{more}.'
         )
-    return Limit(found[1] or "<=", float(found[2]) * _UNITS[unit][found[3]])
+    return Limit(match[1] or "<=", float(match[2]) * _UNITS[unit][match[3]])
 
 
 _SHOWN = 8  # lines of evidence for one number
@@ -164,12 +164,12 @@ class Expectation:
         return self
 
     def _wrong(self, name: str, expected: Limit) -> list[str]:
-        found = read_quantity(self.record, name)
-        if found.value is None:
-            return [f"  {name} is not known: {found.why}."]
-        if expected.holds(found.value):
+        quantity = read_quantity(self.record, name)
+        if quantity.value is None:
+            return [f"  {name} is not known: {quantity.why}."]
+        if expected.holds(quantity.value):
             return [f"  {name} is not known: {why}." for why in _unfinished(self.record)]
-        return [_sentence(found, expected), *_evidence(found)]
+        return [_sentence(quantity, expected), *_evidence(quantity)]
 
 
 def read_limits(limits: Mapping[str, object]) -> dict[str, Limit]:
@@ -185,9 +185,9 @@ def _unfinished(record: Record) -> Iterator[str]:
         yield f"the compilation {record.outcome.clause} in {record.outcome.step}"
 
 
-def _sentence(found: Quantity, expected: Limit) -> str:
-    value, bound = (_shown(found.unit, v) for v in (found.value or 0.0, expected.bound))
-    return f"  {found.name}: {value} ({found.source}), {expected.words} {bound} expected"
+def _sentence(quantity: Quantity, expected: Limit) -> str:
+    value, bound = (_shown(quantity.unit, v) for v in (quantity.value or 0.0, expected.bound))
+    return f"  {quantity.name}: {value} ({quantity.source}), {expected.words} {bound} expected"
 
 
 def _shown(unit: str, value: float) -> str:
@@ -196,9 +196,9 @@ def _shown(unit: str, value: float) -> str:
     return number_text(value, "bytes" if unit == "bytes" else "seconds")
 
 
-def _evidence(found: Quantity) -> list[str]:
-    lines = [f"    - {text}" for text in found.evidence[:_SHOWN]]
-    left = len(found.evidence) - _SHOWN
+def _evidence(quantity: Quantity) -> list[str]:
+    lines = [f"    - {text}" for text in quantity.evidence[:_SHOWN]]
+    left = len(quantity.evidence) - _SHOWN
     return [*lines, *([f"    - and {left} more"] if left > 0 else [])]
 
 

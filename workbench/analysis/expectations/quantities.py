@@ -52,10 +52,10 @@ def read_quantities(record: Record) -> tuple[Quantity, ...]:
 
 def _counted(name: str, evidence: Iterable[str], why: str | None = None) -> Quantity:
     """As many as there are pieces of evidence; not known where `why` says so."""
-    found = tuple(evidence)
+    pieces = tuple(evidence)
     if why:
         return Quantity(name, None, "1", "counted", why=why)
-    return Quantity(name, len(found), "1", "counted", found)
+    return Quantity(name, len(pieces), "1", "counted", pieces)
 
 
 def _report_breaks(report: Report) -> Quantity:
@@ -102,14 +102,14 @@ def _report_kernels(report: Report) -> Quantity:
 
 def _report_peak(report: Report) -> Quantity:
     try:
-        found = memory(report)
+        usage = memory(report)
     except UsageError as error:
         return Quantity("peak_bytes", None, "bytes", "counted", why=str(error).rstrip("."))
-    if not found.timeline.is_whole:  # more than what was counted may live at the peak
-        why = f"what its count leaves out may live at the peak: {found.missing}"
+    if not usage.timeline.is_whole:  # more than what was counted may live at the peak
+        why = f"what its count leaves out may live at the peak: {usage.missing}"
         return Quantity("peak_bytes", None, "bytes", "counted", why=why)
-    left = (f"Not in it: {found.missing}.",) if found.missing else ()
-    return Quantity("peak_bytes", found.peak, "bytes", "counted", (found.sentence, *left))
+    left = (f"Not in it: {usage.missing}.",) if usage.missing else ()
+    return Quantity("peak_bytes", usage.peak, "bytes", "counted", (usage.sentence, *left))
 
 
 def _report_seconds(report: Report) -> Quantity:
@@ -161,22 +161,22 @@ def _session_kernels(session: Session) -> Quantity:
     if why := _not_kept(session):
         return Quantity("kernels", None, "1", "counted", why=why)
     own = {id(report): report for report in session.reports.values()}  # one with its backward
-    found = [_report_kernels(report) for report in own.values()]
-    why = next((one.why for one in found if one.value is None), "")
-    return _counted("kernels", (text for one in found for text in one.evidence), why)
+    counts = [_report_kernels(report) for report in own.values()]
+    why = next((one.why for one in counts if one.value is None), "")
+    return _counted("kernels", (text for one in counts for text in one.evidence), why)
 
 
 def _session_peak(session: Session) -> Quantity:
     """The largest of any compile."""
     if why := _not_kept(session):
         return Quantity("peak_bytes", None, "bytes", "counted", why=why)
-    found = [_report_peak(report) for report in session.reports.values()]
-    unknown = next((q for q in found if q.value is None), None)
+    peaks = [_report_peak(report) for report in session.reports.values()]
+    unknown = next((q for q in peaks if q.value is None), None)
     if unknown is not None:
         return unknown
-    if not found:
+    if not peaks:
         return Quantity("peak_bytes", 0, "bytes", "counted")
-    return max(found, key=lambda q: q.value or 0)
+    return max(peaks, key=lambda q: q.value or 0)
 
 
 def _session_seconds(session: Session) -> Quantity:

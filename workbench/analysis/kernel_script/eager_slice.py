@@ -37,11 +37,11 @@ class PrintedGraph:
 
     def stored_in(self, placeholder: str) -> str | None:
         """The node that writes the last value of an input back to it."""
-        found = None
+        writer = None
         for name, node in self._nodes.items():
             if node.target.endswith("copy_.default") and node.inputs[:1] == (placeholder,):
-                found = name
-        return found
+                writer = name
+        return writer
 
     def sliced(self, results: Iterable[str], given: Collection[str]) -> Slice:
         """What computes the results from what is given.

@@ -30,16 +30,16 @@ def together(report: Report, kernel: Kernel) -> list[Kernel]:
         for each in report.kernels
         if each.graph == kernel.graph and each.language == kernel.language
     ]
-    found = {kernel.id}
+    ids = {kernel.id}
     while True:
-        own = {node for each in kernels if each.id in found for node in each.scheduler_nodes}
+        own = {node for each in kernels if each.id in ids for node in each.scheduler_nodes}
         wanted = _writers(parts, own)
         if not any(row.node for row in rows if own & set(row.written_by)):
             wanted |= _readers(parts, own)
-        more = {each.id for each in kernels if wanted & set(each.scheduler_nodes)} - found
+        more = {each.id for each in kernels if wanted & set(each.scheduler_nodes)} - ids
         if not more or not kernel.is_generated:
-            return [each for each in report.kernels if each.id in found]
-        found |= more
+            return [each for each in report.kernels if each.id in ids]
+        ids |= more
 
 
 def _writers(parts: list[Buffer], own: set[str]) -> set[str]:
@@ -168,8 +168,8 @@ class _Script:
             return f"unwritten({shape}, {dtype})"
         if computed is None:
             return f"drawn({shape}, {dtype}, draw)"
-        found = ", ".join(self._value(name) for name in computed.inputs)
-        return f"value_of_{each.name}({found}).reshape({shape})"
+        arguments = ", ".join(self._value(name) for name in computed.inputs)
+        return f"value_of_{each.name}({arguments}).reshape({shape})"
 
     def _value(self, node: str, tensors: str = "{}") -> str:
         """The value of a node, out of the tensor that holds it."""
@@ -190,8 +190,8 @@ class _Script:
         )
 
     def _eager(self, eager: Slice) -> str:
-        found = ", ".join(f"{tensor}={node}" for tensor, node in self._results.items())
-        return _function("eager", eager, f"return dict({found})")
+        items = ", ".join(f"{tensor}={node}" for tensor, node in self._results.items())
+        return _function("eager", eager, f"return dict({items})")
 
     def _build(self) -> str:
         if self._kernel.language != "cpp":

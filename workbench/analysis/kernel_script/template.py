@@ -147,13 +147,13 @@ def main():
     except RuntimeError:  # an operator that has no form in double precision
         exact = expected
     call(kernels, **tensors)
-    found = [agrees(n, tensors[n], expected[n], exact[n]) for n in expected]
+    verdicts = [agrees(n, tensors[n], expected[n], exact[n]) for n in expected]
     if DEVICE == "cpu" and os.environ.get("TRITON_INTERPRET") == "1":
         print("Not timed: the interpreter's time says nothing of a GPU")
     else:
         own, other = timed(lambda: call(kernels, **tensors)), timed(lambda: eager(**values))
         print(f"kernel {own:.1f} us, eager {other:.1f} us (medians on {DEVICE})")
-    return 0 if all(found) else 1
+    return 0 if all(verdicts) else 1
 
 
 if __name__ == "__main__":

@@ -102,11 +102,11 @@ def read_calls(text: str, kernels: Sequence[str]) -> WrapperCalls:
         if kernel not in types:
             raise UsageError(f"The wrapper does not define {kernel}: it cannot be built alone.")
     for function in read_functions(text):
-        found = WrapperCalls({kernel: types[kernel] for kernel in kernels})
+        calls = WrapperCalls({kernel: types[kernel] for kernel in kernels})
         for event in flatten(function.events):
-            found.take(event)
-        if len(found.calls) == len(types):
-            return found
+            calls.take(event)
+        if len(calls.calls) == len(types):
+            return calls
     raise UsageError(f"The wrapper does not call {' and '.join(kernels)} by name.")
 
 
