@@ -48,9 +48,9 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("_"):
         _warn_of_other_owner()
         for module in (_HOMES[name],) if name in _HOMES else _listed():
-            found = _module(module)
-            if name in _HOMES or name in found.__all__:
-                return getattr(found, name)
+            home = _module(module)
+            if name in _HOMES or name in home.__all__:
+                return getattr(home, name)
     raise AttributeError(f"module 'workbench' has no attribute {name!r}")
 
 

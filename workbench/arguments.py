@@ -47,9 +47,9 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
         declared = {n: _kinds(p.annotation, scope) for n, p in signature.parameters.items()}
         single = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         return {
-            n: found
-            for n, found in declared.items()
-            if found and signature.parameters[n].kind not in single
+            n: allowed
+            for n, allowed in declared.items()
+            if allowed and signature.parameters[n].kind not in single
         }
 
     @functools.wraps(function)
@@ -107,11 +107,11 @@ def _kinds(annotation: Any, scope: Mapping[str, Any]) -> tuple[_Kind, ...]:
     if not isinstance(annotation, str):
         return ()
     try:
-        found = _alternatives(ast.parse(annotation, mode="eval").body, scope)
+        kinds = _alternatives(ast.parse(annotation, mode="eval").body, scope)
     except _Anything:
         return ()
-    is_path = _NAMED["PathLike"] in found
-    return tuple(kind for kind in found if not (is_path and kind is _NAMED["str"]))
+    is_path = _NAMED["PathLike"] in kinds
+    return tuple(kind for kind in kinds if not (is_path and kind is _NAMED["str"]))
 
 
 class _Anything(Exception):

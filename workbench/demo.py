@@ -47,9 +47,9 @@ class Phases:
     def ended(self, name: str) -> float:
         """Count the time since the last mark to phase `name`; its seconds."""
         now = self._clock()
-        found, self._last = now - self._last, now
-        self.seconds[name] = self.seconds.get(name, 0.0) + found
-        return found
+        seconds, self._last = now - self._last, now
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        return seconds
 
     def __str__(self) -> str:
         rows = {**self.seconds, "together": sum(self.seconds.values())}

@@ -56,5 +56,5 @@ class CompiledCode(LiveOnly):
 
 
 def _name_of(handle: Any) -> str:
-    found = getattr(handle, "name", None) or getattr(handle, "__name__", None)
-    return found or type(handle).__name__
+    name = getattr(handle, "name", None) or getattr(handle, "__name__", None)
+    return name or type(handle).__name__

@@ -30,13 +30,13 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
     name = check_file_path(path)
     handle = os.open(name, os.O_RDONLY | open_flags("O_CLOEXEC", "O_NONBLOCK", "O_BINARY"))
     try:
-        found = os.fstat(handle)
-        if stat.S_ISDIR(found.st_mode):
+        inode = os.fstat(handle)
+        if stat.S_ISDIR(inode.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(inode.st_mode):
             raise ValueError("it is a pipe or a device, not a file")
-        if found.st_size > most:
-            raise ValueError(f"it has {found.st_size:,} bytes, at most {most:,} are read")
+        if inode.st_size > most:
+            raise ValueError(f"it has {inode.st_size:,} bytes, at most {most:,} are read")
         with os.fdopen(handle, "rb", closefd=False) as file:
             content = file.read(most + 1)
     finally:

@@ -22,17 +22,17 @@ def make_private_folder(path: Path) -> Path:
     """
     with contextlib.suppress(FileExistsError):  # the checks below say what is wrong with it
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode):
+    inode = path.lstat()
+    if not stat.S_ISDIR(inode.st_mode):
         raise WorkbenchError(
             f"The cache folder {path} is a link, not a folder; code found there would be run. "
             "Remove it, or name another folder in AOT_WORKBENCH_CACHE."
         )
-    if found.st_uid != os.getuid():
+    if inode.st_uid != os.getuid():
         raise WorkbenchError(
-            f"The cache folder {path} belongs to user {found.st_uid}, not to you; code found there "
+            f"The cache folder {path} belongs to user {inode.st_uid}, not to you; code found there "
             "would be run. Remove it, or name another folder in AOT_WORKBENCH_CACHE."
         )
-    if stat.S_IMODE(found.st_mode) & 0o077:
+    if stat.S_IMODE(inode.st_mode) & 0o077:
         path.chmod(0o700)
     return path

@@ -13,10 +13,10 @@ def read_status_bytes(name: str) -> int:
 
     Raises `LookupError` when there is no such line, `OSError` where there is no such file.
     """
-    found = re.search(rf"^{name}:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^{name}:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
+    if match is None:
         raise LookupError(name)
-    return int(found[1]) * 1024
+    return int(match[1]) * 1024
 
 
 def read_peak_rss() -> int | None:

@@ -103,10 +103,10 @@ def collect_parts(target: Path) -> None:
     if sys.platform == "win32":
         return
     for entry in _own(str(target.parent)):
-        found = _PART.fullmatch(entry.name)
-        if found is None or not entry.is_file(follow_symlinks=False):
+        match = _PART.fullmatch(entry.name)
+        if match is None or not entry.is_file(follow_symlinks=False):
             continue
-        if found["name"] == target.name or _age(entry) > _OLD_S:
+        if match["name"] == target.name or _age(entry) > _OLD_S:
             with _only_holder(entry.path) as is_left:
                 if is_left:
                     with suppress(OSError):
@@ -151,14 +151,14 @@ def _only_holder(path: str) -> Iterator[bool]:
 
 def _own(place: str) -> list[os.DirEntry[str]]:
     """What lies in a folder and belongs to this user."""
-    found = []
+    own = []
     with suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
             with suppress(OSError):
                 is_ours = entry.name.startswith(("aot-workbench-", "workbench-", "."))
                 if is_ours and entry.stat(follow_symlinks=False).st_uid == os.geteuid():
-                    found.append(entry)
-    return found
+                    own.append(entry)
+    return own
 
 
 def _age(entry: os.DirEntry[str]) -> float:

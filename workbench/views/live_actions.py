@@ -92,7 +92,7 @@ class LiveActions(LivePart):
         self,
         actions: Sequence[LiveAction] = (),
         variable: str = "compiled",
-        present: Callable[..., None] = lambda found, line, view: None,
+        present: Callable[..., None] = lambda record, line, view: None,
     ):
         """`variable` is how code names what is shown.
 
@@ -139,10 +139,10 @@ class LiveActions(LivePart):
             self._thread.join(timeout)
 
     def _progress(self, shown: ShownAction) -> Progress:
-        found: Progress = self._job.progress
-        is_running = found["status"] == "running"
+        progress: Progress = self._job.progress
+        is_running = progress["status"] == "running"
         title = f"{_DOING[shown.task][0]} {self._title}…" if is_running else self._title
-        made: Progress = {**found, "title": title}
+        made: Progress = {**progress, "title": title}
         return made if shown.task is None else {**made, "task": shown.task}
 
 

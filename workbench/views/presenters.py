@@ -121,8 +121,8 @@ def find_view(record: Any, aspect: str) -> Callable[..., Any]:
     """What shows a record so, by its kind."""
     kinds = (SHOWN[kind.__name__] for kind in type(record).__mro__ if kind.__name__ in SHOWN)
     module, _, name = getattr(next(kinds, ShownBy()), aspect).partition(":")
-    found: Callable[..., Any] = getattr(import_module(f"workbench.views.{module}"), name or aspect)
-    return found
+    view: Callable[..., Any] = getattr(import_module(f"workbench.views.{module}"), name or aspect)
+    return view
 
 
 class _Views:

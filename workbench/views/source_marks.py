@@ -92,9 +92,9 @@ class _Marks:
         ids = [source.id for source in self.report.sources if source.file == file]
         for number in range(first, last + 1):
             own = (mark for id in ids for mark in self._line(f"L:{id}:{number}", (file, number)))
-            found = max(own, key=lambda mark: len(mark["kernels"]), default=None)
-            if found is not None:
-                yield found
+            mark_of_line = max(own, key=lambda mark: len(mark["kernels"]), default=None)
+            if mark_of_line is not None:
+                yield mark_of_line
 
     def _line(self, id: str, place: tuple[str, int]) -> Iterable[wire.Line]:
         kernels = self.kernels.get(id, ())
@@ -113,16 +113,16 @@ class _Marks:
 
 def note_lines(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
     """By file and line: breaks, fallbacks, cuts between CUDA graphs, what could be spared."""
-    found: dict[tuple[str, int], list[wire.Note]] = defaultdict(list)
+    by_line: dict[tuple[str, int], list[wire.Note]] = defaultdict(list)
     for item in report.breaks:
         title, text = f"Graph break: {item.kind}.", (*item.hints, item.explanation)[0]
-        found[item.file, item.line].append(
+        by_line[item.file, item.line].append(
             {"title": title, "text": text, "tone": "break", "select": item.id}
         )
     ops = {kernel.id: kernel.name.removeprefix("torch.ops.") for kernel in report.kernels}
     for place, kernels in find_fallen_places(report).items():
         for name, first in {ops[id]: id for id in reversed(kernels)}.items():
-            found[place].append(
+            by_line[place].append(
                 {
                     "title": "Fallback.",
                     "text": f"{name} has no lowering in Inductor: it calls the eager operator and "
@@ -135,25 +135,25 @@ def note_lines(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
         for title, part in parts.items():
             text = find_cuda_graph_remedy(part.reason) or ""
             note: wire.Note = {"title": title, "text": text, "tone": "fallback"}
-            found[place].append({**note, "select": part.kernels[0]} if part.kernels else note)
-    _add_remarks(report, found)
-    return dict(found)
+            by_line[place].append({**note, "select": part.kernels[0]} if part.kernels else note)
+    _add_remarks(report, by_line)
+    return dict(by_line)
 
 
 def find_cuts(report: Report) -> dict[tuple[str, int], dict[str, CudaGraphPart]]:
     """By file and line: where a program is cut between recordings, by the title of a note."""
     files = {source.id: source.file for source in report.sources}
     taken = {part.graph for part in report.cuda_graphs if part.verdict != "skipped"}
-    found: dict[tuple[str, int], dict[str, CudaGraphPart]] = defaultdict(dict)
+    by_line: dict[tuple[str, int], dict[str, CudaGraphPart]] = defaultdict(dict)
     for part in report.cuda_graphs:
         if part.verdict == "skipped" and part.graph in taken and part.lines and part.reason:
             _, source, number = part.lines[0].split(":")
             place = files.get(source, ""), int(number)
-            found[place].setdefault(f"Not in a CUDA graph: {part.reason}.", part)
-    return dict(found)
+            by_line[place].setdefault(f"Not in a CUDA graph: {part.reason}.", part)
+    return dict(by_line)
 
 
-def _add_remarks(report: Report, found: dict[tuple[str, int], list[wire.Note]]) -> None:
+def _add_remarks(report: Report, by_line: dict[tuple[str, int], list[wire.Note]]) -> None:
     """What of memory and work could be spared, where that is counted at once."""
     if count_quick_memory(report) is None:
         return
@@ -161,5 +161,5 @@ def _add_remarks(report: Report, found: dict[tuple[str, int], list[wire.Note]]) 
         if remark.file is not None and remark.line is not None:
             note: wire.Note = {"title": _WASTE[remark.waste], "text": remark.text, "tone": "plain"}
             about = remark.kernel
-            here = found[remark.file, remark.line]
+            here = by_line[remark.file, remark.line]
             here.append({**note, "select": about} if about is not None else note)

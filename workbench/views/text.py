@@ -106,10 +106,10 @@ def _row(report: Report, kernel: Kernel, group: IdenticalKernels, best: Cost | N
 
 
 def _opportunities(report: Report) -> Iterator[str]:
-    found = opportunities(report)
-    for each in found[:_FEW]:
+    rows = opportunities(report)
+    for each in rows[:_FEW]:
         yield f"do            {short(each.text, _ADVICE)}  {format_shortest_saving(each)}"
-    yield from _more(len(found) - _FEW, "opportunities", "changes ")
+    yield from _more(len(rows) - _FEW, "opportunities", "changes ")
 
 
 def _fusion(report: Report) -> Iterator[str]:

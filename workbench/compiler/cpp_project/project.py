@@ -87,11 +87,11 @@ def _linked(model: PackagedModel, libraries: Sequence[str | PathLike[str]]) -> l
             "program without Python: register it in C++ (TORCH_LIBRARY), build that as a library "
             "and pass it: cpp_project(folder, libraries=[path])."
         )
-    found = [Path(check_file_path(library)).resolve() for library in libraries]
-    for path in found:
+    paths = [Path(check_file_path(library)).resolve() for library in libraries]
+    for path in paths:
         if not path.is_file():
             raise UsageError(f"There is no library {path}: build it first, or correct the path.")
-    return found
+    return paths
 
 
 def write_project(
@@ -154,11 +154,11 @@ def render_files(
 
 def _texts(folder: Traversable, place: str = "") -> Iterator[tuple[str, str]]:
     """The templates in a folder and below it, by path."""
-    for found in sorted(folder.iterdir(), key=lambda found: found.name):
-        if found.is_dir():
-            yield from _texts(found, f"{place}{found.name}/")
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _texts(entry, f"{place}{entry.name}/")
         else:
-            yield place + found.name, found.read_text(encoding="utf-8")
+            yield place + entry.name, entry.read_text(encoding="utf-8")
 
 
 def _link_lines(target: str, libraries: Sequence[Path]) -> str:

@@ -124,11 +124,11 @@ def _values(package: str, digest: str, model: PackagedModel, name: str) -> Mappi
 
 def _names(leaves: Sequence[Leaf]) -> list[str]:
     """A name for each input that every server takes, such as `batch_ids` for `batch['ids']`."""
-    found: list[str] = []
+    names: list[str] = []
     for leaf in leaves:
         name = re.sub(r"\W+", "_", str(leaf.path), flags=re.ASCII).strip("_")
-        found.append(name if name and name not in found else f"{name}_{len(found)}")
-    return found
+        names.append(name if name and name not in names else f"{name}_{len(names)}")
+    return names
 
 
 def _datatype(name: str, dtype: str) -> str:

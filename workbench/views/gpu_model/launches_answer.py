@@ -16,13 +16,13 @@ _HOST, _DEVICE = KERNEL_COLOURS[1], KERNEL_COLOURS[0]
 _THINNEST = 0.001  # of the width of the figure, so that a bar can be seen
 
 
-def plot(found: Launches) -> Figure:
+def plot(cost: Launches) -> Figure:
     """Two lanes for each way; see `Launches.plot`."""
-    thinnest = max(found.plain_us, found.graph_us) * _THINNEST
-    shown = [row for row in found.rows if row.device_us]
+    thinnest = max(cost.plain_us, cost.graph_us) * _THINNEST
+    shown = [row for row in cost.rows if row.device_us]
     hosts = [
         [(start, end - start) for start, end in spans]
-        for spans in (found.host_spans, found.graph_host_spans)
+        for spans in (cost.host_spans, cost.graph_host_spans)
     ]
     lanes = (
         (_HOST, hosts[0]),
@@ -35,26 +35,24 @@ def plot(found: Launches) -> Figure:
             axes.broken_barh(bars, (level - 0.35, 0.7), color=colour, edgecolor="none", linewidth=0)
         axes.set_yticks(range(len(_LANES)), _LANES)
         axes.set_ylim(len(_LANES) - 0.5, -0.5)
-        axes.set_xlim(0, max(found.plain_us, found.graph_us) * 1.02)
+        axes.set_xlim(0, max(cost.plain_us, cost.graph_us) * 1.02)
         axes.set_xlabel("µs (model, nothing was run)")
-        count = plural(len(found.rows), "launch", "launches")
-        both = (
-            f"{format_us(found.plain_us)} one by one, {format_us(found.graph_us)} with CUDA graphs"
-        )
+        count = plural(len(cost.rows), "launch", "launches")
+        both = f"{format_us(cost.plain_us)} one by one, {format_us(cost.graph_us)} with CUDA graphs"
         axes.set_title(f"{count}: {both}")
     return figure
 
 
-def text(found: Launches) -> str:
+def text(cost: Launches) -> str:
     """The figures, what they say, and what they leave out."""
-    waits = found.plain_us - found.device_us
-    who = "the GPU waits for it" if waits > found.device_us / 2 else "mostly ahead of the GPU"
-    where = f" on {found.target}" if found.target else ""
-    lines = [f"Launches({plural(len(found.rows), 'launch', 'launches')}{where}, by a model)"]
-    lines.append(f"  the kernels alone     {format_us(found.device_us):>8}  on the GPU")
-    lines.append(f"  launching them        {format_us(found.host_us):>8}  on the CPU, {who}")
-    lines.append(f"  the call              {format_us(found.plain_us):>8}")
-    copies = f", copies {format_bytes(found.copied_bytes)} of inputs" if found.copied_bytes else ""
-    change = format_percent(found.plain_us - found.graph_us, found.plain_us)
-    lines.append(f"  with CUDA graphs      {format_us(found.graph_us):>8}  saves {change}{copies}")
-    return "\n".join([*lines, *(f"  {note}" for note in found.notes)])
+    waits = cost.plain_us - cost.device_us
+    who = "the GPU waits for it" if waits > cost.device_us / 2 else "mostly ahead of the GPU"
+    where = f" on {cost.target}" if cost.target else ""
+    lines = [f"Launches({plural(len(cost.rows), 'launch', 'launches')}{where}, by a model)"]
+    lines.append(f"  the kernels alone     {format_us(cost.device_us):>8}  on the GPU")
+    lines.append(f"  launching them        {format_us(cost.host_us):>8}  on the CPU, {who}")
+    lines.append(f"  the call              {format_us(cost.plain_us):>8}")
+    copies = f", copies {format_bytes(cost.copied_bytes)} of inputs" if cost.copied_bytes else ""
+    change = format_percent(cost.plain_us - cost.graph_us, cost.plain_us)
+    lines.append(f"  with CUDA graphs      {format_us(cost.graph_us):>8}  saves {change}{copies}")
+    return "\n".join([*lines, *(f"  {note}" for note in cost.notes)])

@@ -51,7 +51,7 @@ def frame(matrix: Matrix, metric: str | None) -> pandas.DataFrame:
     """The cells as rows, or one metric as kernels × GPUs; see `Matrix.frame`."""
     whole = data_frames.frame(matrix.report, "matrix")
     if metric is None:
-        order = {found.kernel: n for n, found in enumerate(list_spreads(matrix.report.matrix))}
+        order = {spread.kernel: n for n, spread in enumerate(list_spreads(matrix.report.matrix))}
         ranks = whole["kernel"].map(order)
         return whole.iloc[ranks.argsort(kind="stable")].reset_index(drop=True)
     _check(metric)
@@ -75,10 +75,10 @@ def sort_by_spread(matrix: Matrix, metric: str) -> list[str]:
         cells.setdefault(cell.kernel, []).append(cell)
 
     def apart(kernel: str) -> float:
-        found = measure_spread(metric, cells[kernel])
-        return -1.0 if found is None else found
+        distance = measure_spread(metric, cells[kernel])
+        return -1.0 if distance is None else distance
 
-    in_all = [found.kernel for found in list_spreads(matrix.report.matrix)]
+    in_all = [spread.kernel for spread in list_spreads(matrix.report.matrix)]
     return sorted(in_all, key=lambda kernel: -apart(kernel))
 
 
@@ -99,12 +99,12 @@ def heat_map(matrix: Matrix, metric: str) -> HeatMap:
 
 def _shades(metric: str, cells: Iterable[MatrixCell]) -> dict[str, float | None]:
     """By GPU: how far one kernel's cell is from the best of those that it is compared with."""
-    found: dict[str, float | None] = {}
+    by_gpu: dict[str, float | None] = {}
     for group in comparable(metric, cells):
         values = tuple(getattr(cell, metric) for cell in group)
         shades = compute_shades(values, more_is_better=metric == "occupancy")
-        found |= dict(zip((cell.target for cell in group), shades, strict=True))
-    return found
+        by_gpu |= dict(zip((cell.target for cell in group), shades, strict=True))
+    return by_gpu
 
 
 def _caption(metric: str, cells: Iterable[MatrixCell]) -> str:
@@ -121,8 +121,8 @@ def plot(matrix: Matrix, metric: str) -> Figure:
 
 def chart(report: Report) -> Figure:
     """The metric of a record's matrix in which the GPUs differ most."""
-    found = list_spreads(report.matrix)
-    metric = next((one.differs_in for one in found if one.differs_in), "registers")
+    spreads = list_spreads(report.matrix)
+    metric = next((one.differs_in for one in spreads if one.differs_in), "registers")
     targets = tuple(dict.fromkeys(cell.target for cell in report.matrix))
     return plot(Matrix(report, targets), metric)
 
@@ -152,18 +152,18 @@ def kernel_labels(matrix: Matrix) -> dict[str, str]:
 
 def text(matrix: Matrix) -> str:
     """A few lines: what was compared, and the kernels that differ most."""
-    found = list_spreads(matrix.report.matrix)
+    spreads = list_spreads(matrix.report.matrix)
     name = matrix.report.request.name or "?"
-    lines = [f"Matrix({name}, {plural(len(found), 'kernel')} × {', '.join(matrix.targets)})"]
+    lines = [f"Matrix({name}, {plural(len(spreads), 'kernel')} × {', '.join(matrix.targets)})"]
     names, cells = kernel_labels(matrix), group_cells(matrix)
     lines.append(_line("kernel", "differs in", matrix.targets))
-    for one in found[:_ROWS]:
+    for one in spreads[:_ROWS]:
         metric = one.differs_in or "registers"
         own = (cells.get((one.kernel, target)) for target in matrix.targets)
         shown = [words(metric, None if cell is None else getattr(cell, metric)) for cell in own]
         lines.append(_line(names[one.kernel], metric, shown))
-    if len(found) > _ROWS:
-        lines.append(f"  {len(found) - _ROWS} more in .frame()")
+    if len(spreads) > _ROWS:
+        lines.append(f"  {len(spreads) - _ROWS} more in .frame()")
     notes = [cell for cell in matrix.report.matrix if cell.note]
     lines += [f"  {cell.config}: {cell.note}" for cell in notes[:_ROWS]]
     if len(notes) > _ROWS:

@@ -10,13 +10,13 @@ SINK_DEPTH = 3  # a weight, its transpose and a cast of it sink as one to where 
 
 def find_consumers(inputs: Sequence[Sequence[int]]) -> list[list[int]]:
     """The nodes that read each node; raises `ValueError` when an input does not come before."""
-    found: list[list[int]] = [[] for _ in inputs]
+    consumers: list[list[int]] = [[] for _ in inputs]
     for node, parts in enumerate(inputs):
         for part in parts:
             if not 0 <= part < node:
                 raise ValueError(f"node {node} reads node {part}, which does not come before it")
-            found[part].append(node)
-    return found
+            consumers[part].append(node)
+    return consumers
 
 
 def ranks(inputs: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]) -> list[int]:

@@ -161,18 +161,18 @@ def _least_sizes(report: Report) -> dict[str, float]:
     """
     nodes = {graph.id: graph.node_count for graph in report.graphs}
     lengths: dict[str, int] = {}
-    found: dict[str, float] = {f"graph:{id}": count * _NODE for id, count in nodes.items()}
+    by_part: dict[str, float] = {f"graph:{id}": count * _NODE for id, count in nodes.items()}
     for (a, before), (b, after) in pairwise(nodes.items()):
-        found[f"changes:{a}:{b}"] = abs(before - after) * _ROW
+        by_part[f"changes:{a}:{b}"] = abs(before - after) * _ROW
     for kind, rows in (("code", report.kernels), ("wrapper", report.wrappers)):
         for row in _kept(report, rows):
             if row.text not in lengths:
                 lengths[row.text] = len(report.texts[row.text])
-            found[f"{kind}:{row.id}"] = lengths[row.text] * _LETTERS
-    found["memory:"] = sum(found.get(f"wrapper:{row.id}", 0) for row in report.wrappers)
+            by_part[f"{kind}:{row.id}"] = lengths[row.text] * _LETTERS
+    by_part["memory:"] = sum(by_part.get(f"wrapper:{row.id}", 0) for row in report.wrappers)
     for code in _kept(report, report.assembly):
-        found[f"asm:{code.config}:{code.stage}"] = len(report.texts[code.text]) * _LETTERS
-    return found | {f"table:{name}": len(getattr(report, name)) * _ROW for name in _TABLES}
+        by_part[f"asm:{code.config}:{code.stage}"] = len(report.texts[code.text]) * _LETTERS
+    return by_part | {f"table:{name}": len(getattr(report, name)) * _ROW for name in _TABLES}
 
 
 def _kept(report: Report, rows: Iterable[Any]) -> list[Any]:

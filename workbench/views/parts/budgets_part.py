@@ -31,24 +31,24 @@ _NONE = (
 def build_budgets_part(report: Report) -> BudgetsPart:
     """Build the part; raises `UsageError` where the record has no budgets."""
     gpus = [gpu for gpu in Catalogue.built_in() if gpu.name == report.request.target]
-    found = read_recorded_budgets(report, gpus[0] if gpus else None)
-    if found is None:
+    budgets = read_recorded_budgets(report, gpus[0] if gpus else None)
+    if budgets is None:
         raise UsageError(_NONE.format(report.request.name))
     lines = list_line_ids(report)
     return {
         "kind": "budgets",
         "id": "",
-        "own": found.own,
-        "best": found.best.budget,
-        "sentence": found.sentence,
-        "rows": [_row(report, found, point, lines) for point in found.points],
+        "own": budgets.own,
+        "best": budgets.best.budget,
+        "sentence": budgets.sentence,
+        "rows": [_row(report, budgets, point, lines) for point in budgets.points],
     }
 
 
 def _row(
-    report: Report, found: Budgets, point: BudgetPoint, lines: Mapping[tuple[str, int], str]
+    report: Report, budgets: Budgets, point: BudgetPoint, lines: Mapping[tuple[str, int], str]
 ) -> Budget:
-    again = [row for row in found.recomputed if row.budget == point.budget]
+    again = [row for row in budgets.recomputed if row.budget == point.budget]
     return {
         "budget": point.budget,
         "saved": point.saved_bytes,
@@ -59,7 +59,7 @@ def _row(
         "lines": list(_by_line(again, lines)),
         "code": [
             {"title": each.title, "text": each.text, "note": each.note}
-            for each in snippets(report, found, point.budget)
+            for each in snippets(report, budgets, point.budget)
         ],
     }
 

@@ -103,10 +103,10 @@ class GraphParts:
         """The innermost user line of each node; an input's is where its value is first used."""
         places = list_line_ids(self._report)
         spots = (_column(self._report, name, picked) for name in ("file", "line"))
-        found = [places.get(place) for place in zip(*spots, strict=True)]
-        if None in found:
-            found = [line or self._linked.get(id) for line, id in zip(found, ids, strict=True)]
-        return found
+        lines = [places.get(place) for place in zip(*spots, strict=True)]
+        if None in lines:
+            lines = [line or self._linked.get(id) for line, id in zip(lines, ids, strict=True)]
+        return lines
 
     def _kernels(
         self, graph: str, ids: Sequence[str], links: Mapping[str, list[NodePair]]
@@ -147,8 +147,8 @@ def _inputs(inputs: Sequence[Sequence[str]], place: Mapping[str, int]) -> list[l
 
 def _numbered(values: Sequence[str | None]) -> tuple[list[int], list[str]]:
     numbers: dict[str, int] = {}
-    found = [-1 if v is None else numbers.setdefault(v, len(numbers)) for v in values]
-    return found, list(numbers)
+    indices = [-1 if v is None else numbers.setdefault(v, len(numbers)) for v in values]
+    return indices, list(numbers)
 
 
 def _captured(report: Report, id: str, index: Mapping[str, list[int]]) -> Rows | None:
@@ -174,14 +174,14 @@ def _size(values: Sequence[int | str] | None) -> str:
 
 
 def _before(links: Iterable[NodePair], ids: Sequence[str]) -> list[list[str]]:
-    found: dict[str, list[str]] = {}
+    by_node: dict[str, list[str]] = {}
     for a, b in links:
-        found.setdefault(b, []).append(a)
-    return [found.get(id, []) for id in ids]
+        by_node.setdefault(b, []).append(a)
+    return [by_node.get(id, []) for id in ids]
 
 
 def build_changes_part(report: Report, before: str, after: str) -> ChangesPart:
     """Build the part; raises `UsageError` for an id that is not a graph."""
-    found = changes(report, before, after)
-    replaced = [(list(old), list(new)) for old, new in found.replaced]
-    return convert_row(ChangesPart, found, kind="changes", replaced=replaced, kept=len(found.kept))
+    diff = changes(report, before, after)
+    replaced = [(list(old), list(new)) for old, new in diff.replaced]
+    return convert_row(ChangesPart, diff, kind="changes", replaced=replaced, kept=len(diff.kept))

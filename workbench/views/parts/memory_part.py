@@ -38,32 +38,32 @@ _MOST = 40  # entries of the peak
 
 def build_memory_part(report: Report) -> MemoryPart:
     """Build the part; raises `UsageError` where the record tells nothing of memory."""
-    found = memory(report)
+    usage = memory(report)
     lines = list_line_ids(report)
-    pairs = zip(found.allocations, _buffers(found.timeline), strict=True)
-    same = _same(found.allocations)
-    rows = [_storage(found, row, buffers, lines, same) for row, buffers in pairs]
+    pairs = zip(usage.allocations, _buffers(usage.timeline), strict=True)
+    same = _same(usage.allocations)
+    rows = [_storage(usage, row, buffers, lines, same) for row, buffers in pairs]
     gpus, target = Catalogue.built_in(), report.request.target
     return {
         "kind": "memory",
         "id": "",
-        "sentence": found.sentence,
-        "missing": found.also_missing,
-        "peaks": [(row.scope, row.bytes, row.step or 0) for row in found.peaks],
-        "base": found.base,
-        "eager": _eager(found),
+        "sentence": usage.sentence,
+        "missing": usage.also_missing,
+        "peaks": [(row.scope, row.bytes, row.step or 0) for row in usage.peaks],
+        "base": usage.base,
+        "eager": _eager(usage),
         "capacity": gpus[target].dram_bytes if target in gpus else None,
-        "kernels": list(found.timeline.kernels),
-        "names": [step.kernel for step in found.timeline.walk.steps],
-        "backward": next((row.step for row in found.steps if row.is_backward), None),
+        "kernels": list(usage.timeline.kernels),
+        "names": [step.kernel for step in usage.timeline.walk.steps],
+        "backward": next((row.step for row in usage.steps if row.is_backward), None),
         "layers": [
             {"kind": kind, "mark": _mark(kind), "bytes": values}
-            for kind, values in stacked(found).items()
+            for kind, values in stacked(usage).items()
         ],
         "at_peak": {
-            "line": list(_shares(found, "line", lines)),
-            "module": list(map(_module, _fewer(sum_module_shares(found)))),
-            "kind": list(_shares(found, "kind", lines)),
+            "line": list(_shares(usage, "line", lines)),
+            "module": list(map(_module, _fewer(sum_module_shares(usage)))),
+            "kind": list(_shares(usage, "kind", lines)),
         },
         "storages": rows,
         "remarks": [
@@ -83,9 +83,9 @@ def _mark(kind: str) -> str:
     return next((mark for known, mark in _MARKS.items() if known == kind), "ext")
 
 
-def _shares(found: Memory, by: By, lines: Mapping[tuple[str, int], str]) -> Iterator[MemoryShare]:
+def _shares(usage: Memory, by: By, lines: Mapping[tuple[str, int], str]) -> Iterator[MemoryShare]:
     """What belongs together at the peak, most first; the smallest in one entry."""
-    parts = list(found.at_peak(by).items())
+    parts = list(usage.at_peak(by).items())
     ids = {_place(file, line): id for (file, line), id in lines.items()} if by == "line" else {}
     for name, size in parts[:_MOST]:
         yield _share(name, size, ids.get(name))
@@ -122,9 +122,9 @@ def _fewer(shares: Sequence[ModuleShare]) -> Iterator[ModuleShare]:
         yield ModuleShare(f"{len(rest)} more", sum(share.bytes for share in rest))
 
 
-def _eager(found: Memory) -> tuple[int, str] | None:
+def _eager(usage: Memory) -> tuple[int, str] | None:
     """The peak without a compiler, where it was counted."""
-    row = next((row for row in found.rows("memory_peaks") if row.scope == "eager"), None)
+    row = next((row for row in usage.rows("memory_peaks") if row.scope == "eager"), None)
     return None if row is None else (row.bytes, f"not in it: {row.missing}" if row.missing else "")
 
 
@@ -132,15 +132,15 @@ def _same(rows: Iterable[Allocation]) -> dict[str, tuple[str, str | None]]:
     """By id the first storage that is the same in an equal layer, and its place in any layer."""
     firsts: dict[object, str] = {}
     counts: Counter[object] = Counter()  # a layer may have several that are alike
-    found = {}
+    by_id = {}
     for row in rows:
         place = template(row.module) or template(row.value)
         what = (place, row.kind, row.bytes, row.at_peak, row.line, template(row.value) or row.value)
         layer = what, row.module or row.value
         counts[layer] += 1
         first = firsts.setdefault((what, counts[layer]), row.id)
-        found[row.id] = (row.id if place is None else first, place)
-    return found
+        by_id[row.id] = (row.id if place is None else first, place)
+    return by_id
 
 
 def _place(file: str, line: int) -> str:
@@ -157,12 +157,12 @@ def _buffers(timeline: Timeline) -> Iterator[list[str]]:
         own = programs if storage.is_given else [storage.program]
         places = [(program, name) for program in own for name in storage.names]
         places += [(programs[-1], name) for name in kept.get(id(storage), ())]
-        found = (timeline.buffers.get(place) for place in places)
-        yield list(dict.fromkeys(row.id for row in found if row is not None))
+        buffers = (timeline.buffers.get(place) for place in places)
+        yield list(dict.fromkeys(row.id for row in buffers if row is not None))
 
 
 def _storage(
-    found: Memory,
+    usage: Memory,
     row: Allocation,
     buffers: list[str],
     lines: Mapping[tuple[str, int], str],
@@ -180,7 +180,7 @@ def _storage(
         "start": row.step_from,
         "end": row.step_to,
         "at_peak": row.at_peak,
-        "lowers": 0 if row.peak_without is None else found.peak - row.peak_without,
+        "lowers": 0 if row.peak_without is None else usage.peak - row.peak_without,
         "line": lines.get(place),
         "place": _place(*place) if row.line else "",
         "module": row.module,

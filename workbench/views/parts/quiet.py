@@ -53,14 +53,14 @@ def name_inputs(rows: Rows, captured: Rows | None) -> dict[int, str]:
     not agree is left out.
     """
     places = [] if captured is None else _placeholders(captured)
-    found: dict[int, str] = {}
+    by_node: dict[int, str] = {}
     for node in _placeholders(rows):
         place = place_of(rows.names[node])
         if captured is not None and place is not None and 0 <= place < len(places):
             origin = places[place]
             if captured.shapes[origin] == rows.shapes[node]:
-                found[node] = captured.targets[origin]
-    return found
+                by_node[node] = captured.targets[origin]
+    return by_node
 
 
 def _placeholders(rows: Rows) -> list[int]:

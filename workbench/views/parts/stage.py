@@ -24,8 +24,8 @@ class Stages:
     def part(self, name: str) -> StagePart:
         """Build the part of `k0:c0:sass`; raises `UsageError` when there is no such text."""
         row, text = self.text(name)
-        found = explanations(row.stage, text).items()
-        opcodes = {name: convert_row(Opcode, opcode) for name, opcode in found}
+        by_opcode = explanations(row.stage, text).items()
+        opcodes = {name: convert_row(Opcode, opcode) for name, opcode in by_opcode}
         return convert_row(StagePart, row, kind="stage", text=text, opcodes=opcodes)
 
     def text(self, name: str) -> tuple[Assembly, str]:

@@ -254,13 +254,13 @@ def spell_out_columns(table: str, rows: Sequence[Mapping[str, Any]]) -> list[Col
 
     Where a column has only the gist, the whole text follows as prose.
     """
-    found: list[Column] = []
+    columns: list[Column] = []
     for column in choose_columns(table, rows):
-        if column.kind != "bar" and all(each.shows != column.shows for each in found):
-            found.append(column)
+        if column.kind != "bar" and all(each.shows != column.shows for each in columns):
+            columns.append(column)
         if column.full:
-            found.append(Column("", column.full, "prose"))
-    return found
+            columns.append(Column("", column.full, "prose"))
+    return columns
 
 
 def _sizes(rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:

@@ -63,13 +63,13 @@ def pass_names(report: Report) -> Mapping[str, str]:
     lowered.sort(key=lambda graph: (len(graph), graph))
     total = Counter(is_backward[graph] for graph in lowered)
     met: Counter[bool] = Counter()
-    found = {}
+    by_graph = {}
     for graph in lowered:
         side = is_backward[graph]
         met[side] += 1
         name = "backward" if side else "forward"
-        found[graph] = f"{name} {met[side]}" if total[side] > 1 else name
-    return found
+        by_graph[graph] = f"{name} {met[side]}" if total[side] > 1 else name
+    return by_graph
 
 
 @dataclass(frozen=True)
