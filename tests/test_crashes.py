@@ -26,7 +26,16 @@ def test_the_stack_of_a_crash_is_in_the_report_of_its_test(tmp_path: Path) -> No
     (tmp_path / "test_one.py").write_text(CRASHING)
     run = [sys.executable, "-m", "pytest", "-n", "1", "--max-worker-restart", "0"]
     found = subprocess.run(
-        [*run, "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)],
+        [
+            *run,
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:nbval",
+            "--rootdir",
+            str(tmp_path),
+            str(tmp_path),
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,

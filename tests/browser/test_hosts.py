@@ -13,7 +13,7 @@ import pytest
 
 from tests.browser.axe import COLOURS, serious
 from tests.browser.classic import running_classic
-from tests.browser.driving import THEME, save_notebook
+from tests.browser.driving import THEME, save_notebook, watched_page
 
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
 CELLS = (
@@ -68,24 +68,25 @@ def ran(lab: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-def saved(lab: Any, ran: str, chromium: Any) -> Path:
-    """The same after it was run, saved, and its kernel stopped."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    watched = type("Watched", (), {"page": page})()
+def live(lab: Any, ran: str, chromium: Any) -> Any:
+    """A page in which it was run."""
+    watched = watched_page(chromium.new_context(viewport={"width": 1280, "height": 900}))
     lab.open(watched, ran)
-    page.wait_for_selector(".wb")
-    save_notebook(page)
-    page.evaluate(STOP)
-    context.close()
+    watched.page.wait_for_selector(".wb")
+    return watched
+
+
+@pytest.fixture(scope="module")
+def saved(lab: Any, ran: str, live: Any) -> Path:
+    """The same after it was saved, and its kernel stopped; the page is gone."""
+    save_notebook(live.page)
+    live.page.evaluate(STOP)
+    live.page.context.close()
     return Path(lab.folder) / ran
 
 
-def test_live_only_the_live_view_is_seen(lab: Any, ran: str, open_page: Callable[..., Any]) -> None:
-    watched = open_page()
-    lab.open(watched, ran)
-    page = watched.page
-    page.wait_for_selector(".wb")
+def test_live_only_the_live_view_is_seen(live: Any) -> None:
+    watched, page = live, live.page
     seen(page, live=2)
     view = page.locator(".wb").first
     view.get_by_role("tab", name="Fusion").click()

@@ -141,6 +141,7 @@ def test_a_wrong_rewrite_is_refused(function: Any, old: str, new: str, why: str)
     assert result.checked.startswith(why)
 
 
+@pytest.mark.slow
 def test_what_is_offered_for_a_number_agrees() -> None:
     found = wb.rehearse(scaled, (torch.tensor([0.5, 0.7, 1.1], requires_grad=True),))
     assert [(cure.kind, cure.verdict) for cure in found.cures] == [
