@@ -28,13 +28,13 @@ _VERDICTS: Mapping[Verdict, str] = {
 }
 
 
-def describe_opportunities(report: Report, found: Sequence[Opportunity]) -> str:
+def describe_opportunities(report: Report, changes: Sequence[Opportunity]) -> str:
     """All of them, or one sentence where there are none."""
     where = f"{report.request.name or 'the compilation'} on {report.request.target}"
-    if not found:
+    if not changes:
         return nothing(where)
-    head = f"{plural(len(found), 'change')} in {where}, by saving"
-    return "\n".join([head, *("\n".join(_lines(each)) for each in found)])
+    head = f"{plural(len(changes), 'change')} in {where}, by saving"
+    return "\n".join([head, *("\n".join(_lines(each)) for each in changes)])
 
 
 def nothing(where: str) -> str:
@@ -42,42 +42,42 @@ def nothing(where: str) -> str:
     return f"Nothing to change was found in {where}: none of {len(RULES)} rules applies."
 
 
-def describe_opportunity(found: Opportunity) -> str:
+def describe_opportunity(change: Opportunity) -> str:
     """One of them."""
-    return "\n".join(_lines(found))
+    return "\n".join(_lines(change))
 
 
-def _lines(found: Opportunity) -> Iterator[str]:
+def _lines(change: Opportunity) -> Iterator[str]:
     """The saving, the sentence, the line, the change."""
-    yield f"{found.id}  {saving(found)} ({found.sure})  [{found.rule}]"
-    yield from textwrap.wrap(found.text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
-    if found.file is not None:
-        yield f"    {found.file}:{found.line or '?'}"
-    yield from (f"    - {line}" for line in found.before)
-    sign = "+" if found.before else " "
-    yield from (f"    {sign} {line}" for line in found.after)
-    if found.settings:
-        yield f"    {found.action}"
+    yield f"{change.id}  {saving(change)} ({change.sure})  [{change.rule}]"
+    yield from textwrap.wrap(change.text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+    if change.file is not None:
+        yield f"    {change.file}:{change.line or '?'}"
+    yield from (f"    - {line}" for line in change.before)
+    sign = "+" if change.before else " "
+    yield from (f"    {sign} {line}" for line in change.after)
+    if change.settings:
+        yield f"    {change.action}"
 
 
-def saving(found: Opportunity) -> str:
+def saving(change: Opportunity) -> str:
     """What it could save: a range of time, of bytes, kernels; unknown where nothing is known."""
-    known = _savings(found)
+    known = _savings(change)
     return f"saves {', '.join(known)}" if known else "saving not known"
 
 
-def format_shortest_saving(found: Opportunity) -> str:
+def format_shortest_saving(change: Opportunity) -> str:
     """The first of these."""
-    return next(iter(_savings(found)), "not known")
+    return next(iter(_savings(change)), "not known")
 
 
-def _savings(found: Opportunity) -> list[str]:
-    moved = _range(found.saved_bytes_low, found.saved_bytes_high, format_bytes)
+def _savings(gain: Opportunity) -> list[str]:
+    moved = _range(gain.saved_bytes_low, gain.saved_bytes_high, format_bytes)
     parts = [
-        _range(found.saved_us_low, found.saved_us_high, _time),
-        moved if found.is_told_by_bytes else None,
-        plural(found.fewer_kernels, "kernel") if found.fewer_kernels else None,
-        f"{format_bytes(found.saved_memory)} of memory" if found.saved_memory else None,
+        _range(gain.saved_us_low, gain.saved_us_high, _time),
+        moved if gain.is_told_by_bytes else None,
+        plural(gain.fewer_kernels, "kernel") if gain.fewer_kernels else None,
+        f"{format_bytes(gain.saved_memory)} of memory" if gain.saved_memory else None,
     ]
     return [part for part in parts if part is not None]
 
@@ -127,24 +127,24 @@ def _bytes(cost: Cost) -> str:
     return format_bytes(cost.bytes) if cost.bytes is not None else "not known"
 
 
-def describe_rehearsal(found: Rehearsal) -> str:
+def describe_rehearsal(trial: Rehearsal) -> str:
     """The sentence, then every break with its cures; the rest is counted where it is too long."""
-    lines = [*textwrap.wrap(summarize_rehearsal(found), _WIDTH), *_breaks(found)]
+    lines = [*textwrap.wrap(summarize_rehearsal(trial), _WIDTH), *_breaks(trial)]
     if len(lines) > _MOST:
         rest = len(lines) - _MOST + 1
         lines[_MOST - 1 :] = [f'and {plural(rest, "line")} more: .frame("cures") has every cure']
     return "\n".join(lines)
 
 
-def summarize_rehearsal(found: Rehearsal) -> str:
+def summarize_rehearsal(trial: Rehearsal) -> str:
     """How many graphs there are, and how many with the cures that help together."""
-    if not found.breaks:
-        return f"{found.name}: no graph break, {plural(found.graphs_before, 'graph')}."
-    now = f"{plural(found.graphs_before, 'graph')} and {plural(len(found.breaks), 'break')}"
-    if not found.chosen:
-        return f"{found.name}: {now}; no cure that is known helps."
-    after = f"{plural(found.graphs_after, 'graph')} and {plural(found.breaks_after, 'break')}"
-    return f"{found.name}: {now}; with {', '.join(found.chosen)}: {after}, the same results."
+    if not trial.breaks:
+        return f"{trial.name}: no graph break, {plural(trial.graphs_before, 'graph')}."
+    now = f"{plural(trial.graphs_before, 'graph')} and {plural(len(trial.breaks), 'break')}"
+    if not trial.chosen:
+        return f"{trial.name}: {now}; no cure that is known helps."
+    after = f"{plural(trial.graphs_after, 'graph')} and {plural(trial.breaks_after, 'break')}"
+    return f"{trial.name}: {now}; with {', '.join(trial.chosen)}: {after}, the same results."
 
 
 def describe_cure(cure: RehearsedCure) -> str:
@@ -164,36 +164,36 @@ def left(cure: RehearsedCure) -> str:
     return f"{plural(cure.graphs_after, 'graph')}, {plural(cure.breaks_after, 'break')}"
 
 
-def _breaks(found: Rehearsal) -> Iterator[str]:
-    for item in found.breaks:
+def _breaks(trial: Rehearsal) -> Iterator[str]:
+    for item in trial.breaks:
         yield short(f"{item.file}:{item.line}  {item.text}", _WIDTH)
-        cures = [cure for cure in found.cures if cure.break_id == item.id]
+        cures = [cure for cure in trial.cures if cure.break_id == item.id]
         for cure in cures:
             why = cure.checked if cure.verdict in ("refused", "not checked") else cure.text
             head = f"  {cure.id:<4}{cure.kind:<9} {cure.verdict:<12}{left(cure):<20}"
             yield short(f"{head} {why}", _WIDTH)
-        if advice := found.advice.get(item.id):
+        if advice := trial.advice.get(item.id):
             words = f"no cure is known that takes it away: {advice}"
             yield from textwrap.wrap(words, _WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
-def summarize_rivals(found: Rivals) -> str:
+def summarize_rivals(pair: Rivals) -> str:
     """Which choice won, and by how much."""
-    winner, second = found.winner, found.runner_up
-    how = " by a cost model, nothing was timed" if found.is_model else ""
-    words = f"{found.op}: {winner.choice} ({winner.kind}) takes {format_ms(winner.time_ms)}{how}"
+    winner, second = pair.winner, pair.runner_up
+    how = " by a cost model, nothing was timed" if pair.is_model else ""
+    words = f"{pair.op}: {winner.choice} ({winner.kind}) takes {format_ms(winner.time_ms)}{how}"
     if second is None:
         return f"{words}; it was the only choice."
     ratio = (
-        f"{number_text(found.ratio, 'ratio')} as long" if found.ratio else format_ms(second.time_ms)
+        f"{number_text(pair.ratio, 'ratio')} as long" if pair.ratio else format_ms(second.time_ms)
     )
     return f"{words}; {second.choice} ({second.kind}), the next, takes {ratio}."
 
 
-def describe_rivals(found: Rivals) -> str:
+def describe_rivals(pair: Rivals) -> str:
     """The sentence and the first lines of both codes, one after the other."""
-    parts = [summarize_rivals(found)]
-    for choice, code in list_codes(found):
+    parts = [summarize_rivals(pair)]
+    for choice, code in list_codes(pair):
         lines = code.split("\n")
         more = (
             [f"… {plural(len(lines) - _CODE_LINES, 'more line')}"]
@@ -204,7 +204,7 @@ def describe_rivals(found: Rivals) -> str:
     return "\n".join(parts)
 
 
-def list_codes(found: Rivals) -> list[tuple[str, str]]:
+def list_codes(pair: Rivals) -> list[tuple[str, str]]:
     """Each choice with its code."""
-    both = [(found.winner, found.winner_code), (found.runner_up, found.runner_up_code)]
+    both = [(pair.winner, pair.winner_code), (pair.runner_up, pair.runner_up_code)]
     return [(row.choice, code or "(no code was kept)") for row, code in both if row is not None]

@@ -91,30 +91,30 @@ def show_why_recompiled(why: WhyRecompiled) -> str:
     return _answer("", columns, rows, text=why.text)
 
 
-def show_recommendation(found: Recommendation) -> str:
+def show_recommendation(choice: Recommendation) -> str:
     """The sentence and the code."""
-    return _answer("", (), [], sentence=found.sentence, text=found.code)
+    return _answer("", (), [], sentence=choice.sentence, text=choice.code)
 
 
-def show_rehearsal(found: Rehearsal) -> str:
+def show_rehearsal(trial: Rehearsal) -> str:
     """The sentence, the cures as a table, and the patch of those that were tried together."""
     rows = [
         {**asdict(cure), "place": f"{cure.file}:{cure.line}", "left": left(cure)}
-        for cure in found.cures
+        for cure in trial.cures
     ]
-    return _answer("", _CURES, rows, sentence=summarize_rehearsal(found), text=found.patch())
+    return _answer("", _CURES, rows, sentence=summarize_rehearsal(trial), text=trial.patch())
 
 
-def show_rivals(found: Rivals) -> str:
+def show_rivals(rivals: Rivals) -> str:
     """The sentence and both codes, each whole, beside each other."""
-    shown = {"sentence": summarize_rivals(found), "codes": list_codes(found)}
+    shown = {"sentence": summarize_rivals(rivals), "codes": list_codes(rivals)}
     return render.summary("rivals", lambda _: {"found": shown})
 
 
 def show_roundtrip(trip: RoundTrip) -> str:
     """The ways side by side and the phases of each that ran."""
-    found = list_ways(trip.ways, trip.phases)
-    columns = spell_out_columns("ways", found)
+    ways = list_ways(trip.ways, trip.phases)
+    columns = spell_out_columns("ways", ways)
     return render.summary(
         "trip",
         lambda limits: {
@@ -122,8 +122,8 @@ def show_roundtrip(trip: RoundTrip) -> str:
             "size": trip.size,
             "ok": trip.ok,
             "notes": trip.notes,
-            "ways": grid("", columns, found, limits),
-            "trips": [way for way in found if way["ran"]],
+            "ways": grid("", columns, ways, limits),
+            "trips": [way for way in ways if way["ran"]],
         },
     )
 
@@ -182,14 +182,14 @@ def _warnings(report: ArtifactReport) -> Iterator[str]:
 
 
 def _table(report: ArtifactReport, name: str, limits: Limits) -> Grid | None:
-    found: Sequence[Any] = getattr(report, name)
-    if not found:
+    records: Sequence[Any] = getattr(report, name)
+    if not records:
         return None
     hidden = {"direction"} if name in ("inputs", "outputs") else set()
     if len(report.models) == 1:
         hidden.add("model")
-    columns = [_column(field.name) for field in fields(found[0]) if field.name not in hidden]
-    rows = [_worded(asdict(row)) for row in found]
+    columns = [_column(field.name) for field in fields(records[0]) if field.name not in hidden]
+    rows = [_worded(asdict(row)) for row in records]
     return grid(_TITLES[name], columns, rows, limits, call=write_frame_call("", name))
 
 
@@ -203,10 +203,10 @@ def _column(name: str) -> Column:
 def _worded(row: dict[str, Any]) -> dict[str, Any]:
     """A row with yes and no, with addresses as such, and a sign before what is wrong."""
     words = {True: "yes", False: "no"}
-    found = {k: words[v] if isinstance(v, bool) else v for k, v in row.items()}
-    if isinstance(found.get("address"), int):
-        found["address"] = f"{found['address']:#x}"
-    return {k: f"⚠ {v}" if v in WRONG else v for k, v in found.items()}
+    cells = {k: words[v] if isinstance(v, bool) else v for k, v in row.items()}
+    if isinstance(cells.get("address"), int):
+        cells["address"] = f"{cells['address']:#x}"
+    return {k: f"⚠ {v}" if v in WRONG else v for k, v in cells.items()}
 
 
 def _sources(report: ArtifactReport, limits: Limits) -> Iterator[dict[str, Any]]:

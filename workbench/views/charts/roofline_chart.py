@@ -167,13 +167,13 @@ def _mark(axes: Axes, row: KernelRoofline, y: float | None) -> Bbox:
 
 def _clusters(rows: list[KernelRoofline]) -> Iterator[tuple[tuple[float, float], list[str]]]:
     """Points that lie on one another are named together: within 4 % of their place."""
-    found: list[tuple[tuple[float, float], list[str]]] = []
+    clusters: list[tuple[tuple[float, float], list[str]]] = []
     for row in rows:
         x, y = row.intensity or 0.0, row.attainable_tflops or 0.0
-        for (left, below), names in found:
+        for (left, below), names in clusters:
             if abs(x / left - 1) < 0.04 and abs(y / below - 1) < 0.04:
                 names.append(row.kernel)
                 break
         else:
-            found.append(((x, y), [row.kernel]))
-    yield from found
+            clusters.append(((x, y), [row.kernel]))
+    yield from clusters

@@ -108,7 +108,7 @@ def _row(
     change: Change, stages: Mapping[str, str], places: Mapping[tuple[str, str], int]
 ) -> DiffRow:
     side, id = ("a", change.id_a) if change.id_a else ("b", change.id_b or "")
-    found = [places.get((which, one))
+    kernel_places = [places.get((which, one))
              for which, ids in (("a", change.id_a), ("b", change.id_b)) if ids
              for one in ids.split(",")]  # fmt: skip
     return convert_row(
@@ -119,7 +119,7 @@ def _row(
         b=value_text(change, change.b),
         delta=format_delta(change),
         where=stages.get(f"{side}{id.partition(':')[0]}", ""),
-        kernels=sorted({place for place in found if place is not None}),
+        kernels=sorted({place for place in kernel_places if place is not None}),
     )
 
 
@@ -149,7 +149,7 @@ def _kernels(diff: Diff) -> Iterator[DiffKernels]:
 
 def _facts(diff: Diff) -> Mapping[tuple[str, ...], list[str]]:
     """What the other parts say of the kernels of a match, by their ids in a, else in b."""
-    found: dict[tuple[str, ...], list[str]] = {}
+    by_ids: dict[tuple[str, ...], list[str]] = {}
     for change in diff.changes:
         ids = tuple(filter(None, (change.id_a or change.id_b or "").split(",")))
         if change.part not in ("traffic", "resources", "times") or not ids:
@@ -159,20 +159,20 @@ def _facts(diff: Diff) -> Mapping[tuple[str, ...], list[str]]:
             continue
         name = change.item.rpartition(": ")[2] if change.part == "resources" else change.part
         delta = format_delta(change)
-        found.setdefault(ids, []).append(f"{name} {a} → {b}{f' ({delta})' if delta else ''}")
-    return found
+        by_ids.setdefault(ids, []).append(f"{name} {a} → {b}{f' ({delta})' if delta else ''}")
+    return by_ids
 
 
 def _lines(diff: Diff, match: KernelMatch) -> Iterator[DiffLine]:
-    found = compare_sources(diff, match)
-    if found is None:
+    code = compare_sources(diff, match)
+    if code is None:
         return
-    rows: Iterable[SideBySide] = found.rows
-    if not found.after:  # a whole source, on one side only
-        lines = enumerate(found.before.split("\n"), 1)
+    rows: Iterable[SideBySide] = code.rows
+    if not code.after:  # a whole source, on one side only
+        lines = enumerate(code.before.split("\n"), 1)
         rows = (SideBySide("removed", n, line, None, None) for n, line in lines)
-    elif not found.before:
-        lines = enumerate(found.after.split("\n"), 1)
+    elif not code.before:
+        lines = enumerate(code.after.split("\n"), 1)
         rows = (SideBySide("added", None, None, n, line) for n, line in lines)
     for row in rows:
         yield convert_row(DiffLine, row, left=row.before_line, right=row.after_line)

@@ -56,11 +56,11 @@ def sentences(diff: Diff) -> tuple[Sentence, ...]:
         _environment,
         _times,
     )
-    found = tuple(sentence for part in parts for sentence in part(diff))
+    told = tuple(sentence for part in parts for sentence in part(diff))
     if diff.is_same:
         same = Sentence("Nothing differs, besides what was measured.", "outcome")
-        return (same, *found)
-    return found
+        return (same, *told)
+    return told
 
 
 def _of(diff: Diff, part: str) -> list[Change]:
@@ -333,7 +333,7 @@ def _caches(diff: Diff) -> str:
 
 def _answers(report: Report) -> dict[str, str]:
     """What each cache answered, in the order of the questions; once what it said of many graphs."""
-    found: dict[str, list[str]] = {}
+    by_cache: dict[str, list[str]] = {}
     for row in report.cache:
-        found.setdefault(row.cache, []).append(row.outcome)
-    return {name: joined([*dict.fromkeys(outcomes)]) for name, outcomes in found.items()}
+        by_cache.setdefault(row.cache, []).append(row.outcome)
+    return {name: joined([*dict.fromkeys(outcomes)]) for name, outcomes in by_cache.items()}

@@ -24,29 +24,29 @@ MOST = 5
 
 def advice(report: Report, context: ViewContext) -> wire.Advice:
     """The opportunities that save most."""
-    found = opportunities(report)
+    changes = opportunities(report)
     where = f"{report.request.name or 'this compilation'} on {report.request.target}"
     return {
-        "rows": [_row(each, context) for each in found[:MOST]],
-        "more": max(len(found) - MOST, 0),
+        "rows": [_row(each, context) for each in changes[:MOST]],
+        "more": max(len(changes) - MOST, 0),
         "none": nothing(where) if report.outcome.ok else "",
     }
 
 
-def _row(found: Opportunity, context: ViewContext) -> wire.Opportunity:
-    tried = context.tried.get(found.key)
-    file = None if found.file is None else PurePath(found.file).name
+def _row(change: Opportunity, context: ViewContext) -> wire.Opportunity:
+    tried = context.tried.get(change.key)
+    file = None if change.file is None else PurePath(change.file).name
     return convert_row(
         wire.Opportunity,
-        found,
-        saving=sentence(f"{saving(found)}"),
-        short=format_shortest_saving(found),
-        source=sentence(found.source),
-        sure_words=f"{sentence(found.sure, '')}: {SURE[found.sure]}",
-        place=file if found.line is None else f"{file}:{found.line}",
-        action=found.action if found.settings else None,
-        why_not=found.why_not or context.why_not["try"],
-        tried=None if tried is None else _tried(found, tried),
+        change,
+        saving=sentence(f"{saving(change)}"),
+        short=format_shortest_saving(change),
+        source=sentence(change.source),
+        sure_words=f"{sentence(change.sure, '')}: {SURE[change.sure]}",
+        place=file if change.line is None else f"{file}:{change.line}",
+        action=change.action if change.settings else None,
+        why_not=change.why_not or context.why_not["try"],
+        tried=None if tried is None else _tried(change, tried),
     )
 
 
@@ -55,13 +55,13 @@ def sentence(text: str, end: str = ".") -> str:
     return f"{text[:1].upper()}{text[1:]}{end}"
 
 
-def _tried(found: Opportunity, tried: Tried) -> wire.TriedChange:
+def _tried(change: Opportunity, tried: Tried) -> wire.TriedChange:
     return {
         "rows": list(_figures(tried.before, tried.after)),
         "saved": format_saved(tried),
         "agrees": tried.agrees,
         "checked": tried.checked,
-        "part": f"tried:{found.id}",
+        "part": f"tried:{change.id}",
     }
 
 

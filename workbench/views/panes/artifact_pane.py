@@ -143,13 +143,13 @@ def _environment_rows(report: Report) -> tuple[tuple[str, str], ...]:
 
 
 def _inputs(report: Report) -> list[tuple[str, str]]:
-    found = []
+    lines = []
     for text in () if len(report.contract) else report.request.inputs:  # else they are in a table
         name, colon, rest = text.partition(": ")
-        found.append((name, rest) if colon else ("", text))
+        lines.append((name, rest) if colon else ("", text))
     if report.request.conditions:
-        found.append(("only where", report.request.together))
-    return found
+        lines.append(("only where", report.request.together))
+    return lines
 
 
 def file_of(report: Report) -> tuple[str, int] | None:

@@ -54,7 +54,7 @@ def _groups(report: Report, savings: Sequence[Saving]) -> list[wire.Group]:
     labels = {kernel.id: list_kernel_ops(kernel) for kernel in report.kernels}
     worse = {row.kernel: row.why_more for row in list_saved_traffic(report)}
     passes = Passes(report)
-    found: list[wire.Group] = []
+    groups: list[wire.Group] = []
     for saving in savings:
         node = after[saving.id]
         members = [member.rpartition(":")[2] for member in node.members]
@@ -74,21 +74,21 @@ def _groups(report: Report, savings: Sequence[Saving]) -> list[wire.Group]:
             saved=round(share, 4) if share > _NOTHING or worse.get(saving.kernel) else None,
             why_more=worse.get(saving.kernel) if share < 0 else None,
         )
-        found.append(made)
-    return found
+        groups.append(made)
+    return groups
 
 
 def _rejected_pairs(report: Report, pairs: Sequence[Rejected]) -> list[wire.Rejected]:
     """Pairs that ended in different kernels, those with most data in common first."""
     why_not, passes = Apart(report), Passes(report)
-    found: list[wire.Rejected] = []
+    rows: list[wire.Rejected] = []
     for pair in pairs[:_MOST]:
         why = why_not(pair)
         own = {"graph": pair.graph, "a": pair.a, "b": pair.b, "rounds": pair.rounds}
         own["side"] = passes.lowered(pair.graph)
         more = {"id": f"f0:{pair.row}", "shared_bytes": pair.shared, "why": why.sentence}
-        found.append(convert_row(wire.Rejected, why, **own, **more))
-    return found
+        rows.append(convert_row(wire.Rejected, why, **own, **more))
+    return rows
 
 
 def _cuda_graphs(report: Report) -> CudaGraphs | None:

@@ -16,9 +16,9 @@ from workbench.views.wire.codec import convert_row
 def document(report: Report, context: ViewContext) -> Content:
     """Every graph, in the order in which the compiler made them."""
     empty = missing(report, "graphs", "No graphs.", "No graph was captured.")
-    found = _graphs(report)
+    graphs = _graphs(report)
     captured = sum(graph.stage == "dynamo" for graph in report.graphs)
-    return Content({"graphs": found}, captured or None, empty=None if found else empty)
+    return Content({"graphs": graphs}, captured or None, empty=None if graphs else empty)
 
 
 def _graphs(report: Report) -> list[wire.GraphHead]:

@@ -20,10 +20,10 @@ def configs(report: Report) -> Mapping[str, list[Config]]:
         stages[row.kernel, row.config][row.stage] = why
     rows = {row.config: row for row in report.resources}
     cells = {row.config: row for row in report.matrix}
-    found: dict[str, list[Config]] = defaultdict(list)
+    by_kernel: dict[str, list[Config]] = defaultdict(list)
     for (kernel, config), texts in stages.items():
         own, cell = rows.get(config), cells.get(config)
-        found[kernel].append(
+        by_kernel[kernel].append(
             {
                 "id": config,
                 "target": cell.target if cell else report.request.target,
@@ -33,7 +33,7 @@ def configs(report: Report) -> Mapping[str, list[Config]]:
                 "stages": {stage: texts[stage] for stage in CODE_STAGES if stage in texts},
             }
         )
-    return found
+    return by_kernel
 
 
 def explain_no_assembly(report: Report) -> str | None:

@@ -39,13 +39,13 @@ def _matrix(report: Report, targets: list[str]) -> list[wire.MatrixRow]:
     cells = {(cell.kernel, cell.target): cell for cell in report.matrix}
     return [
         {
-            "kernel": found.kernel,
-            "spread": round(found.total, 4),
-            "spreads": {name: round(value, 4) for name, value in found.metrics},
-            "differs_in": found.differs_in,
-            "cells": [_cell(cells.get((found.kernel, target))) for target in targets],
+            "kernel": row.kernel,
+            "spread": round(row.total, 4),
+            "spreads": {name: round(value, 4) for name, value in row.metrics},
+            "differs_in": row.differs_in,
+            "cells": [_cell(cells.get((row.kernel, target))) for target in targets],
         }
-        for found in list_spreads(report.matrix)
+        for row in list_spreads(report.matrix)
     ]
 
 

@@ -129,10 +129,10 @@ def _kernels_traffic(report: Report) -> wire.Figure:
 
 def _memory(report: Report) -> wire.Figure:
     """The peak, where it is counted at once."""
-    found = count_quick_memory(report)
-    if found is not None and found.peak:
-        above = f"{format_bytes(found.peak - found.base)} above inputs"
-        return _figure("Peak memory", format_bytes(found.peak), above, "memory")
+    usage = count_quick_memory(report)
+    if usage is not None and usage.peak:
+        above = f"{format_bytes(usage.peak - usage.base)} above inputs"
+        return _figure("Peak memory", format_bytes(usage.peak), above, "memory")
     note = "counted when opened" if explain_unknown_memory(report) is None else "not recorded"
     return _figure("Peak memory", "–", note, "memory")
 
@@ -165,25 +165,25 @@ def _artifact(report: Report, saved: tuple[str, int] | None) -> wire.Figure:
 
 def _notes(report: Report, dropped: Sequence[str] = ()) -> list[wire.Note]:
     """What was taken out before sharing, the failure, remarks on the request, its CUDA graphs."""
-    found: list[wire.Note] = []
+    notes: list[wire.Note] = []
     if dropped:
         text = f"{'; '.join(dropped)}."
-        found.append({"title": "Dropped before sharing:", "text": text, "tone": "fallback"})
+        notes.append({"title": "Dropped before sharing:", "text": text, "tone": "fallback"})
     if not report.outcome.ok:
         step = report.outcome.step or "the compilation"
         error = report.outcome.error or ""
         tone: wire.Tone = "plain" if report.outcome.is_cancelled else "break"
         title = f"{report.outcome.verb.capitalize()} in {step}."
-        found.append({"title": title, "text": error, "tone": tone})
+        notes.append({"title": title, "text": error, "tone": tone})
     for text in report.request.notes:
-        found.append({"title": "Note.", "text": text, "tone": "plain"})
+        notes.append({"title": "Note.", "text": text, "tone": "plain"})
     said = summarize_cuda_graphs(report)
     if said is not None:
         why = "; ".join(list_cuda_graph_reasons(report))
         text = f"{why[0].upper()}{why[1:]}." if why else "That is done when it first runs."
         note: wire.Note = {"title": f"CUDA graphs: {said}.", "text": text, "tone": "plain"}
-        found.append({**note, "tone": "fallback" if why else "plain", "select": "c0"})
-    return found
+        notes.append({**note, "tone": "fallback" if why else "plain", "select": "c0"})
+    return notes
 
 
 PANE = Pane("overview", "Overview", document)

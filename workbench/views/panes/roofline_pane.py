@@ -32,18 +32,18 @@ def _empty(report: Report) -> Note | None:
 
 def _roofs(report: Report) -> list[Roof]:
     """The roof of each GPU, with the peak rates that its kernels are measured against."""
-    found: dict[str, Roof] = {}
+    by_gpu: dict[str, Roof] = {}
     rates: dict[str, dict[str, float]] = {}
     for row in report.roofline:
         if row.bandwidth_gbs is None:
             continue
         here: Roof = {"target": row.target, "bandwidth_gbs": row.bandwidth_gbs, "rates": []}
-        found.setdefault(row.target, here)
+        by_gpu.setdefault(row.target, here)
         if row.rate is not None and row.rate_tflops is not None:
             rates.setdefault(row.target, {})[row.rate] = row.rate_tflops
     for target, known in rates.items():
-        found[target]["rates"] = sorted(known.items(), key=lambda item: -item[1])
-    return list(found.values())
+        by_gpu[target]["rates"] = sorted(known.items(), key=lambda item: -item[1])
+    return list(by_gpu.values())
 
 
 def _points(report: Report) -> list[RooflinePoint]:

@@ -37,14 +37,14 @@ def text(session: Session) -> str:
 def counts(session: Session) -> str:
     """How much was compiled, again, and given up."""
     tables = session.tables
-    found = {
+    by_noun = {
         "compile": len(list_compiled(tables)),
         "recompile": len(list_recompiles(tables)),
         "break": len(tables["breaks"]),
         "fallback": len(tables["fallbacks"]),
         "step": session.header.steps,
     }
-    words = [plural(count, noun) for noun, count in found.items()]
+    words = [plural(count, noun) for noun, count in by_noun.items()]
     if not session.is_running and has_run_nothing(session):
         words.insert(0, "nothing compiled")
     return ", ".join(words)
@@ -91,14 +91,14 @@ def bars(steps: Sequence[Step], events: Sequence[Event], most: int = MOST_BARS) 
     if 2 * len(alone) >= most:  # they and the runs between them would be too many
         alone = set()
     width = max(1, -(-len(steps) // max(1, most - 2 * len(alone) - 1)))
-    found: list[list[Step]] = []
+    groups: list[list[Step]] = []
     for step in steps:
-        is_new = not found or step.step in alone or len(found[-1]) >= width
-        if is_new or found[-1][-1].step in alone:
-            found.append([step])
+        is_new = not groups or step.step in alone or len(groups[-1]) >= width
+        if is_new or groups[-1][-1].step in alone:
+            groups.append([step])
         else:
-            found[-1].append(step)
-    return [_bar(own, kinds) for own in found]
+            groups[-1].append(step)
+    return [_bar(own, kinds) for own in groups]
 
 
 def _bar(own: Sequence[Step], kinds: dict[int, list[str]]) -> Bar:
@@ -119,20 +119,20 @@ def plot(session: Session) -> Figure:
     steps, events = list(session.tables["steps"]), list(session.tables["events"])
     if not steps:
         raise UsageError("Nothing to draw: no step has ended yet.")
-    found = bars(steps, events)
+    shown = bars(steps, events)
     parts = (
-        ("compiling", KERNEL_COLOURS[1], [bar.compile_ms for bar in found]),
-        ("in compiled graphs", KERNEL_COLOURS[2], [bar.graphs_ms for bar in found]),
-        ("outside of graphs", PALE, [bar.outside_ms for bar in found]),
+        ("compiling", KERNEL_COLOURS[1], [bar.compile_ms for bar in shown]),
+        ("in compiled graphs", KERNEL_COLOURS[2], [bar.graphs_ms for bar in shown]),
+        ("outside of graphs", PALE, [bar.outside_ms for bar in shown]),
     )
     with sheet(2.8) as (figure, axes):
-        places = range(len(found))
-        bottom = [0.0] * len(found)
+        places = range(len(shown))
+        bottom = [0.0] * len(shown)
         for name, colour, heights in parts:
             axes.bar(places, heights, 0.9, bottom=bottom, color=colour, label=name, linewidth=0)
             bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
         for kind, mark in _MARKS.items():
-            at = [n for n, bar in enumerate(found) if kind in bar.kinds]
+            at = [n for n, bar in enumerate(shown) if kind in bar.kinds]
             if at:
                 axes.scatter(
                     at, [bottom[n] * 1.25 for n in at], marker=mark, s=22, color=INK, label=kind
@@ -140,8 +140,8 @@ def plot(session: Session) -> Figure:
         axes.set_yscale(
             "symlog", linthresh=max(0.1, min(h for h in bottom if h) if any(bottom) else 0.1)
         )
-        ticks = sorted({*range(0, len(found), max(1, len(found) // 8))})
-        axes.set_xticks(ticks, [str(found[n].first) for n in ticks])
+        ticks = sorted({*range(0, len(shown), max(1, len(shown) // 8))})
+        axes.set_xticks(ticks, [str(shown[n].first) for n in ticks])
         axes.set_xlabel("step")
         axes.set_ylabel("ms of a step")
         axes.legend(loc="upper right", frameon=False, fontsize=8, ncols=3)

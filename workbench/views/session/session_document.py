@@ -73,13 +73,13 @@ def _picture(
 
 def _rows_of_steps(shown: Sequence[SessionTable]) -> dict[int, list[str]]:
     """By step, the ids of the rows of all tables that belong to it."""
-    found: dict[int, list[str]] = {}
+    by_step: dict[int, list[str]] = {}
     for each in shown:
         for row in each["rows"]:
             step = row.get("first_step", row.get("step"))
             if isinstance(step, int):
-                found.setdefault(step, []).append(str(row["row"]))
-    return found
+                by_step.setdefault(step, []).append(str(row["row"]))
+    return by_step
 
 
 def _table(own: Shown, most: int) -> SessionTable:

@@ -24,28 +24,28 @@ def notes(session: Session, *, is_running: bool = False) -> list[str]:
     """What a reader has to know of it: what could not be seen, steps that never came."""
     header, tables = session.header, session.tables
     missing = dict(header.missing)
-    found = [f"{part} could not be seen: {why}." for part, why in missing.items()]
+    lines = [f"{part} could not be seen: {why}." for part, why in missing.items()]
     is_one = header.steps <= 1 if header.steps_ended is None else not header.steps_ended
     is_empty = not (len(tables["regions"]) or len(tables["compiles"]))
     if is_one and not (is_running or is_empty or "steps" in missing):
-        found.append(
+        lines.append(
             "No step was told apart: call s.step() at the end of each, go through s.steps(loader), "
             'or begin with wb.session(steps="optimizer").'
         )
     caught = (text for row in tables["compiles"].columns.get("caught", ()) for text in row)
-    found += [f"{text}." for text in dict.fromkeys(caught)]
+    lines += [f"{text}." for text in dict.fromkeys(caught)]
     if not is_running and "calls of compiled graphs" not in missing:
-        found += _of_compiles(session)
+        lines += _of_compiles(session)
     omitted = tables["steps"].omitted
     if omitted > 0:
-        found.append(f"The first {omitted} steps are counted and not kept.")
-    return found
+        lines.append(f"The first {omitted} steps are counted and not kept.")
+    return lines
 
 
 def _of_compiles(session: Session) -> list[str]:
     """Compiles that outlived the session, and graphs whose calls cannot be counted."""
     compiles = list(session.tables["compiles"])
-    found = [
+    lines = [
         f"{row.function} ({row.id}) was still compiled in the thread {row.thread} when the session "
         "ended: what is known of it is not all."
         for row in compiles
@@ -53,11 +53,11 @@ def _of_compiles(session: Session) -> list[str]:
     ]
     has_graph = any(row.outcome == "graph" for row in compiles)
     if has_graph and not any(session.tables["regions"].columns["compile_id"]):
-        found.append(
+        lines.append(
             "No call of what was compiled here is counted: that is done for graphs of Inductor, "
             "not for those of other backends."
         )
-    return found
+    return lines
 
 
 def explain_slowest(session: Session) -> list[str]:

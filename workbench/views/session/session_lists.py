@@ -137,13 +137,13 @@ def _place(row: Mapping[str, Any]) -> str:
 def _regions(session: Session, compiles: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Each with the compile that it is from: in which step that was, and why there was one more."""
     of = {(row["id"], row["kind"] == "backward"): row for row in compiles}
-    found = []
+    rows = []
     for region in _rows(session.tables["regions"]):
         id, is_backward = region["compile_id"], region["is_backward"]
         forward = of.get((id, False))
         row = of.get((id, bool(is_backward)), forward)
         before = "" if id else "compiled before the session began"
-        found.append(
+        rows.append(
             {
                 **region,
                 "pass_": _PASSES[is_backward],
@@ -151,4 +151,4 @@ def _regions(session: Session, compiles: Sequence[Mapping[str, Any]]) -> list[di
                 "why": before or (forward or {}).get("why", ""),
             }
         )
-    return found
+    return rows

@@ -65,12 +65,12 @@ def timeline(session: Session) -> Timeline | None:
     steps = list(session.tables["steps"])
     if not steps:
         return None
-    found = bars(steps, list(session.tables["events"]))
-    most = max(sum(_times(bar)) for bar in found) or _LEAST_MS
-    width = WIDTH / len(found)
+    own = bars(steps, list(session.tables["events"]))
+    most = max(sum(_times(bar)) for bar in own) or _LEAST_MS
+    width = WIDTH / len(own)
     ticks = tuple((HEIGHT - _high(ms, most), format_ms(ms)) for ms in _TICKS_MS if ms <= most)
-    shown = tuple(_shown(bar, n * width, width, most) for n, bar in enumerate(found))
-    return Timeline(shown, ticks, found[0].first, found[-1].last)
+    shown = tuple(_shown(bar, n * width, width, most) for n, bar in enumerate(own))
+    return Timeline(shown, ticks, own[0].first, own[-1].last)
 
 
 def _times(bar: Bar) -> tuple[float, float, float]:

@@ -69,13 +69,13 @@ class Grid:
 
         That takes a fifth of what a table does where every cell needs its own style.
         """
-        found = []
+        text_lines = []
         for row in self.rows:
-            found.append(self._line(row))
+            text_lines.append(self._line(row))
             for column, text in zip(self.columns, row, strict=True):
                 if column.unit == "prose" and text:
-                    found.append(f"    {text}")
-        return found
+                    text_lines.append(f"    {text}")
+        return text_lines
 
     @cached_property
     def _widths(self) -> list[int]:

@@ -98,19 +98,19 @@ class Listing:
 
 def choose_listings(sources: Sequence[Source], limits: Limits) -> tuple[list[Listing], int]:
     """The functions in which something happened, and how many of them are left out."""
-    found: list[Listing] = []
+    listings: list[Listing] = []
     room, left = limits.lines, 0
     kind = choose_cost_of_lines(mark for source in sources for mark in source["marks"])
     for source in sources:
         if not source["marks"]:
             continue
         rows = list(_rows(source, limits, kind)) if room > 0 else []
-        if not rows or (found and len(rows) > room):
+        if not rows or (listings and len(rows) > room):
             left += 1
             continue
         room -= len(rows)
-        found.append(Listing(source["file"], source["name"], rows))
-    return found, left
+        listings.append(Listing(source["file"], source["name"], rows))
+    return listings, left
 
 
 def _rows(source: Source, limits: Limits, kind: CostKind | None) -> Iterator[Row]:

@@ -58,10 +58,10 @@ def summary(
     It is rendered with ever fewer rows until it is short enough.
     """
     for limits in levels:
-        found = output(_rendered(template, view(limits), is_page=False))
-        if len(found.encode()) <= limit:
+        html = output(_rendered(template, view(limits), is_page=False))
+        if len(html.encode()) <= limit:
             break
-    return found
+    return html
 
 
 def body(template: str, view: View) -> str:

@@ -95,7 +95,7 @@ def table(shown: Document, name: str, limits: Limits, most: int | None = None) -
 def matrix(shown: Document, limits: Limits) -> Iterator[Grid]:
     """A table of kernels × GPUs for each figure, then the remarks."""
     targets = shown["matrix_targets"]
-    found, kernel = [], Column("Kernel", "kernel", "code")
+    grids, kernel = [], Column("Kernel", "kernel", "code")
     cells = [
         (row["kernel"], dict(zip(targets, row["cells"], strict=True))) for row in shown["matrix"]
     ]
@@ -107,7 +107,7 @@ def matrix(shown: Document, limits: Limits) -> Iterator[Grid]:
         values = [{t: cast(Any, c)[figure] for t, c in own.items() if c} for _, own in cells]
         if any(value is not None for row in values for value in row.values()):
             rows = [{"kernel": id, **row} for (id, _), row in zip(cells, values, strict=True)]
-            found.append(
+            grids.append(
                 grid(title, columns, rows, limits, call=write_frame_call("report", "matrix"))
             )
     remarks = [
@@ -117,8 +117,8 @@ def matrix(shown: Document, limits: Limits) -> Iterator[Grid]:
         if cell and cell["note"]
     ]
     columns = [kernel, Column("GPU", "target"), Column("", "note", "prose")]
-    found = [*found[: limits.tables], grid("Remarks", columns, remarks, limits)]
-    yield from (each for each in found if each is not None)
+    grids = [*grids[: limits.tables], grid("Remarks", columns, remarks, limits)]
+    yield from (each for each in grids if each is not None)
 
 
 def _rejected(shown: Document) -> list[dict[str, Any]]:

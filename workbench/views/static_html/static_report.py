@@ -137,8 +137,8 @@ def _view(
 
     def tables_of(names: tuple[str, ...]) -> list[Grid]:
         most = {"ways": limits.rows}
-        found = (tabled(name, most=most.get(name, limits.others)) for name in names)
-        return [each for each in found if each is not None]
+        grids = (tabled(name, most=most.get(name, limits.others)) for name in names)
+        return [each for each in grids if each is not None]
 
     return {
         "doc": shown,

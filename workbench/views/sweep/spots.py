@@ -29,11 +29,11 @@ class Spot:
 
 def find_front(spots: Sequence[Spot]) -> list[Spot]:
     """The spots that no other beats in both: less on x, more on y; by x (Pareto's front)."""
-    found: list[Spot] = []
+    front: list[Spot] = []
     for spot in sorted(spots, key=lambda spot: (spot.x, -spot.y)):
-        if not found or spot.y > found[-1].y:
-            found.append(spot)
-    return found
+        if not front or spot.y > front[-1].y:
+            front.append(spot)
+    return front
 
 
 def draw(spots: Sequence[Spot], *, title: str, x: str, y: str) -> Figure:

@@ -169,8 +169,8 @@ def _rounds(trial: Trial) -> list[float]:
     values = trial.relative
     if not values:
         return []
-    found = compute_median_interval(values)
-    return [_rounded(v) for v in (found.low, found.median, found.high, *values[:_ROUNDS])]
+    interval = compute_median_interval(values)
+    return [_rounded(v) for v in (interval.low, interval.median, interval.high, *values[:_ROUNDS])]
 
 
 def _begun(sweep: Sweep, live: Live) -> Iterator[SweepRow]:
@@ -191,10 +191,10 @@ def _without_figures(sweep: Sweep, texts: Texts, status: str) -> SweepRow:
 
 def _answer(sweep: Sweep) -> tuple[str, str]:
     try:
-        found = sweep.best()
+        best = sweep.best()
     except UsageError as error:
         return str(error), ""
-    return found.sentence, found.code
+    return best.sentence, best.code
 
 
 def facts(sweep: Sweep) -> str:

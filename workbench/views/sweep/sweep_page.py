@@ -107,8 +107,8 @@ def _inside(sweep: Sweep) -> _Inside | None:
         if report is not None and (len(report.autotune) or len(report.ranked_configs)):
             rows = [_choice(row) for row in choices(sweep, [trial]).to_dict("records")]
             pairs = [
-                {"sentence": summarize_rivals(found), "codes": list_codes(found)}
-                for found in report.rivals()[:_PAIRS]
+                {"sentence": summarize_rivals(rivals), "codes": list_codes(rivals)}
+                for rivals in report.rivals()[:_PAIRS]
             ]
             return f"Inside of the kernels of {trial.title}", rows, pairs
     return None
@@ -218,7 +218,7 @@ def _axis(sweep: Sweep, name: str) -> str:
 def pareto(sweep: Sweep) -> Figure:
     """Speed-up against compile time; what no other setting beats in both is filled."""
     metric = choose_metric(sweep)
-    found = [
+    points = [
         spots.Spot(
             trial.title,
             trial.compile_s,
@@ -233,7 +233,7 @@ def pareto(sweep: Sweep) -> Figure:
     ]
     what = "speed-up over the original" if metric == "speedup" else "calls per ms, by a model"
     return spots.draw(
-        found, title=f"{sweep.name}: {what} against compile time", x="compile time (s)", y=what
+        points, title=f"{sweep.name}: {what} against compile time", x="compile time (s)", y=what
     )
 
 
@@ -277,10 +277,10 @@ def rounds(sweep: Sweep) -> Figure:
         for number, (_, values) in enumerate(lines):
             if not values:
                 continue
-            found = compute_median_interval(values)
+            span = compute_median_interval(values)
             axes.plot(values, [number] * len(values), "|", color=PALE, markersize=9, zorder=1)
-            axes.plot([found.low, found.high], [number] * 2, color=KERNEL_COLOURS[0], linewidth=3)
-            axes.plot(found.median, number, "o", color=KERNEL_COLOURS[0], markersize=5)
+            axes.plot([span.low, span.high], [number] * 2, color=KERNEL_COLOURS[0], linewidth=3)
+            axes.plot(span.median, number, "o", color=KERNEL_COLOURS[0], markersize=5)
         axes.axvline(1.0, color=FAINT, linewidth=0.8, linestyle=":")
         axes.set_yticks(range(len(lines)), [short(name, 48) for name, _ in lines])
         for label, (_, values) in zip(axes.get_yticklabels(), lines, strict=True):

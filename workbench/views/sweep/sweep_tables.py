@@ -63,24 +63,24 @@ def frame(
         }
         for trial in sweep.trials
     ]
-    found = pandas.DataFrame(rows, columns=[*sweep.axes, "status", "reason", *FIGURES])
+    table = pandas.DataFrame(rows, columns=[*sweep.axes, "status", "reason", *FIGURES])
     for name in sweep.axes:  # sizes and thread counts are numbers
-        numbers = pandas.to_numeric(found[name], errors="coerce")
-        if len(found) and numbers.notna().all():
-            found[name] = numbers
-    return found
+        numbers = pandas.to_numeric(table[name], errors="coerce")
+        if len(table) and numbers.notna().all():
+            table[name] = numbers
+    return table
 
 
 def choices(sweep: Sweep, rows: Iterable[int | Trial] | None = None) -> pandas.DataFrame:
     """The choices of these rows, by default of all that have a record; see `Sweep.choices`."""
-    found = []
+    table_rows = []
     for row in sweep.trials if rows is None else rows:
         trial = sweep.trial(row)
         settings = {name: dict(trial.settings).get(name) for name in sweep.axes}
         report = report_of(sweep, trial)
         own = () if report is None else (*_timed(report), *_ranked(report))
-        found += [{**settings, **choice} for choice in own]
-    return pandas.DataFrame(found, columns=[*sweep.axes, *COLUMNS])
+        table_rows += [{**settings, **choice} for choice in own]
+    return pandas.DataFrame(table_rows, columns=[*sweep.axes, *COLUMNS])
 
 
 def report_of(sweep: Sweep, trial: Trial) -> Report | None:

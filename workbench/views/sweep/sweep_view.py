@@ -61,10 +61,10 @@ class SweepView(RequestWidget):
         return f"Workbench view of the sweep of {self._shown.name}"
 
     def _trial(self, row: str) -> Trial:
-        found = next((trial for trial in self._shown.trials if trial.title == row), None)
-        if found is None:
+        ended = next((trial for trial in self._shown.trials if trial.title == row), None)
+        if ended is None:
             raise UsageError(f"{row} has not ended yet.")
-        return found
+        return ended
 
     def _answer(self, ask: Any, question: Any) -> Any:
         if ask == "row":

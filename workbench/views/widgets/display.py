@@ -231,17 +231,17 @@ def _presenter_in_place(x: Any, context: ViewContext) -> Callable[[Any, str, Any
     A matrix takes the place of the record only: the guards and the targets stay those of `x`.
     """
 
-    def present(found: Any, line: str, view: View) -> None:
+    def present(handle: Any, line: str, view: View) -> None:
         again = replace(context, variable=line, is_record=False, saved=None)
-        if _actions_of(found):
-            show(found, again, view=view)
+        if _actions_of(handle):
+            show(handle, again, view=view)
             return
         check, sandbox = find_live_guards(x)
         actions = tuple(action for action in _actions_of(x) if action.choices)
-        targets = _targets_of(found.report.request.target, actions)
+        targets = _targets_of(handle.report.request.target, actions)
         here = replace(again, sandbox=sandbox, targets=targets, actions=actions)
         live = LiveActions(actions, context.variable, present)
-        view.present(found.report, here, check, live)
+        view.present(handle.report, here, check, live)
 
     return present
 

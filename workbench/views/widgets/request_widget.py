@@ -84,8 +84,8 @@ class RequestWidget(anywidget.AnyWidget):
         try:
             check_message(content)
             is_own = ask == "front-end"  # a host that has no models besides that of the view
-            found = self._answer(ask, content.get("question")) if not is_own else None
-            packed = read_bundle_bytes() if is_own else pack(found)
+            part = self._answer(ask, content.get("question")) if not is_own else None
+            packed = read_bundle_bytes() if is_own else pack(part)
         except WorkbenchError as error:
             self.send({**answer, "error": str(error)})
         except Exception as error:  # the front end waits for an answer, whatever went wrong

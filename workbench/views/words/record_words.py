@@ -112,10 +112,10 @@ def title_of(report: Report) -> str:
 
 def list_cost_heads(report: Report) -> list[wire.Cost]:
     """The costs that are known, the one that ranks first."""
-    found: list[wire.Cost] = []
+    heads: list[wire.Cost] = []
     for cost in list_all_costs(report):
         name, unit, is_estimate = _HEADS[cost.kind]
-        found.append(
+        heads.append(
             {
                 "kind": cost.kind,
                 "name": name,
@@ -124,7 +124,7 @@ def list_cost_heads(report: Report) -> list[wire.Cost]:
                 "is_estimate": is_estimate,
             }
         )
-    return found
+    return heads
 
 
 def choose_cost_of_lines(marks: Iterable[wire.Line]) -> CostKind | None:
