@@ -28,10 +28,10 @@ def rewrite_expression(
     statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST
 ) -> Change | None:
     """`torch.where` for the only `a if condition else b` of a simple statement."""
-    found = [node for node in ast.walk(statement) if isinstance(node, ast.IfExp)]
-    if len(found) != 1 or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
+    choices = [node for node in ast.walk(statement) if isinstance(node, ast.IfExp)]
+    if len(choices) != 1 or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
         return None
-    old = found[0]
+    old = choices[0]
     if not _is_value(old.body) or not _is_value(old.orelse):
         return None
     new = where(old.test, old.body, old.orelse)
@@ -89,10 +89,10 @@ def negated(test: ast.expr) -> ast.expr:
 
 
 def _joined(sign: ast.operator, parts: Sequence[ast.expr]) -> ast.expr:
-    found = parts[0]
+    joined = parts[0]
     for part in parts[1:]:
-        found = ast.BinOp(found, sign, part)
-    return found
+        joined = ast.BinOp(joined, sign, part)
+    return joined
 
 
 def _is_truth(value: ast.expr) -> bool:
@@ -204,8 +204,8 @@ def _as_functions(statement: ast.If) -> Change | None:
 
 def list_assignments(side: Sequence[ast.stmt]) -> list[tuple[str, ast.expr]]:
     """Names and values that a block assigns; nothing when it does anything else."""
-    found = [part for statement in side if (part := _assigned(statement))]
-    return found if len(found) == len(side) else []
+    assignments = [part for statement in side if (part := _assigned(statement))]
+    return assignments if len(assignments) == len(side) else []
 
 
 def read_first(block: Sequence[tuple[str, ast.expr]]) -> set[str]:

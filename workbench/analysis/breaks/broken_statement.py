@@ -53,10 +53,10 @@ def find_broken_statements(report: Report, item: Break) -> Iterator[BrokenStatem
         lines = text.split("\n")
         at = item.line - source.first_line + 1
         tree = parsed(text) if 1 <= at <= len(lines) else None
-        found = None if tree is None else _statement(tree, at)
-        if tree is not None and found is not None and is_alone(found[0], text):
-            is_elif = lines[found[0].lineno - 1].lstrip().startswith("elif ")
-            yield BrokenStatement(*found, tree, lines, source.first_line, is_elif)
+        innermost = None if tree is None else _statement(tree, at)
+        if tree is not None and innermost is not None and is_alone(innermost[0], text):
+            is_elif = lines[innermost[0].lineno - 1].lstrip().startswith("elif ")
+            yield BrokenStatement(*innermost, tree, lines, source.first_line, is_elif)
 
 
 def parsed(text: str) -> ast.Module | None:

@@ -28,10 +28,10 @@ def list_changes(broken: BrokenStatement) -> Iterator[Change]:
 def _count_changes(broken: BrokenStatement) -> Iterator[Change]:
     """`one_hot(…).sum(0)` for `bincount(…, minlength=…)`: as a tensor, or with its `.tolist()`."""
     statement = broken.statement
-    found = [(node, counted) for node in ast.walk(statement) if (counted := _counted(node))]
-    if len(found) != 1 or hasattr(statement, "body"):
+    calls = [(node, counted) for node in ast.walk(statement) if (counted := _counted(node))]
+    if len(calls) != 1 or hasattr(statement, "body"):
         return
-    call, (values, length) = found[0]
+    call, (values, length) = calls[0]
     title = "Count with one_hot(…).sum(0)"
     why = _COUNTED.format(ast.unparse(length))
     hot = ast.parse("torch.nn.functional.one_hot", mode="eval").body

@@ -135,11 +135,11 @@ def find_cures(report: Report, item: Break) -> Iterator[Cure]:
 
 def _options(report: Report, item: Break, broken: BrokenStatement | None) -> Iterator[Cure]:
     """The options of Dynamo that lift a break: those that are known, and that its hints name."""
-    found = {name: text for kind, (name, text) in _OPTIONS.items() if item.kind.startswith(kind)}
+    by_name = {name: text for kind, (name, text) in _OPTIONS.items() if item.kind.startswith(kind)}
     for hint in item.hints:
         for name in _HINTED.findall(hint):
-            found.setdefault(name, _ASKED_FOR)
-    for name, text in found.items():
+            by_name.setdefault(name, _ASKED_FOR)
+    for name, text in by_name.items():
         yield Cure("option", text, item.file, item.line, settings=((name, True),))
     if broken is None and (function := _said_in(item)) is not None:
         ignored = "ignore_logging_functions", function
@@ -223,16 +223,16 @@ def _read(statement: ast.stmt) -> set[str]:
 
 def _written(block: Sequence[ast.stmt]) -> set[str]:
     """The names that a block gives another value, or changes in place."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in (node for each in block for node in ast.walk(each)):
         match node:
             case ast.Name(name, ast.Store() | ast.Del()):
-                found.add(name)
+                names.add(name)
             case ast.Subscript(value, _, ast.Store()) | ast.Attribute(value, _, ast.Store()):
-                found |= {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
+                names |= {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
             case ast.Call(ast.Attribute(value, name)) if name.endswith("_"):
-                found |= {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
-    return found
+                names |= {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
+    return names
 
 
 def _explicit(item: Break, broken: BrokenStatement) -> Cure | None:

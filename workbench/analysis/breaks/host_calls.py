@@ -124,11 +124,11 @@ def _progress(call: ast.Call) -> str | None:
 
 
 def find_calls(
-    statement: ast.stmt, found: Callable[[ast.Call], str | None]
+    statement: ast.stmt, describe: Callable[[ast.Call], str | None]
 ) -> Iterator[tuple[ast.Call, str]]:
     """The calls of a statement that a function knows, with what it says of them."""
     for node in ast.walk(statement):
-        if isinstance(node, ast.Call) and (said := found(node)) is not None:
+        if isinstance(node, ast.Call) and (said := describe(node)) is not None:
             yield node, said
 
 

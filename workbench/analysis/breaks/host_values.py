@@ -113,10 +113,10 @@ def read_changes(broken: BrokenStatement) -> Iterator[Change]:
             code = f"{result} = {name}()"
             yield change_of(_ONCE_TITLE, _ONCE, statement, code, above=_once(name, (), inside))
             return
-    found = known.outermost(statement)
-    if found is None:
+    outermost = known.outermost(statement)
+    if outermost is None:
         return
-    read, arguments = found
+    read, arguments = outermost
     text = ast.unparse(read)
     name = f"read_{re.sub(r'[^0-9A-Za-z]+', '_', text).strip('_')[:32].strip('_')}"
     call = parse_expression(f"{name}({', '.join(arguments)})")

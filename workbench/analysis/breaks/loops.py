@@ -59,7 +59,7 @@ def _in_new_name(statement: ast.stmt) -> str:
 
 def _numbers_before(tree: ast.AST, statement: ast.stmt) -> set[str]:
     """The names that were last given a number above a statement."""
-    found: dict[str, bool] = {}
+    by_name: dict[str, bool] = {}
     above = [n for n in ast.walk(tree) if isinstance(n, ast.Assign) and n.lineno < statement.lineno]
     for node in sorted(above, key=lambda each: each.lineno):
         for target in node.targets:
@@ -68,8 +68,8 @@ def _numbers_before(tree: ast.AST, statement: ast.stmt) -> set[str]:
                     int,
                     float,
                 )
-                found[target.id] = is_number
-    return {name for name, is_number in found.items() if is_number}
+                by_name[target.id] = is_number
+    return {name for name, is_number in by_name.items() if is_number}
 
 
 def _read(node: ast.AST) -> set[str]:
@@ -87,8 +87,8 @@ def _names(tree: ast.AST, *, after: int) -> set[str]:
 
 def _assigned_before(tree: ast.AST, statement: ast.stmt) -> set[str]:
     """The arguments, and the names that have a value above a statement."""
-    found = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    return found | {
+    names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    return names | {
         node.id
         for node in ast.walk(tree)
         if isinstance(node, ast.Name)

@@ -96,14 +96,14 @@ def rewrite_random(broken: BrokenStatement) -> Iterator[Change]:
 
 def _draws(statement: ast.stmt) -> list[_Draw]:
     """The draws of a statement in the order in which Python makes them."""
-    found = []
+    draws = []
     for node in ast.walk(statement):
         drawn = _drawn(node) if isinstance(node, ast.Call) else None
         if isinstance(node, ast.Call) and drawn is not None:
             outer = next((each for each in ast.walk(statement) if _is_number_of(each, node)), node)
             assert isinstance(outer, ast.expr)
-            found.append(_Draw(node, outer, *drawn))
-    return sorted(found, key=lambda draw: (draw.call.lineno, draw.call.col_offset))
+            draws.append(_Draw(node, outer, *drawn))
+    return sorted(draws, key=lambda draw: (draw.call.lineno, draw.call.col_offset))
 
 
 def _together(statement: ast.stmt, draws: Sequence[_Draw]) -> Change | None:

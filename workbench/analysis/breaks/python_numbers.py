@@ -25,10 +25,10 @@ _SIZES = {
 
 def number_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
     """Leave out `.item()`, `float()` or `int()` where only arithmetic is done with the number."""
-    found = [(node, kept) for node in ast.walk(statement) if (kept := _kept(node))]
-    if len(found) != 1 or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
+    calls = [(node, kept) for node in ast.walk(statement) if (kept := _kept(node))]
+    if len(calls) != 1 or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
         return None
-    call, (value, why) = found[0]
+    call, (value, why) = calls[0]
     if not _Uses(tree, _parents(tree)).compute(call):
         return None
     code = ast.unparse(replaced(statement, call, value))

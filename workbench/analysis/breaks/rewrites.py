@@ -191,21 +191,21 @@ def rewrite_of(report: Report, item: Break) -> Rewrite | None:
 
     It stands by itself: no option, nothing above the definition, and not the `else` of an `if`.
     """
-    found = find_rewrites(report, item)
-    return next((each for each in found if each.is_whole), None)
+    rewrites = find_rewrites(report, item)
+    return next((each for each in rewrites if each.is_whole), None)
 
 
 def find_rewrites(report: Report, item: Break) -> Iterator[Rewrite]:
     """The changes of lines that may take this break away, each by another way."""
     for broken in find_broken_statements(report, item):
-        found = [
+        rewrites = [
             made
             for rule in _rules(item)
             for change in rule(broken)
             if (made := _rewritten(_placed(change, broken), broken)) is not None
         ]
-        if found:
-            yield from {(each.after, each.options, each.above): each for each in found}.values()
+        if rewrites:
+            yield from {(each.after, each.options, each.above): each for each in rewrites}.values()
             return
 
 
@@ -281,10 +281,10 @@ def rewrite_masked_sum(
     statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST
 ) -> Change | None:
     """`torch.where(x > 0, x, 0).sum()` for `x[x > 0].sum()`."""
-    found = [(node, picked) for node in ast.walk(statement) if (picked := _summed(node))]
-    if len(found) != 1 or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
+    sums = [(node, picked) for node in ast.walk(statement) if (picked := _summed(node))]
+    if len(sums) != 1 or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
         return None
-    call, picked = found[0]
+    call, picked = sums[0]
     zero = where(picked.slice, picked.value, ast.Constant(0))
     total = ast.Call(ast.Attribute(zero, "sum", ast.Load()), [], [])
     code = ast.unparse(replaced(statement, call, total))

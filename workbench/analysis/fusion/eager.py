@@ -62,23 +62,23 @@ def _eager_operators(report: Report) -> tuple[Operator, ...] | None:
     became = _became(origins, every, report, lowered)
     forward = _forward(stages["dynamo"], every, origins)
     backward = _backward(stages.get("joint", set()), every, origins)
-    found: list[Operator] = []
+    operators: list[Operator] = []
     for name, nodes, moved in (*forward, *backward):
         if moved is None:
             return None
         if moved:
-            found.append(Operator(name, moved, tuple(m for n in nodes for m in became[n])))
-    return tuple(found) if any(operator.became for operator in found) else None
+            operators.append(Operator(name, moved, tuple(m for n in nodes for m in became[n])))
+    return tuple(operators) if any(operator.became for operator in operators) else None
 
 
 def _stages(report: Report, lowered: Set[str]) -> dict[str, set[str]]:
     """By stage the graphs of the compilations that were lowered: as captured, and in ATen."""
     ids = {graph.compile_id for graph in report.graphs if graph.id in lowered} | {None}
-    found: dict[str, set[str]] = defaultdict(set)
+    by_stage: dict[str, set[str]] = defaultdict(set)
     for graph in report.graphs:
         if graph.stage in ("dynamo", *_AOT) and graph.compile_id in ids:
-            found[graph.stage].add(graph.id)
-    return dict(found)
+            by_stage[graph.stage].add(graph.id)
+    return dict(by_stage)
 
 
 def _origins(
@@ -86,18 +86,18 @@ def _origins(
 ) -> dict[str, tuple[str, ...]]:
     """By node of a later stage: the captured nodes, or those of autograd, that it came from."""
     captured, joint = stages["dynamo"], stages.get("joint", set())
-    found: dict[str, tuple[str, ...]] = {id: (id,) for id in every if _graph_of(id) in captured}
+    by_node: dict[str, tuple[str, ...]] = {id: (id,) for id in every if _graph_of(id) in captured}
     for graph, pairs in report.node_pairs.items():
         for a, b in pairs:
-            known = found.get(a)
+            known = by_node.get(a)
             if known:
-                kept = found.get(b, ())
-                found[b] = (*kept, *(n for n in known if n not in kept)) if kept else known
+                kept = by_node.get(b, ())
+                by_node[b] = (*kept, *(n for n in known if n not in kept)) if kept else known
         if graph in joint:
             for id, node in every.items():
                 if _graph_of(id) == graph and node.op == "call_function":
-                    found.setdefault(id, (id,))
-    return found
+                    by_node.setdefault(id, (id,))
+    return by_node
 
 
 def _graph_of(node: str) -> str:
@@ -113,14 +113,14 @@ def _became(
     """By node where it began: the lowered nodes, those of its own half where there are any."""
     backward = {graph.id for graph in report.graphs if graph.is_backward}
     joint = {graph.id for graph in report.graphs if graph.stage == "joint"}
-    found: dict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    by_origin: dict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
     for id in every:
         graph = _graph_of(id)
         if graph in lowered:
             for origin in origins.get(id, ()):
                 is_own = (graph in backward) is (_graph_of(origin) in joint)
-                found[origin][0 if is_own else 1].append(id)
-    return defaultdict(list, {origin: own or other for origin, (own, other) in found.items()})
+                by_origin[origin][0 if is_own else 1].append(id)
+    return defaultdict(list, {origin: own or other for origin, (own, other) in by_origin.items()})
 
 
 Counted = tuple[str, tuple[str, ...], int | None]

@@ -355,15 +355,15 @@ def kernel_kinds(report: Report) -> Mapping[str, str]:
     for node in report.scheduler_nodes:
         if node.phase == "before" or node.kind != "fused":
             kinds[node.id] = kinds[node.name] = node.kind
-    found = {}
+    by_kernel = {}
     for kernel in report.kernels:
         inside = {kinds[name] for name in kernel.scheduler_nodes if name in kinds}
         if kernel.is_fallback:
-            found[kernel.id] = "fallback"
+            by_kernel[kernel.id] = "fallback"
         elif kernel.is_library:
-            found[kernel.id] = "library call"
+            by_kernel[kernel.id] = "library call"
         elif "template" in inside or "reduction" in inside:
-            found[kernel.id] = "template" if "template" in inside else "reduction"
+            by_kernel[kernel.id] = "template" if "template" in inside else "reduction"
         else:
-            found[kernel.id] = next(iter(sorted(inside)), "generated")
-    return found
+            by_kernel[kernel.id] = next(iter(sorted(inside)), "generated")
+    return by_kernel

@@ -122,12 +122,12 @@ def _lowered_graphs(report: Report) -> frozenset[str]:
 
 def total(sizes: Iterable[int | None]) -> int | None:
     """The sum of sizes; None when one is not known."""
-    found = 0
+    size_sum = 0
     for size in sizes:
         if size is None:
             return None
-        found += size
-    return found
+        size_sum += size
+    return size_sum
 
 
 @lru_cache(maxsize=4096)

@@ -60,12 +60,12 @@ def rejected(report: Report) -> list[Rejected]:
                 key = known if known in tries else (graph, *ends)
                 tries[key].append(row)
     sizes, rounds, reasons = (columns[name] for name in ("shared_bytes", "round", "reason"))
-    found = []
+    rejections = []
     for key, rows in tries.items():
         shared = max((sizes[row] for row in rows if sizes[row] is not None), default=None)
         count, last = len({rounds[row] for row in rows}), rows[-1]
-        found.append(Rejected(*key, reasons[last], shared, count, last))
-    return sorted(found, key=lambda pair: -(pair.shared or 0))
+        rejections.append(Rejected(*key, reasons[last], shared, count, last))
+    return sorted(rejections, key=lambda pair: -(pair.shared or 0))
 
 
 def find_final_groups(report: Report) -> dict[tuple[str, str], str]:
@@ -131,10 +131,10 @@ class NotFused:
 def list_not_fused(report: Report) -> list[NotFused]:
     """Every pair of final groups that stayed apart with its answer, most common data first."""
     why_not = Apart(report)
-    found = []
+    rows = []
     for pair in rejected(report):
         why = why_not(pair)
-        found.append(
+        rows.append(
             NotFused(
                 why.a_kernel,
                 why.b_kernel,
@@ -148,7 +148,7 @@ def list_not_fused(report: Report) -> list[NotFused]:
                 pair.graph,
             )
         )
-    return found
+    return rows
 
 
 class Apart:

@@ -139,8 +139,8 @@ def list_spreads(cells: Iterable[MatrixCell]) -> list[KernelSpread]:
     kernels: dict[str, list[MatrixCell]] = {}
     for cell in cells:
         kernels.setdefault(cell.kernel, []).append(cell)
-    found = [_of_kernel(kernel, own) for kernel, own in kernels.items()]
-    return sorted(found, key=lambda one: -one.total)
+    spreads = [_of_kernel(kernel, own) for kernel, own in kernels.items()]
+    return sorted(spreads, key=lambda one: -one.total)
 
 
 def spread(values: Sequence[float | None]) -> float | None:
@@ -163,17 +163,17 @@ def comparable(metric: str, cells: Iterable[MatrixCell]) -> list[list[MatrixCell
 def measure_spread(metric: str, cells: Iterable[MatrixCell]) -> float | None:
     """The largest spread of a metric among cells of one kernel that can be compared, or None."""
     values = ([getattr(one, metric) for one in group] for group in comparable(metric, cells))
-    found = (spread(group) for group in values)
-    return max((one for one in found if one is not None), default=None)
+    spreads = (spread(group) for group in values)
+    return max((one for one in spreads if one is not None), default=None)
 
 
 def _of_kernel(kernel: str, cells: Sequence[MatrixCell]) -> KernelSpread:
     spreads = {name: measure_spread(name, cells) for name in METRICS}
-    found = {name: one for name, one in spreads.items() if one is not None}
-    counted = {metric: found[metric] for metric in COUNTED if found.get(metric)}
+    known = {name: one for name, one in spreads.items() if one is not None}
+    counted = {metric: known[metric] for metric in COUNTED if known.get(metric)}
     return KernelSpread(
         kernel,
-        tuple(found.items()),
+        tuple(known.items()),
         sum(counted.values()) / len(COUNTED),
         max(counted, key=counted.__getitem__, default=None),
     )

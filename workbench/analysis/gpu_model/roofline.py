@@ -191,7 +191,7 @@ def rooflines(report: Report, gpu: Gpu) -> Iterator[KernelRoofline]:
 
 def _row(kernel: Kernel, gpu: Gpu, dtype: str, *, is_matrix: bool) -> KernelRoofline:
     moved, flops = bytes_of(kernel), kernel.flops
-    found = compute_roofline(
+    point = compute_roofline(
         gpu, moved_bytes=moved or 0, flops=flops or 0, dtype=dtype, matrix=is_matrix
     )
     is_whole = moved is not None and flops is not None
@@ -200,14 +200,14 @@ def _row(kernel: Kernel, gpu: Gpu, dtype: str, *, is_matrix: bool) -> KernelRoof
         target=gpu.name,
         moved_bytes=moved,
         flops=flops,
-        rate=found.rate,
-        rate_tflops=found.rate_tflops,
-        bandwidth_gbs=found.bandwidth_gbs,
-        intensity=found.intensity if is_whole else None,
-        ridge=found.ridge,
-        bound=found.bound if is_whole else None,
-        bound_us=None if moved is None and flops is None else found.time_us,
-        attainable_tflops=found.attainable_tflops if is_whole else None,
+        rate=point.rate,
+        rate_tflops=point.rate_tflops,
+        bandwidth_gbs=point.bandwidth_gbs,
+        intensity=point.intensity if is_whole else None,
+        ridge=point.ridge,
+        bound=point.bound if is_whole else None,
+        bound_us=None if moved is None and flops is None else point.time_us,
+        attainable_tflops=point.attainable_tflops if is_whole else None,
         measured_us=_time(kernel),
     )
 

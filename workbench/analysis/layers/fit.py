@@ -287,17 +287,17 @@ class Fit(LiveOnly, Presented):
     def _peak(self, layers: int, what: str | None, factor: float) -> tuple[Place, Bytes]:
         """The place with the most bytes, and what they are."""
         twice = None if what is None or self.doubled is None else self.doubled(what)
-        found = (
+        by_place = (
             (place, self._at(place, layers, twice, factor))
             for place in _places((*self.depths, *([] if twice is None else [twice])))
         )
-        return max(found, key=lambda item: sum(item[1].values()))
+        return max(by_place, key=lambda item: sum(item[1].values()))
 
     def _at(self, place: Place, layers: int, twice: Depth | None, factor: float) -> Bytes:
         """Bytes by kind at one place, of a call that is so many times larger."""
         here = [(depth.layers, depth.at(place)) for depth in self.depths]
         larger = None if twice is None else twice.at(place)
-        found = {}
+        by_kind = {}
         for kind in dict.fromkeys(kind for _, kinds in here for kind in kinds):
             points = [(count, float(kinds.get(kind, 0))) for count, kinds in here]
             value = _line(points, layers)
@@ -305,8 +305,8 @@ class Fit(LiveOnly, Presented):
                 shallow = points[0][1]
                 grown = (larger.get(kind, 0) - shallow) * (factor - 1)
                 value = shallow + grown + (value - shallow) * factor
-            found[kind] = max(value, 0.0)
-        return found
+            by_kind[kind] = max(value, 0.0)
+        return by_kind
 
     @cached_property
     def _optimizer(self) -> int:

@@ -61,15 +61,15 @@ Signatures = Mapping[tuple[str, int], tuple[object, ...]]
 """By list and number what a layer does."""
 
 
-def sum_module_shares(found: Memory, step: int | None = None) -> tuple[ModuleShare, ...]:
+def sum_module_shares(usage: Memory, step: int | None = None) -> tuple[ModuleShare, ...]:
     """What lives at the peak by module, most first; what the caller holds is one entry for each.
 
     Layers of a list, such as `layers.0` to `layers.31`, are told by the numbers in their paths, and
     are equal where the captured graph has the same operators of the same sizes for them. With
     `step` it is what lives at the fullest moment of that step.
     """
-    rows = _alive(found, step)
-    running = _module_at(found, found.peaks[-1].step if step is None else step)
+    rows = _alive(usage, step)
+    running = _module_at(usage, usage.peaks[-1].step if step is None else step)
     sizes: dict[str, int] = defaultdict(int)
     for row in rows:
         sizes[row.kind if row.kind in HELD else row.module or NO_MODULE] += row.bytes
@@ -82,19 +82,19 @@ def sum_module_shares(found: Memory, step: int | None = None) -> tuple[ModuleSha
         else:
             name, number, rest = place.groups()
             lists[name][int(number)][rest or ""] = size
-    equal = found.report.once(read_layer_signatures)
+    equal = usage.report.once(read_layer_signatures)
     for name, layers in lists.items():
         shares += _merged(name, layers, running, equal)
     return tuple(sorted((share for share in shares if share.bytes), key=lambda s: -s.bytes))
 
 
-def _alive(found: Memory, step: int | None) -> list[Allocation]:
+def _alive(usage: Memory, step: int | None) -> list[Allocation]:
     if step is None:
-        return [row for row in found.allocations if row.at_peak]
-    moments = found.timeline.walk.moments
-    inside = [n for n, (_, place) in enumerate(moments) if min(place, len(found.live) - 1) == step]
+        return [row for row in usage.allocations if row.at_peak]
+    moments = usage.timeline.walk.moments
+    inside = [n for n, (_, place) in enumerate(moments) if min(place, len(usage.live) - 1) == step]
     fullest = max(inside, key=lambda n: moments[n][0])
-    pairs = zip(found.allocations, found.timeline.walk.storages, strict=True)
+    pairs = zip(usage.allocations, usage.timeline.walk.storages, strict=True)
     return [
         row
         for row, storage in pairs
@@ -151,12 +151,12 @@ def read_layer_signatures(report: Report) -> Signatures:
     """The operators of each layer, with their sizes, as the captured graph has them."""
     first = next((g.id for g in report.graphs if g.stage in ("dynamo", "forward")), None)
     fields = ("module_path", "target", "shape", "dtype")
-    found: dict[tuple[str, int], list[object]] = defaultdict(list)
+    by_layer: dict[tuple[str, int], list[object]] = defaultdict(list)
     for path, *does in select_parts(report.nodes, "graph", {first}, fields):
         place = _LAYER.match(path or "")
         if place is not None:
-            found[place[1], int(place[2])].append((place[3], _operator(does[0]), *does[1:]))
-    return {layer: tuple(nodes) for layer, nodes in found.items()}
+            by_layer[place[1], int(place[2])].append((place[3], _operator(does[0]), *does[1:]))
+    return {layer: tuple(nodes) for layer, nodes in by_layer.items()}
 
 
 def _operator(target: str) -> str:
@@ -193,8 +193,8 @@ def extend_shares(shares: Iterable[ModuleShare], missing: int) -> tuple[ModuleSh
         layers=tuple(range(count)),
         parts=tuple(parts),
     )
-    found = [more if share is most else share for share in known]
-    return tuple(sorted(found, key=lambda share: -share.bytes))
+    extended = [more if share is most else share for share in known]
+    return tuple(sorted(extended, key=lambda share: -share.bytes))
 
 
 def layer_list(report: Report) -> str | None:
@@ -212,13 +212,13 @@ def template(path: str | None) -> str | None:
     return ".".join(part for part in (place[1], "*", place[3]) if part)
 
 
-def _module_at(found: Memory, step: int | None) -> str | None:
+def _module_at(usage: Memory, step: int | None) -> str | None:
     """The module of the last node of the kernel that runs in a step."""
-    if step is None or not found.timeline.kernels:
+    if step is None or not usage.timeline.kernels:
         return None
-    kernel = found.timeline.kernels[step]
-    nodes = next((k.nodes for k in found.report.kernels if k.id == kernel), ())
-    paths = dict(select_parts(found.report.nodes, "id", set(nodes), ("id", "module_path")))
+    kernel = usage.timeline.kernels[step]
+    nodes = next((k.nodes for k in usage.report.kernels if k.id == kernel), ())
+    paths = dict(select_parts(usage.report.nodes, "id", set(nodes), ("id", "module_path")))
     return next((paths[id] for id in reversed(nodes) if paths.get(id)), None)
 
 

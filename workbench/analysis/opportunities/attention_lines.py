@@ -54,10 +54,10 @@ def rewrite_attention(
     value = last.value if isinstance(last, ast.Assign | ast.Return) else None
     if value is None or last.lineno != last.end_lineno or not is_alone(last, whole):
         return None
-    found = _attention_in(value, known)
-    if found is None:
+    match = _attention_in(value, known)
+    if match is None:
         return None
-    product, attention = found
+    product, attention = match
     made = ast.unparse(replace_nodes(last, {product: _written(attention, dims)}))
     after = f"{lines[-1][: len(lines[-1]) - len(lines[-1].lstrip())]}{made}"
     return len(lines) - 1, (lines[-1],), (after,)
@@ -96,9 +96,9 @@ def _attention_in(
         if sides is None:
             continue
         scores = _softmax(_filled(sides[0], known))
-        found = None if scores is None else _scores(scores)
-        if found is not None and isinstance(node, ast.expr):
-            query, keys, mask, scale = found
+        parts = None if scores is None else _scores(scores)
+        if parts is not None and isinstance(node, ast.expr):
+            query, keys, mask, scale = parts
             values = ast.unparse(_filled(sides[1], known))
             return node, _Attention(query, keys, values, mask, scale)
     return None
@@ -147,8 +147,8 @@ def _scores(node: ast.expr) -> tuple[str, str, str | None, str] | None:
             is_left = _scaled(left) is not None
             node, other = (left, right) if is_left else (right, left)
             mask = ast.unparse(other)
-    found = _scaled(node)
-    return None if found is None else (*found[:2], mask, found[2])
+    scaled = _scaled(node)
+    return None if scaled is None else (*scaled[:2], mask, scaled[2])
 
 
 def _inverted(node: ast.expr) -> ast.expr:
@@ -192,12 +192,12 @@ def _query_and_keys(node: ast.expr) -> tuple[str, str] | None:
     return None
 
 
-def _written(found: _Attention, dims: int) -> ast.expr:
+def _written(attention: _Attention, dims: int) -> ast.expr:
     """The call, on tensors of four dimensions."""
-    parts = [found.query, found.keys, found.values]
+    parts = [attention.query, attention.keys, attention.values]
     more = "[None]" * (4 - dims)
     if more:
         parts = [f"({part}){more}" for part in parts]
-    mask = "" if found.mask is None else f", attn_mask={found.mask}"
-    text = f"{_CALL}({', '.join(parts)}{mask}, scale={found.scale}){'[0]' * (4 - dims)}"
+    mask = "" if attention.mask is None else f", attn_mask={attention.mask}"
+    text = f"{_CALL}({', '.join(parts)}{mask}, scale={attention.scale}){'[0]' * (4 - dims)}"
     return ast.parse(text, mode="eval").body

@@ -177,18 +177,18 @@ def _rearranged(facts: Facts) -> tuple[list[Kernel], int, int]:
 
 def _turned_back(facts: Facts) -> list[Kernel]:
     """The generated kernels that make outputs of convolutions' results, all of one shape."""
-    found: dict[str, Kernel] = {}
+    by_id: dict[str, Kernel] = {}
     for buffer, writers, _ in facts.buffers:
         for kernel in writers if buffer.kind == "output" else ():
             given = (b for b, made_by in facts.read(kernel) if any(map(_is_convolution, made_by)))
             if kernel.is_generated and any(b.shape == buffer.shape for b in given):
-                found[kernel.id] = kernel
-    return list(found.values())
+                by_id[kernel.id] = kernel
+    return list(by_id.values())
 
 
 def _op(facts: Facts, node: str) -> str:
-    found = facts.nodes.get(node)
-    return "" if found is None else base(found.target)
+    facts_of_node = facts.nodes.get(node)
+    return "" if facts_of_node is None else base(facts_of_node.target)
 
 
 def _is_convolution(kernel: Kernel) -> bool:

@@ -40,9 +40,9 @@ def find_float64(facts: Facts) -> Iterator[Opportunity]:
         return
     first = next(iter(places.values()))
     line = facts.line_at(first.file or "", first.line or 0)
-    found = _WIDE.findall("" if line is None else line[1])
+    words = _WIDE.findall("" if line is None else line[1])
     again = _widened_again(facts, first)  # the change of one line alone would do nothing
-    can_write = line is not None and len(places) == 1 and len(found) == 1 and not again
+    can_write = line is not None and len(places) == 1 and len(words) == 1 and not again
     text = line[1] if line is not None and can_write else ""
     saved = moved // 2
     low, high, source = _time_of_single(facts, list(kernels.values()), saved)
@@ -73,13 +73,13 @@ def _widened_again(facts: Facts, first: NodeFacts) -> list[int]:
     """Other lines that ask for float64 themselves, of what is computed with it."""
     wide = (node for node in facts.nodes.values() if node.dtype == "float64" and node.line)
     places = sorted({(node.file or "", node.line or 0) for node in wide})
-    found = []
+    numbers = []
     for file, number in places:
         line = facts.line_at(file, number)
         is_other = (file, number) != (first.file, first.line)
         if is_other and line is not None and _WIDE.search(line[1]):
-            found.append(number)
-    return found
+            numbers.append(number)
+    return numbers
 
 
 def _time_of_single(
@@ -173,14 +173,14 @@ def _half_us(row: KernelRoofline, gpu: Gpu, kernel: Kernel) -> float | None:
     if row.moved_bytes is None:
         return None
     product = _multiplies(kernel)
-    found = compute_roofline(
+    bound = compute_roofline(
         gpu,
         moved_bytes=row.moved_bytes // 2,
         flops=row.flops or 0,
         dtype="bf16" if product else "fp32",
         matrix=product,
     )
-    return found.time_us
+    return bound.time_us
 
 
 def _multiplies(kernel: Kernel) -> bool:

@@ -62,10 +62,10 @@ def _rewrite(
     if not place or len({(node.file, node.line) for node in cats}) > 1:
         return place, (), ()
     start, lines = facts.function_at(place["file"], place["line"])
-    found = rewrite_cat(lines, place["line"] - start)
-    if found is None:
+    change = rewrite_cat(lines, place["line"] - start)
+    if change is None:
         return place, (), ()
-    number, before, after = found
+    number, before, after = change
     at = facts.line_at(place["file"], start + number)
     place = {"line_id": at[0] if at else None, "file": place["file"], "line": start + number}
     return place, before, after
@@ -115,8 +115,8 @@ def _grown(part: NodeFacts, whole: NodeFacts) -> int | None:
     if not part.shape or not whole.shape or len(part.shape) != len(whole.shape):
         return None
     pairs = enumerate(zip(part.shape, whole.shape, strict=True))
-    found = [dim for dim, (one, all_) in pairs if one != all_]
-    return found[0] if len(found) == 1 else None
+    dims = [dim for dim, (one, all_) in pairs if one != all_]
+    return dims[0] if len(dims) == 1 else None
 
 
 def _is_a_step(reader: NodeFacts, whole: NodeFacts, newest: NodeFacts, dim: int) -> bool:

@@ -125,19 +125,19 @@ def _is_single(facts: Facts, kernel: Kernel, top: NodeFacts) -> bool:
 
 def find_complex_numbers(facts: Facts) -> Iterator[Opportunity]:
     """Complex arithmetic, for which Inductor calls eager operators one by one."""
-    found = [
+    kernels = [
         kernel
         for kernel, nodes in facts.fallbacks()
         if any(_is_complex(facts, node) for node in nodes)
     ]
-    computing = [k for k in found if not {base(op) for op in k.ops} <= _VIEWS]
+    computing = [k for k in kernels if not {base(op) for op in k.ops} <= _VIEWS]
     if not computing or (facts.gpu is None and _largest(facts, computing) > _ONE_CALL):
         return
-    only_views = [k for k in found if k not in computing]
+    only_views = [k for k in kernels if k not in computing]
     views = sum(count_moved_bytes(k) or 0 for k in only_views)
-    low = sum(facts.between(k) for k in found)
-    sure, source = (low, found), ""
-    if facts.is_measured(found):  # what they compute is computed by the code around them
+    low = sum(facts.between(k) for k in kernels)
+    sure, source = (low, kernels), ""
+    if facts.is_measured(kernels):  # what they compute is computed by the code around them
         sure = views, only_views
         source = "; at the low end that of the views, which compute nothing"
     yield Opportunity(
@@ -148,14 +148,14 @@ def find_complex_numbers(facts: Facts) -> Iterator[Opportunity]:
         "each operator on them runs by itself; real tensors are fused with what is around them.",
         sure="likely",
         source=f"{_NEIGHBOURS}; the high end adds {views} bytes that Inductor's model counts for "
-        f"complex views{facts.time_source(found)}{source}",
-        kernels=tuple(k.id for k in found),
+        f"complex views{facts.time_source(kernels)}{source}",
+        kernels=tuple(k.id for k in kernels),
         **facts.place(n for k in computing for n in facts.nodes_of(k)),
         saved_bytes_low=low,
         saved_bytes_high=low + views,
         saved_us_low=facts.least_microseconds(*sure) if sure[1] else 0.0,
-        saved_us_high=facts.microseconds(low + views, found),
-        fewer_kernels=sum(max(k.calls, 1) for k in found) - 1 or None,
+        saved_us_high=facts.microseconds(low + views, kernels),
+        fewer_kernels=sum(max(k.calls, 1) for k in kernels) - 1 or None,
         after=(
             "real, imag = x[..., 0::2], x[..., 1::2]",
             "turned = torch.stack((real * cos - imag * sin, real * sin + imag * cos), -1)",
@@ -187,13 +187,13 @@ def find_attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
             continue
         if facts.gpu is None and max(buffer.bytes or 0 for buffer in scores) < _CACHED:
             continue
-        found = find_scores(facts.nodes_of(kernel), facts.nodes)
-        if not found.is_library:
+        own_scores = find_scores(facts.nodes_of(kernel), facts.nodes)
+        if not own_scores.is_library:
             continue
         saved = sum(2 * (buffer.bytes or 0) for buffer in scores)
         concerned = [*into[0][1], kernel, *out[0][1]]
         place, before, after = _library_attention(facts, into[0][1], kernel, out[0][1])
-        if found.is_scaled_by_tensor:  # the library's scale is a number
+        if own_scores.is_scaled_by_tensor:  # the library's scale is a number
             before, after = (), ()
         yield Opportunity(
             id="",
@@ -214,7 +214,7 @@ def find_attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
             saved_us_high=facts.microseconds(saved, [kernel]),
             fewer_kernels=2 * max(kernel.calls, 1),
             before=before,
-            after=after or (found.call,),
+            after=after or (own_scores.call,),
         )
 
 
@@ -237,10 +237,10 @@ def _library_attention(
     if None in lines or len(texts) != len(lines) or not lines:
         return softmax, (), ()
     dims = max(map(len, shapes))
-    found = rewrite_attention(texts, dims) if 2 <= dims <= 4 else None
-    if found is None:
+    change = rewrite_attention(texts, dims) if 2 <= dims <= 4 else None
+    if change is None:
         return softmax, (), ()
-    number, before, after = found
+    number, before, after = change
     at = lines[number]
     place = {"line_id": at[0] if at else None, "file": start[0], "line": start[1] + number}
     return place, before, after

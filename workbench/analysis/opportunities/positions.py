@@ -102,17 +102,17 @@ def _positions(facts: Facts, node: NodeFacts) -> int | None:
 def _share_of_peak(facts: Facts, result: Buffer) -> tuple[int, int]:
     """By how much the peak is lower without it, and the peak, above what the caller holds."""
     try:
-        found = memory(facts.report)
+        usage = memory(facts.report)
     except UsageError:
         return 0, 0  # its memory is not known
     lowers = max(
         (
-            found.peak - row.peak_without
-            for row in found.allocations
+            usage.peak - row.peak_without
+            for row in usage.allocations
             if row.graph == result.graph
             and result.name in row.names
             and row.peak_without is not None
         ),
         default=0,
     )
-    return lowers, found.peak - found.base
+    return lowers, usage.peak - usage.base

@@ -91,13 +91,13 @@ class Rehearsal(Presented):
         """
         if cure is None:
             return self.chosen_patch
-        found = next((each for each in self.cures if each.id == cure), None)
-        if found is None:
+        one = next((each for each in self.cures if each.id == cure), None)
+        if one is None:
             known = ", ".join(each.id for each in self.cures) or "none"
             raise UsageError(f"There is no cure {cure!r}. There are: {known}.")
-        if found.verdict == "refused":
-            raise UsageError(f"The cure {cure} was refused: {found.checked} Take another one.")
-        return found.patch
+        if one.verdict == "refused":
+            raise UsageError(f"The cure {cure} was refused: {one.checked} Take another one.")
+        return one.patch
 
     @checked
     def frame(self, name: str = "cures") -> pandas.DataFrame:

@@ -49,24 +49,24 @@ class Facts:
         return tuple(rows)
 
     def _kernels(self, nodes: Iterable[str]) -> tuple[Kernel, ...]:
-        found = {k.id: k for node in nodes if (k := self._owner.get(node)) is not None}
-        return tuple(found.values())
+        by_id = {k.id: k for node in nodes if (k := self._owner.get(node)) is not None}
+        return tuple(by_id.values())
 
     @cached_property
     def _written(self) -> Mapping[str, list[Use]]:
-        found: dict[str, list[Use]] = {}
+        by_kernel: dict[str, list[Use]] = {}
         for use in self.buffers:
             for kernel in use[1]:
-                found.setdefault(kernel.id, []).append(use)
-        return found
+                by_kernel.setdefault(kernel.id, []).append(use)
+        return by_kernel
 
     @cached_property
     def _read(self) -> Mapping[str, list[Use]]:
-        found: dict[str, list[Use]] = {}
+        by_kernel: dict[str, list[Use]] = {}
         for use in self.buffers:
             for kernel in use[2]:
-                found.setdefault(kernel.id, []).append(use)
-        return found
+                by_kernel.setdefault(kernel.id, []).append(use)
+        return by_kernel
 
     def written(self, kernel: Kernel) -> list[tuple[Buffer, tuple[Kernel, ...]]]:
         """The buffers that a kernel writes, with their readers."""
@@ -96,8 +96,8 @@ class Facts:
     def neighbours(self, kernel: Kernel) -> list[Kernel]:
         """The generated kernels that exchange buffers with a kernel."""
         uses = (*self.written(kernel), *self.read(kernel))
-        found = {k.id: k for _, others in uses for k in others if k.is_generated}
-        return list(found.values())
+        by_id = {k.id: k for _, others in uses for k in others if k.is_generated}
+        return list(by_id.values())
 
     @cached_property
     def has_backward(self) -> bool:
@@ -127,8 +127,8 @@ class Facts:
         """
         known = list(kernels)
         times = [(kernel, self._least.get(kernel.id, kernel.time_us)) for kernel in known]
-        found = self._share(moved, times)
-        return found * (1 - stays) if found is not None and self.is_measured(known) else found
+        time_us = self._share(moved, times)
+        return time_us * (1 - stays) if time_us is not None and self.is_measured(known) else time_us
 
     @cached_property
     def _least(self) -> Mapping[str, float]:
@@ -158,9 +158,9 @@ class Facts:
         """The fields of an opportunity that say where: the first of the nodes with a line."""
         for node in nodes:
             if node.file is not None and node.line is not None:
-                found = self.line_at(node.file, node.line)
-                if found is not None:
-                    return {"line_id": found[0], "file": node.file, "line": node.line}
+                id_and_text = self.line_at(node.file, node.line)
+                if id_and_text is not None:
+                    return {"line_id": id_and_text[0], "file": node.file, "line": node.line}
         return {}
 
     def line_at(self, file: str, line: int) -> tuple[str, str] | None:
@@ -169,19 +169,19 @@ class Facts:
             text = self._texts[source.id]
             lines = [] if text is None else text.split("\n")
             if source.file == file and 0 <= line - source.first_line < len(lines):
-                found = lines[line - source.first_line]
-                return f"L:{source.id}:{line}", found
+                words = lines[line - source.first_line]
+                return f"L:{source.id}:{line}", words
         return None
 
     def function_at(self, file: str, line: int) -> tuple[int, list[str]]:
         """The first line of the innermost function around a line, and its text as lines."""
-        found: tuple[int, list[str]] = (line, [])
+        innermost: tuple[int, list[str]] = (line, [])
         for source in self.report.sources:
             lines = (self._texts[source.id] or "").split("\n")
             is_inside = source.file == file and 0 <= line - source.first_line < len(lines)
-            if is_inside and source.first_line >= (found[0] if found[1] else 0):
-                found = source.first_line, lines
-        return found
+            if is_inside and source.first_line >= (innermost[0] if innermost[1] else 0):
+                innermost = source.first_line, lines
+        return innermost
 
     def fallbacks(self) -> Iterator[tuple[Kernel, list[NodeFacts]]]:
         """The eager operators that Inductor has no code for, with their nodes."""

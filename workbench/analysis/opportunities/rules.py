@@ -78,6 +78,6 @@ def opportunities(report: Report) -> list[Opportunity]:
 
 def _ranked(report: Report) -> tuple[Opportunity, ...]:
     facts = Facts(report)
-    found = [made for rule in RULES for made in rule(facts)]
-    ranked = sorted(found, key=lambda made: made.rank)
+    opportunities = [made for rule in RULES for made in rule(facts)]
+    ranked = sorted(opportunities, key=lambda made: made.rank)
     return tuple(replace(made, id=f"o{number}") for number, made in enumerate(ranked))

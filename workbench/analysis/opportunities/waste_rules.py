@@ -28,22 +28,22 @@ def _found(facts: Facts, waste: Waste) -> list[MemoryRemark]:
 
 def find_evaluated_again(facts: Facts) -> Iterator[Opportunity]:
     """Kernels that compute an expensive function once in each of their loops."""
-    found = _found(facts, "evaluated again")
-    if not found:
+    remarks = _found(facts, "evaluated again")
+    if not remarks:
         return
-    kept = sum(remark.bytes for remark in found)
+    kept = sum(remark.bytes for remark in remarks)
     yield Opportunity(
         id="",
         rule="evaluated-again",
         kind="option",
         text="Let Inductor keep results that are read again: "
-        f"{found[0].text} With a lower threshold it is computed once and stored, "
+        f"{remarks[0].text} With a lower threshold it is computed once and stored, "
         f"{number_text(kept, 'bytes')} in all.",
         sure="possible",
         source=f"{_COUNTED}: calls of the function in the kernel's text, those that the graph has "
         "in it; no time: it depends on whether computing or moving bounds the kernel, so try it",
-        kernels=_kernels(found),
-        **_place(facts, found[0]),
+        kernels=_kernels(remarks),
+        **_place(facts, remarks[0]),
         settings=((_THRESHOLD, _FEW),),
     )
 
@@ -69,28 +69,28 @@ def find_parts_that_hold_the_whole(facts: Facts) -> Iterator[Opportunity]:
 
 def find_converted_weights(facts: Facts) -> Iterator[Opportunity]:
     """Weights that each call copies into another type; a training step has its reasons."""
-    found = _found(facts, "converted weight")
+    remarks = _found(facts, "converted weight")
     if any(wrapper.is_backward for wrapper in facts.report.wrappers):
         return
     by_id = {kernel.id: kernel for kernel in facts.kernels}
-    types = {remark.dtype for remark in found if remark.dtype is not None}
-    if not found or len(types) != 1:
+    types = {remark.dtype for remark in remarks if remark.dtype is not None}
+    if not remarks or len(types) != 1:
         return
-    kernels = [by_id[id] for id in _kernels(found) if _only_converts(by_id.get(id))]
+    kernels = [by_id[id] for id in _kernels(remarks) if _only_converts(by_id.get(id))]
     moved = sum(count_moved_bytes(kernel) or 0 for kernel in kernels)
-    held = sum(remark.bytes for remark in found)
+    held = sum(remark.bytes for remark in remarks)
     dtype = types.pop()
     yield Opportunity(
         id="",
         rule="converted-weight",
         kind="dtype",
-        text=f"Keep the model in {dtype}: each call copies "
-        f"{plural(len(found), 'weight')} into it, {number_text(held, 'bytes')}. {found[0].text}",
+        text=f"Keep the model in {dtype}: each call copies {plural(len(remarks), 'weight')} "
+        f"into it, {number_text(held, 'bytes')}. {remarks[0].text}",
         sure="possible",
         source=f"{_COUNTED}: the copies, and what the kernels that only copy move"
         f"{facts.time_source(kernels)}",
-        kernels=_kernels(found),
-        **_place(facts, found[0]),
+        kernels=_kernels(remarks),
+        **_place(facts, remarks[0]),
         saved_bytes_low=moved,
         saved_bytes_high=moved,
         saved_us_low=facts.least_microseconds(moved, kernels),
@@ -106,8 +106,8 @@ def _only_converts(kernel: Kernel | None) -> bool:
     return kernel is not None and {base(op) for op in kernel.ops} <= _CASTS
 
 
-def _kernels(found: Sequence[MemoryRemark]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(remark.kernel for remark in found if remark.kernel is not None))
+def _kernels(remarks: Sequence[MemoryRemark]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(remark.kernel for remark in remarks if remark.kernel is not None))
 
 
 def _place(facts: Facts, remark: MemoryRemark) -> dict[str, Any]:

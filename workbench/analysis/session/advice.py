@@ -77,7 +77,7 @@ def advice(session: Session) -> list[Advice]:
     tables = session.tables
     compiles: list[Compile] = list(tables["compiles"])
     nothing = explain_nothing_compiled(session)
-    found = [
+    rows = [
         *([Advice("nothing", "", "", 0, 0.0, (), nothing, "")] if nothing else []),
         *([] if nothing else _of_errors(tables)),
         *_of_fallbacks(list(tables["fallbacks"]), list(tables["breaks"])),
@@ -86,8 +86,8 @@ def advice(session: Session) -> list[Advice]:
             key=lambda one: (one.is_expected, -one.cost_s),
         ),
     ]
-    names = _tell_apart(one.file for one in found)
-    return [replace(one, shown=names.get(one.file, "")) for one in found]
+    names = _tell_apart(one.file for one in rows)
+    return [replace(one, shown=names.get(one.file, "")) for one in rows]
 
 
 def _of_errors(tables: Mapping[str, Any]) -> Iterator[Advice]:
@@ -200,8 +200,8 @@ def _plain(value: str) -> str:
 
 def _backends(before: str, now: str) -> str:
     known = [
-        found[1]
-        if (found := _COMPILER.search(each))
+        match[1]
+        if (match := _COMPILER.search(each))
         else "inductor"
         if "Inductor" in each
         else each
@@ -250,8 +250,8 @@ def explain_slow_steps(session: Session, numbers: Iterable[int]) -> dict[int, st
         return {}
     usual = sorted(rows.columns["wall_ms"])[len(rows) // 2]
     places = {step: at for at, step in enumerate(rows.columns["step"])}
-    found: list[Step] = [rows[places[number]] for number in numbers if number in places]
-    slow = [step for step in found if step.wall_ms >= 1.5 * usual or step.compile_s]
+    steps: list[Step] = [rows[places[number]] for number in numbers if number in places]
+    slow = [step for step in steps if step.wall_ms >= 1.5 * usual or step.compile_s]
     parts: dict[int, list[tuple[float, str]]] = {step.step: [] for step in slow}
     of_slow = (events[at] for at, step in enumerate(events.columns["step"]) if step in parts)
     for event in of_slow:

@@ -57,10 +57,10 @@ def find_recompile_cure(rows: Sequence[SessionRecompile]) -> Cure:
     """
     reasons = list(_reasons(rows))
     first, *others = [_of_kind(reason, reasons, rows) for reason in _one_of_each_kind(reasons)]
-    found = [first, *(cure for cure in others if not cure.is_expected)]
-    texts = list(dict.fromkeys(cure.text for cure in found))
-    code = tuple(dict.fromkeys(line for cure in found for line in cure.code))
-    return Cure("; and ".join(texts), code, all(cure.is_expected for cure in found))
+    cures = [first, *(cure for cure in others if not cure.is_expected)]
+    texts = list(dict.fromkeys(cure.text for cure in cures))
+    code = tuple(dict.fromkeys(line for cure in cures for line in cure.code))
+    return Cure("; and ".join(texts), code, all(cure.is_expected for cure in cures))
 
 
 def _reasons(rows: Sequence[SessionRecompile]) -> Iterator[Reason]:
@@ -76,22 +76,22 @@ def _one_of_each_kind(reasons: Sequence[Reason]) -> list[Reason]:
 
     A call with other arguments, as of decoding after the prefill, has other sizes too.
     """
-    found: dict[object, Reason] = {}
+    by_kind: dict[object, Reason] = {}
     ranked = {reason.source.removesuffix(".rank") for reason in reasons if reason.kind == "rank"}
     for reason in reasons:
         of_rank = _TENSOR_OF.sub("", reason.source) in ranked
         if reason.kind in ("size", "stride") and of_rank:  # other dimensions have others of these
             continue
-        first = next(iter(found.values()), reason)
+        first = next(iter(by_kind.values()), reason)
         is_of_cache = reason.kind == "value" and _CACHE.search(reason.source)
         is_follower = reason.kind in ("identity", "global state", "other") or (
             first.kind == "length" and reason.kind == "size"
         )
-        if found and (is_follower or is_of_cache):
+        if by_kind and (is_follower or is_of_cache):
             continue
         key = (reason.kind, reason.source) if reason.kind in ("value", "type") else reason.kind
-        found.setdefault(key, reason)
-    return list(found.values())[:_MOST]
+        by_kind.setdefault(key, reason)
+    return list(by_kind.values())[:_MOST]
 
 
 def _of_kind(first: Reason, reasons: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Cure:

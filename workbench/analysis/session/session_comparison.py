@@ -123,14 +123,14 @@ def _graph_changes(a: Session, b: Session) -> Iterator[PlaceChange]:
 
 def _reported(session: Session) -> dict[tuple[str, str, int], tuple[Compile, Report]]:
     """The compiles with a report, by function, kind and which of them it is."""
-    found: dict[tuple[str, str, int], tuple[Compile, Report]] = {}
+    by_compile: dict[tuple[str, str, int], tuple[Compile, Report]] = {}
     seen: Counter[tuple[str, str]] = Counter()
     for number, row in enumerate(session.tables["compiles"]):
         report = session.reports.get(number)
         if report is not None:
-            found[row.function, row.kind, seen[row.function, row.kind]] = row, report
+            by_compile[row.function, row.kind, seen[row.function, row.kind]] = row, report
             seen[row.function, row.kind] += 1
-    return found
+    return by_compile
 
 
 def _quantities(session: Session) -> Iterator[tuple[str, float | None, str]]:
@@ -173,13 +173,13 @@ def _found(session: Session) -> dict[tuple[str, str, str], str]:
     """By kind, function and text: where it is."""
     tables = session.tables
     compiled = {row.id: place(row.file, row.line) for row in tables["compiles"]}
-    found = {
+    by_text = {
         ("break", row.function, row.text): place(row.file, row.line) for row in tables["breaks"]
     }
     for row in tables["recompiles"]:
         if row.nearest:
             key = ("recompile", row.function, row.source or row.guard)
-            found.setdefault(key, compiled.get(row.compile_id, ""))
+            by_text.setdefault(key, compiled.get(row.compile_id, ""))
     for row in tables["fallbacks"]:
-        found["fallback", row.function, row.how] = place(row.file, row.line)
-    return found
+        by_text["fallback", row.function, row.how] = place(row.file, row.line)
+    return by_text

@@ -56,7 +56,7 @@ def find_caught_errors(report: Report) -> tuple[str, ...]:
         return ()
     files = {source.id: source.file for source in report.sources}
     captured = {graph.id for graph in report.graphs if graph.stage == _CAPTURED}
-    found: dict[tuple[str, int, str], str] = {}
+    by_place: dict[tuple[str, int, str], str] = {}
     for node in report.nodes:
         name = _name(node)
         if node.graph not in captured or node.line is None or name is None:
@@ -69,8 +69,8 @@ def find_caught_errors(report: Report) -> tuple[str, ...]:
         if within is not None:
             place = (node.file or "", node.line, name)
             is_written = any(name in line for line in _find_lines(report, *place[:2]))
-            found.setdefault(place, _sentence(place, within, is_written=is_written))
-    return tuple(found.values())
+            by_place.setdefault(place, _sentence(place, within, is_written=is_written))
+    return tuple(by_place.values())
 
 
 def _find_lines(report: Report, file: str, line: int) -> Iterator[str]:
@@ -113,15 +113,15 @@ def _operator(target: str) -> str | None:
 
 def _caught_lines(report: Report) -> dict[tuple[str, int], _Try]:
     """By file and line: what catches an error there."""
-    found: dict[tuple[str, int], _Try] = {}
+    by_place: dict[tuple[str, int], _Try] = {}
     for source in report.sources:
         text = report.texts.get(source.text or "")
         tree = parsed(text) if text is not None and ("try" in text or "suppress" in text) else None
         for body, caught in () if tree is None else _catching(tree):
             for line in range(body[0].lineno, (body[-1].end_lineno or body[-1].lineno) + 1):
                 place = (source.file, line + source.first_line - 1)
-                found[place] = _Try(caught.word, caught.line + source.first_line - 1)
-    return found
+                by_place[place] = _Try(caught.word, caught.line + source.first_line - 1)
+    return by_place
 
 
 def _catching(tree: ast.Module) -> Iterator[tuple[list[ast.stmt], _Try]]:

@@ -61,8 +61,8 @@ def call_sites(
     """By line id: the lines that were run and that its function was inlined into."""
     place_of = _places(report)
     return {
-        line: [caller for caller in found if place_of(caller) in states]
-        for line, found in calls.items()
+        line: [caller for caller in callers if place_of(caller) in states]
+        for line, callers in calls.items()
     }
 
 
@@ -175,8 +175,8 @@ def callers(report: Report) -> Callers:
 def sort_by_calls(report: Report, calls: Callers) -> list[Source]:
     """The sources: the user's own before a library's, a function before those that it calls."""
     above: dict[str, set[str]] = defaultdict(set)
-    for line, found in calls.items():
-        above[_owner(line)].update(_owner(caller) for caller in found)
+    for line, callers in calls.items():
+        above[_owner(line)].update(_owner(caller) for caller in callers)
     rank = {"user": 0, "notebook": 0, "library": 1}
     return sorted(
         report.sources,
@@ -189,14 +189,14 @@ def _owner(line: str) -> str:
 
 
 def _all(line: str, direct: Mapping[str, dict[str, None]]) -> tuple[str, ...]:
-    found: dict[str, None] = {}
+    callers: dict[str, None] = {}
     waiting = list(direct.get(line, ()))
     while waiting:
         caller = waiting.pop(0)
-        if caller not in found and caller != line:
-            found[caller] = None
+        if caller not in callers and caller != line:
+            callers[caller] = None
             waiting += direct.get(caller, ())
-    return tuple(found)
+    return tuple(callers)
 
 
 def _by_name(report: Report) -> Iterator[tuple[str, str]]:
@@ -226,15 +226,15 @@ def _by_name(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _calls(report: Report) -> list[tuple[str, bool, str]]:
-    found = []
+    calls = []
     for source in report.sources:
         text = report.texts.get(source.text or "", "")
         for number, line in enumerate(text.split("\n"), source.first_line):
             if line.lstrip().startswith(("def ", "async def ", "class ", "#", "@")):
                 continue
             for match in _CALL.finditer(line):
-                found.append((f"L:{source.id}:{number}", bool(match["own"]), match["name"]))
-    return found
+                calls.append((f"L:{source.id}:{number}", bool(match["own"]), match["name"]))
+    return calls
 
 
 def find_fallen_places(report: Report) -> dict[tuple[str, int], list[str]]:
@@ -242,11 +242,11 @@ def find_fallen_places(report: Report) -> dict[tuple[str, int], list[str]]:
     fallen = [kernel for kernel in report.kernels if kernel.is_fallback]
     wanted = {id for kernel in fallen for id in kernel.nodes}
     nodes = {node.id: node for node in select_rows(report.nodes, "id", wanted)} if fallen else {}
-    found: dict[tuple[str, int], list[str]] = {}
+    by_place: dict[tuple[str, int], list[str]] = {}
     for kernel in fallen:
         name = kernel.name.removeprefix("torch.ops.")
         inside = [nodes[id] for id in kernel.nodes if id in nodes]
         for node in [n for n in inside if n.target == name] or inside:
             if node.file is not None and node.line is not None:
-                found.setdefault((node.file, node.line), []).append(kernel.id)
-    return found
+                by_place.setdefault((node.file, node.line), []).append(kernel.id)
+    return by_place

@@ -71,8 +71,8 @@ class Reason:
 
 def read_reason(text: str) -> Reason:
     """Torch's sentence about one earlier variant, such as `0/0: x.size()[0] == 4  # …`."""
-    found = _AGAINST.match(text.strip())
-    against, rest = (found["against"], found["rest"]) if found else ("", text.strip())
+    match = _AGAINST.match(text.strip())
+    against, rest = (match["against"], match["rest"]) if match else ("", text.strip())
     guard = _ON_PARAMETER.sub(PARAMETER, _COMMENT.sub("", rest.split("\n")[0]).strip())
     guard = _NOT_AS_LONG.sub(r"\1 == \2", guard)
     return _of_tensor(against, guard) or _of_object(against, guard) or _of_value(against, guard)

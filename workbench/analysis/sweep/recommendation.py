@@ -95,19 +95,19 @@ def choose(
         raise UsageError(f"objective is {objective!r}: expected one of {', '.join(OBJECTIVES)}.")
     done = [trial for trial in trials if trial.status == "done"]
     kept = [trial for trial in done if _fits(trial, constraint)]
-    found = sorted(_candidates(kept, sizes, objective), key=lambda one: one.score)
-    found = [one for one in found if math.isfinite(one.score)]
-    if not found:
+    ranked = sorted(_candidates(kept, sizes, objective), key=lambda one: one.score)
+    ranked = [one for one in ranked if math.isfinite(one.score)]
+    if not ranked:
         raise UsageError(_nothing(done, kept, objective))
-    winner, rest = found[0], found[1:]
+    winner, rest = ranked[0], ranked[1:]
     comparison = _compared(winner, rest[0], objective) if rest else None
     is_tie = comparison is not None and not comparison.differ
     if is_tie and _compile_s(rest[0]) < _compile_s(winner):
         winner, rest = rest[0], [winner, *rest[1:]]
         comparison = _compared(winner, rest[0], objective)
     runner_up = rest[0] if rest else None
-    axes = dict.fromkeys(name for one in found for name, _ in one.settings)
-    effects = [effect for axis in axes if (effect := _effect(axis, found, objective))]
+    axes = dict.fromkeys(name for one in ranked for name, _ in one.settings)
+    effects = [effect for axis in axes if (effect := _effect(axis, ranked, objective))]
     effects.sort(key=lambda effect: -effect.ratio)
     return Choice(objective, winner, runner_up, comparison, tuple(effects))
 
@@ -161,11 +161,11 @@ def _candidates(rows: list[Trial], sizes: Sequence[str], objective: str) -> Iter
 
 def _baselines(rows: list[Trial], sizes: Sequence[str]) -> dict[Any, float]:
     """What the original takes for each size: the median over all workers, in µs."""
-    found: dict[Any, list[float]] = {}
+    by_sizes: dict[Any, list[float]] = {}
     for row in rows:
         if row.baseline_us is not None:
-            found.setdefault(_sizes_of(row, sizes), []).append(row.baseline_us)
-    return {key: sorted(values)[len(values) // 2] for key, values in found.items()}
+            by_sizes.setdefault(_sizes_of(row, sizes), []).append(row.baseline_us)
+    return {key: sorted(values)[len(values) // 2] for key, values in by_sizes.items()}
 
 
 def _sizes_of(row: Trial, sizes: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -210,12 +210,12 @@ def _compared(a: Candidate, b: Candidate, objective: str) -> Comparison | None:
     """How much longer `b` takes than `a`, from the rounds of the size where they are furthest."""
     if objective not in ("latency", "throughput"):
         return None
-    found = []
+    comparisons = []
     for one, two in zip(a.rows, b.rows, strict=True):
         left, right = one.relative, two.relative
         if left and right:
-            found.append(compare(left, right))
-    return max(found, key=lambda c: abs(math.log(c.ratio.median)), default=None)
+            comparisons.append(compare(left, right))
+    return max(comparisons, key=lambda c: abs(math.log(c.ratio.median)), default=None)
 
 
 def _effect(axis: str, candidates: Sequence[Candidate], objective: str) -> Effect | None:
@@ -275,26 +275,26 @@ def _sentences(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
     yield from _warnings([row.warning or "" for row in winner.rows])
 
 
-def _warnings(found: Sequence[str]) -> Iterator[str]:
+def _warnings(remarks: Sequence[str]) -> Iterator[str]:
     """Each warning once: of those that differ in their numbers only, the one with the largest."""
     kinds: dict[str, list[str]] = {}
-    for words in found:
+    for words in remarks:
         for warning in filter(None, words.split("; ")):
             kinds.setdefault(_NUMBER.sub("", warning), []).append(warning)
     for _, same in sorted(kinds.items()):
         worst = max(same, key=lambda warning: [float(n) for n in _NUMBER.findall(warning)])
-        where = f" (in {len(same)} of {len(found)} rows)" if len(same) > 1 else ""
+        where = f" (in {len(same)} of {len(remarks)} rows)" if len(same) > 1 else ""
         yield f"But {worst}{where}."
 
 
 def _describe_effect(effect: Effect, objective: str) -> str:
     """What an axis changes, with the interval of the pair that is furthest apart."""
-    found = effect.comparison
-    if found is not None and not found.differ:
+    pair = effect.comparison
+    if pair is not None and not pair.differ:
         return f"{effect.axis} made no difference that can be told from the noise."
     if effect.ratio - 1 < LEAST_DIFFERENCE:
         return f"{effect.axis} made no difference."
-    sure = f"; where it is clearest {found.words}" if found is not None else ""
+    sure = f"; where it is clearest {pair.words}" if pair is not None else ""
     return (
         f"{effect.axis} mattered: {effect.worst} instead of {effect.best} makes "
         f"{_WORDS[objective]} {number_text(effect.ratio, 'ratio')} as large{sure}."
@@ -313,25 +313,25 @@ def _against_original(winner: Candidate, objective: str, sizes: tuple[str, ...])
     parts = []
     for one in winner.rows:
         where = ", ".join(f"{n}={v}" for n, v in one.settings if n in sizes)
-        found, low, high = (
+        ratio, low, high = (
             number_text(value, "ratio").removesuffix(" ×")
             for value in (one.speedup, one.speedup_low, one.speedup_high)
         )
-        factor = f"{found} × ({low} to {high})"
+        factor = f"{ratio} × ({low} to {high})"
         parts.append(f"{factor} at {where}" if where else factor)
     return f"{', '.join(parts)} as fast as the original, with 95 % confidence"
 
 
 def _against_next(choice: Choice, next_one: Candidate) -> str:
-    found = choice.comparison
-    if found is None:
+    pair = choice.comparison
+    if pair is None:
         return f"Next comes {next_one.title}."
-    if found.differ:
-        return f"{next_one.title}, the next, is {found.words}."
+    if pair.differ:
+        return f"{next_one.title}, the next, is {pair.words}."
     mine, other = (median(r.compile_s or 0.0 for r in c.rows) for c in (choice.winner, next_one))
     if mine >= other:
         return f"{next_one.title} cannot be told from it."
-    low, high = (f"{100 * (ratio - 1):+.1f} %" for ratio in (found.ratio.low, found.ratio.high))
+    low, high = (f"{100 * (ratio - 1):+.1f} %" for ratio in (pair.ratio.low, pair.ratio.high))
     return f"{next_one.title} cannot be told from it ({low} to {high}); this one compiles faster."
 
 

@@ -87,12 +87,12 @@ class Store:
         return connection
 
     def _check(self, connection: sqlite3.Connection) -> None:
-        found = connection.execute("SELECT value FROM about WHERE name = 'schema'").fetchone()
-        if found is None and not self.read_only:
+        row = connection.execute("SELECT value FROM about WHERE name = 'schema'").fetchone()
+        if row is None and not self.read_only:
             with connection:
                 connection.execute("INSERT OR IGNORE INTO about VALUES ('schema', ?)", (SCHEMA,))
-        elif found is None or int(found[0]) > SCHEMA:
-            stored = "none" if found is None else found[0]
+        elif row is None or int(row[0]) > SCHEMA:
+            stored = "none" if row is None else row[0]
             connection.close()
             raise ArtifactError(
                 f"{self.path} has schema {stored}, this workbench reads up to {SCHEMA}. "
@@ -102,7 +102,7 @@ class Store:
     def find(self, keys: Iterable[str]) -> dict[str, Trial]:
         """The finished trials among these keys, whichever sweep made them."""
         wanted = list(dict.fromkeys(keys))
-        found: dict[str, Trial] = {}
+        by_key: dict[str, Trial] = {}
         with self._reading():
             for start in range(0, len(wanted), 500):  # SQLite's limit of parameters
                 part = wanted[start : start + 500]
@@ -110,8 +110,8 @@ class Store:
                 rows = self._connection.execute(
                     f"SELECT key, row FROM trials WHERE key IN ({marks})", part
                 )
-                found.update((key, _trial(row)) for key, row in rows)
-        return found
+                by_key.update((key, _trial(row)) for key, row in rows)
+        return by_key
 
     def trials(self, sweep: str | None = None) -> list[Trial]:
         """Every trial in the order in which they ended, or those of one sweep."""
@@ -167,12 +167,12 @@ class Store:
     def report(self, trial: Trial) -> bytes | None:
         """The `.wbr` content of a trial's record, or None when none was kept."""
         with self._reading():
-            found = self._connection.execute(
+            row = self._connection.execute(
                 "SELECT content FROM reports WHERE hash = ?", (trial.report,)
             ).fetchone()
-            if found is not None and hashlib.sha256(found[0]).hexdigest() != trial.report:
+            if row is not None and hashlib.sha256(row[0]).hexdigest() != trial.report:
                 raise ValueError(f"the record of {trial.title} was changed")
-        return None if found is None else found[0]
+        return None if row is None else row[0]
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -234,17 +234,17 @@ def _moment(made: Any) -> float:
 
 def _about(text: Any) -> dict[str, Any]:
     """What is written of a sweep; raises ValueError or TypeError for another form."""
-    found = parse_json(text)
-    lists = [*found["axes"].values(), *(found[name] for name in ("sizes", "notes", "keys"))]
-    for one in (*lists, found["others"]):
+    fields = parse_json(text)
+    lists = [*fields["axes"].values(), *(fields[name] for name in ("sizes", "notes", "keys"))]
+    for one in (*lists, fields["others"]):
         if not isinstance(one, list):
             raise TypeError("a sweep is written in another form")
     if not all(isinstance(text, str) for one in lists for text in one):
         raise TypeError("a sweep has names that are no text")
-    for row in found["others"]:
+    for row in fields["others"]:
         Trial.from_json(row)
-    texts = {name: str(found[name]) for name in ("name", "expression")}
-    return {**found, **texts, "seconds": float(found["seconds"])}
+    texts = {name: str(fields[name]) for name in ("name", "expression")}
+    return {**fields, **texts, "seconds": float(fields["seconds"])}
 
 
 @dataclass(frozen=True)
@@ -280,13 +280,13 @@ def read_stored(path: str | PathLike[str] | None, which: str | int | None) -> di
     """The fields of one sweep of a store; see `Sweep.load`."""
     path = Path(path or store_path())
     with Store(path, read_only=True) as store:
-        found = store.sweeps()
-        id, about, made = _chosen(path, found, which)
+        sweeps = store.sweeps()
+        id, about, made = _chosen(path, sweeps, which)
         trials = _trials(store, id, about)
     day = _write_moment(made)
     notes = [f"Opened from {path.name}, where it was written on {day}; nothing was run."]
-    if which is None and len(found) > 1:
-        notes.append(f"It is the last of {len(found)} sweeps there: wb.Sweep.stored lists them.")
+    if which is None and len(sweeps) > 1:
+        notes.append(f"It is the last of {len(sweeps)} sweeps there: wb.Sweep.stored lists them.")
     return dict(
         name=str(about["name"]),
         axes={name: tuple(values) for name, values in about["axes"].items()},
@@ -300,21 +300,21 @@ def read_stored(path: str | PathLike[str] | None, which: str | int | None) -> di
 
 
 def _chosen(
-    path: Path, found: list[tuple[str, dict[str, Any], float]], which: str | int | None
+    path: Path, sweeps: list[tuple[str, dict[str, Any], float]], which: str | int | None
 ) -> tuple[str, dict[str, Any], float]:
-    if not found:
+    if not sweeps:
         raise UsageError(f"{path.name} holds no sweep yet. Run one with store={path.name!r}.")
     if which is None:
-        return found[-1]
+        return sweeps[-1]
     if isinstance(which, int):
-        if 0 <= which < len(found):
-            return found[which]
+        if 0 <= which < len(sweeps):
+            return sweeps[which]
         raise UsageError(
-            f"There is no sweep {which} in {path.name}: it holds {len(found)}, from 0."
+            f"There is no sweep {which} in {path.name}: it holds {len(sweeps)}, from 0."
         )
-    named = [row for row in found if row[1]["name"] == which]
+    named = [row for row in sweeps if row[1]["name"] == which]
     if not named:
-        names = ", ".join(dict.fromkeys(str(about["name"]) for _, about, _ in found))
+        names = ", ".join(dict.fromkeys(str(about["name"]) for _, about, _ in sweeps))
         raise UsageError(
             f"There is no sweep of {which!r} in {path.name}. It holds those of {names}."
         )

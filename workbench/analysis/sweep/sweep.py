@@ -167,8 +167,8 @@ class Sweep(Presented):
         """
         file = None if path is None else check_file_path(path)
         if file is not None and file.lower().endswith(TABLE_ENDINGS):
-            found: Sweep = presenter().read_sweep(file)
-            return found
+            sweep: Sweep = presenter().read_sweep(file)
+            return sweep
         return Sweep(**read_stored(file, which))
 
     @staticmethod
