@@ -40,19 +40,19 @@ def write_step_code(budget: float, roofline_of: str | None = None) -> str:
     return f"{imported}import workbench\n\n{option}"
 
 
-def snippets(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...]:
+def snippets(report: Report, budgets: Budgets, budget: float) -> tuple[Snippet, ...]:
     """What to write for a budget; nothing for the one that the step has, or that must not be used.
 
     A checkpoint's policy chooses by operator: it keeps the results of products of which the budget
     computes less than half again. A region is refused by torch (2.13: "forward op(s) are
     unannotated") where seeds of random numbers or writes to buffers were put into the graph.
     """
-    point = found.at(budget)
-    if not point.recomputed or point.why_not or budget == found.own:
+    point = budgets.at(budget)
+    if not point.recomputed or point.why_not or budget == budgets.own:
         return ()
     step = Snippet(
         "For the step",
-        write_step_code(budget, found.roofline_of),
+        write_step_code(budget, budgets.roofline_of),
         "It holds for everything that is compiled from then on.",
     )
     region = Snippet(
@@ -63,16 +63,16 @@ def snippets(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ..
         "of compiled code it does nothing, and two budgets in one graph are refused.",
     )
     regions = () if _draws(report) or _has(report, "aten.copy_.default") else (region,)
-    return (step, *regions, *_policy(report, found, budget))
+    return (step, *regions, *_policy(report, budgets, budget))
 
 
-def _policy(report: Report, found: Budgets, budget: float) -> tuple[Snippet, ...]:
+def _policy(report: Report, budgets: Budgets, budget: float) -> tuple[Snippet, ...]:
     layers = layer_list(report)
     # Inductor keeps the seed, but two of Triton's kernels may number the elements of one mask in
     # two ways
     if layers is None or (_draws(report) and not is_on_cpu(report)):
         return ()
-    again = Counter(row.operator for row in found.recomputed if row.budget == budget)
+    again = Counter(row.operator for row in budgets.recomputed if row.budget == budget)
     kept = [op for op, count in _heavy(report, layers).items() if 2 * again[op] < count]
     lines = ["from torch.utils.checkpoint import checkpoint"]
     more = ""

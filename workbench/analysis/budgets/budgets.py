@@ -209,13 +209,13 @@ def list_points(
     known = dict(peaks or {})
     previews = _previews(report, known)
     on_cpu = is_on_cpu(report)
-    found = []
+    points = []
     for budget in sorted({row.budget for row in report.memory_budgets}, reverse=True):
         rows = [row for row in report.memory_budgets if row.budget == budget]
         again = [row for row in report.recomputed if row.budget == budget]
         least, most = (None, None) if gpu is None else _times(again, gpu)
         check = (checks or {}).get(budget, Check("", ""))
-        found.append(
+        points.append(
             BudgetPoint(
                 budget=budget,
                 saved_bytes=sum(row.saved_bytes for row in rows),
@@ -231,7 +231,7 @@ def list_points(
                 checked=check.checked,
             )
         )
-    return tuple(found)
+    return tuple(points)
 
 
 def read_recorded_budgets(report: Report, gpu: Gpu | None) -> Budgets | None:

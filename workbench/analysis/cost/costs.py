@@ -56,8 +56,8 @@ def list_costs(report: Report) -> tuple[Cost, ...]:
 
 
 def _costs(report: Report) -> tuple[Cost, ...]:
-    found = (_time(report), _bound(report), _bytes(report))
-    return tuple(cost for cost in found if cost.by_kernel)
+    costs = (_time(report), _bound(report), _bytes(report))
+    return tuple(cost for cost in costs if cost.by_kernel)
 
 
 def choose_cost(report: Report) -> Cost | None:
@@ -67,10 +67,10 @@ def choose_cost(report: Report) -> Cost | None:
 
 def get_rooflines(report: Report) -> dict[str, KernelRoofline]:
     """By kernel its place under the roofline of the first GPU that the report has one for."""
-    found: dict[str, KernelRoofline] = {}
+    by_kernel: dict[str, KernelRoofline] = {}
     for row in report.roofline:
-        found.setdefault(row.kernel, row)
-    return found
+        by_kernel.setdefault(row.kernel, row)
+    return by_kernel
 
 
 def _time(report: Report) -> Cost:
@@ -105,8 +105,8 @@ def _bytes(report: Report) -> Cost:
 
 
 def _known(report: Report, cost: Callable[[Kernel], float | None]) -> dict[str, float]:
-    found = ((kernel.id, cost(kernel)) for kernel in report.kernels)
-    return {id: value for id, value in found if value is not None}
+    values = ((kernel.id, cost(kernel)) for kernel in report.kernels)
+    return {id: value for id, value in values if value is not None}
 
 
 @dataclass(frozen=True)
@@ -171,31 +171,31 @@ def list_all_costs(report: Report) -> tuple[Cost, ...]:
 
 
 def _all_costs(report: Report) -> tuple[Cost, ...]:
-    found = count_quick_memory(report)
-    made = {} if found is None else find_peak_by_kernel(found)
+    usage = count_quick_memory(report)
+    made = {} if usage is None else find_peak_by_kernel(usage)
     if not any(made.values()):
         return list_costs(report)
     return (*list_costs(report), Cost("memory", "B", _SOURCE, _UNKNOWN, made))
 
 
-def find_peak_by_kernel(found: Memory) -> dict[str, float]:
+def find_peak_by_kernel(usage: Memory) -> dict[str, float]:
     """By kernel the bytes that are allocated for it and live at the peak; 0 for most."""
-    made = dict.fromkeys((kernel for kernel in found.timeline.kernels if kernel), 0.0)
-    for row in list_made_at_peak(found):
-        kernel = found.timeline.kernels[min(row.step_from, len(found.timeline.kernels) - 1)]
+    made = dict.fromkeys((kernel for kernel in usage.timeline.kernels if kernel), 0.0)
+    for row in list_made_at_peak(usage):
+        kernel = usage.timeline.kernels[min(row.step_from, len(usage.timeline.kernels) - 1)]
         if kernel is not None:
             made[kernel] += row.bytes
     return made
 
 
-def find_peak_by_line(found: Memory) -> dict[str, float]:
+def find_peak_by_line(usage: Memory) -> dict[str, float]:
     """By line id the bytes that it makes and that live at the peak.
 
     A line that calls a function has those of what was traced in it, too.
     """
-    rows = [row for row in list_made_at_peak(found) if row.node is not None]
-    nodes = select_nodes(found.report, "id", {row.node or "" for row in rows})
-    ids = list_line_ids(found.report)
+    rows = [row for row in list_made_at_peak(usage) if row.node is not None]
+    nodes = select_nodes(usage.report, "id", {row.node or "" for row in rows})
+    ids = list_line_ids(usage.report)
     by_line: dict[str, float] = defaultdict(float)
     for row in rows:
         node = nodes[row.node or ""]

@@ -38,12 +38,12 @@ class LineShares:
 
     def spread(self, amounts: Mapping[str, float]) -> dict[str, float]:
         """By line id its share (an estimate) of amounts that are given by kernel."""
-        found: dict[str, float] = {}
+        by_line: dict[str, float] = {}
         for line, kernels in self.kernels.items():
             known = [id for id in kernels if id in amounts]
             if known:
-                found[line] = sum(amounts[id] * self.shares[id].get(line, 0.0) for id in known)
-        return found
+                by_line[line] = sum(amounts[id] * self.shares[id].get(line, 0.0) for id in known)
+        return by_line
 
 
 def _shares(

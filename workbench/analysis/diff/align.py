@@ -37,32 +37,32 @@ def align_by(a: Sequence[Labels], b: Sequence[Labels]) -> dict[int, int]:
     A coarser one fills the gaps that the finer ones left. What then is left over is paired, in
     order, by the finest one wherever it stands: it was moved.
     """
-    found: dict[int, int] = {}
+    pairs: dict[int, int] = {}
     for fine, coarse in zip(a, b, strict=True):
-        for (i, k), (j, m) in list(_gaps(found, len(fine), len(coarse))):
-            found.update((i + x, j + y) for x, y in align(fine[i:k], coarse[j:m]))
+        for (i, k), (j, m) in list(_gaps(pairs, len(fine), len(coarse))):
+            pairs.update((i + x, j + y) for x, y in align(fine[i:k], coarse[j:m]))
     if a:
-        found.update(_moved(a[0], b[0], found))
-    return found
+        pairs.update(_moved(a[0], b[0], pairs))
+    return pairs
 
 
 def _gaps(
-    found: dict[int, int], size_a: int, size_b: int
+    pairs: dict[int, int], size_a: int, size_b: int
 ) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     """The stretches between pairs, as half-open ranges, where both sequences have items left."""
     i = j = 0
-    for x, y in [*sorted(found.items()), (size_a, size_b)]:
+    for x, y in [*sorted(pairs.items()), (size_a, size_b)]:
         if x > i and y > j:
             yield (i, x), (j, y)
         i, j = x + 1, y + 1
 
 
-def _moved(a: Labels, b: Labels, found: dict[int, int]) -> Iterator[tuple[int, int]]:
-    taken = set(found.values())
+def _moved(a: Labels, b: Labels, pairs: dict[int, int]) -> Iterator[tuple[int, int]]:
+    taken = set(pairs.values())
     places: dict[Hashable, deque[int]] = defaultdict(deque)
     for j, label in enumerate(b):
         if j not in taken:
             places[label].append(j)
     for i, label in enumerate(a):
-        if i not in found and places.get(label):
+        if i not in pairs and places.get(label):
             yield i, places[label].popleft()

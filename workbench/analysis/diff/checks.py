@@ -50,11 +50,11 @@ def compare_guards(a: Report, b: Report) -> list[Change | None]:
     pairs = list(whole)
     rest_a = [one for one, other in pairs if one and not other]
     rest_b = [other for one, other in pairs if other and not one]
-    found: list[Change | None] = []
+    changes: list[Change | None] = []
     for one, other in [*filter(all, pairs), *_paired(rest_a, rest_b, _named)]:
-        found += list(_guard(one, other)) or [None]
+        changes += list(_guard(one, other)) or [None]
     # guards that are kept say what the compiled code needs: those first
-    return sorted(found, key=lambda c: c is not None and c.note.startswith("not kept"))
+    return sorted(changes, key=lambda c: c is not None and c.note.startswith("not kept"))
 
 
 def _named(row: Guard) -> tuple[str, str]:

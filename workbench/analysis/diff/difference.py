@@ -94,9 +94,9 @@ class Change:
 
 def counted(rows: Iterable[Change | None]) -> tuple[list[Change], int]:
     """The changes, and how many things were compared that are the same: None."""
-    found = list(rows)
-    changes = [row for row in found if row is not None]
-    return changes, len(found) - len(changes)
+    compared = list(rows)
+    changes = [row for row in compared if row is not None]
+    return changes, len(compared) - len(changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +173,13 @@ class Diff(Presented):
         `UsageError` for a kernel that does not exist or has no source.
         """
         match = _match_of(self, kernel)
-        found = compare_sources(self, match)
-        if found is None:
+        difference = compare_sources(self, match)
+        if difference is None:
             raise UsageError(
                 f"Kernel {kernel} has no source: it is a call of a library, or the report was "
                 "redacted."
             )
-        return found
+        return difference
 
     @checked
     def machine_code(self, kernel: str, stage: str | None = None) -> Difference:
@@ -247,9 +247,9 @@ def _match_of(diff: Diff, kernel: str) -> KernelMatch:
 
 def _stages(report: Report, kernels: Sequence[str]) -> dict[str, str]:
     """The texts of a kernel's first configuration by stage."""
-    found: dict[str, str] = {}
+    by_stage: dict[str, str] = {}
     for row in report.assembly:
         text = report.texts.get(row.text or "") if row.kernel in kernels[:1] else None
         if text is not None:
-            found.setdefault(row.stage, text)
-    return found
+            by_stage.setdefault(row.stage, text)
+    return by_stage

@@ -25,8 +25,8 @@ class _Side:
     labels: Mapping[str, str]
 
     def reason(self, one: str, other: str) -> str | None:
-        found = self.apart.get((one, other)) or self.apart.get((other, one))
-        return None if found is None else found.reason
+        rejection = self.apart.get((one, other)) or self.apart.get((other, one))
+        return None if rejection is None else rejection.reason
 
     def words(self, *kernels: str) -> str:
         return " and ".join(f"{id} ({self.labels[id]})" for id in kernels)

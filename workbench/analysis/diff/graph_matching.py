@@ -46,7 +46,7 @@ class Graphs:
 def match_graphs(a: Report, b: Report) -> Graphs:
     """Pair the graphs by stage and direction, and their nodes by what they compute."""
     left, right = Viewer(a), Viewer(b)
-    found = Graphs()
+    graphs = Graphs()
     sides = defaultdict[tuple[str, bool], tuple[list[Graph], list[Graph]]](lambda: ([], []))
     for side, report in enumerate((a, b)):
         for graph in report.graphs:
@@ -54,12 +54,12 @@ def match_graphs(a: Report, b: Report) -> Graphs:
     for ones, others in sides.values():
         own = [left.view(graph) for graph in ones], [right.view(graph) for graph in others]
         paired = _paired(*own)
-        found.pairs += [GraphPair(own[0][i], own[1][j], {}) for i, j in paired]
-        found.only_a += [g for i, g in enumerate(ones) if i not in dict(paired)]
-        found.only_b += [g for j, g in enumerate(others) if j not in dict(paired).values()]
-    for pair in found.pairs:
+        graphs.pairs += [GraphPair(own[0][i], own[1][j], {}) for i, j in paired]
+        graphs.only_a += [g for i, g in enumerate(ones) if i not in dict(paired)]
+        graphs.only_b += [g for j, g in enumerate(others) if j not in dict(paired).values()]
+    for pair in graphs.pairs:
         pair.nodes.update(match_nodes(pair.a, pair.b))
-    return found
+    return graphs
 
 
 def _paired(a: Sequence[GraphView], b: Sequence[GraphView]) -> list[tuple[int, int]]:
@@ -76,12 +76,12 @@ def _paired(a: Sequence[GraphView], b: Sequence[GraphView]) -> list[tuple[int, i
         alike = 2 * (x & y).total() / max(x.total() + y.total(), 1)
         return -alike, bool(a[i].scalars) != bool(b[j].scalars), abs(i - j)
 
-    found: dict[int, int] = {}
+    partners: dict[int, int] = {}
     pairs = sorted(product(range(len(a)), range(len(b))), key=lambda pair: (apart(*pair), pair))
     for i, j in pairs:
-        if i not in found and j not in found.values():
-            found[i] = j
-    return sorted(found.items())
+        if i not in partners and j not in partners.values():
+            partners[i] = j
+    return sorted(partners.items())
 
 
 def _operations(graph: GraphView) -> Counter[tuple[str, str]]:
@@ -92,7 +92,7 @@ def _operations(graph: GraphView) -> Counter[tuple[str, str]]:
 
 def match_nodes(a: GraphView, b: GraphView) -> dict[int, int]:
     """Pairs of indexes: the tensors of the graphs first, then the sizes."""
-    found: dict[int, int] = {}
+    by_index: dict[int, int] = {}
     for own, other in ((a.tensors, b.tensors), (sorted(a.scalars), sorted(b.scalars))):
         labels = [
             [[(side.ops[n], side.targets[n] if side.ops[n] != "placeholder" else "") for n in part]
@@ -101,8 +101,8 @@ def match_nodes(a: GraphView, b: GraphView) -> dict[int, int]:
             for side, part in ((a, own), (b, other))
         ]  # fmt: skip
         pairs = align_by(labels[0], labels[1])
-        found.update((own[i], other[j]) for i, j in pairs.items())
-    return dict(sorted(found.items()))
+        by_index.update((own[i], other[j]) for i, j in pairs.items())
+    return dict(sorted(by_index.items()))
 
 
 def compare_graphs(graphs: Graphs) -> Iterator[Change]:

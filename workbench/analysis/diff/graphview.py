@@ -88,25 +88,25 @@ class GraphView:
     def labels(self, depth: int = DEPTH) -> list[Hashable]:
         """What each node computes, seen from itself back to its inputs."""
         own: list[Hashable] = [self.own(n) for n in range(len(self.ids))]
-        found = own
+        hashes = own
         for _ in range(depth):
-            last = found
-            found = [
+            last = hashes
+            hashes = [
                 hash((own[n], tuple(last[p] for p in feeding)))
                 for n, feeding in enumerate(self.feeding)
             ]
-        return found
+        return hashes
 
     @cached_property
     def arguments(self) -> dict[str, str]:
         """What each node is called with, by name, other nodes left out; as far as it has a text."""
         names = set(self.names) | {f"L_{name.removeprefix('l_')}" for name in self.names}
-        found = {}
+        by_name = {}
         for line in (self.text or "").split("\n"):
             match = _ASSIGNED.match(line)
             if match is not None and match[1] in names:
-                found[match[1]] = _WORD.sub(lambda w: "%" if w[0] in names else w[0], match[2])
-        return found
+                by_name[match[1]] = _WORD.sub(lambda w: "%" if w[0] in names else w[0], match[2])
+        return by_name
 
     def renamed(self, sizes: Sequence[int | str] | None) -> tuple[str, ...] | None:
         """Sizes with the names that the user gave them."""
@@ -129,12 +129,12 @@ class GraphView:
 
     @cached_property
     def _order(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+        by_symbol: dict[str, int] = {}
         for shape in self.shapes:
             for size in shape or ():
                 for symbol in _SYMBOL.findall(size) if isinstance(size, str) else ():
-                    found.setdefault(symbol, len(found))
-        return found
+                    by_symbol.setdefault(symbol, len(by_symbol))
+        return by_symbol
 
 
 def is_symbolic(sizes: Sequence[int | str] | None) -> bool:
@@ -172,7 +172,7 @@ class Viewer:
             return {}
         columns = self._columns(self._captured)
         shapes = dict(zip(columns["targets"], columns["shapes"], strict=True))
-        found: dict[str, str] = {}
+        by_symbol: dict[str, str] = {}
         for words in self._report.request.inputs:
             match = _INPUT.match(words)
             if match is None:
@@ -183,8 +183,8 @@ class Viewer:
                 continue
             for name, size in zip(sizes, shape, strict=True):
                 if isinstance(size, str) and _SYMBOL.fullmatch(size):
-                    found.setdefault(size, name.partition(" ")[0])
-        return found
+                    by_symbol.setdefault(size, name.partition(" ")[0])
+        return by_symbol
 
 
 def _known_inputs(
@@ -192,14 +192,14 @@ def _known_inputs(
 ) -> dict[int, str]:
     """The captured name of each input, by index; its number is its place in the captured graph."""
     origins = [n for n, op in enumerate(captured["ops"]) if op == "placeholder"]
-    found = {}
+    by_index = {}
     for n, op in enumerate(columns["ops"]):
         if op != "placeholder":
             continue
         place = place_of(columns["names"][n])
         if place is None:
-            found[n] = _COUNTED.sub("", columns["targets"][n])  # a value that forward has saved
+            by_index[n] = _COUNTED.sub("", columns["targets"][n])  # a value that forward has saved
             continue
         if place < len(origins) and captured["shapes"][origins[place]] == columns["shapes"][n]:
-            found[n] = captured["targets"][origins[place]]
-    return found
+            by_index[n] = captured["targets"][origins[place]]
+    return by_index

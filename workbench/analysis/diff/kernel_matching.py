@@ -36,7 +36,7 @@ def match_kernels(
     rest_a = [id for id in left.kernels if id not in pairs]
     taken = set(pairs.values())
     rest_b = [id for id in right.kernels if id not in taken]
-    found: list[_Group] = [((i,), (j,)) for i, j in pairs.items()]
+    matched: list[_Group] = [((i,), (j,)) for i, j in pairs.items()]
     ties = [(i, j) for i in rest_a for j in rest_b if left.tokens[i].shares(right.tokens[j])]
     groups = together(ties, rest_a, rest_b)
     alone = (
@@ -44,9 +44,9 @@ def match_kernels(
         [ids[0] for none, ids in groups if not none],
     )
     close = dict(_of_one_origin(*alone, left, right))
-    found += [(x, y) for x, y in groups if x[:1] not in close and y not in close.values()]
-    found += close.items()
-    made = [_named(KernelMatch(x, y, ""), left, right) for x, y in found]
+    matched += [(x, y) for x, y in groups if x[:1] not in close and y not in close.values()]
+    matched += close.items()
+    made = [_named(KernelMatch(x, y, ""), left, right) for x, y in matched]
     return tuple(sorted((_explained(m, a, b, left, right) for m in made), key=_order(left, right)))
 
 
@@ -83,21 +83,21 @@ def _near(a: _Side, b: _Side) -> Iterator[tuple[float, int, str, str]]:
 
 def _pairs(near: list[tuple[float, int, str, str]], a: _Side, b: _Side) -> dict[str, str]:
     """Kernels that are one another's best partner, by operations, else by name and order."""
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     taken: set[str] = set()
     for alike, _, i, j in sorted(near, key=lambda one: (-one[0], one[1])):
-        if alike >= _PAIR and i not in found and j not in taken:
-            found[i] = j
+        if alike >= _PAIR and i not in pairs and j not in taken:
+            pairs[i] = j
             taken.add(j)
     if near:
-        return found
+        return pairs
     for i, own in a.kernels.items():  # nothing is known of what they compute
         for j, other in b.kernels.items():
             if j not in taken and get_label(own) == get_label(other):
-                found[i] = j
+                pairs[i] = j
                 taken.add(j)
                 break
-    return found
+    return pairs
 
 
 _RELATIONS = {

@@ -18,16 +18,16 @@ def find_ancestors(report: Report, before: str, after: str) -> dict[str, list[st
     Follows every stage between the two.
     """
     prefix = f"{before}:"
-    found: dict[str, list[str]] = {}
+    by_node: dict[str, list[str]] = {}
     ids = [graph.id for graph in report.graphs]
     for graph in ids[ids.index(before) + 1 : ids.index(after) + 1]:  # in the compiler's order
         for a, b in report.node_pairs[graph]:
-            known = [a] if a.startswith(prefix) else found.get(a)
+            known = [a] if a.startswith(prefix) else by_node.get(a)
             if known:
-                kept = found.setdefault(b, [])
+                kept = by_node.setdefault(b, [])
                 kept.extend([node for node in known if node not in kept])
     prefix = f"{after}:"
-    return {node: origins for node, origins in found.items() if node.startswith(prefix)}
+    return {node: origins for node, origins in by_node.items() if node.startswith(prefix)}
 
 
 def find_kernels_of_nodes(
@@ -47,7 +47,7 @@ def find_kernels_of_nodes(
     boxes have no cycle; a node of an earlier stage to where most of what it became went, `quiet`
     node ids counting least.
     """
-    found = dict(find_named_owners(report) if owners is None else owners)
+    by_node = dict(find_named_owners(report) if owners is None else owners)
     hushed = frozenset(quiet)
     known = report.node_pairs if links is None else links
     for graph in reversed(list(known)):
@@ -55,13 +55,13 @@ def find_kernels_of_nodes(
             break
         votes: dict[str, dict[str, int]] = {}
         for a, b in known[graph]:
-            kernel = found.get(b)
+            kernel = by_node.get(b)
             if kernel is not None:
                 count = votes.setdefault(a, {})
                 count[kernel] = count.get(kernel, 0) + (1 if b in hushed else 100)
         for node, count in votes.items():
-            found.setdefault(node, max(count, key=count.__getitem__))
-    return found
+            by_node.setdefault(node, max(count, key=count.__getitem__))
+    return by_node
 
 
 def find_named_owners(report: Report) -> dict[str, str]:
@@ -144,22 +144,22 @@ def changes(report: Report, before: str, after: str) -> Changes:
     return _sorted_out(before, after, old, new, origins)
 
 
-def _inverted(found: Changes) -> Changes:
+def _inverted(changes: Changes) -> Changes:
     return Changes(
-        found.after,
-        found.before,
-        found.removed,
-        found.added,
-        tuple((new, old) for old, new in found.replaced),
-        tuple((new, old) for old, new in found.kept),
+        changes.after,
+        changes.before,
+        changes.removed,
+        changes.added,
+        tuple((new, old) for old, new in changes.replaced),
+        tuple((new, old) for old, new in changes.kept),
     )
 
 
 def _looks(report: Report, rows: Iterable[int]) -> dict[str, _Look]:
     names = ("id", "name", "op", "target", "shape", "dtype")
     columns = [report.nodes.columns[name] for name in names]
-    found = ([column[row] for column in columns] for row in rows)
-    return {id: _Look(*look) for id, *look in found}
+    rows_of_nodes = ([column[row] for column in columns] for row in rows)
+    return {id: _Look(*look) for id, *look in rows_of_nodes}
 
 
 def _tie(old: Mapping[str, _Look], new: Mapping[str, _Look], origins: dict[str, list[str]]) -> None:

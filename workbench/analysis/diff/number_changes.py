@@ -106,12 +106,12 @@ def compare_phases(a: Report, b: Report) -> list[Change]:
     left, right = _phases(a), _phases(b)
     if not left or not right:
         return []
-    found = [
+    changes = [
         _measured("phases", name, left.get(name), right.get(name), "s")
         for name in dict.fromkeys([*left, *right])
     ]
-    found.sort(key=lambda c: -abs(float(c.b or 0) - float(c.a or 0)))
-    return [_measured("phases", WHOLE, sum(left.values()), sum(right.values()), "s"), *found]
+    changes.sort(key=lambda c: -abs(float(c.b or 0) - float(c.a or 0)))
+    return [_measured("phases", WHOLE, sum(left.values()), sum(right.values()), "s"), *changes]
 
 
 def _measured(
@@ -140,7 +140,7 @@ def _time(kernels: Iterable[Kernel]) -> float | None:
 
 
 def _phases(report: Report) -> Mapping[str, float]:
-    found: dict[str, float] = defaultdict(float)
+    seconds: dict[str, float] = defaultdict(float)
     for phase in report.phases:
-        found[phase.name] += phase.self_s
-    return found
+        seconds[phase.name] += phase.self_s
+    return seconds

@@ -30,9 +30,9 @@ _NEEDS = {"nodes": "graphs"} | {
 
 def compare(a: Report, b: Report, names: tuple[str, str] = ("a", "b")) -> Diff:
     """What differs from `a` to `b`; `names` are what the two are called."""
-    found = graph_matching.match_graphs(a, b)
-    matches = kernel_matching.match_kernels(a, b, schedule.tokens(a, b, found))
-    changes, same = _structure(a, b, found)
+    graphs = graph_matching.match_graphs(a, b)
+    matches = kernel_matching.match_kernels(a, b, schedule.tokens(a, b, graphs))
+    changes, same = _structure(a, b, graphs)
     for part, rows in {
         "breaks": checks.compare_breaks(a, b),
         "guards": checks.compare_guards(a, b),
@@ -68,7 +68,7 @@ def compare_captured(a: Report, b: Report) -> Iterator[Change]:
 
 
 def _structure(
-    a: Report, b: Report, found: graph_matching.Graphs
+    a: Report, b: Report, graphs: graph_matching.Graphs
 ) -> tuple[list[Change], dict[str, int]]:
     """What differs in the head and in the graphs, and how many things there do not."""
     changes = list(_one("outcome", "outcome", _ended(a), _ended(b)))
@@ -78,9 +78,9 @@ def _structure(
         rows = [list(_field(part, field.name, left, right)) for field in fields(left)]
         same[part] = rows.count([])
         changes += chain.from_iterable(rows)
-    stages = list(graph_matching.compare_graphs(found))
-    same["graphs"] = len(found.pairs) - sum(row.change == "changed" for row in stages)
-    shown = [pair for pair in found.pairs if pair.a.graph.stage in graph_matching.SHOWN]
+    stages = list(graph_matching.compare_graphs(graphs))
+    same["graphs"] = len(graphs.pairs) - sum(row.change == "changed" for row in stages)
+    shown = [pair for pair in graphs.pairs if pair.a.graph.stage in graph_matching.SHOWN]
     nodes = [row for pair in shown for row in graph_matching.compare_nodes(pair)]
     differ = {row.id_a for row in nodes if row.id_a and row.id_b}
     same["nodes"] = sum(len(pair.nodes) for pair in shown) - len(differ)

@@ -91,13 +91,13 @@ def _tokens(
         if k.language == "extern"
     }
     called = {id for ids in calls.values() for id in ids}
-    found = {}
+    by_kernel = {}
     seen: set[str] = set()
     for kernel in report.kernels:
         # a call names the nodes of its inputs too, what makes these the node of the call
         own = calls.get(kernel.id) or [id for id in kernel.nodes if id not in called]
         computed = [id for id in own if id not in free]
-        found[kernel.id] = Tokens(
+        by_kernel[kernel.id] = Tokens(
             named((id for id in kernel.scheduler_nodes if id in before), steps),
             named(iter(computed), nodes),
             named(iter(own), nodes),
@@ -105,7 +105,7 @@ def _tokens(
             named((o for id in own for o in origins.get(id, ())), starts),
         )
         seen.update(computed)
-    return found
+    return by_kernel
 
 
 def _captured(report: Report) -> dict[str, list[str]]:
@@ -115,38 +115,38 @@ def _captured(report: Report) -> dict[str, list[str]]:
         return {}
     start = ids[CAPTURED]
     ends = [graph.id for graph in report.graphs if graph.stage == LOWERED]
-    found = {n: o for end in ends for n, o in find_ancestors(report, start, end).items()}
+    by_node = {n: o for end in ends for n, o in find_ancestors(report, start, end).items()}
     # what a pass has rewritten may have lost its origins, not its line
     places: dict[tuple[object, ...], list[str]] = {}
     for id, op, *place in select_parts(report.nodes, "graph", {start}, _PLACED):
         if op not in ("placeholder", "output"):
             places.setdefault(tuple(place), []).append(id)
     for id, op, *place in select_parts(report.nodes, "graph", set(ends), _PLACED):
-        if id not in found and op not in ("placeholder", "output"):
-            found[id] = places.get(tuple(place), [])
-    return found
+        if id not in by_node and op not in ("placeholder", "output"):
+            by_node[id] = places.get(tuple(place), [])
+    return by_node
 
 
 def match_steps(a: Report, b: Report, graphs: Graphs, nodes: Mapping[str, str]) -> dict[str, str]:
     """By id of a scheduler node of `a`, before fusion: the one of `b` that computes the same."""
     lowered_a, lowered_b = a.lowered, b.lowered
     steps_a, steps_b = _steps(a), _steps(b)
-    found: dict[str, str] = {}
+    by_id: dict[str, str] = {}
     for pair in graphs.pairs:
         if pair.a.graph.stage == LOWERED:
             ones = steps_a.get(lowered_a.get(pair.a.graph.id, ""), [])
             others = steps_b.get(lowered_b.get(pair.b.graph.id, ""), [])
             matched = align_by(_labels(ones, {}, "a"), _labels(others, nodes, "b"))
-            found.update((ones[i].id, others[j].id) for i, j in matched.items())
-    return found
+            by_id.update((ones[i].id, others[j].id) for i, j in matched.items())
+    return by_id
 
 
 def _steps(report: Report) -> dict[str, list[SchedulerNode]]:
-    found: dict[str, list[SchedulerNode]] = {}
+    by_graph: dict[str, list[SchedulerNode]] = {}
     for node in report.scheduler_nodes:
         if node.phase == "before":
-            found.setdefault(node.graph, []).append(node)
-    return found
+            by_graph.setdefault(node.graph, []).append(node)
+    return by_graph
 
 
 def _labels(

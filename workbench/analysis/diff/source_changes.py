@@ -42,10 +42,10 @@ def compare_source_blocks(before: str, after: str) -> list[Block]:
     a, b = before.split("\n"), after.split("\n")
     if canonical(before) == canonical(after) and len(a) == len(b):
         return [Block("same", range(len(a)), range(len(b)))]
-    found = _blocks([_loose(line) for line in a], [_loose(line) for line in b])
-    if all(block.kind == "same" for block in found):  # the same lines, tied in another way
-        found = _blocks([_plain(line) for line in a], [_plain(line) for line in b])
-    return found
+    blocks = _blocks([_loose(line) for line in a], [_loose(line) for line in b])
+    if all(block.kind == "same" for block in blocks):  # the same lines, tied in another way
+        blocks = _blocks([_plain(line) for line in a], [_plain(line) for line in b])
+    return blocks
 
 
 def canonical(text: str) -> str:
@@ -70,21 +70,21 @@ def _loose(line: str) -> str:
 
 
 def _blocks(a: Sequence[str], b: Sequence[str]) -> list[Block]:
-    found: list[Block] = []
+    blocks: list[Block] = []
     i = j = 0
     for x, y in [*align(a, b), (len(a), len(b))]:
         if (x, y) != (i, j):
             kind: Kind = "changed" if x > i and y > j else "removed" if x > i else "added"
-            found.append(Block(kind, range(i, x), range(j, y)))
+            blocks.append(Block(kind, range(i, x), range(j, y)))
         if x < len(a) and y < len(b):
-            if found and found[-1].kind == "same":
-                last = found.pop()
+            if blocks and blocks[-1].kind == "same":
+                last = blocks.pop()
                 start = last.before.start, last.after.start
             else:
                 start = x, y
-            found.append(Block("same", range(start[0], x + 1), range(start[1], y + 1)))
+            blocks.append(Block("same", range(start[0], x + 1), range(start[1], y + 1)))
         i, j = x + 1, y + 1
-    return found
+    return blocks
 
 
 def join_sources(report: Report, kernels: Sequence[Kernel]) -> str | None:

@@ -100,10 +100,10 @@ def space(
     is_free = not asked.keys() >= set(names)
     kept = [config for config in made if not is_free or _suits(source, config)]
     first = [] if asked or warps is not None or stages is not None else list(own)
-    found = list(dict.fromkeys([*first, *kept]))
-    if len(found) > MOST:
-        raise UsageError(_too_many(len(found)))
-    return found
+    configs = list(dict.fromkeys([*first, *kept]))
+    if len(configs) > MOST:
+        raise UsageError(_too_many(len(configs)))
+    return configs
 
 
 def launch_of(source: TritonSource, config: Config) -> Launch | None:

@@ -139,23 +139,23 @@ def _literals(node: ast.expr | None) -> dict[Any, Any]:
     """The entries of a dictionary that are literals; calls such as `DeviceProperties(…)` go."""
     if not isinstance(node, ast.Dict):
         return {}
-    found: dict[Any, Any] = {}
+    entries: dict[Any, Any] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         try:
-            found[ast.literal_eval(key) if key is not None else None] = ast.literal_eval(value)
+            entries[ast.literal_eval(key) if key is not None else None] = ast.literal_eval(value)
         except (ValueError, TypeError, SyntaxError):
             continue
-    return found
+    return entries
 
 
 def _integers(function: ast.FunctionDef) -> dict[str, int]:
     """The integers that the function's own lines give a name, each name once."""
-    found: dict[str, int] = {}
+    by_name: dict[str, int] = {}
     for statement in function.body:
         name, value = _assigned(statement)
         if name is not None and isinstance(value, ast.Constant) and type(value.value) is int:
-            found.setdefault(name, value.value)
-    return found
+            by_name.setdefault(name, value.value)
+    return by_name
 
 
 def _assigned(statement: ast.stmt) -> tuple[str | None, ast.expr | None]:

@@ -89,7 +89,7 @@ def _how(made: Buffer | None, former: Buffer | None) -> str:
 
 
 def _running_max(values: list[int]) -> list[int]:
-    found: list[int] = []
+    maxima: list[int] = []
     for value in values:
-        found.append(max(value, found[-1]) if found else value)
-    return found
+        maxima.append(max(value, maxima[-1]) if maxima else value)
+    return maxima

@@ -129,8 +129,8 @@ def walk_allocator(storages: Sequence[Storage], count: int) -> Iterator[tuple[in
 def _by_moment(
     storages: Sequence[Storage], moments: Iterable[int | None]
 ) -> dict[int, list[Storage]]:
-    found: dict[int, list[Storage]] = {}
+    by_moment: dict[int, list[Storage]] = {}
     for storage, moment in zip(storages, moments, strict=True):
         if moment is not None:
-            found.setdefault(moment, []).append(storage)
-    return found
+            by_moment.setdefault(moment, []).append(storage)
+    return by_moment

@@ -201,12 +201,12 @@ class Memory(Presented):
         """
         if by not in ("line", "module", "kind", "value"):
             raise UsageError(f"by={by!r} is unknown: pass 'line', 'module', 'kind' or 'value'.")
-        found: dict[str, int] = {}
+        by_key: dict[str, int] = {}
         for row in self.allocations:
             if row.at_peak:
                 key = _key(row, by)
-                found[key] = found.get(key, 0) + row.bytes
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+                by_key[key] = by_key.get(key, 0) + row.bytes
+        return dict(sorted(by_key.items(), key=lambda item: -item[1]))
 
     @checked
     def without(self, buffer: str) -> int:
@@ -215,12 +215,12 @@ class Memory(Presented):
         A name that several programs have is that of the one that matters most. Raises `UsageError`
         for a name that is not in the table `allocations`.
         """
-        found = [row for row in self.allocations if buffer == row.id or buffer in row.names]
-        if not found:
+        rows = [row for row in self.allocations if buffer == row.id or buffer in row.names]
+        if not rows:
             raise UsageError(
                 f"No storage is called {buffer!r}: `.frame('allocations')` has their names."
             )
-        known = [row.peak_without for row in found if row.peak_without is not None]
+        known = [row.peak_without for row in rows if row.peak_without is not None]
         return min(known, default=self.peak)
 
     @cached_property
@@ -339,10 +339,10 @@ def _key(row: Allocation, by: By) -> str:
 
 
 def _last_forward(report: Report) -> str | None:
-    found = None
+    last = None
     for graph in report.graphs:
-        found = graph.id if graph.stage == "forward" else found
-    return found
+        last = graph.id if graph.stage == "forward" else last
+    return last
 
 
 def _kernel_lines(report: Report) -> dict[str, tuple[str | None, int | None]]:
@@ -356,12 +356,12 @@ def _kernel_lines(report: Report) -> dict[str, tuple[str | None, int | None]]:
         )
         if line and id in wanted
     }
-    found: dict[str, tuple[str | None, int | None]] = {}
+    by_kernel: dict[str, tuple[str | None, int | None]] = {}
     for kernel in report.kernels:
         place = next((places[id] for id in reversed(kernel.nodes) if id in places), None)
         if place is not None:
-            found[kernel.id] = place
-    return found
+            by_kernel[kernel.id] = place
+    return by_kernel
 
 
 def list_made_at_peak(memory: Memory) -> list[Allocation]:

@@ -78,8 +78,8 @@ class _Peaks:
         self._blocks = None
         if is_cuda and len(devices) == 1 and not walk.unknown:
             inside, own = self._in_the_allocator()
-            found = walk_allocator(inside, len(walk.moments))
-            self._blocks = [(own + allocated, own + reserved) for allocated, reserved in found]
+            sizes = walk_allocator(inside, len(walk.moments))
+            self._blocks = [(own + allocated, own + reserved) for allocated, reserved in sizes]
 
     def _in_the_allocator(self) -> tuple[list[Storage], int]:
         """Storages that torch's allocator makes, and the bytes of others.

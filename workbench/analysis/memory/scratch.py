@@ -58,7 +58,7 @@ def list_scratch(timeline: Timeline) -> tuple[Scratch, ...]:
     nodes = _nodes(
         timeline, {id for kernel in timeline.kernels for id in by_kernel.get(kernel or "", ())}
     )
-    found = []
+    rows = []
     for number, (step, kernel) in enumerate(
         zip(timeline.walk.steps, timeline.kernels, strict=True)
     ):
@@ -77,8 +77,8 @@ def list_scratch(timeline: Timeline) -> tuple[Scratch, ...]:
                 bound = _of_convolution(timeline, operator, call, nodes)
             elif call is not None:
                 bound = _of_attention(operator, call, nodes, threads)
-        found.append(Scratch(number, _NAMES.get(operator, operator), bound))
-    return tuple(found)
+        rows.append(Scratch(number, _NAMES.get(operator, operator), bound))
+    return tuple(rows)
 
 
 def _nodes(timeline: Timeline, wanted: set[str]) -> dict[str, NodeFacts]:
@@ -229,13 +229,13 @@ def _is_known(shape: tuple[int | str, ...] | None) -> bool:
     return shape is not None and len(shape) == 4 and all(isinstance(n, int) for n in shape)
 
 
-def describe_scratch(found: tuple[Scratch, ...], *, on_cpu: bool) -> str:
+def describe_scratch(rows: tuple[Scratch, ...], *, on_cpu: bool) -> str:
     """What the calls take, in a sentence; empty where they take none."""
     known: dict[str, int] = {}
-    for row in found:
+    for row in rows:
         if row.bytes is not None:
             known[row.operator] = max(known.get(row.operator, 0), row.bytes)
-    open_ = dict.fromkeys(row.operator for row in found if row.bytes is None)
+    open_ = dict.fromkeys(row.operator for row in rows if row.bytes is None)
     parts = [
         f"{name} on this CPU takes up to {number_text(most, 'bytes')} more while it runs"
         for name, most in known.items()

@@ -198,8 +198,8 @@ class Walk:
         self._allocated = 0
 
     def _give(self, names: Iterable[str | None]) -> list[Storage | None]:
-        found = [next(iter(self._names.get(name or "", ())), None) for name in names]
-        for storage in found:
+        storages = [next(iter(self._names.get(name or "", ())), None) for name in names]
+        for storage in storages:
             if storage is not None:
                 storage.references += 1
-        return found
+        return storages

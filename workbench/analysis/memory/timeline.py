@@ -70,13 +70,13 @@ def timeline(report: Report) -> Timeline:
     programs = [_program(report, wrapper) for wrapper in wrappers if why is None]
     if why is not None or None in programs:
         raise UsageError(why or _UNREADABLE.format(report.request.name))
-    found = _Reader(report, wrappers, [each for each in programs if each is not None]).read()
-    if not found.walk.steps:
+    whole = _Reader(report, wrappers, [each for each in programs if each is not None]).read()
+    if not whole.walk.steps:
         raise UsageError(
             f"{report.request.name} runs no kernel: it gives back what it was given, or views of "
             "it, and allocates nothing."
         )
-    return found
+    return whole
 
 
 _UNREADABLE = (
@@ -322,16 +322,16 @@ class _Parts:
     results: Mapping[str, tuple[int | None, ...]]
 
     def __call__(self, name: str) -> list[tuple[str, int | None]]:
-        found = self.by_call.get(name)
-        if found is None:
+        part_names = self.by_call.get(name)
+        if part_names is None:
             size = self.sizes.get(name)
             return [(name, self.sizes.get(self.same.get(name, "")) if size is None else size)]
         laid_out = self.results.get(name, ())
-        count = max(max(found) + 1, len(laid_out))
+        count = max(max(part_names) + 1, len(laid_out))
         absent = self.absent.get(name, ())  # of one that never makes them, or was told not to
         made = []
         for place in range(count):
-            part = found.get(place, f"{name}[{place}]")
+            part = part_names.get(place, f"{name}[{place}]")
             size = self.sizes.get(part)
             if size is None and place < len(laid_out):
                 size = laid_out[place]

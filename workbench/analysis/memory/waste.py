@@ -57,11 +57,11 @@ def remarks(report: Report) -> tuple[MemoryRemark, ...]:
 
 
 def _remarks(report: Report) -> tuple[MemoryRemark, ...]:
-    found = list(_evaluated_again(report))
+    remarks = list(_evaluated_again(report))
     if explain_unknown_memory(report) is None:
         with contextlib.suppress(UsageError):  # it runs no kernel
-            found += _of_storages(memory(report))
-    return tuple(sorted(found, key=lambda remark: -remark.bytes))
+            remarks += _of_storages(memory(report))
+    return tuple(sorted(remarks, key=lambda remark: -remark.bytes))
 
 
 def _evaluated_again(report: Report) -> Iterator[MemoryRemark]:
@@ -115,33 +115,33 @@ def _whole_vectors(text: str) -> str:
     return "\n".join(kept)
 
 
-def _of_storages(found: Memory) -> Iterator[MemoryRemark]:
-    own = {row.node for row in found.allocations if row.node is not None}
+def _of_storages(usage: Memory) -> Iterator[MemoryRemark]:
+    own = {row.node for row in usage.allocations if row.node is not None}
     graphs = {id.partition(":")[0] for id in own}
-    nodes = select_nodes(found.report, "graph", graphs)
-    for row in found.allocations:
+    nodes = select_nodes(usage.report, "graph", graphs)
+    for row in usage.allocations:
         node = nodes.get(row.node or "")
         if node is None or row.kind in ("weights", "constant", "input"):
             continue
-        yield from _converted(found, row, node, nodes)
-        yield from _scratch(found, row, node)
-    yield from _held_by_parts(found, nodes)
+        yield from _converted(usage, row, node, nodes)
+        yield from _scratch(usage, row, node)
+    yield from _held_by_parts(usage, nodes)
 
 
 def _converted(
-    found: Memory, row: Allocation, node: NodeFacts, nodes: Mapping[str, NodeFacts]
+    usage: Memory, row: Allocation, node: NodeFacts, nodes: Mapping[str, NodeFacts]
 ) -> Iterator[MemoryRemark]:
     """A weight that is copied into another type, each time that it is called."""
     if strip_operator_name(node.target) not in _CASTS or not node.inputs:
         return
     source = _base(nodes.get(node.inputs[0]), nodes)
-    weights = {name: each for each in found.allocations for name in each.names if _is_weight(each)}
+    weights = {name: each for each in usage.allocations for name in each.names if _is_weight(each)}
     weight = weights.get(source.id.rpartition(":")[2]) if source is not None else None
     if source is None or weight is None or source.op != "placeholder":
         return
     size = number_text(row.bytes, "bytes")
     yield _remark(
-        found,
+        usage,
         "converted weight",
         f"{weight.value} is of type {source.dtype}; each call copies it to {node.dtype}, which "
         f"takes {size}.",
@@ -155,12 +155,12 @@ def _is_weight(row: Allocation) -> bool:
     return row.kind == "weights"
 
 
-def _scratch(found: Memory, row: Allocation, node: NodeFacts) -> Iterator[MemoryRemark]:
+def _scratch(usage: Memory, row: Allocation, node: NodeFacts) -> Iterator[MemoryRemark]:
     """More than the result of an operator needs: partial sums, a wider type, a workspace."""
     operator = strip_operator_name(node.target)
     if row.kind == "workspace":
         yield _remark(
-            found,
+            usage,
             "scratch",
             f"{operator} takes a workspace of {number_text(row.bytes, 'bytes')}.",
             row,
@@ -168,7 +168,7 @@ def _scratch(found: Memory, row: Allocation, node: NodeFacts) -> Iterator[Memory
         )
     elif row.kind == "temporary" and node.bytes and row.bytes >= _WIDE * node.bytes:
         yield _remark(
-            found,
+            usage,
             "scratch",
             f"{operator} takes {number_text(row.bytes, 'bytes')} for a result of "
             f"{number_text(node.bytes, 'bytes')}: partial results, or a wider type.",
@@ -177,9 +177,9 @@ def _scratch(found: Memory, row: Allocation, node: NodeFacts) -> Iterator[Memory
         )
 
 
-def _held_by_parts(found: Memory, nodes: Mapping[str, NodeFacts]) -> Iterator[MemoryRemark]:
+def _held_by_parts(usage: Memory, nodes: Mapping[str, NodeFacts]) -> Iterator[MemoryRemark]:
     """Storages that live on for a part of them: what is returned, what is kept for the backward."""
-    rows = {row.node: row for row in found.allocations if row.node is not None}
+    rows = {row.node: row for row in usage.allocations if row.node is not None}
     needed: Counter[str] = Counter()
     for id in {id for node in nodes.values() if node.op == "output" for id in node.inputs}:
         part = nodes.get(id)
@@ -193,7 +193,7 @@ def _held_by_parts(found: Memory, nodes: Mapping[str, NodeFacts]) -> Iterator[Me
         if row.bytes >= _MUCH * size:
             what = "the backward needs" if row.kind == "saved for backward" else "is returned"
             yield _remark(
-                found,
+                usage,
                 "part holds the whole",
                 f"Of {row.value} {what} a part of {number_text(size, 'bytes')}, a view that keeps "
                 f"all {number_text(row.bytes, 'bytes')} of it alive.",
@@ -210,9 +210,9 @@ def _base(node: NodeFacts | None, nodes: Mapping[str, NodeFacts]) -> NodeFacts |
 
 
 def _remark(
-    found: Memory, waste: Waste, text: str, row: Allocation, size: int, dtype: str | None = None
+    usage: Memory, waste: Waste, text: str, row: Allocation, size: int, dtype: str | None = None
 ) -> MemoryRemark:
-    kernels = found.timeline.kernels
+    kernels = usage.timeline.kernels
     kernel = kernels[min(row.step_from, len(kernels) - 1)] if kernels else None
     place = row.node, row.file, row.line
     return MemoryRemark(waste, text, size, kernel, row.id, *place, dtype=dtype)

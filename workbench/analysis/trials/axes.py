@@ -91,5 +91,5 @@ def check_parameter(name: str, value: Any) -> None:
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """The question whether the nearest match was meant, or nothing."""
-    found = difflib.get_close_matches(name, known, n=1)
-    return f" Did you mean {found[0]!r}?" if found else ""
+    matches = difflib.get_close_matches(name, known, n=1)
+    return f" Did you mean {matches[0]!r}?" if matches else ""
