@@ -72,12 +72,12 @@ def run_for_programs(
     run: Callable[[], object], *, is_backward: bool = False
 ) -> list[GeneratedProgram]:
     """Run once and tell which generated programs ran, in order."""
-    found: dict[int, GeneratedProgram] = {}
+    by_scope: dict[int, GeneratedProgram] = {}
 
     def watch(frame: FrameType, event: str, argument: object) -> None:
         scope = frame.f_globals
         if event == "call" and _is_generated(scope, frame.f_code):
-            program = found.setdefault(id(scope), GeneratedProgram(scope, is_backward))
+            program = by_scope.setdefault(id(scope), GeneratedProgram(scope, is_backward))
             program.names.update(frame.f_code.co_names)
 
     before = sys.getprofile()
@@ -86,7 +86,7 @@ def run_for_programs(
         run()
     finally:
         sys.setprofile(before)
-    return list(found.values())
+    return list(by_scope.values())
 
 
 def _is_generated(scope: dict[str, Any], code: CodeType) -> bool:
@@ -299,13 +299,13 @@ class RepeatableCall:
     def programs(self) -> list[GeneratedProgram]:
         """The generated programs that one run calls, in order."""
         outputs: list[Any] = []
-        found = run_for_programs(lambda: outputs.append(self.forward()))
-        known = {id(program.scope) for program in found}
+        early = run_for_programs(lambda: outputs.append(self.forward()))
+        known = {id(program.scope) for program in early}
         # the engine gives the backward of a GPU to a thread of its own, which no profile function
         # of this thread sees (torch 2.11)
         with torch.autograd.set_multithreading_enabled(False):
             later = run_for_programs(lambda: self.backward(outputs), is_backward=True)
-        return [*found, *(p for p in later if id(p.scope) not in known)]
+        return [*early, *(p for p in later if id(p.scope) not in known)]
 
     def seconds(self, repeats: int) -> list[float]:
         """What each of several runs took."""

@@ -55,11 +55,11 @@ class _Trial:
     @classmethod
     def of(cls, request: ModelRequest, wanted: Buckets) -> _Trial:
         """Match the sizes with the inputs; raises `UsageError` for what does not fit."""
-        found = check_exportable(request)
-        paths = [str(path) for path, _ in found.inputs.leaves]
+        subject = check_exportable(request)
+        paths = [str(path) for path, _ in subject.inputs.leaves]
         dims = [
             (paths.index(str(path)), index, dim)
-            for (path, index), dim in found.declared.items()
+            for (path, index), dim in subject.declared.items()
             if dim.name in wanted.sizes
         ]
         sizes = {name: _checked(name, given, dims) for name, given in wanted.sizes.items()}
@@ -71,7 +71,7 @@ class _Trial:
                 f"split is {wanted.split!r}: name one of the Dims in sizes, {', '.join(sizes)}."
             )
         bucketing = Bucketing(sizes, inputs, (), pad, wanted.split)
-        return cls(found.module, tuple(leaves), spec, bucketing)
+        return cls(subject.module, tuple(leaves), spec, bucketing)
 
     def example(self, values: Mapping[str, int]) -> list[Any]:
         """The example's leaves at other sizes: its entries, repeated as often as needed."""
@@ -93,8 +93,8 @@ class _Trial:
         """The flat outputs of the original."""
         args, kwargs = self.arguments(leaves)
         with torch.no_grad(), DataClasses().as_dicts(self.module):
-            found: list[Any] = tp.TREE_FLATTEN.get()(self.module(*args, **kwargs))[0]
-        return found
+            outputs: list[Any] = tp.TREE_FLATTEN.get()(self.module(*args, **kwargs))[0]
+        return outputs
 
     def with_outputs(self) -> Bucketing:
         """The bucketing with the dimensions of the outputs that follow the named ones."""
@@ -113,10 +113,10 @@ class _Trial:
                     f"Dimension {index} of output {leaf} depends on several Dims: results of a "
                     "padded request cannot be cut out of it. Keep these dimensions apart."
                 )
-        found = replace(plain, outputs=tuple(dims))
+        bucketing = replace(plain, outputs=tuple(dims))
         if plain.split is not None:
-            _check_split(found, base)
-        return found
+            _check_split(bucketing, base)
+        return bucketing
 
     def check(self, bucketing: Bucketing) -> None:
         """Raise `UsageError` where padding or splitting changes the results of the original."""
@@ -127,8 +127,8 @@ class _Trial:
             }
             leaves = self.example(values)
             padded = bucketing.padded(leaves, values, bucket)
-            found = bucketing.cut(self.run(padded), values, bucket)
-            problem = _difference(found, self.run(leaves))
+            actual = bucketing.cut(self.run(padded), values, bucket)
+            problem = _difference(actual, self.run(leaves))
             if problem:
                 raise UsageError(
                     f"Padding {_text(values)} to {_text(bucket)} changes the results: {problem}. "
@@ -210,9 +210,9 @@ def _check_split(bucketing: Bucketing, outputs: Sequence[Any]) -> None:
         )
 
 
-def _difference(found: Sequence[Any], expected: Sequence[Any]) -> str:
+def _difference(actual: Sequence[Any], expected: Sequence[Any]) -> str:
     """Where two flat results differ, or nothing."""
-    for leaf, (a, b) in enumerate(zip(found, expected, strict=True)):
+    for leaf, (a, b) in enumerate(zip(actual, expected, strict=True)):
         if not isinstance(a, torch.Tensor):
             if a != b:
                 return f"output {leaf} is {a!r} instead of {b!r}"

@@ -257,7 +257,7 @@ def _effect(node: ast.AST, scope: Mapping[str, Any]) -> str:
     if isinstance(node.func, ast.Name) and node.func.id == "print":
         return "print ran while capturing and does not run in the package"
     if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-        found = scope.get(node.func.value.id)
-        if node.func.attr in _CHANGES and isinstance(found, list | dict | set):
+        container = scope.get(node.func.value.id)
+        if node.func.attr in _CHANGES and isinstance(container, list | dict | set):
             return outside
     return ""

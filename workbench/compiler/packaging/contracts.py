@@ -42,7 +42,7 @@ class Names:
     @classmethod
     def of(cls, inputs: CallInputs, values: Sequence[Any], declared: Declared) -> Names:
         """Names for the symbols in the sizes of exported inputs."""
-        found: dict[Any, str] = {}
+        by_symbol: dict[Any, str] = {}
         places: list[tuple[Path, int, Any]] = [
             (path, index, size.node.expr)
             for (path, _), value in zip(inputs.leaves, values, strict=True)
@@ -55,12 +55,12 @@ class Names:
             if dim is None or dim.name is None or symbol is None:
                 continue
             if parse_affine(expression, symbol) == (dim.scale, dim.offset):
-                found.setdefault(symbol, dim.name)
+                by_symbol.setdefault(symbol, dim.name)
         for path, index, expression in places:
             for symbol in sorted(expression.free_symbols, key=str):
-                if symbol not in found:
-                    found[symbol] = _unused(f"{path}_{index}", {*found.values()})
-        return cls(found)
+                if symbol not in by_symbol:
+                    by_symbol[symbol] = _unused(f"{path}_{index}", {*by_symbol.values()})
+        return cls(by_symbol)
 
     def shown(self, text: str) -> str:
         """A text with symbols under their names."""
@@ -156,10 +156,10 @@ def build_contract(program: Any, inputs: CallInputs, declared: Declared) -> Expo
 
 
 def _range(program: Any, symbol: Any) -> tuple[int, int | None]:
-    found = program.range_constraints.get(symbol)
-    if found is None:
+    limits = program.range_constraints.get(symbol)
+    if limits is None:
         return 0, None
-    return _bound(found.lower) or 0, _bound(found.upper)
+    return _bound(limits.lower) or 0, _bound(limits.upper)
 
 
 def _bound(value: Any) -> int | None:
@@ -234,13 +234,13 @@ def _term(dim: Size) -> str:
 # outputs, and inputs that no library takes
 
 
-def check_example(found: Exportable, program: Any) -> None:
+def check_example(subject: Exportable, program: Any) -> None:
     """Raise `UsageError` for example inputs that an exported program was not made for."""
-    contract = build_contract(program, found.inputs, found.declared).contract
+    contract = build_contract(program, subject.inputs, subject.declared).contract
     values = list_input_values(program)
     problems: list[str] = []
     sizes: dict[str, tuple[int, str]] = {}
-    rows = zip(contract.leaves or (), found.inputs.leaves, values, strict=True)
+    rows = zip(contract.leaves or (), subject.inputs.leaves, values, strict=True)
     for leaf, (path, example), value in rows:
         if isinstance(value, torch.Tensor):
             dtype = str(value.dtype).removeprefix("torch.")
@@ -251,17 +251,17 @@ def check_example(found: Exportable, program: Any) -> None:
         problems += differences(expected, given, sizes)
     if problems:
         raise UsageError(
-            f"The example inputs do not fit the exported program of {found.title}:\n"
+            f"The example inputs do not fit the exported program of {subject.title}:\n"
             f"{list_problems(problems)}\nGive inputs that fit, or leave args out to take its own."
         )
 
 
-def check_inputs(found: Exportable, program: Any) -> None:
+def check_inputs(subject: Exportable, program: Any) -> None:
     """Raise `CaptureError` for a Python number that was declared dynamic."""
-    for (path, value), made in zip(found.inputs.leaves, list_input_values(program), strict=True):
+    for (path, value), made in zip(subject.inputs.leaves, list_input_values(program), strict=True):
         if type(made) in _SYMBOLIC:
             raise CaptureError(
-                f"{found.title} cannot be packaged: {explain_no_number(path, value)}"
+                f"{subject.title} cannot be packaged: {explain_no_number(path, value)}"
             )
 
 

@@ -88,9 +88,9 @@ def explain_export(
 def explain_compile(error: Exception, title: str) -> CaptureError:
     """The error for whatever AOTInductor raised on a program that was captured."""
     if any(text in str(error) for text in _UNFUNCTIONAL):
-        found = _ORIGINAL.findall(str(error))
+        places = _ORIGINAL.findall(str(error))
         return CaptureError(
-            explain_refusal(title, [f"{file}:{line}" for file, line in found[-1:]], *_OF_CONSTANT)
+            explain_refusal(title, [f"{file}:{line}" for file, line in places[-1:]], *_OF_CONSTANT)
         )
     cause = error.__cause__ or error
     words = f"{type(cause).__name__}: {_first_lines(str(error) or repr(error), most=6)}"

@@ -51,11 +51,11 @@ def check_nesting(
     wanted = program.call_spec.in_spec
     names = list(wanted.children()[1].context)
     ordered = {name: kwargs[name] for name in names} if kwargs.keys() == {*names} else kwargs
-    _, found = tp.TREE_FLATTEN.get()((args, dict(ordered)))
-    if found != wanted:
+    _, given = tp.TREE_FLATTEN.get()((args, dict(ordered)))
+    if given != wanted:
         raise UsageError(
             "The example inputs are nested in another way than those that the program was "
-            f"exported with:\n  program: {_text(wanted)}\n  given:   {_text(found)}\nGive them by "
+            f"exported with:\n  program: {_text(wanted)}\n  given:   {_text(given)}\nGive them by "
             "position and by name as in its export, or leave args out to take the program's own."
         )
     return dict(ordered)

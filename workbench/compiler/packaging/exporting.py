@@ -127,48 +127,48 @@ def _as_module(function: Any, name: str) -> torch.nn.Module:
     return module.eval()
 
 
-def export(found: Exportable) -> Exported:
+def export(subject: Exportable) -> Exported:
     """Capture the model for every declared size, and check that nothing is lost on the way.
 
     Raises `CaptureError` or `UsageError` with the user's line, the reason and the cure.
     """
-    module, title = found.module, found.title
-    if isinstance(found.request.model, ExportedProgram):
-        check_program_mode(title, found.request.model)
-        check_written(title, found.request.model)
-        return Exported(found.request.model, any_size=False, notes=(exported_programs.EXPORTED,))
+    module, title = subject.module, subject.title
+    if isinstance(subject.request.model, ExportedProgram):
+        check_program_mode(title, subject.request.model)
+        check_written(title, subject.request.model)
+        return Exported(subject.request.model, any_size=False, notes=(exported_programs.EXPORTED,))
     with watch_state(module) as states, frozen_reads(module) as frozen:
-        program, any_size = _for_every_size(found)
+        program, any_size = _for_every_size(subject)
     with sizes_assumed(not any_size):
-        train = check_train_mode(module, title, program, lambda: _export(found))
+        train = check_train_mode(module, title, program, lambda: _export(subject))
         around = (states[0], states[-1])
-        call = (found.request.args, found.request.kwargs)
-        lost = check_side_effects(module, title, program, around, lambda: _export(found), call)
-    notes = tuple(filter(None, (train, *lost, *frozen, *found.outputs.notes())))
+        call = (subject.request.args, subject.request.kwargs)
+        lost = check_side_effects(module, title, program, around, lambda: _export(subject), call)
+    notes = tuple(filter(None, (train, *lost, *frozen, *subject.outputs.notes())))
     for sentence in notes:
-        warnings.warn(f"{found.title}: {sentence}", stacklevel=2)
+        warnings.warn(f"{subject.title}: {sentence}", stacklevel=2)
     return Exported(program, any_size, notes)
 
 
-def _for_every_size(found: Exportable) -> tuple[Any, bool]:
+def _for_every_size(subject: Exportable) -> tuple[Any, bool]:
     """Capture without assuming that sizes are 2 or more where 0 or 1 is declared, if that works."""
-    small = any((dim.min or 0) < 2 for dim in found.declared.values())
+    small = any((dim.min or 0) < 2 for dim in subject.declared.values())
     if small:
         with contextlib.suppress(WorkbenchError), sizes_assumed(assumed=False):
-            return _export(found), True
-    return _export(found), not small
+            return _export(subject), True
+    return _export(subject), not small
 
 
-def _export(found: Exportable) -> Any:
+def _export(subject: Exportable) -> Any:
     try:
-        return _captured(found)
+        return _captured(subject)
     except Exception as error:  # the capture runs the user's code, which raises whatever it likes
-        lines = _guarded_lines(found) if dim_errors.is_violated(error) else ()
-        raise explain_export(error, found.title, found.sizes, lines) from error
+        lines = _guarded_lines(subject) if dim_errors.is_violated(error) else ()
+        raise explain_export(error, subject.title, subject.sizes, lines) from error
 
 
-def _captured(found: Exportable) -> Any:
-    request, names = found.request, found.inputs.bound
+def _captured(subject: Exportable) -> Any:
+    request, names = subject.request, subject.inputs.bound
     spec = request.dynamic_shapes
     if isinstance(spec, Mapping) and spec.keys() < names.keys():
         spec = {name: spec.get(name) for name in names}  # torch wants to see every input
@@ -177,9 +177,9 @@ def _captured(found: Exportable) -> Any:
         # we say which line does it, and what becomes of it
         warnings.filterwarnings("ignore", "The tensor attribute")
         args, kwargs = tuple(request.args), dict(request.kwargs)
-        forward = getattr(found.module.forward, "__func__", None)
-        with state_kept(found.module), drop_bad_annotations(forward):
-            return torch.export.export(found.module, args, kwargs, dynamic_shapes=spec)
+        forward = getattr(subject.module.forward, "__func__", None)
+        with state_kept(subject.module), drop_bad_annotations(forward):
+            return torch.export.export(subject.module, args, kwargs, dynamic_shapes=spec)
 
 
 def _with_user_frames(inner: Callable[..., Any]) -> Callable[..., Any]:
@@ -198,7 +198,7 @@ def _with_user_frames(inner: Callable[..., Any]) -> Callable[..., Any]:
     return frames
 
 
-def _guarded_lines(found: Exportable) -> tuple[str, ...]:
+def _guarded_lines(subject: Exportable) -> tuple[str, ...]:
     """The lines at which a capture that failed takes its decisions about sizes."""
     lines: dict[str, None] = {}
 
@@ -207,5 +207,5 @@ def _guarded_lines(found: Exportable) -> tuple[str, ...]:
 
     with Patches() as patches, contextlib.suppress(Exception):
         patches.observe(tp.LOG_GUARD, "package", before=note)
-        _captured(found)
+        _captured(subject)
     return tuple(lines)

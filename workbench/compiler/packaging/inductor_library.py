@@ -153,13 +153,13 @@ def lacks_shared_runtime(compiler: str) -> bool:
     Images have been seen without the link `libstdc++.so`. What is linked there has a C++ runtime
     of its own, which ends the process (see `running.library`).
     """
-    found = [
+    paths = [
         subprocess.run(
             [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=False
         ).stdout
         for name in ("libstdc++.so", "libstdc++.a", "libstdc++.so.6")
     ]
-    return [os.sep in path for path in found] == [False, True, True]
+    return [os.sep in path for path in paths] == [False, True, True]
 
 
 @contextmanager
@@ -260,15 +260,15 @@ def kept(
     `is_all` the weights have a place too.
     """
     content = bytearray()
-    found = []
+    stored = []
     for constant in constants:
         if is_all or not program.state_dict.keys() & {constant.fqn, *constant.aliases}:
             content += bytes(-len(content) % _ALIGNMENT)
             data = _dense(constant, library.values[constant.name])
             constant = replace(constant, member=member, offset=len(content), size=len(data))
             content += data
-        found.append(constant)
-    return tuple(found), bytes(content)
+        stored.append(constant)
+    return tuple(stored), bytes(content)
 
 
 def _dense(constant: PackagedConstant, tensor: torch.Tensor) -> bytes:
@@ -287,7 +287,7 @@ def list_constant_names(
     names: dict[Any, list[str]] = {}
     for name, tensor in tensors.items():
         names.setdefault(_identity(tensor), []).append(name)
-    found = []
+    named = []
     for constant in constants:
         known = constant.fqn in tensors
         same = names[_identity(tensors[constant.fqn])] if known else []
@@ -295,8 +295,8 @@ def list_constant_names(
         if constant.fqn not in program.state_dict and kind != "buffer":
             kind = "constant"
         aliases = tuple(name for name in same if name != constant.fqn)
-        found.append(replace(constant, kind=kind, aliases=aliases))
-    return tuple(found)
+        named.append(replace(constant, kind=kind, aliases=aliases))
+    return tuple(named)
 
 
 def _tensors(program: Any) -> dict[str, torch.Tensor]:
@@ -315,5 +315,5 @@ def map_tensors_by_name(library: Library, program: Any) -> dict[str, torch.Tenso
     """The tensors of the program under the names of the library."""
     tensors = _tensors(program)
     named = list_constant_names(library.constants, program)
-    found = ((c.name, next((n for n in (c.fqn, *c.aliases) if n in tensors), None)) for c in named)
-    return {name: tensors[place].detach() for name, place in found if place is not None}
+    places = ((c.name, next((n for n in (c.fqn, *c.aliases) if n in tensors), None)) for c in named)
+    return {name: tensors[place].detach() for name, place in places if place is not None}

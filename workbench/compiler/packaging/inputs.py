@@ -45,12 +45,12 @@ def read_inputs(
         raise UsageError(f"The example inputs do not fit {title}{signature}: {error}.") from error
     leaves, _ = tp.TREE_FLATTEN_WITH_PATH.get()((tuple(args), dict(kwargs)))
     roots = list(_roots(signature, len(args)))
-    found = tuple((_path(keys, roots), value) for keys, value in leaves)
+    paths_and_values = tuple((_path(keys, roots), value) for keys, value in leaves)
     rows = signature.parameters.values()
     known = {p.name: repr(p.default) for p in rows if isinstance(p.default, CONSTANTS)}
     parameters = tuple((p.name, int(p.kind), known.get(p.name)) for p in rows)
     rest = (p.name for p in rows if p.kind is p.VAR_KEYWORD)
-    return CallInputs(found, parameters, dict(bound.arguments), next(rest, None))
+    return CallInputs(paths_and_values, parameters, dict(bound.arguments), next(rest, None))
 
 
 def _roots(signature: inspect.Signature, count: int) -> Iterator[Path]:
@@ -91,11 +91,11 @@ def read_declared_dims(spec: Any, inputs: CallInputs) -> Declared:
     rest = spec.get(inputs.rest) if inputs.rest in bound else None
     entries = {**spec, **(rest if isinstance(rest, Mapping) else {})}
     values = {**bound, **bound.get(inputs.rest or "", {})}
-    found: dict[tuple[Path, int], Dynamic] = {}
+    dims: dict[tuple[Path, int], Dynamic] = {}
     for name, entry in entries.items():
         if name in values and name != inputs.rest:
-            found.update(_collect(entry, values[name], Path(str(name))))
-    return found
+            dims.update(_collect(entry, values[name], Path(str(name))))
+    return dims
 
 
 def _collect(entry: Any, value: Any, path: Path) -> Iterator[tuple[tuple[Path, int], Dynamic]]:

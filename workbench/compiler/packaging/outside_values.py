@@ -30,7 +30,7 @@ def frozen_reads(module: torch.nn.Module) -> Iterator[list[str]]:
 
     They are seen while they run, in this thread: torch.export runs a model's Python once.
     """
-    found: dict[str, None] = {}
+    lines: dict[str, None] = {}
     sentences: list[str] = []
     places, thread = Places(), threading.get_ident()
 
@@ -40,7 +40,7 @@ def frozen_reads(module: torch.nn.Module) -> Iterator[list[str]]:
             frame = frame.f_back
         file = frame.f_code.co_filename
         if threading.get_ident() == thread and places.is_own(file):
-            found[f"{what} is frozen at capture: {file}:{frame.f_lineno}"] = None
+            lines[f"{what} is frozen at capture: {file}:{frame.f_lineno}"] = None
 
     def watched(function: Callable[..., Any], what: str) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -64,7 +64,7 @@ def frozen_reads(module: torch.nn.Module) -> Iterator[list[str]]:
                 slot.set(wrapped[original][2])
                 stack.callback(slot.set, original)
         yield sentences
-    sentences += found
+    sentences += lines
 
 
 @contextmanager

@@ -153,35 +153,35 @@ def pack(
     Raises `UsageError` for a request that cannot be and `CaptureError` for a model that cannot be
     packaged; the report of what was done until then is on the exception.
     """
-    found = check_exportable(request)
+    model = check_exportable(request)
     chosen, notes = merge_options("inductor", request.mode, request.options)
-    recorder = Recorder(level=request.capture, request=_request(found, chosen, notes))
+    recorder = Recorder(level=request.capture, request=_request(model, chosen, notes))
     recorder.tell(progress)
-    found = replace(found, sizes=recorder.sizes)
+    model = replace(model, sizes=recorder.sizes)
     if chosen.get("triton.cudagraphs"):
         notes = (*notes, _NO_GRAPHS)
-    run = _Run(found, build_inductor_options(request.weights, chosen), recorder, notes=list(notes))
+    run = _Run(model, build_inductor_options(request.weights, chosen), recorder, notes=list(notes))
 
     def keep_notes() -> None:
         recorder.request = replace(recorder.request, notes=tuple(run.notes))
 
     with (
-        recorded(recorder, lambda error: explain_compile(error, found.title), keep_notes),
+        recorded(recorder, lambda error: explain_compile(error, model.title), keep_notes),
         tp.COMPILE_LOCK.get(),
         start_fast(),
         recorder,
-        found.outputs.as_dicts(found.module),
+        model.outputs.as_dicts(model.module),
     ):
         with _step(recorder, "export"):
-            exported = export(found)
+            exported = export(model)
             recorder.graphs.keep_exported(exported.program.graph_module)
-            check_inputs(found, exported.program)
+            check_inputs(model, exported.program)
             if isinstance(request.model, ExportedProgram):
-                check_example(found, exported.program)
-            memory_of(exported.program, found.inputs)
+                check_example(model, exported.program)
+            memory_of(exported.program, model.inputs)
             build_outputs(exported.program)
         with _step(recorder, "compile"):
-            example = found.request.args, found.request.kwargs
+            example = model.request.args, model.request.kwargs
             options, any_size = run.options, exported.any_size
             built = build(exported.program, example, options, folder, any_size=any_size)
         with _step(recorder, "contract"):
@@ -239,17 +239,17 @@ def _report(run: _Run, exported: Exported, contract: ExportedContract) -> Report
     return replace(report, extra={**report.extra, "package": facts})
 
 
-def _request(found: Exportable, chosen: Mapping[str, Any], notes: tuple[str, ...]) -> Request:
+def _request(subject: Exportable, chosen: Mapping[str, Any], notes: tuple[str, ...]) -> Request:
     """What was asked for, as the record has it."""
-    asked, state = found.request, GlobalState.current()
+    asked, state = subject.request, GlobalState.current()
     return Request(
-        name=found.title,
+        name=subject.title,
         kind="package",
         mode=asked.mode,
         options=tuple((name, repr(value)) for name, value in sorted(chosen.items())),
         grad=False,
         autocast=state.autocast,
-        training=None if isinstance(asked.model, ExportedProgram) else found.module.training,
+        training=None if isinstance(asked.model, ExportedProgram) else subject.module.training,
         guards="contract",
         capture=asked.capture,
         dynamic_shapes=None if asked.dynamic_shapes is None else str(asked.dynamic_shapes),

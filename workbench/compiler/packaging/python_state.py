@@ -68,8 +68,8 @@ State = Mapping[tuple[int, str], tuple[Slot, Any]]
 
 def state_of(module: torch.nn.Module) -> State:
     """The values of every slot; containers are copied, what they hold is not."""
-    found = itertools.chain(_attributes(module), _of_classes(module), _outer(module))
-    slots = itertools.islice(found, _SLOTS)
+    slots_of_module = itertools.chain(_attributes(module), _of_classes(module), _outer(module))
+    slots = itertools.islice(slots_of_module, _SLOTS)
     return {(id(slot.holder), slot.key): (slot, _copied(slot.get())) for slot in slots}
 
 

@@ -41,7 +41,7 @@ _STEPS = 64  # up to here a number is looked for whose multiples are what the mo
 
 
 def tried(
-    found: Exportable, exported: Exported, built: Built, contract: ExportedContract
+    subject: Exportable, exported: Exported, built: Built, contract: ExportedContract
 ) -> tuple[ExportedContract, tuple[str, ...]]:
     """The contract with what the library is right for, and notes for the user.
 
@@ -52,7 +52,7 @@ def tried(
     doubts = list(_doubts(built.assumed, contract))
     if not small and not doubts:
         return contract, ()
-    trial = _Trial(found, contract, _runner(exported.program, built))
+    trial = _Trial(subject, contract, _runner(exported.program, built))
     lows = {name: trial.lowest(name, low) for name, low in small.items()}
     if len(lows) > 1 and not trial.agrees(lows):
         lows = dict.fromkeys(lows, _SAFE)
@@ -95,8 +95,8 @@ def _demanded(text: str, contract: ExportedContract) -> str:
 def _raised(contract: ExportedContract) -> dict[str, None]:
     """A sentence for each dimension that starts at 2, but was not declared to."""
     sizes = (size for leaf in contract.contract.leaves or () for size in leaf.shape)
-    found = (size for size in sizes if isinstance(size, Dynamic) and size.is_raised)
-    return {size.starts_at_two: None for size in found if (size.min or 0) > 1}
+    raised = (size for size in sizes if isinstance(size, Dynamic) and size.is_raised)
+    return {size.starts_at_two: None for size in raised if (size.min or 0) > 1}
 
 
 def _doubts(

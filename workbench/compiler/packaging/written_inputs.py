@@ -23,15 +23,15 @@ def memory_of(program: Any, inputs: CallInputs) -> SharedMemory | None:
         return None
     given = [(path, value) for path, value in inputs.leaves if isinstance(value, torch.Tensor)]
     leaves = [describe(path, value) for path, value in given]
-    found = SharedMemory.of(leaves, [value for _, value in given])
-    if found.shared:
-        first, second = (found.names[place] for place in found.shared[0].pair)
+    memory = SharedMemory.of(leaves, [value for _, value in given])
+    if memory.shared:
+        first, second = (memory.names[place] for place in memory.shared[0].pair)
         raise CaptureError(
             f"{first} and {second} share memory, and the code writes into its inputs: AOTInductor "
             "compiles no library for that. Pass example inputs that are apart (.clone()), or "
             "compile with wb.aot_compile, which takes them."
         )
-    return found
+    return memory
 
 
 def list_input_values(program: Any) -> list[Any]:

@@ -57,21 +57,21 @@ def _with_fixed(leaf: Leaf, known: dict[str, str]) -> Leaf:
 
 def _bounds(text: str) -> Iterator[tuple[str, tuple[int | None, int | None]]]:
     """The place and the range that a condition gives it, where it is one of a single size."""
-    if found := _LEAST.fullmatch(text):
-        yield found[2], (int(found[1]), None if found[3] is None else int(found[3]))
-    elif found := _MOST.fullmatch(text):
-        yield found[1], (None, int(found[2]))
+    if match := _LEAST.fullmatch(text):
+        yield match[2], (int(match[1]), None if match[3] is None else int(match[3]))
+    elif match := _MOST.fullmatch(text):
+        yield match[1], (None, int(match[2]))
 
 
 def _bounded(leaf: Leaf, bounds: dict[str, tuple[int | None, int | None]]) -> tuple[Size, ...]:
     """The sizes, of which those that torch decides about have the range of its guards."""
-    found: list[Size] = []
+    sizes: list[Size] = []
     for place, size in _dims(leaf):
         if isinstance(size, Dynamic) and size.name is None and place in bounds:
             low, high = bounds[place]
             size = replace(size, min=low, max=high)
-        found.append(size)
-    return tuple(found)
+        sizes.append(size)
+    return tuple(sizes)
 
 
 def _dims(leaf: Leaf) -> Iterator[tuple[str, Size]]:
@@ -98,13 +98,13 @@ class _Condition:
 
 def _told(texts: Iterable[str], sizes: Mapping[str, Dynamic]) -> Iterator[str]:
     """The conditions that do not follow from the ranges and from simpler ones, in torch's order."""
-    found = [_read(text, sizes) for text in texts]
+    conditions = [_read(text, sizes) for text in texts]
     ranges = {_name(place, size): _values(size) for place, size in sizes.items()}
     kept: list[_Condition] = []
-    for each in sorted(found, key=lambda one: len(one.text)):
+    for each in sorted(conditions, key=lambda one: len(one.text)):
         if each.holds is None or not _follows(each, kept, ranges):
             kept.append(each)
-    yield from (each.text for each in found if each in kept)
+    yield from (each.text for each in conditions if each in kept)
 
 
 def _read(text: str, sizes: Mapping[str, Dynamic]) -> _Condition:

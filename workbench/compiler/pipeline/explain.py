@@ -168,8 +168,8 @@ def capture(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Capt
     recorder, count = Recorder(level="light", request=Request(kind="explanation")), _Count()
     with preserved(), recorder:
         result = _run(target, args, kwargs, count, [])
-    found = recorder.breaks
-    return Captured(result, count.graphs, tuple(found.rows()), found.gave_up)
+    breaks = recorder.breaks
+    return Captured(result, count.graphs, tuple(breaks.rows()), breaks.gave_up)
 
 
 def _marked(

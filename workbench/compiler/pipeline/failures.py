@@ -103,8 +103,8 @@ def _words(error: Exception, name: str, recorder: Recorder) -> str:
 
 def _folder_with_space(words: str) -> str | None:
     """The folder of a file that the C++ compiler was given in several words, or None."""
-    found = _COMPILED_FILE.search(words) if "C++ compile error" in words else None
-    return found[1] if found is not None and " " in found[1] else None
+    match = _COMPILED_FILE.search(words) if "C++ compile error" in words else None
+    return match[1] if match is not None and " " in match[1] else None
 
 
 def _excerpt(words: str) -> str:
@@ -130,8 +130,8 @@ def _asserted(error: Exception) -> str:
 
 def _raised(error: Any, name: str, places: Places, refused: str) -> str:
     """An operator that refuses the example inputs, as it does without a compiler."""
-    found = [f"{name} fails on these inputs: {refused}.", *_line(error, places)]
-    return "\n".join([*found, "Call it without compiling to see the same error, and mend that."])
+    lines = [f"{name} fails on these inputs: {refused}.", *_line(error, places)]
+    return "\n".join([*lines, "Call it without compiling to see the same error, and mend that."])
 
 
 def _line(error: Any, places: Places) -> list[str]:
@@ -152,9 +152,9 @@ def _at(frame: Any, places: Places) -> str:
 
 def _undecided(error: Any, name: str, places: Places, reason: str) -> str:
     """What depends on data: a decision or a number that only a run knows."""
-    found = find_undecided(str(error))
-    assert found is not None
-    _, cure = NUMBER if found[1] else BRANCH
+    undecided = find_undecided(str(error))
+    assert undecided is not None
+    _, cure = NUMBER if undecided[1] else BRANCH
     stack = error if getattr(error, "real_stack", None) else None
     lines = _line(stack, places) if stack is not None else []
     head = f"{name} cannot be captured in one graph: it depends on data."
@@ -163,11 +163,11 @@ def _undecided(error: Any, name: str, places: Places, reason: str) -> str:
 
 def _graph_break(error: Any, name: str, places: Places, sizes: SizeSymbols) -> str:
     parts = parse_break_message(str(getattr(error, "msg", error)))
-    found = [f"{name} cannot be captured in one graph: {parts.kind or 'unsupported code'}."]
-    found += _line(error, places)
-    found += [f"  Explanation: {sizes.named(parts.explanation)}"] if parts.explanation else []
+    lines = [f"{name} cannot be captured in one graph: {parts.kind or 'unsupported code'}."]
+    lines += _line(error, places)
+    lines += [f"  Explanation: {sizes.named(parts.explanation)}"] if parts.explanation else []
     for hint in parts.hints:
         is_switch = _AUTOGRAD in hint
-        found.append(f"  Cure: {_TRACE_AUTOGRAD}" if is_switch else f"  Hint: {hint}")
-    found.append(_EVERY_BREAK)
-    return "\n".join(found)
+        lines.append(f"  Cure: {_TRACE_AUTOGRAD}" if is_switch else f"  Hint: {hint}")
+    lines.append(_EVERY_BREAK)
+    return "\n".join(lines)

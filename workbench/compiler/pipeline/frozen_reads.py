@@ -16,14 +16,14 @@ _READ = re.compile(r"(?:getenv\(|environ\[|environ\.get\()\s*(['\"])(.+?)\1")
 
 def frozen_reads(entries: Sequence[Any], places: Places) -> tuple[str, ...]:
     """A sentence for each line of the user at which, by its guards, a compilation reads some."""
-    found: dict[str, set[str]] = {}
+    by_place: dict[str, set[str]] = {}
     for entry, key in _reads(entries):
         place, named = _place(entry.orig_guard, places)
         if place is not None:
-            found.setdefault(place, set()).update(named, key)
+            by_place.setdefault(place, set()).update(named, key)
     return tuple(
         f"the environment variable {key or 'of this line'} is frozen at capture: {place}"
-        for place, keys in found.items()
+        for place, keys in by_place.items()
         for key in sorted(keys) or ("",)
     )
 

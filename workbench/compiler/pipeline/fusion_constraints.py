@@ -79,9 +79,9 @@ class _Chosen:
 
     def _around_score(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def score(scheduler: Any, pair: Any) -> Any:
-            found = inner(scheduler, pair)
-            if self._is(self._choice.force, scheduler, *pair) and isinstance(found, tuple):
-                return tuple(math.inf for _ in found)
-            return found
+            rating = inner(scheduler, pair)
+            if self._is(self._choice.force, scheduler, *pair) and isinstance(rating, tuple):
+                return tuple(math.inf for _ in rating)
+            return rating
 
         return score

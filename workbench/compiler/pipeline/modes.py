@@ -111,7 +111,7 @@ def list_written_names() -> tuple[WrittenName, ...]:
     source = files("workbench.compiler.pipeline") / "aotinductor_names.toml"
     rows: list[dict[str, Any]] = tomllib.loads(source.read_text(encoding="utf-8"))["row"]
     lookups = ({name: tuple(row.get(name, ())) for name in ("there", "gone")} for row in rows)
-    return tuple(WrittenName(**{**row, **found}) for row, found in zip(rows, lookups, strict=True))
+    return tuple(WrittenName(**{**row, **names}) for row, names in zip(rows, lookups, strict=True))
 
 
 def build_names_frame() -> pandas.DataFrame:
@@ -142,22 +142,22 @@ def is_there(lookup: str) -> bool:
         file, _, text = rest.partition(":")
         header = Path(torch.__file__).parent / "include" / file
         return header.is_file() and text in header.read_text(encoding="utf-8")
-    found = _named(kind)
-    return found is not None and (not rest or rest in inspect.signature(found).parameters)
+    function = _named(kind)
+    return function is not None and (not rest or rest in inspect.signature(function).parameters)
 
 
 def _named(dotted: str) -> Any:
     """The object of a dotted name, or None."""
     first, *rest = dotted.split(".")
-    found: Any = importlib.import_module(first)
+    value: Any = importlib.import_module(first)
     for part in rest:
-        name = getattr(found, "__name__", "")
-        if not hasattr(found, part) and inspect.ismodule(found):
+        name = getattr(value, "__name__", "")
+        if not hasattr(value, part) and inspect.ismodule(value):
             spec = importlib.util.find_spec(f"{name}.{part}")
             if spec is None:
                 return None
             importlib.import_module(f"{name}.{part}")
-        found = getattr(found, part, None)
-        if found is None:
+        value = getattr(value, part, None)
+        if value is None:
             return None
-    return found
+    return value

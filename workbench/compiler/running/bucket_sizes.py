@@ -50,38 +50,38 @@ class Bucketing:
     def buckets(self) -> list[dict[str, int]]:
         """Every combination of sizes, the smallest first."""
         names = list(self.sizes)
-        return [dict(zip(names, found, strict=True)) for found in product(*self.sizes.values())]
+        return [dict(zip(names, sizes, strict=True)) for sizes in product(*self.sizes.values())]
 
     def fitting(self, values: Mapping[str, int]) -> dict[str, int] | None:
         """The smallest bucket that holds a request, or None."""
-        found = {
+        smallest = {
             name: next((size for size in sizes if size >= values[name]), None)
             for name, sizes in self.sizes.items()
         }
-        fits = {name: size for name, size in found.items() if size is not None}
-        return fits if len(fits) == len(found) else None
+        fits = {name: size for name, size in smallest.items() if size is not None}
+        return fits if len(fits) == len(smallest) else None
 
     def padded(
         self, leaves: Sequence[Any], values: Mapping[str, int], bucket: Mapping[str, int]
     ) -> list[Any]:
         """The leaves at the bucket's sizes, in the layout that they have."""
-        found = list(leaves)
+        grown_leaves = list(leaves)
         for leaf in dict.fromkeys(dim.leaf for dim in self.inputs):
             dims = [d for d in self.inputs if d.leaf == leaf and values[d.name] != bucket[d.name]]
             if dims:
                 sizes = {dim.index: dim.size(bucket) for dim in dims}
-                found[leaf] = grown(found[leaf], sizes, self.pad.get(leaf, 0))
-        return found
+                grown_leaves[leaf] = grown(grown_leaves[leaf], sizes, self.pad.get(leaf, 0))
+        return grown_leaves
 
     def cut(
         self, outputs: Sequence[Any], values: Mapping[str, int], bucket: Mapping[str, int]
     ) -> list[Any]:
         """The outputs without what padding added: views of the larger results."""
-        found = list(outputs)
+        results = list(outputs)
         for dim in self.outputs:
             if values[dim.name] != bucket[dim.name]:
-                found[dim.leaf] = found[dim.leaf].narrow(dim.index, 0, dim.size(values))
-        return found
+                results[dim.leaf] = results[dim.leaf].narrow(dim.index, 0, dim.size(values))
+        return results
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data for the manifest."""
@@ -94,7 +94,7 @@ class Bucketing:
             inputs, outputs = (
                 tuple(BucketedDim(**dim) for dim in data[name]) for name in ("inputs", "outputs")
             )
-            sizes = {str(name): tuple(map(int, found)) for name, found in data["sizes"].items()}
+            sizes = {str(name): tuple(map(int, numbers)) for name, numbers in data["sizes"].items()}
             pad = {int(leaf): value for leaf, value in data["pad"].items()}
             made = cls(sizes, inputs, outputs, pad, data["split"])
             for dim in (*inputs, *outputs):

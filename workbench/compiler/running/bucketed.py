@@ -79,11 +79,11 @@ class Bucketed(LiveOnly):
         if self._check and contract is not None:
             given = contract.examine(given)
         places = range(len(self._paths)) if contract is None else contract.tensors
-        found = model.run_flat([given[place] for place in places])
+        outputs = model.run_flat([given[place] for place in places])
         for index, output in enumerate(model.model.outputs):
             if output.type in NUMBERS:
-                found[index] = NUMBERS[output.type](found[index].item())
-        return self.bucketing.cut(found, values, bucket)
+                outputs[index] = NUMBERS[output.type](outputs[index].item())
+        return self.bucketing.cut(outputs, values, bucket)
 
     def _values(self, leaves: Sequence[Any]) -> dict[str, int]:
         """The named dimensions of a request; raises `ContractError` naming what does not fit."""
@@ -130,13 +130,13 @@ class Bucketed(LiveOnly):
         ]
 
     def _piece(self, leaves: Sequence[Any], start: int, values: Values) -> list[Any]:
-        found = list(leaves)
+        parts = list(leaves)
         for dim in self.bucketing.inputs:
             if dim.name == self.bucketing.split:
-                whole = found[dim.leaf]
+                whole = parts[dim.leaf]
                 piece = whole.narrow(dim.index, dim.scale * start, dim.size(values))
-                found[dim.leaf] = torch.empty_like(piece).copy_(piece)  # dense again
-        return found
+                parts[dim.leaf] = torch.empty_like(piece).copy_(piece)  # dense again
+        return parts
 
     def _oversize(self, values: Values, names: Sequence[str]) -> str:
         sizes = self.bucketing.sizes

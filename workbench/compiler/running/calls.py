@@ -203,11 +203,11 @@ def _size(size: str, dim: Dynamic, names: dict[str, str]) -> Iterator[str]:
         return
     name = names[dim.name] = f"_wb_d{len(names)}"
     low = max(dim.min or 0, 0)
-    found = f"({name} := {size})"
+    term = f"({name} := {size})"
     if (dim.scale, dim.offset) != (1, 0):
         yield f"({size} - {dim.offset}) % {dim.scale} == 0"
-        found = f"({name} := ({size} - {dim.offset}) // {dim.scale})"
-    yield f"{low} <= {found}" + (f" <= {dim.max}" if dim.max is not None else "")
+        term = f"({name} := ({size} - {dim.offset}) // {dim.scale})"
+    yield f"{low} <= {term}" + (f" <= {dim.max}" if dim.max is not None else "")
 
 
 class _Renamed(ast.NodeTransformer):

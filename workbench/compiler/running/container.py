@@ -65,23 +65,23 @@ def filled(fill: Callable[[object], None], delete: Any = None) -> list[tuple[str
         _free(empty, own, delete or ctypes.CDLL("libstdc++.so.6")["_ZdlPv"])
 
 
-def _nodes(found: _Map) -> Iterator[_Node]:
-    place = found.first
+def _nodes(table: _Map) -> Iterator[_Node]:
+    place = table.first
     while place:
         node = _Node.from_address(place)
         place = node.next  # a number, read before whoever asks frees the node
         yield node
 
 
-def _free(found: _Map, own_bucket: int, delete: Any) -> None:
+def _free(table: _Map, own_bucket: int, delete: Any) -> None:
     delete.argtypes, delete.restype = (c_void_p,), None
-    for node in _nodes(found):
+    for node in _nodes(table):
         at = ctypes.addressof(node)
         if node.name.data != at + _Node.name.offset + _String.inside.offset:
             delete(node.name.data)
         delete(at)
-    if found.buckets != own_bucket:
-        delete(found.buckets)
+    if table.buckets != own_bucket:
+        delete(table.buckets)
 
 
 Tensors = Sequence[torch.Tensor]
@@ -162,17 +162,17 @@ class NativeContainer:
         def run(values: list[torch.Tensor]) -> list[Any]:
             if len(values) != inputs:  # beyond the interface the process would end
                 raise ValueError(f"{len(values)} tensors for a library that takes {inputs}")
-            given, found = InputPlaces(), OutputPlaces()
+            given, answers = InputPlaces(), OutputPlaces()
             try:
                 given[:] = [_pointer(handle, None) for handle in handles(values)]
-                code = call(container, given, inputs, found, outputs, stream and stream(), None)
+                code = call(container, given, inputs, answers, outputs, stream and stream(), None)
                 library.check(code)
             except BaseException:
-                for place in (*given, *found):
+                for place in (*given, *answers):
                     if place:
                         release(place)
                 raise
-            places = found[:]
+            places = answers[:]
             if None in places:
                 return [place and tensors([_capsule(place, None, None)])[0] for place in places]
             results: list[Any] = tensors([_capsule(place, None, None) for place in places])
@@ -223,8 +223,8 @@ class NativeContainer:
     def _tensor(self, handle: int) -> torch.Tensor:
         own = c_void_p()
         self.library.check(self._copy_handle(handle, byref(own)))
-        found: torch.Tensor = tp.AOTI_TENSORS.get()([_capsule(own.value or 0, None, None)])[0]
-        return found
+        tensor: torch.Tensor = tp.AOTI_TENSORS.get()([_capsule(own.value or 0, None, None)])[0]
+        return tensor
 
     def set_weights(self, tensors: Mapping[str, torch.Tensor], *, inactive: bool) -> None:
         """Hand over all weights; `inactive` fills the set that is not in use.
@@ -315,15 +315,15 @@ class BindingContainer:
     def run(self, inputs: list[torch.Tensor]) -> list[Any]:
         """Run once; raises `RunError`."""
         try:
-            found: list[Any] = self._runner.run(inputs)
+            outputs: list[Any] = self._runner.run(inputs)
         except RuntimeError as error:
             raise RunError(f"The compiled code failed: {_reason(error)}.") from error
-        return found
+        return outputs
 
     def current(self) -> dict[str, torch.Tensor]:
         """The weights in use by the library's names."""
-        found = self._runner.extract_constants_map(False)
-        return {c.name: found[c.fqn] for c in self.constants if c.fqn in found}
+        tensors = self._runner.extract_constants_map(False)
+        return {c.name: tensors[c.fqn] for c in self.constants if c.fqn in tensors}
 
     def set_weights(self, tensors: Mapping[str, torch.Tensor], *, inactive: bool) -> None:
         """Copy all weights into the library: the binding cannot keep the tensors themselves."""

@@ -82,15 +82,15 @@ class CallContract:
         return [v.detach() if isinstance(v, torch.Tensor) else v for v in values]
 
     def _problems(self, leaf: Leaf, value: Any, dims: dict[str, tuple[int, str]]) -> Iterator[str]:
-        found = describe(leaf.path, value)
+        actual = describe(leaf.path, value)
         if isinstance(value, torch.Tensor):
             kind = explain_kind(value)
             if kind:
                 yield f"{leaf.path}: {kind}"
                 return
-            found = replace(found, type=leaf.type, requires_grad=leaf.requires_grad)
-            found = replace(found, inference=leaf.inference, stride=leaf.stride)
-        misfits = list(differences(leaf, found, dims))
+            actual = replace(actual, type=leaf.type, requires_grad=leaf.requires_grad)
+            actual = replace(actual, inference=leaf.inference, stride=leaf.stride)
+        misfits = list(differences(leaf, actual, dims))
         yield from misfits
         if leaf.kind != "tensor" or not isinstance(value, torch.Tensor):
             return

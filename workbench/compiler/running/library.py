@@ -73,10 +73,10 @@ class Library:
     def function(self, name: str) -> Callable[..., int]:
         """One function of the container's interface; raises `ArtifactError` when it has none."""
         if name not in self._functions:
-            found: Any = self._named(PREFIX + name)
-            found.argtypes = _SIGNATURES[name]
-            found.restype = c_int32
-            self._functions[name] = found
+            entry: Any = self._named(PREFIX + name)
+            entry.argtypes = _SIGNATURES[name]
+            entry.restype = c_int32
+            self._functions[name] = entry
         return self._functions[name]
 
     def has(self, name: str) -> bool:
@@ -85,9 +85,9 @@ class Library:
 
     def torch_function(self, name: str, *types: Any, result: Any = c_int32) -> Callable[..., Any]:
         """One function of torch that the library stands on, called without releasing the GIL."""
-        found: Any = self._named(name, ctypes.PyDLL(None, handle=self._dll._handle))
-        found.argtypes, found.restype = types, result
-        return found  # type: ignore[no-any-return]
+        entry: Any = self._named(name, ctypes.PyDLL(None, handle=self._dll._handle))
+        entry.argtypes, entry.restype = types, result
+        return entry  # type: ignore[no-any-return]
 
     def _named(self, name: str, dll: ctypes.CDLL | None = None) -> Any:
         try:

@@ -175,12 +175,12 @@ class LoadedModel(CompiledCode):
         def running(tensors: list[Any]) -> Any:
             slot = take()
             try:
-                found = container.run(tensors)
+                outputs = container.run(tensors)
             finally:
                 give(slot)
             for index, number in numbers:
-                found[index] = number(found[index].item())
-            return build(found)
+                outputs[index] = number(outputs[index].item())
+            return build(outputs)
 
         return running
 
@@ -307,17 +307,17 @@ def _device(model: PackagedModel) -> torch.device:
 
 def _rows_of(container: Container) -> dict[str, PackagedConstant]:
     """What the library of torch's own package says about its weights."""
-    found = container.current()
+    tensors = container.current()
     return {
         constant.name: PackagedConstant(
             name=constant.name,
             fqn=constant.fqn,
-            shape=tuple(found[constant.name].shape),
-            stride=tuple(found[constant.name].stride()),
-            dtype=str(found[constant.name].dtype).removeprefix("torch."),
-            size=found[constant.name].nbytes,
+            shape=tuple(tensors[constant.name].shape),
+            stride=tuple(tensors[constant.name].stride()),
+            dtype=str(tensors[constant.name].dtype).removeprefix("torch."),
+            size=tensors[constant.name].nbytes,
             kind=CONSTANT if constant.fixed else "parameter",
         )
         for constant in container.constants
-        if constant.name in found
+        if constant.name in tensors
     }

@@ -30,14 +30,14 @@ def map_constants(
     replace packages, do not overwrite them.
     """
     maps: dict[str, tuple[mmap.mmap, int]] = {}
-    found: dict[str, torch.Tensor] = {}
+    by_name: dict[str, torch.Tensor] = {}
     for constant in constants:
         if constant.member is None:
             continue
         if constant.member not in maps:
             maps[constant.member] = _mapped(package, constant.member)
-        found[constant.name] = _tensor(constant, *maps[constant.member])
-    return found
+        by_name[constant.name] = _tensor(constant, *maps[constant.member])
+    return by_name
 
 
 def _mapped(package: OpenedPackage, member: str) -> tuple[mmap.mmap, int]:
@@ -48,13 +48,13 @@ def _mapped(package: OpenedPackage, member: str) -> tuple[mmap.mmap, int]:
     if package.size(member) == 0:
         return mmap.mmap(-1, 1), 0
     try:
-        found = mmap.mmap(package.file.fileno(), size, access=mmap.ACCESS_COPY, offset=start)
+        mapping = mmap.mmap(package.file.fileno(), size, access=mmap.ACCESS_COPY, offset=start)
     except (OSError, ValueError) as error:
         raise ArtifactError(
             f"The weights in the package cannot be mapped ({error}). Copy the file to a disk of "
             "this machine."
         ) from error
-    return found, offset - start
+    return mapping, offset - start
 
 
 def _tensor(constant: PackagedConstant, content: mmap.mmap, start: int) -> torch.Tensor:
@@ -108,8 +108,8 @@ class BackgroundHash:
         self._begin.wait(_HEAD_START_S)
         try:
             for name, (offset, size, expected) in facts.items():
-                found = self._hash(handle, offset, size)
-                if found is not None and found != expected:
+                digest = self._hash(handle, offset, size)
+                if digest is not None and digest != expected:
                     self._error = ArtifactError(
                         f"The package is damaged: {name} does not have the hash that the manifest "
                         "gives. What was computed with it may be wrong. Get the file again."

@@ -114,9 +114,9 @@ def _device(package: OpenedPackage, files: list[str]) -> str:
     for member in files:
         if member.endswith(_METADATA) and package.size(member) <= _METADATA_LIMIT:
             try:
-                found = parse_json(package.raw(member))
+                metadata = parse_json(package.raw(member))
             except ValueError:
                 continue
-            if isinstance(found, dict) and "AOTI_DEVICE_KEY" in found:
-                return str(found["AOTI_DEVICE_KEY"])
+            if isinstance(metadata, dict) and "AOTI_DEVICE_KEY" in metadata:
+                return str(metadata["AOTI_DEVICE_KEY"])
     return "cpu"

@@ -168,7 +168,7 @@ def _filled(rows: list[inspect.Parameter], model: PackagedModel) -> list[inspect
     tree = read_tree(model.in_spec)
     count, named = len(tree.children[0].children), tree.children[1].keys or ()
     stars = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    found: list[inspect.Parameter] = []
+    parameters: list[inspect.Parameter] = []
     optional = False
     for index, row in enumerate(rows):
         left_out = index >= count and row.name not in named and row.kind not in stars
@@ -178,8 +178,8 @@ def _filled(rows: list[inspect.Parameter], model: PackagedModel) -> list[inspect
             row = row.replace(default=NOT_GIVEN)
         by_place = row.kind is not inspect.Parameter.KEYWORD_ONLY and row.kind not in stars
         optional = optional or (by_place and row.default is not inspect.Parameter.empty)
-        found.append(row)
-    return found
+        parameters.append(row)
+    return parameters
 
 
 def _default(text: str) -> Any:

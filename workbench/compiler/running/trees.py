@@ -40,8 +40,8 @@ class Tree:
         """The keys of a container with names, or None for a sequence."""
         if self.type in ("builtins.tuple", "builtins.list"):
             return None
-        found = _names(self.context)
-        return found if found is not None and len(found) == len(self.children) else None
+        names = _names(self.context)
+        return names if names is not None and len(names) == len(self.children) else None
 
 
 def read_tree(text: str) -> Tree:
@@ -114,8 +114,8 @@ def nested(tree: Tree) -> Callable[[list[Any]], Any]:
 
 def _maker(tree: Tree) -> Callable[[list[Any]], Any]:
     """What makes a container of another type from its children, found at the first use."""
-    found = cache(lambda: _registered(tree) or _by_name(tree))
-    return lambda children: found()(children)
+    make = cache(lambda: _registered(tree) or _by_name(tree))
+    return lambda children: make()(children)
 
 
 def _registered(tree: Tree) -> Callable[[list[Any]], Any] | None:
@@ -215,8 +215,8 @@ def _registered_parts(tree: Tree, value: Any, place: str) -> Sequence[tuple[str 
         if isinstance(value, tuple) and len(fields) == len(tree.children):
             return list(zip(fields, value, strict=True))
     elif kind is not None and type(value) is kind:
-        found, context = tp.TREE_NODES.get()[kind].flatten_fn(value)
-        children = list(found)
+        flat, context = tp.TREE_NODES.get()[kind].flatten_fn(value)
+        children = list(flat)
         given = names if _names(_plain(context)) is None else _names(_plain(context))
         if len(children) == len(tree.children) and given == names:
             return list(zip(names or range(len(children)), children, strict=True))
