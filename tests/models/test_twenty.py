@@ -14,7 +14,7 @@ import workbench as wb
 from tests.fresh_process import run_fresh
 from tests.models import zoo
 
-SAMPLE = ("gpt2+gradients",)
+SAMPLE = ("gpt2@1+gradients",)
 REST = tuple(name for name in zoo.names() if name not in SAMPLE)
 
 

@@ -269,9 +269,11 @@ def names() -> tuple[str, ...]:
 
 
 def build(name: str, seed: int = 0, **options: Any) -> Case:
-    """The same model with the same weights and inputs in every process."""
+    """The same model with the same weights and inputs in every process; `gpt2@1` has one layer."""
     torch.manual_seed(seed)
     name, _, variant = name.partition("+")
+    name, _, layers = name.partition("@")
+    options |= {"layers": int(layers)} if layers else {}
     model, inputs, _ = BUILDERS[name](**options)
     model.eval()
     if variant in ("cache", "step"):
