@@ -34,7 +34,13 @@ FLOORS = """
 1 analysis.memory
 1 analysis.cost · analysis.layers
 1 analysis.budgets
-1 artifacts.machine · artifacts.records · analysis.diff · compiler.contract · compiler.cold_start
+1 compiler.calls
+1 compiler.request · compiler.captured_code
+1 compiler.sizes
+1 compiler.contract
+1 compiler.guards
+1 compiler.call_plan
+1 artifacts.machine · artifacts.records · analysis.diff · compiler.cold_start
 1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session
 1 analysis.expectations
 1 artifacts.inspect

@@ -16,7 +16,7 @@ from tests.gpu.figures import print_figure, print_rows, print_unchecked, run_ste
 from tests.gpu.loading import Loaded
 from tests.gpu.models import MODELS, Model
 from tests.gpu.parts import ROOT
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import compile_for_gpu
 from workbench.handles.local_gpu import describe_local_gpu

@@ -28,11 +28,11 @@ from tests.gpu.figures import reason, run_steps
 from tests.gpu.programs import WITHOUT_NUMBERS, Program, moved, programs
 from workbench.compiler.comparison.effects import RowMaker, pairs, subject_of
 from workbench.compiler.comparison.output_comparison import compare_objects
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.interpreter.buffer_checks import Tolerance
 from workbench.compiler.interpreter.compared_leaves import Rounded
 from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.interpreter.verification import Question, verify_program
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
 from workbench.handles.local_gpu import describe_local_gpu

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import compile_for_gpu
 from workbench.specs import Catalogue, Gpu

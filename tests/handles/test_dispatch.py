@@ -13,7 +13,7 @@ from torch import Tensor
 import workbench as wb
 from tests.compiler.virtual_gpu.model_cases import CASES
 from workbench.analysis.gpu_model.matrix import Matrix
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler, keep_warm_worker
 from workbench.errors import UsageError
 from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu

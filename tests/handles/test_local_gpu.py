@@ -12,10 +12,10 @@ import torch
 
 from tests.compiler.virtual_gpu.device.test_virtual import first
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.machine_code.code_readers import CompiledConfig, ConfigRecorder
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.device_kinds import AMD, NVIDIA
 from workbench.errors import CaptureError

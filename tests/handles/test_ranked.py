@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from workbench.analysis.kernel_configs.config_model import RankedConfigs
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
 from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.contract.compile_request import CompileRequest
+from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Recipe
 from workbench.handles.dispatch import build_recipe

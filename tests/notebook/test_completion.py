@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from workbench.compiler.contract.compile_request import MODES, list_known_gpus
+from workbench.compiler.request.compile_request import MODES, list_known_gpus
 from workbench.device_kinds import TARGETS
 from workbench.notebook.completion import suggestions
 

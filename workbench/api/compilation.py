@@ -104,8 +104,8 @@ def aot_compile(
     >>> flexible(x[:3]).shape
     torch.Size([3, 64])
     """
-    from workbench.compiler.contract.compile_request import CompileRequest
-    from workbench.compiler.contract.composition import choose_options
+    from workbench.compiler.request.compile_request import CompileRequest
+    from workbench.compiler.request.composition import choose_options
     from workbench.handles.dispatch import compile_for_target
 
     asked = backend, mode, options, dynamic, dynamic_shapes
@@ -147,8 +147,8 @@ def compile_async(
     >>> job.result()
     Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernel)
     """
-    from workbench.compiler.contract.compile_request import CompileRequest
-    from workbench.compiler.contract.composition import choose_options
+    from workbench.compiler.request.compile_request import CompileRequest
+    from workbench.compiler.request.composition import choose_options
     from workbench.handles.dispatch import compile_in_background
 
     asked = backend, mode, options, dynamic, dynamic_shapes
@@ -262,8 +262,8 @@ def explain(
     ...     print(found.gb_id, found.kind)
     GB0170 Data-dependent branching
     """
-    from workbench.compiler.contract.compile_request import check_args
     from workbench.compiler.pipeline.explain import explain as run
+    from workbench.compiler.request.compile_request import check_args
     from workbench.handles.rehearsing.live_cures import LiveCures, explain_call
 
     check_args(args, kwargs)
@@ -293,7 +293,7 @@ def rehearse(
     >>> found.graphs_before, found.graphs_after, found.cures[0].verdict
     (2, 1, 'cures')
     """
-    from workbench.compiler.contract.compile_request import check_args
+    from workbench.compiler.request.compile_request import check_args
     from workbench.handles.rehearsing.rehearse import rehearse as run
 
     check_args(args, kwargs)

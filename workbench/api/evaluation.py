@@ -151,7 +151,7 @@ def verify(
     >>> wb.verify(compiled, (x,)).ok
     True
     """
-    from workbench.compiler.contract.compile_request import check_args
+    from workbench.compiler.request.compile_request import check_args
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.package import Package
@@ -192,7 +192,7 @@ def profile(
     >>> wb.profile(compiled, (x,)).frame().kernel.to_list()
     ['k0']
     """
-    from workbench.compiler.contract.compile_request import check_args
+    from workbench.compiler.request.compile_request import check_args
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.package import NO_KERNEL_TIMES

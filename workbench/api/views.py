@@ -350,7 +350,7 @@ def targets(name: str | None = None) -> pandas.DataFrame:
     >>> print(wb.targets().query("name == 'h100'").sms.item())
     132
     """
-    from workbench.compiler.contract.compile_request import list_known_gpus
+    from workbench.compiler.request.compile_request import list_known_gpus
     from workbench.views.tables.data_frames import build_target_frame, build_targets_frame
 
     return (

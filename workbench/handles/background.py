@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench.artifacts.archive.file_kinds import open_any
-from workbench.compiler.contract.callables import BoundCall, Callee, resolve
-from workbench.compiler.contract.compile_request import CompileRequest
-from workbench.compiler.contract.guard_sandbox import Example
+from workbench.compiler.call_plan.guard_sandbox import Example
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.pipeline.pipeline import compile_ahead
+from workbench.compiler.request.callables import BoundCall, Callee, resolve
+from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler, pack_job
 from workbench.errors import WorkbenchError
 from workbench.handles.compiled import Compiled

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import torch
 
-from workbench.compiler.contract.callables import read_closure, uncompiled
+from workbench.compiler.request.callables import read_closure, uncompiled
 from workbench.compiler.sources.sources import Places
 from workbench.errors import UsageError
 

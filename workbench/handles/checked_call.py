@@ -13,16 +13,16 @@ import torch
 from torch.compiler import is_compiling
 
 from workbench.compiler.aot_files.late_attributes import ask_object, say_setter
-from workbench.compiler.contract.call_path import FastCheck, build_binder, caller
-from workbench.compiler.contract.guard_policy import build_fast_guard
-from workbench.compiler.contract.plan import CallPlan
+from workbench.compiler.call_plan.plan import CallPlan
+from workbench.compiler.calls.call_path import FastCheck, build_binder, caller
+from workbench.compiler.guards.guard_policy import build_fast_guard
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.surroundings import surroundings
 from workbench.errors import ContractError, WorkbenchError, wrap_failed_call
 from workbench.handles.compiled_base import CompiledBase
 
 if TYPE_CHECKING:
-    from workbench.compiler.contract.guard_sandbox import Example, GuardSandbox
+    from workbench.compiler.call_plan.guard_sandbox import Example, GuardSandbox
     from workbench.handles.compiled_base import LateReport, Recipe
     from workbench.report import Report
 
@@ -155,7 +155,7 @@ class CheckedCall(CompiledBase):
     @cached_property
     def guard_sandbox(self) -> GuardSandbox:
         """Other inputs to try against the guards, without running anything."""
-        from workbench.compiler.contract.guard_sandbox import GuardSandbox
+        from workbench.compiler.call_plan.guard_sandbox import GuardSandbox
 
         return GuardSandbox(tp.artifacts_of(self._aot_fn), self._plan, self._example)
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.analysis.fusion.why_not import Apart, rejected
-from workbench.compiler.contract.fusion_choice import (
+from workbench.compiler.request.compile_request import (
     FusionChoice,
     Operations,
     Pair,

@@ -17,7 +17,7 @@ from typing import Any
 
 from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.analysis.gpu_model.roofline import rooflines
-from workbench.compiler.contract.compile_request import list_known_gpus
+from workbench.compiler.request.compile_request import list_known_gpus
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, keep_warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import (
     Build,

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 
 from workbench.arguments import checked
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
+from workbench.compiler.call_plan.guard_sandbox import Example
+from workbench.compiler.calls.paths import Path
 from workbench.compiler.contract.examples import tensor_of
-from workbench.compiler.contract.guard_sandbox import Example
-from workbench.compiler.contract.paths import Path
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.sources.sources import CELLS, Places
 from workbench.errors import UsageError
 from workbench.live_only import CompiledCode, LivePart

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
-from workbench.compiler.contract.callables import find_compiled_parts
-from workbench.compiler.contract.plan import CallPlan
+from workbench.compiler.call_plan.plan import CallPlan
 from workbench.compiler.internals.surroundings import refuse_fx_trace
+from workbench.compiler.request.callables import find_compiled_parts
 from workbench.errors import UsageError
 from workbench.handles.compiled import Compiled
 

@@ -13,16 +13,15 @@ import torch
 
 from workbench.artifacts.archive.aot_container import read_artifact
 from workbench.artifacts.archive.file_kinds import open_any, open_file
-from workbench.compiler.contract.callables import BoundCall
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
+from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.examples import inputs_of, replace_fakes, write_dynamic_shapes
-from workbench.compiler.contract.fusion_choice import FusionChoice
-from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.signatures import signature_of
 from workbench.compiler.packaging.package_request import write_repackage_command
 from workbench.compiler.pipeline.pipeline import compile_ahead
+from workbench.compiler.request.callables import BoundCall
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest, FusionChoice
 from workbench.device_kinds import is_gpu
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.chosen_fusion import compile_again, refuse_for_other_torch

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from workbench.analysis.gpu_model.roofline import add_rooflines
-from workbench.compiler.contract.compile_request import CompileRequest, list_known_gpus
 from workbench.compiler.internals.local_device import read_properties, read_vendor
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
+from workbench.compiler.request.compile_request import CompileRequest, list_known_gpus
 from workbench.device_kinds import Vendor
 from workbench.errors import WorkbenchError
 from workbench.report import Report

@@ -29,10 +29,10 @@ from workbench.compiler.comparison.output_comparison import (
     compare_runs,
     compare_tensors,
 )
-from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.timing import RepeatableCall
 from workbench.compiler.pipeline.explain import Explanation
+from workbench.compiler.request.compile_request import CompileRequest
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.changed_copy import rewrite_callable

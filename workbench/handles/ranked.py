@@ -26,8 +26,8 @@ from workbench.analysis.kernel_configs.config_space import (
     space,
 )
 from workbench.analysis.kernel_configs.triton_source import TritonSource, read_source, replace_fixed
-from workbench.compiler.contract.compile_request import list_known_gpus
 from workbench.compiler.internals.local_device import has_gpu
+from workbench.compiler.request.compile_request import list_known_gpus
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, keep_warm_worker
 from workbench.compiler.virtual_gpu.device.template_model import Product, Tile, estimate_template_ms
 from workbench.compiler.virtual_gpu.kernel_choice import (

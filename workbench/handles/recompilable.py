@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import checked
-from workbench.compiler.contract.compile_request import list_known_gpus
+from workbench.compiler.request.compile_request import list_known_gpus
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import CompiledBase

@@ -33,8 +33,8 @@ from workbench.compiler.aot_files.written_artifact import (
     read_current_versions,
     write_serialized,
 )
-from workbench.compiler.contract.callables import find_compiled_parts, resolve
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.request.callables import find_compiled_parts, resolve
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
 

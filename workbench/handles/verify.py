@@ -11,6 +11,7 @@ import torch
 from torch.export import ExportedProgram
 
 from workbench.compiler.call_state.reachable import Root
+from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.comparison.double_precision import (
     DoublePrecision,
     InDouble,
@@ -27,7 +28,6 @@ from workbench.compiler.comparison.output_comparison import (
     get_absolute_tolerance,
 )
 from workbench.compiler.comparison.output_comparison import Verification as Verification
-from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 
@@ -97,8 +97,8 @@ def _cause(compiled: CheckedCall, rows: list[Comparison], comparing: _Comparing,
             "The original itself differs from the reference: no stage of the compilation is at "
             "fault for that. Verify without reference= to judge the compiled code."
         )
-    from workbench.compiler.contract.compile_request import CompileRequest
     from workbench.compiler.interpreter.stage_checks import name_wrong_stage
+    from workbench.compiler.request.compile_request import CompileRequest
 
     options = recipe.options(compiled.target)
 

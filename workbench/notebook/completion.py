@@ -15,7 +15,7 @@ from IPython.core.completer import (
 )
 from IPython.core.interactiveshell import InteractiveShell
 
-from workbench.compiler.contract.compile_request import list_known_gpus
+from workbench.compiler.request.compile_request import list_known_gpus
 from workbench.notebook.options import AXES, OF_MAGICS, Option
 from workbench.report import Report
 

@@ -14,7 +14,7 @@ from IPython.core.magic_arguments import argument
 
 from workbench.analysis.layers.optimizers import OPTIMIZERS
 from workbench.analysis.trials.axes import OBJECTIVES, STRATEGIES
-from workbench.compiler.contract.compile_request import GUARD_POLICIES, MODES
+from workbench.compiler.request.compile_request import GUARD_POLICIES, MODES
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 

@@ -131,9 +131,9 @@ def flatten_gradients(
 ) -> dict[str, list[tuple[str, Any]]]:
     """The gradients of inputs and of what is reached; zeros where there is none."""
     from workbench.compiler.call_state.call_leaves import leaves_of
+    from workbench.compiler.calls.paths import Path as Place
+    from workbench.compiler.calls.paths import leaves
     from workbench.compiler.comparison.effects import compute_gradients
-    from workbench.compiler.contract.paths import Path as Place
-    from workbench.compiler.contract.paths import leaves
 
     learned = {
         str(path): leaf
@@ -226,7 +226,7 @@ def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch
     """The loader of torch itself, with the names handed back that a file cannot hold."""
     if order["kind"] == PACKAGE:
         return _torch_package(order, watch)
-    from workbench.compiler.contract.specialized_values import resolve
+    from workbench.compiler.captured_code.specialized_values import resolve
 
     receiver: tuple[Any, ...] = ()
     if order["has_receiver"]:

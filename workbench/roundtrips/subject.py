@@ -16,9 +16,9 @@ import torch
 from workbench.compiler.call_state.call_leaves import copy_all_inputs
 from workbench.compiler.call_state.random_states import keep_random_state, moved, read_random_states
 from workbench.compiler.call_state.reachable import Marks, Reached, Snapshot
+from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.comparison.double_precision import DoublePrecision, InDouble
 from workbench.compiler.comparison.effects import subject_of
-from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.errors import ArtifactError, UsageError
 from workbench.processes.shipping.caller_context import collect_unfiled_lines

@@ -32,7 +32,7 @@ from workbench.compiler.comparison.output_comparison import (
     compare_tensors,
     get_absolute_tolerance,
 )
-from workbench.compiler.contract.compile_request import check_args
+from workbench.compiler.request.compile_request import check_args
 from workbench.errors import UsageError, WorkbenchError
 from workbench.processes.child import Child
 from workbench.report.file_rows import (

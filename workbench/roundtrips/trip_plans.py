@@ -25,7 +25,7 @@ from workbench.compiler.aot_files.file_tables import with_file
 from workbench.compiler.aot_files.recorded_variants import target_of
 from workbench.compiler.aot_files.registries import read_entries
 from workbench.compiler.aot_files.variant_files import REGISTRIES
-from workbench.compiler.contract.specialized_values import find_importable_name
+from workbench.compiler.captured_code.specialized_values import find_importable_name
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, UsageError, WorkbenchError, read_first_line
 from workbench.handles.compiled import Compiled

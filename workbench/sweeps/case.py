@@ -11,11 +11,11 @@ from typing import Any
 import torch
 
 from workbench.analysis.trials.axes import CHOICE_NAMES, TEMPLATE
-from workbench.compiler.contract.callables import BoundCall
-from workbench.compiler.contract.compile_request import CompileOptions
-from workbench.compiler.contract.shapes import mark_every_size
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.signatures import signature_of
+from workbench.compiler.request.callables import BoundCall
+from workbench.compiler.request.compile_request import CompileOptions
+from workbench.compiler.sizes.shapes import mark_every_size
 from workbench.errors import UsageError
 from workbench.sweeps.space import Setting
 

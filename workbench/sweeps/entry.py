@@ -18,7 +18,7 @@ import torch
 
 from workbench.analysis.sweep.store import Store, reader, store_path
 from workbench.analysis.sweep.sweep import Sweep, note
-from workbench.compiler.contract.compile_request import check_mapping
+from workbench.compiler.request.compile_request import check_mapping
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.case import list_size_names

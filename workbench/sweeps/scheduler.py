@@ -18,9 +18,9 @@ import torch
 
 from workbench.analysis.sweep.store import Store
 from workbench.artifacts.machine.machine_description import describe_current_machine
-from workbench.compiler.contract.callables import resolve
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.recording.recorder import read_environment
+from workbench.compiler.request.callables import resolve
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.processes.shipping.shipped_values import pack
 from workbench.report.trials import Trial

@@ -22,9 +22,9 @@ from workbench.analysis.trials.axes import (
     is_kernel_axis,
     join_backends,
 )
-from workbench.compiler.contract.compile_request import MODES, CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.modes import check_options
+from workbench.compiler.request.compile_request import MODES, CompileOptions
 from workbench.errors import UsageError
 
 AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target", TEMPLATE)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.analysis.trials.axes import OBJECTIVES, STRATEGIES
-from workbench.compiler.contract.compile_request import require_one_of
+from workbench.compiler.request.compile_request import require_one_of
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.measurements import Patience, Plan

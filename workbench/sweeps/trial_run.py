@@ -20,7 +20,7 @@ from workbench.compiler.comparison.output_comparison import (
     compare_runs,
     find_largest_error,
 )
-from workbench.compiler.contract.compile_request import CompileRequest
+from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import WorkbenchError, read_first_line
 from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_for_target

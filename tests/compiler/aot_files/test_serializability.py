@@ -13,9 +13,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 import workbench as wb
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.pipeline import compile_ahead
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.handles.compiled_module import make_compiled
 
 

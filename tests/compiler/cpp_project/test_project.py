@@ -17,9 +17,8 @@ from workbench.artifacts.manifest.package_manifest import (
     PackagedOutput,
     PackageManifest,
 )
+from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.contract.contract import Contract, describe
-from workbench.compiler.contract.dims import Dynamic
-from workbench.compiler.contract.paths import Path as LeafPath
 from workbench.compiler.cpp_project.contract_header import build_contract_values, list_input_leaves
 from workbench.compiler.cpp_project.project import (
     Example,
@@ -28,6 +27,7 @@ from workbench.compiler.cpp_project.project import (
     render_files,
     write_project,
 )
+from workbench.compiler.sizes.dims import Dynamic
 
 BATCH = Dynamic("batch", 2, 64)
 MANIFEST = PackageManifest("m", (), Versions(torch="2.13.0+cpu"))

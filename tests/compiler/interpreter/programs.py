@@ -9,9 +9,9 @@ import torch
 from tests.compiler.virtual_gpu.gpus import H100
 from tests.compiler.virtual_gpu.model_cases import CASES
 from workbench.compiler.comparison.output_comparison import Verification
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.interpreter.verification import Question, verify_program
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
 

@@ -12,8 +12,8 @@ from torch.nn.utils.parametrizations import spectral_norm, weight_norm
 
 from tests.compiler.interpreter.programs import verified
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.interpreter.interpreter_session import Interpreter
+from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import CaptureError
 from workbench.handles.cross_compiled import compile_for_gpu

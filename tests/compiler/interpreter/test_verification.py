@@ -14,8 +14,8 @@ import workbench as wb
 from tests.compiler.interpreter.programs import compiled_case, verified
 from tests.compiler.virtual_gpu.gpus import H100
 from workbench.compiler.aot_files.program_parts import Program
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.interpreter.interpreter_session import Interpreter
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import compile_for_gpu
 

@@ -11,15 +11,15 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
+from workbench.compiler.calls.paths import Path
 from workbench.compiler.contract.contract import Contract, Leaf
-from workbench.compiler.contract.dims import Dynamic
-from workbench.compiler.contract.paths import Path
 from workbench.compiler.packaging import size_trials
 from workbench.compiler.packaging.contracts import ExportedContract, build_contract
 from workbench.compiler.packaging.exporting import Exported, check_exportable, export
 from workbench.compiler.packaging.inductor_library import Built, Library
 from workbench.compiler.packaging.package_request import ModelRequest
 from workbench.compiler.packaging.size_trials import build_untried_contract
+from workbench.compiler.sizes.dims import Dynamic
 
 Run = Callable[[list[Tensor]], list[Tensor]]
 

@@ -10,10 +10,10 @@ import torch
 from torch.export import Dim
 
 import workbench as wb
+from workbench.compiler.calls.paths import Path
 from workbench.compiler.contract.contract import Contract, Leaf
-from workbench.compiler.contract.dims import Dynamic
-from workbench.compiler.contract.paths import Path
 from workbench.compiler.pipeline.captured_sizes import captured
+from workbench.compiler.sizes.dims import Dynamic
 
 X = torch.randn(8, 6)
 W = torch.ones(6, 3)

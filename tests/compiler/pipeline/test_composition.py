@@ -10,7 +10,7 @@ import torch.distributed
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import workbench as wb
-from workbench.compiler.contract.composition import choose_options, read_outer_options
+from workbench.compiler.request.composition import choose_options, read_outer_options
 
 X = torch.randn(4, 8)
 

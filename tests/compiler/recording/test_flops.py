@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch.export import Dim
 
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.pipeline.pipeline import compile_ahead
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 
 
 def flops(fn: Callable[..., Any], *shapes: tuple[int, ...], **options: Any) -> list[int | None]:

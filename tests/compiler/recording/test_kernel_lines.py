@@ -192,9 +192,9 @@ def test_every_call_of_a_kernel_that_is_used_again_is_behind_its_lines() -> None
 def test_triton_kernels_with_a_loop_over_the_reduction() -> None:
     pytest.importorskip("triton")
     from tests.compiler.virtual_gpu.gpus import H100
-    from workbench.compiler.contract.compile_request import CompileRequest
     from workbench.compiler.internals import torch_private as tp
     from workbench.compiler.pipeline.pipeline import compile_ahead
+    from workbench.compiler.request.compile_request import CompileRequest
     from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 
     def long_sum(x: torch.Tensor) -> torch.Tensor:

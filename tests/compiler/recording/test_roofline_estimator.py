@@ -9,7 +9,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import workbench as wb
-from workbench.compiler.contract.compile_request import list_known_gpus
+from workbench.compiler.request.compile_request import list_known_gpus
 
 
 def step(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack
 from workbench.compiler.virtual_gpu.worker_messages import Job
 from workbench.processes.shipping.caller_context import CallerContext

@@ -10,7 +10,7 @@ import torch
 from tests.compiler.virtual_gpu.cases import Case
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from tests.compiler.virtual_gpu.model_cases import CASES
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import WorkbenchError
 from workbench.handles.cross_compiled import compile_for_gpu

@@ -11,7 +11,7 @@ import triton.language as tl
 from torch import Tensor
 
 import workbench as wb
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import compile_for_gpu
 from workbench.specs import Catalogue

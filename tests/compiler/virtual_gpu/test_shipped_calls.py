@@ -10,9 +10,9 @@ import torch
 from torch.testing._internal.two_tensor import TwoTensor
 
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack, unpack
 from workbench.errors import UsageError

@@ -21,7 +21,7 @@ from workbench.artifacts.manifest.manifest_json import Build
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.aot_files.generated import KernelRequest, PackedKernels, run_generated
 from workbench.compiler.aot_files.payload import KeptForSaving, build_function, has_its_kernels
-from workbench.compiler.contract.specialized_values import resolve
+from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.errors import ArtifactError

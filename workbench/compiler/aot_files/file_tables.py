@@ -16,8 +16,8 @@ from workbench.artifacts.manifest.manifest_json import Build, Versions
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.preflight.check import check
 from workbench.artifacts.trust.trust import TrustStore
-from workbench.compiler.contract import dims
 from workbench.compiler.contract.contract import Contract, Leaf
+from workbench.compiler.sizes import dims
 from workbench.compiler.sources.sources import Places
 from workbench.errors import ArtifactError
 from workbench.report import Report, Table

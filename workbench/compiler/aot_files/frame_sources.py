@@ -13,14 +13,14 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract.code_digest import (
+from workbench.compiler.captured_code.code_digest import (
     compile_codes_in_file,
     digest,
     find_codes_inside,
     hash_file,
     in_source,
 )
-from workbench.compiler.contract.inlined_code import (
+from workbench.compiler.captured_code.inlined_code import (
     Inlined,
     InlinedCode,
     of_function,

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.nn.utils.parametrize import is_parametrized
 
-from workbench.compiler.contract.specialized_values import find_importable_name
+from workbench.compiler.captured_code.specialized_values import find_importable_name
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import TensorLike
 

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from workbench.compiler.aot_files.late_globals import find_setter, find_stored_attributes, sets
-from workbench.compiler.contract.inlined_code import CODE, Inlined, InlinedCode
-from workbench.compiler.contract.paths import Path, parse
+from workbench.compiler.calls.paths import Path, parse
+from workbench.compiler.captured_code.inlined_code import CODE, Inlined, InlinedCode
 from workbench.errors import ContractError
 
 _PLACE = re.compile(r"L\['\w+'\](?:\.\w+|\[(?:'[^']*'|\d+)\])*")

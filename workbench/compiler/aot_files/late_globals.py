@@ -18,9 +18,9 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract.inlined_code import CODE, Inlined, InlinedCode, to_function
-from workbench.compiler.contract.paths import Path
-from workbench.compiler.contract.specialized_values import (
+from workbench.compiler.calls.paths import Path
+from workbench.compiler.captured_code.inlined_code import CODE, Inlined, InlinedCode, to_function
+from workbench.compiler.captured_code.specialized_values import (
     SpecializedValue,
     SpecializedValues,
     resolve,

@@ -29,7 +29,7 @@ from workbench.compiler.aot_files.deserialize import (
 from workbench.compiler.aot_files.generated import PackedKernels
 from workbench.compiler.aot_files.payload import place_classes_in_main
 from workbench.compiler.aot_files.stored_weights import Weights
-from workbench.compiler.contract.specialized_values import resolve
+from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.held_logs import hold_logs
 from workbench.compiler.internals.torch_state import restore_autocast

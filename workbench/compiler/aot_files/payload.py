@@ -20,7 +20,7 @@ from workbench.artifacts.preflight.preflight import BUILD_FLAGS
 from workbench.compiler.aot_files.captured_tensors import CapturedTensors
 from workbench.compiler.aot_files.generated import KernelRequest, run_generated
 from workbench.compiler.aot_files.random_values import convert_random_calls
-from workbench.compiler.contract.specialized_values import resolve
+from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.errors import ArtifactError

@@ -12,10 +12,10 @@ from workbench.compiler.aot_files.deserialize import Libraries, deserialize
 from workbench.compiler.aot_files.late_attributes import say_setter
 from workbench.compiler.aot_files.payload import Serialized
 from workbench.compiler.aot_files.stored_weights import find_changed
-from workbench.compiler.contract.guard_sandbox import GuardSandbox
-from workbench.compiler.contract.guard_words import shown
-from workbench.compiler.contract.plan import CallPlan
-from workbench.compiler.contract.specialized_values import is_found_again
+from workbench.compiler.call_plan.guard_sandbox import GuardSandbox
+from workbench.compiler.call_plan.plan import CallPlan
+from workbench.compiler.captured_code.specialized_values import is_found_again
+from workbench.compiler.guards.guard_words import shown
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import hold_messages
 from workbench.errors import ArtifactError, UsageError, WorkbenchError

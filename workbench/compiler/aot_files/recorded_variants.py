@@ -25,22 +25,22 @@ from workbench.compiler.aot_files.payload import (
 )
 from workbench.compiler.aot_files.registries import Registries
 from workbench.compiler.aot_files.view_bases import ViewBases
+from workbench.compiler.call_plan.live_guards import is_released
+from workbench.compiler.calls.paths import Path
+from workbench.compiler.captured_code.specialized_values import (
+    SpecializedValue,
+    SpecializedValues,
+    find_globals_module,
+)
 from workbench.compiler.cold_start.compile_cache import start_fast
-from workbench.compiler.contract.guard_policy import (
+from workbench.compiler.guards.guard_policy import (
     across,
     find_specialized_check,
     guarded_across,
     holds_tensors,
     is_users,
 )
-from workbench.compiler.contract.guard_words import is_environment, shown, value_text
-from workbench.compiler.contract.live_guards import is_released
-from workbench.compiler.contract.paths import Path
-from workbench.compiler.contract.specialized_values import (
-    SpecializedValue,
-    SpecializedValues,
-    find_globals_module,
-)
+from workbench.compiler.guards.guard_words import is_environment, shown, value_text
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.internals.patches import Patches, ProcessPatches

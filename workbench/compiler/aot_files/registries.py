@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from workbench.compiler.contract.specialized_values import is_library_file
+from workbench.compiler.captured_code.specialized_values import is_library_file
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 

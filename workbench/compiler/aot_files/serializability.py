@@ -14,15 +14,15 @@ from typing import Any
 import torch
 
 from workbench.compiler.aot_files.guard_values import build_values_reducer, mark_unpicklable
-from workbench.compiler.contract.guard_policy import (
+from workbench.compiler.calls.paths import Path, leaves, parse
+from workbench.compiler.captured_code.specialized_values import _is_literal, resolve
+from workbench.compiler.guards.guard_policy import (
     Decisions,
     find_other_sides,
     forget_passing_values,
     guarded_across,
     holds_tensors,
 )
-from workbench.compiler.contract.paths import Path, leaves, parse
-from workbench.compiler.contract.specialized_values import _is_literal, resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 

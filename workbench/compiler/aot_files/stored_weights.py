@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch.nn.utils.parametrize import is_parametrized, type_before_parametrizations
 
-from workbench.compiler.contract.code_digest import digest
-from workbench.compiler.contract.guard_words import look_up_place, shown
-from workbench.compiler.contract.inlined_code import to_function
+from workbench.compiler.captured_code.code_digest import digest
+from workbench.compiler.captured_code.inlined_code import to_function
+from workbench.compiler.guards.guard_words import look_up_place, shown
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.internals.tensor_subclass import is_flattenable

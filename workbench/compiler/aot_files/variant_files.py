@@ -36,8 +36,8 @@ from workbench.compiler.aot_files.loaded_artifact import explained
 from workbench.compiler.aot_files.recorded_variants import Recorded, target_of
 from workbench.compiler.aot_files.registries import list_missing_entries
 from workbench.compiler.aot_files.written_artifact import read_current_versions
-from workbench.compiler.contract.inlined_code import InlinedCode
-from workbench.compiler.contract.specialized_values import (
+from workbench.compiler.captured_code.inlined_code import InlinedCode
+from workbench.compiler.captured_code.specialized_values import (
     SpecializedValues,
     find_globals_module,
     from_json,

@@ -33,16 +33,16 @@ from workbench.compiler.aot_files.payload import (
 from workbench.compiler.aot_files.read_back import require_readable
 from workbench.compiler.aot_files.stored_weights import explain_not_storable, pack, rebuilt
 from workbench.compiler.cold_start.compile_cache import PATIENCE, start_fast
-from workbench.compiler.contract.compile_request import require_one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import use_processor_level
+from workbench.compiler.request.compile_request import require_one_of
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report
 from workbench.report.texts import LateTexts
 from workbench.temporary import make_temporary_folder
 
 if TYPE_CHECKING:
-    from workbench.compiler.contract.guard_sandbox import GuardSandbox
+    from workbench.compiler.call_plan.guard_sandbox import GuardSandbox
 
 INSIDE, BESIDE, LATER = WEIGHTS
 _OLD_WORDS = {"bundle": INSIDE, "separate": LATER}

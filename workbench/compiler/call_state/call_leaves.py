@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract.paths import Path, leaves, parts
+from workbench.compiler.calls.paths import Path, leaves, parts
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_subclass import find_dense_parts, is_flattenable
 from workbench.errors import UsageError

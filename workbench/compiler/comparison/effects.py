@@ -41,9 +41,9 @@ from workbench.compiler.call_state.reachable import (
     same_tensor,
     walk_reachable,
 )
+from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.comparison.double_precision import sharpened
 from workbench.compiler.comparison.output_comparison import Comparison, report_not_checked
-from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals.tensor_subclass import mapped
 
 _SEED = 20

@@ -1,1 +1,7 @@
-"""What a compiled function was asked for, what it takes and how a call is checked."""
+"""What a call has to be like: the inputs one by one, memory that they share, examples of them."""
+
+DOORS = {
+    "contract": "Every leaf of the inputs, and what a call that does not fit is told.",
+    "shared_memory": "Which inputs may lie in the same memory.",
+    "examples": "Inputs made from a contract or a description.",
+}

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.compiler.contract import dims
-from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.surroundings import has_tangents
 from workbench.compiler.internals.tensor_kind import explain_kind, explain_no_sizes
 from workbench.compiler.internals.tensor_like import TensorLike
+from workbench.compiler.sizes import dims
 
 if TYPE_CHECKING:  # what is declared is read when compiling; a package starts without
-    from workbench.compiler.contract.shapes import DynamicShapes
+    from workbench.compiler.sizes.shapes import DynamicShapes
 
 CONSTANTS = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _SHOWN = 12

@@ -12,12 +12,12 @@ from typing import Any
 import torch
 from torch.export import Dim
 
-from workbench.compiler.contract.compile_request import CompileRequest
+from workbench.compiler.calls.paths import Key, Path
 from workbench.compiler.contract.contract import Contract, Leaf
-from workbench.compiler.contract.dims import Dynamic, Size
-from workbench.compiler.contract.paths import Key, Path
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import TensorLike
+from workbench.compiler.request.compile_request import CompileRequest
+from workbench.compiler.sizes.dims import Dynamic, Size
 from workbench.errors import ArtifactError, UsageError
 from workbench.number_text import number_text
 

@@ -14,15 +14,15 @@ from workbench.artifacts.manifest.package_manifest import (
     PackagedModel,
     PackagedOutput,
 )
-from workbench.compiler.contract import dims
 from workbench.compiler.contract.contract import Leaf
-from workbench.compiler.contract.size_guards import Relation
 from workbench.compiler.running.input_checks import (
     CallContract,
     is_contiguous,
     is_dynamic,
     order_of,
 )
+from workbench.compiler.sizes import dims
+from workbench.compiler.sizes.dims import Relation
 from workbench.device_kinds import ATEN
 from workbench.errors import UsageError
 

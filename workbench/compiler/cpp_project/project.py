@@ -17,7 +17,6 @@ from urllib.parse import quote
 import torch
 
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
-from workbench.compiler.contract import dims
 from workbench.compiler.contract.contract import Leaf
 from workbench.compiler.cpp_project.contract_header import (
     build_contract_values,
@@ -26,6 +25,7 @@ from workbench.compiler.cpp_project.contract_header import (
     write_cpp_literal,
 )
 from workbench.compiler.running.loaded import LoadedModel
+from workbench.compiler.sizes import dims
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path
 from workbench.report.atomic import write_saved_folder

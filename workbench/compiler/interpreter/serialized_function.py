@@ -14,12 +14,12 @@ import torch
 from workbench.compiler.aot_files.deserialize import Libraries, deserialize
 from workbench.compiler.aot_files.payload import Serialized, place_classes_in_main
 from workbench.compiler.aot_files.program_parts import Program
-from workbench.compiler.contract.callables import Callee
+from workbench.compiler.call_plan.plan import CallPlan
+from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.contract.contract import list_problems
-from workbench.compiler.contract.plan import CallPlan
-from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Overlay, ProcessPatches
+from workbench.compiler.request.callables import Callee
 from workbench.device_kinds import GPU
 from workbench.errors import ContractError, UsageError
 

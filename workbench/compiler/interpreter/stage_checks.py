@@ -9,8 +9,6 @@ from typing import Any
 from workbench.compiler.aot_files import serializability
 from workbench.compiler.aot_files.payload import serialize
 from workbench.compiler.captured_graphs.captured import CapturedGraph, GraphKeeper
-from workbench.compiler.contract.callables import Callee, resolve
-from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.interpreter.reference import GraphRunner
 from workbench.compiler.interpreter.serialized_function import (
     GraphCall,
@@ -19,6 +17,8 @@ from workbench.compiler.interpreter.serialized_function import (
     wrap_writing_back,
 )
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
+from workbench.compiler.request.callables import Callee, resolve
+from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import WorkbenchError, read_first_line
 
 Differs = Callable[[Callable[..., Any]], bool]

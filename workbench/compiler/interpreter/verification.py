@@ -19,6 +19,7 @@ import torch
 
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.call_state.random_states import TORCH_RANDOM
+from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.captured_graphs.captured import CapturedGraph
 from workbench.compiler.comparison.double_precision import (
     DoublePrecision,
@@ -42,8 +43,6 @@ from workbench.compiler.comparison.output_comparison import (
     get_absolute_tolerance,
     report_not_checked,
 )
-from workbench.compiler.contract.callables import Callee, resolve
-from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.interpreter import buffer_checks, compared_leaves, serialized_function
 from workbench.compiler.interpreter.gpu_program import extract_kernel_sources, run_on_cpu
 from workbench.compiler.interpreter.interpreter_messages import Arena
@@ -66,6 +65,7 @@ from workbench.compiler.interpreter.random_draws import (
     has_draws,
 )
 from workbench.compiler.interpreter.reference import GraphRunner
+from workbench.compiler.request.callables import Callee, resolve
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError, WorkbenchError
 

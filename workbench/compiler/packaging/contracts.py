@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from workbench.artifacts.manifest.package_manifest import PackagedOutput
+from workbench.compiler.calls.paths import Path
 from workbench.compiler.contract.contract import (
     Contract,
     Leaf,
@@ -17,14 +18,12 @@ from workbench.compiler.contract.contract import (
     differences,
     list_problems,
 )
-from workbench.compiler.contract.dims import Dynamic, Size
-from workbench.compiler.contract.paths import Path
 from workbench.compiler.contract.shared_memory import SharedMemory
-from workbench.compiler.contract.size_guards import Relation, read_relations
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.exporting import Exportable
 from workbench.compiler.packaging.inputs import CallInputs, Declared, explain_no_number
 from workbench.compiler.packaging.written_inputs import list_input_values, memory_of
+from workbench.compiler.sizes.dims import Dynamic, Relation, Size, read_relations
 from workbench.compiler.sources.size_symbols import in_words
 from workbench.errors import ArtifactError, CaptureError, UsageError
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.compiler.contract import dim_errors
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import hold_messages, hold_torch_warnings
+from workbench.compiler.sizes import dim_errors
 from workbench.compiler.sources.size_symbols import (
     BRANCH,
     NUMBER,

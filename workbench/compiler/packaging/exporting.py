@@ -13,10 +13,6 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from workbench.compiler.contract import dim_errors, unsupported
-from workbench.compiler.contract.callables import resolve
-from workbench.compiler.contract.compile_request import check_mapping
-from workbench.compiler.contract.shapes import sizes_assumed
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.signatures import drop_bad_annotations
@@ -39,6 +35,11 @@ from workbench.compiler.packaging.outside_values import frozen_reads
 from workbench.compiler.packaging.package_request import ModelRequest
 from workbench.compiler.packaging.python_state import state_kept
 from workbench.compiler.packaging.written_constants import check_written
+from workbench.compiler.request import callables
+from workbench.compiler.request.callables import resolve
+from workbench.compiler.request.compile_request import check_mapping
+from workbench.compiler.sizes import dim_errors
+from workbench.compiler.sizes.shapes import sizes_assumed
 from workbench.compiler.sources.size_symbols import SizeSymbols
 from workbench.compiler.sources.sources import Places
 from workbench.errors import UsageError, WorkbenchError
@@ -78,7 +79,7 @@ def check_exportable(request: ModelRequest) -> Exportable:
         return _of_program(request.model, request)
     module, title = _module(request.model)
     inputs = read_inputs(module.forward, tuple(request.args), request.kwargs, title)
-    unsupported.check_inputs(inputs.bound)
+    callables.check_inputs(inputs.bound)
     spec = request.dynamic_shapes
     make = getattr(spec, "dynamic_shapes", None)
     if callable(make):  # torch also takes objects that make one

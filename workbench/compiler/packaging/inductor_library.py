@@ -15,12 +15,12 @@ import torch
 
 from workbench.artifacts.machine.elf_stack import clear_executable_stack
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
-from workbench.compiler.contract.shapes import sizes_assumed
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.packaging.package_request import BESIDE, INSIDE, LATER
 from workbench.compiler.running.library import require_shared_runtime
+from workbench.compiler.sizes.shapes import sizes_assumed
 from workbench.errors import CaptureError
 from workbench.report import Report
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.calls.paths import Path, parts
 from workbench.compiler.contract.contract import CONSTANTS
-from workbench.compiler.contract.dims import Dynamic
-from workbench.compiler.contract.paths import Path, parts
-from workbench.compiler.contract.shapes import number_hint
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.signatures import signature_of
+from workbench.compiler.sizes.dims import Dynamic
+from workbench.compiler.sizes.shapes import number_hint
 from workbench.errors import UsageError
 
 Declared = Mapping[tuple[Path, int], Dynamic]

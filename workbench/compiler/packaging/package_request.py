@@ -13,14 +13,14 @@ from torch.export import ExportedProgram
 
 from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
 from workbench.artifacts.manifest.package_manifest import WEIGHTS, PackagedModel
-from workbench.compiler.contract.compile_request import (
+from workbench.compiler.packaging.exported_programs import choose_example
+from workbench.compiler.request.compile_request import (
     CAPTURE_LEVELS,
     MODES,
     check_args,
     check_mapping,
     require_one_of,
 )
-from workbench.compiler.packaging.exported_programs import choose_example
 from workbench.errors import UsageError
 from workbench.report import Report, Request
 

@@ -15,12 +15,11 @@ import torch
 
 from workbench.compiler.call_state.call_leaves import restore_state
 from workbench.compiler.comparison.output_comparison import TOLERANCES, compare_tensors
-from workbench.compiler.contract.dims import Dynamic
-from workbench.compiler.contract.size_guards import read_relations
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.contracts import ExportedContract
 from workbench.compiler.packaging.exporting import Exportable, Exported
 from workbench.compiler.packaging.inductor_library import Built, map_tensors_by_name
+from workbench.compiler.sizes.dims import Dynamic, read_relations
 from workbench.device_kinds import GPU
 from workbench.errors import ArtifactError
 

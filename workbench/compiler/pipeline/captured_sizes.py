@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.compiler.contract.contract import Contract, Leaf
-from workbench.compiler.contract.dims import Dynamic, Size
-from workbench.compiler.contract.size_guards import read_relations
+from workbench.compiler.sizes.dims import Dynamic, Size, read_relations
 from workbench.compiler.sources.size_symbols import FixedSize, in_words
 from workbench.errors import ArtifactError
 

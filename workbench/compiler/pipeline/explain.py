@@ -13,12 +13,12 @@ import torch
 
 from workbench.analysis.source.caught_errors import find_caught_errors
 from workbench.compiler.call_state.call_leaves import copy_all_inputs, restore_state
-from workbench.compiler.contract.callables import resolve, uncompiled
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.internals.patches import Patches, hold_messages, hold_torch_warnings
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.recording.recorder import Recorder
+from workbench.compiler.request.callables import resolve, uncompiled
 from workbench.live_only import LiveOnly
 from workbench.number_text import plural
 from workbench.report import Break, Guard, Outcome, Report, Request, Table

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract import dim_errors
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.recording.recorder import Recorder
+from workbench.compiler.sizes import dim_errors
 from workbench.compiler.sources.dynamo_messages import explain_refused_inputs, parse_break_message
 from workbench.compiler.sources.size_symbols import (
     BRANCH,

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from workbench.compiler.contract.fusion_choice import FusionChoice, Operations
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
+from workbench.compiler.request.compile_request import FusionChoice, Operations
 from workbench.errors import UsageError
 
 FORBIDDEN = "forbidden by with_fusion"

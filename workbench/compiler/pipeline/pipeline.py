@@ -15,28 +15,25 @@ import torch
 from workbench.analysis.source.caught_errors import find_caught_errors
 from workbench.compiler.aot_files.payload import has_argument_writes
 from workbench.compiler.aot_files.serializability import prepare_serialization
-from workbench.compiler.cold_start.compile_cache import partial_pch, start_fast
-from workbench.compiler.cold_start.partial_pch import PartialPch
-from workbench.compiler.contract import shapes
-from workbench.compiler.contract.callables import BoundCall, Callee
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
-from workbench.compiler.contract.contract import Contract
-from workbench.compiler.contract.guard_policy import Decisions, build_guard_filter, is_plain
-from workbench.compiler.contract.guard_sandbox import Example
-from workbench.compiler.contract.inlined_places import find_inlined
-from workbench.compiler.contract.live_guards import (
+from workbench.compiler.call_plan.guard_sandbox import Example
+from workbench.compiler.call_plan.live_guards import (
     LiveGuards,
     list_default_rows,
     list_dropped_guards,
 )
-from workbench.compiler.contract.paths import Path, leaves
-from workbench.compiler.contract.plan import CallPlan
-from workbench.compiler.contract.shared_memory import SharedMemory
-from workbench.compiler.contract.specialized_values import (
+from workbench.compiler.call_plan.plan import CallPlan
+from workbench.compiler.calls.paths import Path, leaves
+from workbench.compiler.captured_code.specialized_values import (
     SpecializedValues,
     find_globals_module,
     find_importable_name,
 )
+from workbench.compiler.cold_start.compile_cache import partial_pch, start_fast
+from workbench.compiler.cold_start.partial_pch import PartialPch
+from workbench.compiler.contract.contract import Contract
+from workbench.compiler.contract.shared_memory import SharedMemory
+from workbench.compiler.guards.guard_policy import Decisions, build_guard_filter, is_plain
+from workbench.compiler.guards.inlined_places import find_inlined
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
 from workbench.compiler.internals.dynamo_state import patch_torch, restore_automatic_dynamic
@@ -52,6 +49,9 @@ from workbench.compiler.pipeline.frozen_reads import find_missing_variables, fro
 from workbench.compiler.pipeline.fusion_constraints import choose_fusion
 from workbench.compiler.pipeline.modes import check_freezing, merge_options
 from workbench.compiler.recording.recorder import Recorder
+from workbench.compiler.request.callables import BoundCall, Callee
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
+from workbench.compiler.sizes import shapes
 from workbench.compiler.sources.dynamo_messages import explain_refused_inputs
 from workbench.errors import CaptureError, UsageError, WorkbenchError, read_first_line
 from workbench.report import Outcome, Report, Request

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.analysis.gpu_model.roofline import find_peak_rate
-from workbench.compiler.contract.compile_request import list_known_gpus
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.recording.budget_previews import (
     costs_nothing,
@@ -14,6 +13,7 @@ from workbench.compiler.recording.budget_previews import (
     tensors_of,
 )
 from workbench.compiler.recording.flops import count_formula_flops
+from workbench.compiler.request.compile_request import list_known_gpus
 from workbench.errors import UsageError
 
 _LEAST = 1e-9  # seconds of an operator that moves nothing: the partitioner divides by times

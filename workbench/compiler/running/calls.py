@@ -10,13 +10,12 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract.call_path import (
+from workbench.compiler.calls.call_path import (
     FastCheck,
     write_constant_test,
     write_function,
 )
 from workbench.compiler.contract.contract import CONSTANTS, Leaf
-from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.running.input_checks import (
     CallContract,
@@ -25,6 +24,7 @@ from workbench.compiler.running.input_checks import (
     match_layout,
 )
 from workbench.compiler.running.signature import CallSignature
+from workbench.compiler.sizes.dims import Dynamic
 from workbench.errors import ContractError
 
 Run = Callable[[list[Any]], Any]

@@ -22,14 +22,14 @@ from workbench.compiler.contract.contract import (
     differences,
     list_problems,
 )
-from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.internals.surroundings import find_recorders
 from workbench.compiler.internals.tensor_kind import explain_kind
+from workbench.compiler.sizes.dims import Dynamic
 from workbench.errors import ContractError
 
 if TYPE_CHECKING:  # imported for contracts that have such: a package starts in milliseconds
     from workbench.compiler.contract.shared_memory import SharedMemory
-    from workbench.compiler.contract.size_guards import Relation
+    from workbench.compiler.sizes.dims import Relation
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class CallContract:
 def _relations(data: Mapping[str, Any], names: Sequence[str]) -> tuple[Relation, ...]:
     if not data.get("guards"):
         return ()
-    from workbench.compiler.contract.size_guards import read_relations
+    from workbench.compiler.sizes.dims import read_relations
 
     return read_relations(data["guards"], names)
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from workbench.compiler.contract.callables import resolve
-from workbench.compiler.contract.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.pipeline.modes import merge_options
+from workbench.compiler.request.callables import resolve
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.kernel_choice import Build, BuildJob, Built
 from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack
 from workbench.compiler.virtual_gpu.worker_messages import (

@@ -22,8 +22,8 @@ from workbench.compiler.aot_files.late_globals import add_setters
 from workbench.compiler.aot_files.payload import Serialized, find_generated_programs, serialize
 from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.aot_files.read_back import require_own_identity, require_readable
+from workbench.compiler.call_plan.guard_sandbox import GuardSandbox
 from workbench.compiler.captured_graphs.captured import GraphKeeper
-from workbench.compiler.contract.guard_sandbox import GuardSandbox
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.measuring.call_memory import EagerCounter

@@ -27,11 +27,11 @@ import cloudpickle
 import torch
 from torch.nn.utils.parametrize import is_parametrized
 
-from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.tensor_subclass import Flattened, is_flattenable
 from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.sent_modules import Named
 from workbench.compiler.virtual_gpu.shipped_operators import (
     CustomOperator,

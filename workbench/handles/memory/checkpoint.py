@@ -11,12 +11,12 @@ from workbench.analysis.budgets.budget_code import Snippet, snippets, write_step
 from workbench.analysis.budgets.budgets import BudgetPoint, Budgets, Check, list_points
 from workbench.analysis.memory.memory import memory
 from workbench.arguments import checked
-from workbench.compiler.contract.compile_request import (
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.request.compile_request import (
     CompileRequest,
     list_known_gpus,
     require_one_of,
 )
-from workbench.compiler.internals import torch_private as tp
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 from workbench.handles.memory.gradients import GradientCheck, check_gradients

@@ -14,10 +14,10 @@ import torch
 from workbench.analysis.layers.fit import AXES, MISSING, MISSING_OF_STEP, Depth, Fit, read_depth
 from workbench.analysis.layers.optimizers import state_bytes
 from workbench.analysis.memory.memory import Memory, memory
-from workbench.compiler.contract.compile_request import CompileRequest, list_known_gpus
-from workbench.compiler.contract.composition import choose_options
-from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.request.compile_request import CompileRequest, list_known_gpus
+from workbench.compiler.request.composition import choose_options
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 from workbench.handles.dispatch import compile_for_target

@@ -15,8 +15,8 @@ from workbench.compiler.call_state.call_leaves import (
     find_learning_tensors,
     restore_state,
 )
+from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.comparison.effects import compute_gradients
-from workbench.compiler.contract.paths import Path, leaves
 from workbench.device_kinds import TARGETS
 from workbench.errors import WorkbenchError
 

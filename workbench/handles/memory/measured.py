@@ -14,9 +14,9 @@ import torch
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.analysis.memory.timeline import is_on_cpu
 from workbench.compiler.call_state.call_leaves import find_held_inputs, read_tensors, restore_state
-from workbench.compiler.contract.compile_request import CompileRequest
-from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.measuring.call_memory import PANE, EagerCounter, add_eager_memory, allocated
+from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import UsageError, WorkbenchError
 from workbench.number_text import number_text
 from workbench.report import Report

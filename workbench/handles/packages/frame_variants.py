@@ -23,9 +23,9 @@ from workbench.compiler.aot_files.recorded_variants import (
     target_of,
 )
 from workbench.compiler.aot_files.variant_files import Installed, install_variants, write_variants
-from workbench.compiler.contract.compile_request import require_one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
+from workbench.compiler.request.compile_request import require_one_of
 from workbench.compiler.session.session_recorder import is_recording
 from workbench.errors import ArtifactError, UsageError, WorkbenchError, wrap_failed_call
 from workbench.file_path import check_file_path

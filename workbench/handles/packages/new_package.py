@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 
-from workbench.compiler.contract.compile_request import CompileOptions
 from workbench.compiler.packaging.inductor_library import build
 from workbench.compiler.packaging.package_request import ModelRequest, request_as_variant
 from workbench.compiler.packaging.writing import write_package, write_variant
+from workbench.compiler.request.compile_request import CompileOptions
 from workbench.errors import UsageError
 from workbench.handles.load_package import load_package
 from workbench.handles.package import Package

@@ -12,9 +12,9 @@ import torch
 from workbench.analysis.breaks.cures import find_cures
 from workbench.analysis.opportunities.opportunity import Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
-from workbench.compiler.contract.compile_request import CompileRequest
-from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.pipeline.explain import Explanation, explain
+from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Recipe
 from workbench.handles.opportunity_trial import try_opportunity

@@ -25,14 +25,14 @@ from workbench.compiler.call_state.call_leaves import (
     restore_state,
 )
 from workbench.compiler.call_state.reachable import Snapshot, walk_reachable
+from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.comparison.effects import compute_gradients
 from workbench.compiler.comparison.output_comparison import compare
-from workbench.compiler.contract.callables import resolve
-from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.internals.patches import hold_torch_warnings
 from workbench.compiler.measuring.silence import silent
+from workbench.compiler.request.callables import resolve
 
 _NUMBERS = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")

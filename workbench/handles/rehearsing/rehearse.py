@@ -17,10 +17,10 @@ from typing import Any
 from workbench.analysis.breaks.cures import Cure, find_cures
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure, Verdict
 from workbench.compiler.call_state.call_leaves import copy_all_inputs
-from workbench.compiler.contract.callables import resolve, uncompiled
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.pipeline.explain import Captured, Explanation, capture, explain
+from workbench.compiler.request.callables import resolve, uncompiled
 from workbench.errors import UsageError
 from workbench.handles.changed_copy import apply_line_changes, holder, rewrite_callable
 from workbench.handles.rehearsing.outcomes import (

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.pipeline.pipeline import compile_ahead
+from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.errors import CaptureError
 from workbench.report import Report

@@ -11,9 +11,9 @@ import torch
 import triton
 
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
-from workbench.compiler.contract.compile_request import CompileRequest
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.pipeline import compile_ahead
+from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.handles.compiled_module import make_compiled
 from workbench.specs.device import Device

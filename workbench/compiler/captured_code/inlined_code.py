@@ -1,0 +1,298 @@
+"""Code that was compiled in, compared at a call with what the same names give now."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+import types
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from keyword import iskeyword
+from typing import Any
+
+import torch
+
+from workbench.compiler.calls.paths import Path
+from workbench.compiler.captured_code.code_digest import digest, hash_file, in_source
+from workbench.compiler.captured_code.specialized_values import find_importable_name, resolve
+from workbench.errors import ArtifactError
+from workbench.live_only import LivePart
+
+CODE, OBJECT, CLASS, NO_ATTRIBUTE = "code", "object", "class", "no attribute"
+DEFAULTS = "defaults"
+_TESTS = {
+    CODE: "{}.__code__ is {}",
+    OBJECT: "{} is {}",
+    CLASS: "type({}) is {}",
+    NO_ATTRIBUTE: "{1} not in {0}.__dict__",
+}
+_CHANGED = {
+    CODE: "its code was compiled in and is another one now",
+    DEFAULTS: "its defaults were compiled in and are others now",
+    OBJECT: "it was compiled in and is another object now",
+    CLASS: "it was compiled in as an object of another class",
+    NO_ATTRIBUTE: "the object was given one of its own after it was compiled",
+}
+_GONE = "it was compiled in, and is gone or was replaced"
+_FAILURES = (KeyError, IndexError, AttributeError, TypeError, ValueError)  # of what is gone
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_GLOBAL = re.compile(r"\['([^\W\d]\w*)'\](.*)")
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+"""Dictionaries of a module, and with "_global" before them of all modules."""
+
+
+@dataclass(frozen=True)
+class Inlined:
+    """Something that was compiled in, and where a call looks it up.
+
+    `lookup` is the Python source behind the holder, such as `['helper']`. `expected` is what was
+    there: by `kind` the code of a function, the object itself, its class, or the name of an
+    attribute that the object did not have. `place` is `module:path` where another process finds
+    it too, `source` that of a function's own definition. A function that is defined again with the
+    same code and `defaults` is the same. `is_guarded` says that a guard of torch compares it.
+    """
+
+    name: str
+    holder: Any
+    lookup: str
+    kind: str
+    expected: Any
+    place: str | None = None
+    defaults: Any = None
+    source: str | None = None
+    is_guarded: bool = False
+
+    def found(self) -> Any:
+        """What is there now; raises what a lookup raises."""
+        return eval(f"holder{self.lookup}", {"holder": self.holder})
+
+    def same_defaults(self) -> Iterator[tuple[str, Any]]:
+        """What else of a function has to be the same object, as source behind it."""
+        if self.kind == CODE and self.defaults is not None:
+            positional, named = self.defaults
+            yield ".__defaults__", positional
+            yield from ((f".__kwdefaults__[{n!r}]", value) for n, value in (named or {}).items())
+
+    def is_written(self) -> bool:
+        """Whether a file has it: another process finds it by name, and can tell what it was."""
+        if self.place is None or self.place.startswith("__main__:"):
+            return False
+        is_named = self.kind == OBJECT and find_importable_name(self.expected) is not None
+        return self.kind == CODE or is_named
+
+    def has_its_code(self) -> bool:
+        """Whether it is a function with the code that was compiled in."""
+        return self.kind == CODE and digest(self.found().__code__) == digest(self.expected)
+
+    def is_same(self) -> bool:
+        """Whether it is what was compiled in; raises what a lookup raises."""
+        now = self.found()
+        if self.kind == CODE:
+            code = now.__code__
+            # `==` compares lines, too
+            is_equal = code is self.expected or digest(code) == digest(self.expected)
+            return is_equal and _same(_defaults(now), self.defaults)
+        if self.kind == NO_ATTRIBUTE:
+            return self.expected not in vars(now)
+        return (type(now) if self.kind == CLASS else now) is self.expected
+
+
+def _as_global(lookup: str) -> re.Match[str] | None:
+    """A name of a module's own, and what is looked up in it."""
+    match = _GLOBAL.fullmatch(lookup)
+    return None if match is None or iskeyword(match[1]) else match
+
+
+def of_function(
+    name: str, holder: Any, lookup: str, value: Any, place: str | None = None
+) -> Inlined:
+    """A function of the user, known by its code."""
+    defaults, source = _defaults(value), find_importable_name(value)
+    return Inlined(name, holder, lookup, CODE, value.__code__, place, defaults, source)
+
+
+@dataclass(frozen=True)
+class InlinedCode(LivePart):
+    """Everything that was compiled in, and the hooks that a call would run besides.
+
+    `hooks` are dictionaries that were empty, each with its name: torch does not guard them.
+    """
+
+    parts: tuple[Inlined, ...] = ()
+    hooks: tuple[tuple[str, Mapping[Any, Any]], ...] = field(default=(), compare=False)
+
+    def checker(self) -> Callable[[], bool] | None:
+        """One fast function that compares all that torch's guards do not, or None without any."""
+        own = self._most_named()
+        scope: dict[str, Any] = {"_wb_failures": (NameError, *_FAILURES)}
+        tests = []
+        for i, one in enumerate(one for one in self.parts if not one.is_guarded):
+            holder, expected = f"_wb_h{i}", f"_wb_c{i}"
+            named = _as_global(one.lookup) if one.holder is own else None
+            term = f"{named[1]}{named[2]}" if named else f"{holder}{one.lookup}"
+            scope[expected] = one.expected
+            if not named:
+                scope[holder] = one.holder
+            tests.append(_TESTS[one.kind].format(term, expected))
+            for tail, value in one.same_defaults():
+                scope[f"{expected}_{len(scope)}"] = value
+                tests.append(f"{term}{tail} is {expected}_{len(scope) - 1}")
+        for i, (_, hooks) in enumerate(self.hooks):
+            scope[f"_wb_d{i}"] = hooks
+            tests.append(f"not _wb_d{i}")
+        if not tests:
+            return None
+        scope["_wb_unchanged"] = lambda: not any(self.changed())
+        lines = [f"def same({', '.join(f'{name}={name}' for name in scope)}):", "    try:"]
+        lines += [f"        if {' and '.join(tests)}: return True"]
+        lines += ["    except _wb_failures:", "        return False", "    return _wb_unchanged()"]
+        exec("\n".join(lines), scope)
+        same: types.FunctionType = scope["same"]
+        return types.FunctionType(same.__code__, own, "same", same.__defaults__)
+
+    def _most_named(self) -> dict[str, Any]:
+        """The globals that most parts are looked up in: Python finds its own ones the fastest."""
+        named = [one.holder for one in self.parts if _as_global(one.lookup)]
+        counts = Counter(id(holder) for holder in named if type(holder) is dict)
+        most = counts.most_common(1)
+        return next(holder for holder in named if id(holder) == most[0][0]) if most else {}
+
+    def changed(self) -> Iterator[tuple[str, str]]:
+        """The name of each part that is another one now, or gone, and what happened."""
+        for one in self.parts:
+            try:
+                if not one.is_same():
+                    yield one.name, _CHANGED[DEFAULTS if one.has_its_code() else one.kind]
+            except _FAILURES:
+                yield one.name, _GONE
+        for name, hooks in self.hooks:
+            if hooks:
+                yield name, "a hook was added, and the compiled code runs none"
+
+    def mismatches(self) -> list[str]:
+        """A sentence for each part that is another one now."""
+        return [f"{name}: {what}: compile again" for name, what in self.changed()]
+
+    def with_hooks_of(self, modules: Iterable[torch.nn.Module]) -> InlinedCode:
+        """The same with the hooks that calls of these modules, and of those in them, would run."""
+        shared = torch.nn.modules.module
+        places = [(f"_global{kind}", getattr(shared, f"_global{kind}")) for kind in _HOOKS]
+        for module in modules:
+            for path, part in module.named_modules():
+                name = ".".join(filter(None, (type(module).__name__, path)))
+                places += [(f"{name}.{kind}", getattr(part, kind)) for kind in _HOOKS]
+        by_id = {id(hooks): (name, hooks) for name, hooks in places if not hooks}
+        return replace(self, hooks=tuple(by_id.values()))
+
+    def to_json(self) -> list[dict[str, str | None]]:
+        """What another process can compare: where it is, and what it was."""
+        files: dict[str, str | None] = {}
+        rows: list[dict[str, str | None]] = []
+        for one in self.parts:
+            if not one.is_written():
+                continue
+            if one.kind == OBJECT:
+                rows.append({"name": one.place, "object": find_importable_name(one.expected)})
+            else:
+                code = one.expected
+                if code.co_filename not in files:
+                    files[code.co_filename] = hash_file(code.co_filename)
+                row = {"name": one.place, "function": code.co_qualname, "digest": digest(code)}
+                row |= {"source": one.source, "file": files[code.co_filename]}
+                rows.append({**row, "defaults": _written(one.defaults)})
+        return rows
+
+    @classmethod
+    def from_json(cls, rows: Sequence[Mapping[str, Any]], called: Sequence[Inlined]) -> InlinedCode:
+        """The parts as they are in this process, which are those of the rows; and what is called.
+
+        Of a module that is not imported the source is compared; one that cannot be found is left
+        out. Raises `ArtifactError` naming those that are others than what was compiled.
+        """
+        parts, changed = [], []
+        for row in rows:
+            module, _, path = row["name"].partition(":")
+            if module in sys.modules:
+                one = _here(row, vars(sys.modules[module]), f"{path} (of {module})")
+                parts += [one] if one is not None else []
+                is_same = one is not None
+            else:
+                now = in_source(row.get("source"), row.get("file"))
+                is_same = now is None or now == row["digest"]
+            if not is_same:
+                changed.append(f"  - {path} of {module}")
+        if changed:
+            raise ArtifactError(
+                "This was compiled in and is another one here:\n"
+                + "\n".join(changed)
+                + "\nCompile again, or restore the code that was compiled."
+            )
+        return cls((*parts, *called))
+
+
+def _here(row: Mapping[str, Any], scope: Mapping[str, Any], name: str) -> Inlined | None:
+    """What a row speaks of, if it is in this process what it was."""
+    root, *rest = row["name"].partition(":")[2].split(".")
+    path = Path.from_json([root, *(("attr", part) for part in rest)])
+    lookup = f"[{root!r}]{path.tail}"
+    try:
+        value = path.get(scope)
+        if "object" in row:
+            same = value is resolve(row["object"])
+            return Inlined(name, scope, lookup, OBJECT, value, row["name"]) if same else None
+    except (ImportError, *_FAILURES):
+        return None
+    steps, function = to_function(value, lambda f: f.__code__.co_qualname == row["function"])
+    if function is None or digest(function.__code__) != row["digest"]:
+        return None
+    if row.get("defaults") not in (None, _written(_defaults(function))):
+        return None
+    return of_function(name, scope, lookup + steps, function, row["name"])
+
+
+def to_function(
+    value: Any, is_wanted: Callable[[types.FunctionType], bool]
+) -> tuple[str, types.FunctionType | None]:
+    """How the function in a method, property or decorated function is reached, and it or None."""
+    steps = ""
+    while not (isinstance(value, types.FunctionType) and is_wanted(value)):
+        inner = _inner(value)
+        if inner is None:
+            return steps, None
+        steps, value = f"{steps}.{inner}", getattr(value, inner)
+    return steps, value
+
+
+def _inner(value: Any) -> str | None:
+    """The attribute with what a method, a property or a decorator holds."""
+    if isinstance(value, types.MethodType):
+        return "__func__"
+    if isinstance(value, property | functools.cached_property):
+        return "fget" if isinstance(value, property) else "func"
+    own = vars(value) if hasattr(type(value), "__dict__") and hasattr(value, "__dict__") else {}
+    return "__wrapped__" if "__wrapped__" in own else None  # no proxy answers for it
+
+
+def _defaults(function: Any) -> Any:
+    named = function.__kwdefaults__  # which may be changed in place
+    return function.__defaults__, None if named is None else dict(named)
+
+
+def _written(defaults: Any) -> str | None:
+    """Defaults as text that another process can compare; None where they are no plain values."""
+    positional, named = defaults
+    values = (*(positional or ()), *(named or {}).values())
+    return repr(defaults) if all(type(value) in _PLAIN for value in values) else None
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether defaults are the same: objects, or equal plain values."""
+    if a is b or (type(a) is type(b) and isinstance(a, _PLAIN) and a == b):
+        return True
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
+    return False

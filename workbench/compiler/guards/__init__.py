@@ -1,0 +1,7 @@
+"""Torch's guards: which are kept, what each says in words, where inlined code stands among them."""
+
+DOORS = {
+    "guard_policy": "Decides on each guard, and generates a fast check.",
+    "guard_words": "A guard and its value as people read them.",
+    "inlined_places": "Finds what guards say of inlined functions.",
+}

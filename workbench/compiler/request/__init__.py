@@ -1,0 +1,7 @@
+"""What is compiled, and what is asked of the compilation, checked before anything runs."""
+
+DOORS = {
+    "compile_request": "The call, its example inputs, the options, a choice of fusion.",
+    "callables": "What was handed over as the function that Dynamo traces, its inputs bound.",
+    "composition": "The options, with what torch.compile around a callable was given.",
+}
