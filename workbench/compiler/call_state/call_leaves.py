@@ -63,7 +63,7 @@ def _held_by(value: Any, within: frozenset[int]) -> Iterator[torch.Tensor]:
         yield from (*owner.parameters(), *owner.buffers())
     elif isinstance(value, types.FunctionType) and id(value) not in within:
         names = value.__code__.co_names
-        named = [found for n in names if _is_data(found := value.__globals__.get(n))]
+        named = [data for n in names if _is_data(data := value.__globals__.get(n))]
         cells = [c.cell_contents for c in value.__closure__ or () if c != types.CellType()]
         for _, leaf in leaves([*named, *cells], Path("read")):
             yield from _held_by(leaf, within | {id(value)})
@@ -148,11 +148,11 @@ def _opened(path: Path, leaf: Any, within: frozenset[int]) -> Iterator[tuple[Pat
         yield path.attr(f"<{type(leaf).__name__}>"), context
         return
     inside = [
-        found
+        entry
         for name, value in (vars(leaf).items() if _can_be_opened(leaf, within) else ())
         for place, part in leaves(value, path.attr(name))
-        for found in _opened(place, part, within | {id(leaf)})
-        if isinstance(found[1], torch.Tensor | bool | int | float | complex | str)
+        for entry in _opened(place, part, within | {id(leaf)})
+        if isinstance(entry[1], torch.Tensor | bool | int | float | complex | str)
     ]
     yield from inside or [(path, leaf)]
 
@@ -202,7 +202,7 @@ class Forms:
             by_object.setdefault(id(tensor), set()).add(name)
             if tensor.numel():
                 by_memory.setdefault(_memory(tensor), set()).add(name)
-        found = {
+        by_name = {
             name: TensorForm(
                 _strides(tensor),
                 tensor.requires_grad,
@@ -212,7 +212,7 @@ class Forms:
             for name, tensor in known.items()
             if name in given
         }
-        return cls(dict(_containers(output, Path("output"))), found, frozenset(known))
+        return cls(dict(_containers(output, Path("output"))), by_name, frozenset(known))
 
     @property
     def _beside(self) -> frozenset[str]:
@@ -228,8 +228,8 @@ class Forms:
         if not self._beside <= other._beside:  # what it alone reaches may need the gradient
             return
         for name, form in self.tensors.items():
-            found = other.tensors.get(name)
-            if found is not None and form.requires_grad and not found.requires_grad:
+            other_form = other.tensors.get(name)
+            if other_form is not None and form.requires_grad and not other_form.requires_grad:
                 yield f"requires_grad of {name}", "expected True, got False"
 
     def note(self, other: Forms) -> str:
@@ -241,13 +241,13 @@ class Forms:
         both = self.named & other.named
         strides, memory = [], []
         for name, form in self.tensors.items():
-            found = other.tensors.get(name)
-            if found is None:
+            other_form = other.tensors.get(name)
+            if other_form is None:
                 continue
-            if form.strides != found.strides:
-                strides.append(f"{name} ({list(form.strides)}, here {list(found.strides)})")
-            is_lost = bool((form.is_also - found.is_also) & both)
-            if is_lost or form.shares & both != found.shares & both:
+            if form.strides != other_form.strides:
+                strides.append(f"{name} ({list(form.strides)}, here {list(other_form.strides)})")
+            is_lost = bool((form.is_also - other_form.is_also) & both)
+            if is_lost or form.shares & both != other_form.shares & both:
                 memory.append(name)
         said = [
             f"strides of {_listed(strides)}" if strides else "",

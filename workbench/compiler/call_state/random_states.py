@@ -30,7 +30,7 @@ def keep_random_state() -> Iterator[None]:
 def read_random_states() -> dict[str, bytes]:
     """The states as they are now, by name."""
     numpy: Any = np.random.get_state(legacy=False)
-    found = {
+    states = {
         TORCH_RANDOM: torch.random.get_rng_state().numpy().tobytes(),
         f"{BEGINNING}Python": repr(random.getstate()).encode(),
         f"{BEGINNING}numpy": repr(sorted(numpy.items())).encode() + numpy["state"]["key"].tobytes(),
@@ -41,8 +41,8 @@ def read_random_states() -> dict[str, bytes]:
     if accelerator is not None and getattr(device, "is_initialized", bool)():
         for index in range(device.device_count()):
             state = device.get_rng_state(index).numpy().tobytes()
-            found[f"{TORCH_RANDOM} on {accelerator.type}:{index}"] = state
-    return found
+            states[f"{TORCH_RANDOM} on {accelerator.type}:{index}"] = state
+    return states
 
 
 def moved(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> dict[str, bytes]:

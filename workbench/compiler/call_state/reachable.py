@@ -367,16 +367,16 @@ class Snapshot:
 
     def changes(self) -> dict[str, Change]:
         """What is another value now, by name."""
-        found: dict[str, Change] = {}
+        by_name: dict[str, Change] = {}
         for name, before in self.tensors.items():
             now = self.reached.tensors[name]
             if not same_tensor(before, now):
-                found[name] = Change(name, copied(now))
+                by_name[name] = Change(name, copied(now))
         for name, state in self.generators.items():
             now = self.reached.generators[name].get_state()
             if not torch.equal(state, now):
-                found[name] = Change(name, now)
-        return found | _replaced(self.reached.holders, self.entries)
+                by_name[name] = Change(name, now)
+        return by_name | _replaced(self.reached.holders, self.entries)
 
     def before(self, name: str, place: str) -> Any:
         """The value that a name had: `GONE` where it had none, `UNKNOWN` where its place is not."""
@@ -384,14 +384,14 @@ class Snapshot:
             return self.tensors[name]
         if name in self.generators:
             return self.generators[name]
-        found = UNKNOWN
+        value_before = UNKNOWN
         for holder, entries in zip(self.reached.holders, self.entries, strict=True):
             if holder.place == place:
-                found = GONE
+                value_before = GONE
                 for key, value in entries.items():
                     if holder.named(key) == name:
                         return value
-        return found
+        return value_before
 
     def restore(self) -> None:
         """Put back what has changed."""
@@ -434,34 +434,34 @@ class Marks:
 
     def changes(self) -> dict[str, Change]:
         """What is another value now, by name."""
-        found = {
+        by_name = {
             name: Change(name, copied(self.reached.tensors[name]))
             for name, digest in self.digests.items()
             if _digest(self.reached.tensors[name]) != digest
         }
-        return found | _replaced(self.reached.holders, self.entries)
+        return by_name | _replaced(self.reached.holders, self.entries)
 
 
 def _digest(tensor: torch.Tensor) -> bytes:
-    found = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     for part in find_dense_parts(tensor.detach()):
         if part.layout is torch.strided and not part.is_quantized and part.device.type != "meta":
             flat = part.cpu().contiguous().reshape(-1).view(torch.uint8)
-            found.update(flat.numpy().tobytes())
-    return found.digest()
+            digest.update(flat.numpy().tobytes())
+    return digest.digest()
 
 
 def _replaced(holders: Iterable[Holder], before: Iterable[dict[Any, Any]]) -> dict[str, Change]:
     """The entries of containers that are others now."""
-    found: dict[str, Change] = {}
+    by_name: dict[str, Change] = {}
     for holder, entries in zip(holders, before, strict=True):
         later = holder.read()
         for key in {**entries, **later}:
             old, new = entries.get(key, GONE), later.get(key, GONE)
             if old is not new and not _are_equal(old, new):
                 value = GONE if new is GONE else _kept(new)
-                found[holder.named(key)] = Change(holder.place, value)
-    return found
+                by_name[holder.named(key)] = Change(holder.place, value)
+    return by_name
 
 
 def copied(value: torch.Tensor) -> torch.Tensor:

@@ -94,21 +94,21 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
             if isinstance(leaf, torch.Tensor)
         }
         before = torch.get_rng_state() if is_operator and _may_draw(func) else None
-        found = func(*args, **kwargs)
+        output = func(*args, **kwargs)
         draws = before is not None and (
             kwargs.get("generator") is not None or not torch.equal(before, torch.get_rng_state())
         )  # the fused attention may draw, and does not without dropout
         self._note_left(given)
-        results = [leaf for leaf in tp.TREE_LEAVES.get()(found) if _is_number(leaf)]
+        results = [leaf for leaf in tp.TREE_LEAVES.get()(output) if _is_number(leaf)]
         written = [leaf for leaf in given if _is_number(leaf)] if is_mutable else []
         fresh = [leaf for leaf in results if _key(leaf) not in self._twins]
         if not fresh and not written:
-            return found
+            return output
         wide = None
         if is_operator and _is_generic(func, draws):
             wide = self._in_double(func, args, kwargs, twins)
         elif is_operator and not is_mutable and not draws:
-            wide = self._by_rounded(func, args, kwargs, twins, found)
+            wide = self._by_rounded(func, args, kwargs, twins, output)
         fills = draws and is_mutable and func.namespace in _OF_TORCH
         numbers = [leaf for leaf in given if _is_number(leaf)]
         depends = any(_key(leaf) in self._foreign for leaf in numbers)
@@ -118,13 +118,13 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         if wide is None:
             for leaf in (*written, *results):
                 self._adopt(leaf)
-            return found
+            return output
         exact = tp.TREE_LEAVES.get()(wide[0])
-        plain = tp.TREE_LEAVES.get()(found)
+        plain = tp.TREE_LEAVES.get()(output)
         for number, leaf in enumerate(plain):
             if _is_number(leaf) and any(leaf is one for one in fresh):
                 self._keep(leaf, exact[number] if len(exact) == len(plain) else None)
-        return found
+        return output
 
     def _in_double(
         self, func: Any, args: Any, kwargs: Any, twins: Mapping[int, torch.Tensor]
@@ -140,7 +140,7 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
             return None  # not every operator has a form in double precision
 
     def _by_rounded(
-        self, func: Any, args: Any, kwargs: Any, twins: Mapping[int, torch.Tensor], found: Any
+        self, func: Any, args: Any, kwargs: Any, twins: Mapping[int, torch.Tensor], output: Any
     ) -> tuple[Any] | None:
         """What an operator gives for exact values; None where it is not the same each time."""
 
@@ -161,7 +161,7 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
             return None  # an operator may refuse to be called twice
         finally:
             torch.set_rng_state(state)
-        both = zip(tp.TREE_LEAVES.get()(found), tp.TREE_LEAVES.get()(again), strict=True)
+        both = zip(tp.TREE_LEAVES.get()(output), tp.TREE_LEAVES.get()(again), strict=True)
         if not all(same_tensor(one, other) for one, other in both if _is_number(one)):
             return None
         return (tp.TREE_MAP.get()(_widened, near),)
@@ -312,9 +312,9 @@ class Several:
 
         def samples() -> list[torch.Tensor]:
             self._runs = self._runs or [self._run(seed) for seed in _SEEDS]
-            found = [run.get(leaf) for run in self._runs]
-            known = [one for one in found if one is not None]
-            return known if len(known) == len(found) else []
+            values = [run.get(leaf) for run in self._runs]
+            known = [one for one in values if one is not None]
+            return known if len(known) == len(values) else []
 
         return samples
 
@@ -377,14 +377,14 @@ def settle_difference(
     is_known = isinstance(wide, torch.Tensor) and wide.shape == left.shape
     if is_known and _vanishes(left, wide):
         return replace(loose, verdict="passed", reason="it vanishes: all of it is roundings")
-    found = _settled(row, pair, wide, samples)
-    if found.verdict == "failed" and (is_foreign or not is_known):
+    settled = _settled(row, pair, wide, samples)
+    if settled.verdict == "failed" and (is_foreign or not is_known):
         reason = (
             f"it differs by up to {number_text(row.max_abs_error, 'difference')}, which is much "
             "beside its own size, and has no value in double precision that tells roundings apart"
         )
         return replace(loose, verdict="not checked", reason=reason)
-    return _plain(found)
+    return _plain(settled)
 
 
 def _vanishes(left: torch.Tensor, wide: torch.Tensor) -> bool:
@@ -444,11 +444,11 @@ def _spread(
     """
     if not samples:
         return None
-    found = torch.stack([(one - wide).square() for one in samples]).mean(0).sqrt()
-    found = found.nan_to_num(inf, inf)
-    known = found.isfinite()
-    sizes = [float(part[known].square().mean().sqrt()) for part in (own, found)]
-    return _SPREADS * max(1.0, sizes[0] / sizes[1] if sizes[1] else 1.0) * found
+    errors = torch.stack([(one - wide).square() for one in samples]).mean(0).sqrt()
+    errors = errors.nan_to_num(inf, inf)
+    known = errors.isfinite()
+    sizes = [float(part[known].square().mean().sqrt()) for part in (own, errors)]
+    return _SPREADS * max(1.0, sizes[0] / sizes[1] if sizes[1] else 1.0) * errors
 
 
 def _is_float(tensor: torch.Tensor) -> bool:

@@ -177,8 +177,8 @@ def compute_gradients(
             weights.append(weight)
     if not results or not learned:
         return dict.fromkeys(learned)
-    found = torch.autograd.grad(results, list(learned.values()), weights, allow_unused=True)
-    return {n: None if g is None else g.detach() for n, g in zip(learned, found, strict=True)}
+    gradients = torch.autograd.grad(results, list(learned.values()), weights, allow_unused=True)
+    return {n: None if g is None else g.detach() for n, g in zip(learned, gradients, strict=True)}
 
 
 def _is_differentiable(leaf: torch.Tensor) -> bool:
@@ -277,8 +277,8 @@ def _leaf_pairs(where: str, expected: Any, actual: Any) -> Iterator[LeafPair]:
         yield LeafPair(name.replace("out", where, 1), left, right)
 
 
-def _renamed(where: str, found: Any) -> Iterator[tuple[str, Any]]:
-    for name, leaf in found:
+def _renamed(where: str, named: Any) -> Iterator[tuple[str, Any]]:
+    for name, leaf in named:
         yield name.replace("out", where, 1), leaf
 
 
@@ -307,14 +307,14 @@ GRADIENT = "gradient of "
 """How the names of gradients begin."""
 
 
-def compute_gradient_scale(found: Iterable[LeafPair]) -> float:
+def compute_gradient_scale(pairs: Iterable[LeafPair]) -> float:
     """The largest root mean square of the gradients that are expected, 1 where they are smaller.
 
     A gradient that vanishes, as that of a bias before a normalisation, is a sum of terms as large
     as the other gradients: it is off by their last digits.
     """
     sizes = [1.0]
-    for pair in found:
+    for pair in pairs:
         value = pair.expected
         if pair.name.startswith(GRADIENT) and isinstance(value, torch.Tensor) and value.numel():
             size = float(value.detach().abs().double().square().mean().sqrt())
@@ -336,10 +336,10 @@ class RowMaker:
     random_reason: str = ""
     unit: Callable[[torch.dtype], float] | None = None
 
-    def rows(self, found: Sequence[LeafPair]) -> list[Comparison]:
+    def rows(self, pairs: Sequence[LeafPair]) -> list[Comparison]:
         """A row for each pair."""
-        scale = compute_gradient_scale(found)
-        return [self._row(p, scale if p.name.startswith(GRADIENT) else 1.0) for p in found]
+        scale = compute_gradient_scale(pairs)
+        return [self._row(p, scale if p.name.startswith(GRADIENT) else 1.0) for p in pairs]
 
     def _row(self, pair: LeafPair, scale: float) -> Comparison:
         if pair.not_checked:

@@ -161,13 +161,13 @@ class Verification:
         `UsageError` for another name.
         """
         if name == "leaves":
-            found = presenter().rows_frame(self.rows, Comparison)
+            table = presenter().rows_frame(self.rows, Comparison)
         elif name == "kernels":
-            found = presenter().rows_frame(self.kernels, KernelComparison)
+            table = presenter().rows_frame(self.kernels, KernelComparison)
         else:
             raise UsageError(f"There is no table {name!r}. Take one of: leaves, kernels.")
         # "note" is what version 0.1.0 calls the reason
-        return found.assign(ok=found["verdict"] == "passed", note=found["reason"])
+        return table.assign(ok=table["verdict"] == "passed", note=table["reason"])
 
     @property
     def sentence(self) -> str:

@@ -291,15 +291,15 @@ def runs(values: Iterable[Value]) -> Iterator[tuple[int, int, Value]]:
 
 def joined(lines: Iterable[tuple[int, int]]) -> Runs:
     """Runs of pairs of a line and the line that it comes from, 0 for none, in order."""
-    found: list[tuple[int, int, int]] = []
+    merged: list[tuple[int, int, int]] = []
     for number, origin in lines:
         if origin <= 0:
             continue
-        if found and found[-1][1] == number - 1 and found[-1][2] == origin:
-            found[-1] = (found[-1][0], number, origin)
+        if merged and merged[-1][1] == number - 1 and merged[-1][2] == origin:
+            merged[-1] = (merged[-1][0], number, origin)
         else:
-            found.append((number, number, origin))
-    return tuple(found)
+            merged.append((number, number, origin))
+    return tuple(merged)
 
 
 def find_source_runs(listing: Listing, file: str, offset: int) -> Runs:
@@ -308,8 +308,8 @@ def find_source_runs(listing: Listing, file: str, offset: int) -> Runs:
     def own(chain: Chain) -> int:
         return next((place.line - offset for place in chain if place.base == file), 0)
 
-    found = runs(_of_each(listing.chains, own))
-    return tuple((first, last, line) for first, last, line in found if line > 0)
+    line_runs = runs(_of_each(listing.chains, own))
+    return tuple((first, last, line) for first, last, line in line_runs if line > 0)
 
 
 def find_helper_runs(listing: Listing, file: str) -> tuple[tuple[int, int, str, int], ...]:
@@ -318,8 +318,8 @@ def find_helper_runs(listing: Listing, file: str) -> tuple[tuple[int, int, str, 
     def helper(chain: Chain) -> tuple[str, int] | None:
         return (chain[0].file, chain[0].line) if chain and chain[0].base != file else None
 
-    found = runs(_of_each(listing.chains, helper))
-    return tuple((first, last, *place) for first, last, place in found if place is not None)
+    line_runs = runs(_of_each(listing.chains, helper))
+    return tuple((first, last, *place) for first, last, place in line_runs if place is not None)
 
 
 def _of_each(chains: Iterable[Chain], value: Callable[[Chain], Value]) -> Iterator[Value]:

@@ -53,9 +53,9 @@ def inspect_cubins(cubins: Sequence[bytes]) -> list[Inspected]:
 
     Those for one architecture are given to nvdisasm together.
     """
-    found = {cubin: _known(cubin) for cubin in cubins}
-    _disassemble({cubin: row for cubin, row in found.items() if row == _Disassembled()})
-    return [_inspected(cubin, found[cubin]) for cubin in cubins]
+    by_cubin = {cubin: _known(cubin) for cubin in cubins}
+    _disassemble({cubin: row for cubin, row in by_cubin.items() if row == _Disassembled()})
+    return [_inspected(cubin, by_cubin[cubin]) for cubin in cubins]
 
 
 def _inspected(cubin: bytes, code: _Disassembled) -> Inspected:
@@ -95,8 +95,8 @@ def read_cubin_usage(cubin: bytes) -> tuple[Usage | None, str | None]:
         file = folder / "kernel.cubin"
         file.write_bytes(cubin)
         printed, missing = _run("cuobjdump", "--dump-resource-usage", str(file))
-    found = _USAGE.search(printed or "")
-    return (Usage(int(found[1]), int(found[2]), int(found[3])) if found else None), missing
+    match = _USAGE.search(printed or "")
+    return (Usage(int(match[1]), int(match[2]), int(match[3])) if match else None), missing
 
 
 def _run(tool: str, *arguments: str) -> tuple[str | None, str | None]:

@@ -35,13 +35,13 @@ def libraries(kernels: Iterable[Kernel], programs: Mapping[str, str]) -> dict[st
     kernels itself and has none.
     """
     modules = {module.__file__: vars(module) for module in tp.PY_CODE_CACHE.get().modules}
-    found = {}
+    by_kernel = {}
     for kernel in kernels:
         space = modules.get(programs.get(kernel.graph), {})
         file = getattr(getattr(space.get(kernel.name), "__self__", None), "__file__", None)
         if kernel.language == "cpp" and file is not None:
-            found[kernel.id] = str(file)
-    return found
+            by_kernel[kernel.id] = str(file)
+    return by_kernel
 
 
 class HostCode:
@@ -119,18 +119,18 @@ def disassembled(files: Sequence[str]) -> tuple[Mapping[str, Listing], str | Non
 def read_printed_listings(printed: str) -> dict[str, Listing]:
     """What objdump printed of several libraries, by the library's file."""
     pieces = _FILE.split(printed)[1:]
-    found = zip(pieces[::2], pieces[1::2], strict=True)
-    listings = ((file, _listing(_functions(text.splitlines()))) for file, text in found)
+    texts = zip(pieces[::2], pieces[1::2], strict=True)
+    listings = ((file, _listing(_functions(text.splitlines()))) for file, text in texts)
     return {file: listing for file, listing in listings if listing.lines}
 
 
 def _functions(lines: Iterable[str]) -> dict[str, _Function]:
     """The functions of a library by their address."""
-    found: dict[str, _Function] = {}
+    by_address: dict[str, _Function] = {}
     function, chain, is_fresh = _Function(""), (), True  # type: _Function, Chain, bool
     for line in lines:
         if match := _FUNCTION.match(line):
-            function = found[match[1].lstrip("0")] = _Function(match[2])
+            function = by_address[match[1].lstrip("0")] = _Function(match[2])
             chain = ()
         elif match := _PLACE.match(line):
             place = Place(match[2], int(match[3]))
@@ -142,7 +142,7 @@ def _functions(lines: Iterable[str]) -> dict[str, _Function]:
             function.lines.append(line.strip())
             function.chains.append(chain)
             is_fresh = False
-    return found
+    return by_address
 
 
 def _listing(functions: Mapping[str, _Function]) -> Listing:

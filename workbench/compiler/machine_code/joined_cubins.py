@@ -57,12 +57,12 @@ def alike(cubin: bytes) -> tuple[int, ...] | None:
     Alone stay files with more than one function of their own, and what is no cubin.
     """
     try:
-        found = _read(cubin)
+        elf = _read(cubin)
     except (struct.error, ValueError, IndexError):
         return None
-    if sum(section.name.startswith(_CODE) for section in found.sections) != 1:
+    if sum(section.name.startswith(_CODE) for section in elf.sections) != 1:
         return None
-    identity, kind, machine, _, _, _, _, flags, *_ = found.header
+    identity, kind, machine, _, _, _, _, flags, *_ = elf.header
     return (identity, kind, machine, flags)
 
 
@@ -139,21 +139,21 @@ class _Joined:
 
     def _join_symbols(self) -> None:
         """One table of symbols, in which local ones come first, as ELF demands."""
-        found = [
+        symbols = [
             (n, number, symbol)
             for n, cubin in enumerate(self._cubins)
             for number, symbol in enumerate(cubin.symbols)
             if number
         ]
-        found.sort(key=lambda row: row[2][1] >> 4 != 0)
+        symbols.sort(key=lambda row: row[2][1] >> 4 != 0)
         texts, table = bytearray(1), bytearray(_SYMBOL.size)
-        for place, (n, number, (name, info, other, section, value, size)) in enumerate(found, 1):
+        for place, (n, number, (name, info, other, section, value, size)) in enumerate(symbols, 1):
             self._symbols[n, number] = place
             start = len(texts) if name else 0
             texts += f"{name}$${n}\0".encode() if name else b""
             here = section if section >= _SPECIAL else self._code.get((n, section), 0)
             table += _SYMBOL.pack(start, info, other, here, value, size)
-        local = 1 + sum(row[2][1] >> 4 == 0 for row in found)
+        local = 1 + sum(row[2][1] >> 4 == 0 for row in symbols)
         self._sections[_TEXTS_AT] = _Section(".strtab", _STRINGS, 0, 0, 0, 1, 0, bytes(texts))
         self._sections[_SYMBOLS_AT] = _Section(
             ".symtab", _SYMBOLS, 0, _TEXTS_AT, local, 8, _SYMBOL.size, bytes(table)

@@ -69,8 +69,8 @@ def mlir(text: str) -> Listing:
             return chain(match[1]) + chain(match[2])
         return ()
 
-    found = [_MLIR_LOC.findall(line) for line in body]
-    chains = [chain(parts[-1]) if parts else () for parts in found]
+    places = [_MLIR_LOC.findall(line) for line in body]
+    chains = [chain(parts[-1]) if parts else () for parts in places]
     return Listing([_MLIR_LOC.sub("", line) for line in body], chains)
 
 
@@ -91,8 +91,8 @@ def llvm(text: str) -> Listing:
         elif not line.startswith("!"):
             body.append(line)
     chain = cache(partial(_llvm_chain, nodes))
-    found = [_LLVM_DBG.findall(line) for line in body]
-    chains = [chain(references[-1]) if references else () for references in found]
+    places = [_LLVM_DBG.findall(line) for line in body]
+    chains = [chain(references[-1]) if references else () for references in places]
     return Listing([_LLVM_DBG.sub("", line) for line in body], chains)
 
 

@@ -98,7 +98,7 @@ class MachineCodeRecorder(ExitStack):
 
     def hurry(self) -> None:
         """Leave out what is not being read yet, so that what was read can be used at once."""
-        self._found = [found for found in self._found if not found.code.cancel()]
+        self._found = [row for row in self._found if not row.code.cancel()]
 
     def registers(self) -> dict[bytes, int | None]:
         """The registers of each machine code, as the report has them."""
@@ -118,12 +118,12 @@ class MachineCodeRecorder(ExitStack):
         kernels: list[Kernel] = []
         for kernel in report.kernels:
             text = report.texts.get(kernel.text or "", "")
-            found = self._matching(kernel.name, text, places)
-            for n, row in enumerate(found):
+            configs = self._matching(kernel.name, text, places)
+            for n, row in enumerate(configs):
                 id_, code = f"{kernel.id}:c{n}", row.code.result()
                 assembly += rows.of(kernel.id, id_, row.config, code)
                 resources.append(replace(code.resources, kernel=kernel.id, config=id_))
-            kernels.append(_with_resources(kernel, resources[-len(found)]) if found else kernel)
+            kernels.append(_with_resources(kernel, resources[-len(configs)]) if configs else kernel)
         reason = self._patches.missing.get(PANE) or self._patches.failed.get(PANE)
         capabilities = [*report.capabilities, Capability(PANE, reason is None, reason)]
         tables: dict[str, Table[Any]] = {
@@ -137,7 +137,7 @@ class MachineCodeRecorder(ExitStack):
 
     def _matching(self, name: str, text: str, places: Places) -> list[ReadConfig]:
         """The configurations of one kernel: those of its text, as graphs may reuse a name."""
-        named = [found for found in self._found if found.config.kernel == name]
+        named = [row for row in self._found if row.config.kernel == name]
         exact = [f for f in named if places.shared(f.config.source.strip("\n")) == text]
         return exact or named
 

@@ -131,10 +131,10 @@ def explain_refused_inputs(message: str) -> str | None:
 
     `linear does not take tensors of shapes [2, 7] and [4, 8]: a and b must have same …`.
     """
-    found = _RAISED.search(message)
-    if found is None or _NO_KERNEL.search(message):
+    match = _RAISED.search(message)
+    if match is None or _NO_KERNEL.search(message):
         return None
-    operator, given, kind, _, reason = found.groups()
+    operator, given, kind, _, reason = match.groups()
     names = _OPERATOR.match(operator)
     shown = [
         f"[{size.rstrip(',')}]{f' of {dtype}' if dtype else ''}"
@@ -147,11 +147,11 @@ def explain_refused_inputs(message: str) -> str | None:
 
 def find_missing_kernel(message: str) -> str | None:
     """The operator of which this build of torch knows no result, what to do; else None."""
-    found = _NO_KERNEL.search(message)
-    if found is None:
+    match = _NO_KERNEL.search(message)
+    if match is None:
         return None
     return (
-        f"This build of torch has neither a kernel of {found[1]} nor a description of what it "
+        f"This build of torch has neither a kernel of {match[1]} nor a description of what it "
         "returns, which a virtual GPU needs. Compile for the host, or on a machine with "
         "the GPU, or write it with other operators."
     )
@@ -180,8 +180,8 @@ def strip_environment(text: str) -> str:
     """The text of a guard, without what is compared there where it is of the environment."""
     known = {repr(value) for value in os.environ.values() if len(value) > _SHORT}
 
-    def hidden(found: re.Match[str]) -> str:
-        is_known = found["text"].removeprefix("b") in known and not found["key"]
-        return "<of the environment>" if is_known else found[0]
+    def hidden(match: re.Match[str]) -> str:
+        is_known = match["text"].removeprefix("b") in known and not match["key"]
+        return "<of the environment>" if is_known else match[0]
 
     return _TEXTS.sub(hidden, text)

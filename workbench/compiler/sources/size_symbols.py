@@ -93,9 +93,9 @@ class SizeSymbols:
         places, lines = self._places.get(of, {}), self._lines.get(of, {})
         if not places and not lines:
             return text
-        found = [s for s in dict.fromkeys(_SYMBOL.findall(text)) if lines.get(s)]
+        symbols = [s for s in dict.fromkeys(_SYMBOL.findall(text)) if lines.get(s)]
         shown = _SYMBOL.sub(lambda m: places.get(m[0], m[0]), text)
-        said = [f"{symbol} is computed from data at {lines[symbol]}" for symbol in found]
+        said = [f"{symbol} is computed from data at {lines[symbol]}" for symbol in symbols]
         return f"{shown.rstrip('.')}, where {' and '.join(said)}" if said else shown
 
 
@@ -106,18 +106,18 @@ def in_words(place: str) -> str:
 
 def find_undecided(words: str) -> tuple[str, bool] | None:
     """The condition on data in torch's message, and whether a number is asked for; else None."""
-    found = _UNDECIDED.search(words)
-    return None if found is None else (" ".join(found[3].split()), found[1].startswith("extract"))
+    match = _UNDECIDED.search(words)
+    return None if match is None else (" ".join(match[3].split()), match[1].startswith("extract"))
 
 
 def explain_data_dependence(
     words: str, symbols: SizeSymbols, compile_id: str | None = None
 ) -> str | None:
     """The reason in words about the user's tensors for such a message of torch's; else None."""
-    found = find_undecided(words)
-    if found is None:
+    undecided = find_undecided(words)
+    if undecided is None:
         return None
-    condition, is_number = found
+    condition, is_number = undecided
     shown = symbols.named(condition, compile_id)
     if is_number:
         return f"{NUMBER[0]}. Torch asked for {shown}"

@@ -93,11 +93,11 @@ class Places:
     def _find(self, stack_trace: str) -> Frame | None:
         frames = [Frame(f, int(line), name) for f, line, name in _FRAME.findall(stack_trace)]
         mine = [frame for frame in frames if self.is_user(frame.file)]
-        found = (mine or frames)[-1:]
-        for frame in (*(f for f in mine if "site-packages" not in f.file), *found):
+        innermost = (mine or frames)[-1:]
+        for frame in (*(f for f in mine if "site-packages" not in f.file), *innermost):
             self.note(frame.file, frame.line, frame.function)
         self._callers[stack_trace] = tuple(reversed(mine[:-1]))
-        return found[0] if found else None
+        return innermost[0] if innermost else None
 
     def callers(self, stack_trace: str) -> tuple[Frame, ...]:
         """The user frames around the innermost one, nearest first."""
@@ -207,18 +207,18 @@ class SourceTable:
     """The source rows of a report and the ids of their lines."""
 
     def __init__(self, places: Places, texts: TextWriter):
-        found: dict[tuple[str, int], _Found] = {}
+        blocks: dict[tuple[str, int], _Found] = {}
         for (file, function), lines in places.frames.items():
             for line in sorted(lines):
-                if any(f.file == file and f.first <= line <= f.last for f in found.values()):
+                if any(f.file == file and f.first <= line <= f.last for f in blocks.values()):
                     continue
                 block = _block(file, function, line)
                 if block is not None:
-                    found.setdefault((file, block.first), block)
+                    blocks.setdefault((file, block.first), block)
         self.rows: list[Source] = []
         ids = SourceLineIndex()
         self.line_id = ids.of
-        for n, block in enumerate(found.values()):
+        for n, block in enumerate(blocks.values()):
             shown = places.shown(block.file)
             text = texts.add("".join(block.lines).rstrip("\n"))
             kind = places.kind(block.file)

@@ -63,8 +63,8 @@ class CrossCompiler(Worker):
         Raises what the compilation raised, and as `ask` does.
         """
         task = f"compile for {job.gpu.name}"
-        found: CrossCompilation = self.ask(job, task, progress, keeps_record=True)
-        return found
+        answer: CrossCompilation = self.ask(job, task, progress, keeps_record=True)
+        return answer
 
     def packaged(self, job: PackageJob, progress: ProgressCallback | None = None) -> CrossPackage:
         """Compile the library of a package for a virtual GPU.
@@ -72,8 +72,8 @@ class CrossCompiler(Worker):
         Raises what the compilation raised, and as `ask` does.
         """
         task = f"package for {job.gpu.name}"
-        found: CrossPackage = self.ask(job, task, progress, keeps_record=True)
-        return found
+        answer: CrossPackage = self.ask(job, task, progress, keeps_record=True)
+        return answer
 
     def build(self, job: BuildJob, hear: Callable[[Built], object]) -> None:
         """Compile single kernels; `hear` is called with each as soon as it is done.
@@ -106,13 +106,13 @@ def build_all(
     """
     waiting = {build.id: build for build in builds}
     order, start = list(waiting), time.monotonic()
-    found: dict[str, Built] = {}
+    by_id: dict[str, Built] = {}
 
     def hear(built: Built) -> None:
         waiting.pop(built.id, None)
-        found[built.id] = built
+        by_id[built.id] = built
         if progress is not None:
-            progress(f"{built.id} ({len(found)} of {len(order)})", time.monotonic() - start)
+            progress(f"{built.id} ({len(by_id)} of {len(order)})", time.monotonic() - start)
 
     at_once = 2
     while waiting:
@@ -125,7 +125,7 @@ def build_all(
                 died = "Triton's compiler ended its process while it compiled this for"
                 hear(Built(id, None, note=f"{died} {waiting[id].gpu.target}."))
             at_once = 1
-    return {id: found[id] for id in order}
+    return {id: by_id[id] for id in order}
 
 
 def pack_job(request: CompileRequest, gpu: Gpu) -> Job:

@@ -150,7 +150,7 @@ def _built_for(
     programs: Sequence[Any], gpu: Gpu, registers: Mapping[bytes, int | None]
 ) -> BuiltFor:
     binaries = tuple(pack_binaries(programs))
-    codes = [found[1] for b in binaries if (found := _TARGET.search(b.assembly))]
+    codes = [match[1] for b in binaries if (match := _TARGET.search(b.assembly))]
     return BuiltFor(
         gpu=gpu.name,
         device_name=gpu.device_name,
@@ -196,16 +196,16 @@ def compile_job(
             job.context.entered(),
             enter_virtual_gpu(job.gpu) as early,
         ):
-            if job.counts_eager and (found := _eager(job, stoppable)) is not None:
-                return Done(CrossCompilation(whole_record(job.gpu, found), _NOTHING))
+            if job.counts_eager and (record := _eager(job, stoppable)) is not None:
+                return Done(CrossCompilation(whole_record(job.gpu, record), _NOTHING))
             with MachineCodeRecorder(job.gpu, threads=early.threads) as recorder:
                 report, program = _compile(job, recorder, progress, no_training, stoppable)
     except (WorkbenchError, KeyboardInterrupt) as error:
-        found = getattr(error, "report", None)
+        record = getattr(error, "report", None)
         return Failed(
             type(error).__name__,
             str(error),
-            None if found is None else whole_record(job.gpu, found),
+            None if record is None else whole_record(job.gpu, record),
             pack_causes(error),
         )
     return Done(CrossCompilation(whole_record(job.gpu, report), program))
@@ -239,8 +239,8 @@ def _compile(
             return report, keeper.added(program_of(compiled, job.gpu.spec, recorder.registers()))
         except KeyboardInterrupt as error:
             recorder.hurry()
-            if (found := getattr(error, "report", None)) is not None:
-                error.report = recorder.added(found)  # type: ignore[attr-defined]
+            if (record := getattr(error, "report", None)) is not None:
+                error.report = recorder.added(record)  # type: ignore[attr-defined]
             raise
         except WorkbenchError as error:
             if isinstance(error.report, Report):

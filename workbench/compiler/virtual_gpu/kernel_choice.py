@@ -32,9 +32,9 @@ class Chosen:
 def list_triton_kernels(report: Report) -> list[Kernel]:
     """The kernels that Triton compiled; raises `UsageError`, which says why, if there is none."""
     measured = set(report.resources.columns.get("kernel", ()))
-    found = [kernel for kernel in report.kernels if kernel.id in measured]
-    if found:
-        return found
+    kernels = [kernel for kernel in report.kernels if kernel.id in measured]
+    if kernels:
+        return kernels
     name = report.request.name or "This compilation"
     if not len(report.kernels):
         raise UsageError(f"{name} has no kernels: nothing can be compiled for another GPU.")
@@ -74,7 +74,7 @@ def chosen(report: Report, kernels: Sequence[Kernel], configs: Mapping[str, str]
         by_kernel.setdefault(row.kernel, {})[row.config] = row
     wanted = {find_kernel(report, name).id: config for name, config in configs.items()}
     ttir = {row.config: row for row in report.assembly if row.stage == "ttir"}
-    found = []
+    choices = []
     for kernel in kernels:
         rows = by_kernel[kernel.id]
         config = wanted.get(kernel.id, next(iter(rows)))
@@ -85,20 +85,20 @@ def chosen(report: Report, kernels: Sequence[Kernel], configs: Mapping[str, str]
         text = None if code is None else report.texts.get(code.text or "")
         lines = () if code is None else code.lines
         values = values_of(rows[config].choice)
-        found.append(Chosen(kernel.id, rows[config], source, text, lines, values))
-    return found
+        choices.append(Chosen(kernel.id, rows[config], source, text, lines, values))
+    return choices
 
 
 def values_of(choice: str) -> dict[str, Any]:
     """The values of a choice in words: "XBLOCK=128, R0_BLOCK=64"."""
-    found = {}
+    by_name = {}
     for name, sign, value in (part.partition("=") for part in choice.split(", ")):
         if sign:
             try:
-                found[name] = ast.literal_eval(value)
+                by_name[name] = ast.literal_eval(value)
             except (ValueError, SyntaxError):
-                found[name] = value
-    return found
+                by_name[name] = value
+    return by_name
 
 
 @dataclass(frozen=True)

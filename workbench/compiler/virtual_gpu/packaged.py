@@ -80,14 +80,14 @@ class BuildElsewhere:
             without |= {"joint_graph_constant_folding": False}  # it reads their values
         given = {**options, **without}  # the worker has no weights that it could write
         job = PackageJob(Device(self.gpu), sent, given, self.request, any_size, state, context)
-        found = (self.worker or keep_warm_worker()).packaged(job, self.progress)
+        package = (self.worker or keep_warm_worker()).packaged(job, self.progress)
         folder.mkdir(parents=True, exist_ok=True)
-        files = {name: folder / name for name in found.files}
-        for name, content in found.files.items():
+        files = {name: folder / name for name in package.files}
+        for name, content in package.files.items():
             files[name].write_bytes(content)
-        library = Library(found.constants, found.needs_proxy, GPU, seen=True)
+        library = Library(package.constants, package.needs_proxy, GPU, seen=True)
         library.values = map_tensors_by_name(library, program)
-        lost = [row.fqn for row in found.constants if row.name not in library.values]
+        lost = [row.fqn for row in package.constants if row.name not in library.values]
         if lost:
             raise CaptureError(
                 f"The compiler made constants of its own ({', '.join(lost[:3])}), whose values are "
@@ -96,12 +96,12 @@ class BuildElsewhere:
         release = torch.__version__.partition("+")[0]
         there = Elsewhere(
             target=self.gpu.name,
-            arch=found.arch,
-            torch=f"{release}+cu{found.toolkit.replace('.', '')}",
-            report=found.report,
-            notes=tuple(self._notes(found.several, has_weights=bool(found.constants))),
+            arch=package.arch,
+            torch=f"{release}+cu{package.toolkit.replace('.', '')}",
+            report=package.report,
+            notes=tuple(self._notes(package.several, has_weights=bool(package.constants))),
         )
-        return Built(files, library, has_weights=False, assumed=found.assumed, elsewhere=there)
+        return Built(files, library, has_weights=False, assumed=package.assumed, elsewhere=there)
 
     def _notes(self, several: int, *, has_weights: bool) -> list[str]:
         alone, moved, chosen = _NOTES
@@ -138,8 +138,8 @@ def for_gpu(
         capture=request.capture,
         target=gpu.name,
     )
-    found = replace(request, options=options, weights=weights)
-    return found, BuildElsewhere(gpu, asked, is_moved, progress)
+    adapted = replace(request, options=options, weights=weights)
+    return adapted, BuildElsewhere(gpu, asked, is_moved, progress)
 
 
 def _without_weights(program: Any, example: Any) -> bytes:

@@ -24,13 +24,13 @@ def import_sent_modules(named: Sequence[Named]) -> Iterator[None]:
         modules.setdefault(entry[0], []).append(entry)
     with ProcessPatches() as process_patches:
         for name, entries in modules.items():
-            found = _globals(value for _, _, value in entries)
-            found |= {own: value for _, own, value in entries}
+            scope = _globals(value for _, _, value in entries)
+            scope |= {own: value for _, own, value in entries}
             if name == "__main__":
-                for own, value in found.items():
+                for own, value in scope.items():
                     process_patches.attribute(sys.modules[name], own, value)
             else:
-                process_patches.entry(sys.modules, name, _SentModule(name, found))
+                process_patches.entry(sys.modules, name, _SentModule(name, scope))
         yield
 
 
@@ -68,10 +68,10 @@ def _places(package: str) -> list[str]:
 
 def _globals(values: Iterator[Any]) -> dict[str, Any]:
     """What the functions among these and the methods of the classes read as globals."""
-    found: dict[str, Any] = {}
+    scope: dict[str, Any] = {}
     for value in values:
         parts = vars(value).values() if isinstance(value, type) else (value,)
         for function in parts:
             if isinstance(function, FunctionType):
-                found |= function.__globals__
-    return {name: value for name, value in found.items() if not name.startswith("__")}
+                scope |= function.__globals__
+    return {name: value for name, value in scope.items() if not name.startswith("__")}

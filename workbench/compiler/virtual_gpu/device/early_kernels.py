@@ -54,11 +54,11 @@ class EarlyKernels:
         return True
 
     def _start(self, body: str) -> None:
-        found = _triton_source(body)
-        if found is None or _names_libdevice():
+        named = _triton_source(body)
+        if named is None or _names_libdevice():
             return
         tp.SET_PTXAS_PATH.get()()  # as Inductor does before a kernel
-        name, source = found
+        name, source = named
         tuner = getattr(tp.PY_CODE_CACHE.get().load(source), name)
         if tuner.compile_results or id(tuner) in self._started:
             return
