@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.machine_code.code_readers import find_helper_runs, find_source_runs
 from workbench.compiler.machine_code.listings import Chain, Listing, Place
 from workbench.compiler.sources.sources import Places
-from workbench.report import Kernel, Table, Texts, TextWriter
+from workbench.report import Table, Texts, TextWriter
 from workbench.report.machine_rows import HOST_STAGE, Assembly
 
 _LIMIT_S = 60
@@ -26,22 +25,6 @@ _PLACE = re.compile(r"^(inlined by )?(/.+):(\d+)(?: \(.*\))?$")
 _TARGET = re.compile(r"\b([0-9a-f]+) <")
 _ENTRY = re.compile(r"kernel(?![\w(@$])|\.?omp_outlined")
 _STUB = re.compile(r"@plt|\$plt$")  # as binutils and mold name what leads into other libraries
-
-
-def libraries(kernels: Iterable[Kernel], programs: Mapping[str, str]) -> dict[str, str]:
-    """The library of each C++ kernel by the kernel's id.
-
-    `programs` are the files of the generated programs by graph; one written in C++ holds its
-    kernels itself and has none.
-    """
-    modules = {module.__file__: vars(module) for module in tp.PY_CODE_CACHE.get().modules}
-    by_kernel = {}
-    for kernel in kernels:
-        space = modules.get(programs.get(kernel.graph), {})
-        file = getattr(getattr(space.get(kernel.name), "__self__", None), "__file__", None)
-        if kernel.language == "cpp" and file is not None:
-            by_kernel[kernel.id] = str(file)
-    return by_kernel
 
 
 class HostCode:

@@ -69,7 +69,7 @@ class KernelRecorder:
         self._bodies: dict[tuple[str, str], str] = {}
         self._lines = LineRecorder(patches)
         self.wrappers: list[Wrapper] = []
-        self.programs: dict[str, str] = {}  # the file of each graph's program in Python
+        self._programs: dict[str, str] = {}  # the file of each graph's program in Python
         self.on_kernel: Callable[[str], object] | None = None
         self._cached: Lowered | None = None  # while torch takes a graph from its cache
 
@@ -141,7 +141,7 @@ class KernelRecorder:
         wrapper = Wrapper(number, lowered.id, lowered.is_backward, text, sizes)
         self.wrappers.append(wrapper)
         if "filename" in (record.meta or {}):
-            self.programs[lowered.id] = str(record.meta["filename"])
+            self._programs[lowered.id] = str(record.meta["filename"])
         if known is not None:
             for each in find_kernels(record.payload or ""):
                 key = known.id, each.name
@@ -198,6 +198,17 @@ class KernelRecorder:
                 source = _source(self._bodies[key])
                 parts.append((f"k{n}", source, kernel.lowered, self._lines.bodies(*key)))
         return lambda: Table.of(KernelLine, _line_rows(parts))
+
+    def find_libraries(self, kernels: list[Kernel]) -> dict[str, str]:
+        """The library of each C++ kernel by its id; one inside of a C++ program has none."""
+        modules = {module.__file__: vars(module) for module in tp.PY_CODE_CACHE.get().modules}
+        by_kernel = {}
+        for kernel in kernels:
+            space = modules.get(self._programs.get(kernel.graph), {})
+            file = getattr(getattr(space.get(kernel.name), "__self__", None), "__file__", None)
+            if kernel.language == "cpp" and file is not None:
+                by_kernel[kernel.id] = str(file)
+        return by_kernel
 
     def links(self, kernels: list[Kernel]) -> Iterator[Link]:
         """Kernels with nodes, scheduler nodes, lines, buffers and the program that calls them."""

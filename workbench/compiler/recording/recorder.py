@@ -15,7 +15,7 @@ from workbench import __version__
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
-from workbench.compiler.machine_code.host_code import HostCode, libraries
+from workbench.compiler.machine_code.host_code import HostCode
 from workbench.compiler.recording.autotune_choices import AutotuneRecorder
 from workbench.compiler.recording.budget_previews import BudgetRecorder
 from workbench.compiler.recording.bytecode import BytecodeRecorder
@@ -178,7 +178,7 @@ class Recorder:
             name: partial(_same, table) for name, table in tables.items()
         }
         texts: Texts = self.texts.finish()
-        built = libraries(rows["kernels"], self.kernels.programs)
+        built = self.kernels.find_libraries(rows["kernels"])
         if built:
             host = HostCode(built, self.places)
             makers["assembly"], texts = host.table, LateTexts(texts, host.texts)
