@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from workbench.notebook.progress import is_interactive
+from workbench.notebook.progress_display import is_interactive
 from workbench.views.widgets.display import find_running_cell, publish_live
 
 if TYPE_CHECKING:

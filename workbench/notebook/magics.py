@@ -36,7 +36,7 @@ from workbench.notebook.completion import matcher
 from workbench.notebook.error_display import show_plain_errors
 from workbench.notebook.following_views import recorded
 from workbench.notebook.options import dynamic, parse_fits_options, parse_packaging_options
-from workbench.notebook.progress import ProgressDisplay, is_interactive, show_job
+from workbench.notebook.progress_display import ProgressDisplay, is_interactive, show_job
 from workbench.notebook.sweep_magic import run_sweep_line
 from workbench.report import Report
 from workbench.report.report_holder import ReportHolder

@@ -18,7 +18,7 @@ from workbench.errors import UsageError
 from workbench.notebook.call import WrittenCall, evaluate, find_last_output, parsed, read_line
 from workbench.notebook.following_views import call_in_subshell
 from workbench.notebook.options import parse_option_value
-from workbench.notebook.progress import is_interactive
+from workbench.notebook.progress_display import is_interactive
 from workbench.number_text import number_text
 from workbench.report.trials import Trial
 from workbench.views.widgets.display import find_running_cell, publish_live, take_back
