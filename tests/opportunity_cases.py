@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 import workbench as wb
 from workbench.analysis.opportunities.opportunity import Cost, Opportunity, read_cost
-from workbench.handles.opportunities import Opportunities
+from workbench.handles.opportunities.opportunities import Opportunities
 
 Inputs = tuple[Any, ...]
 GPU = {"target": "h100", "grad": False}

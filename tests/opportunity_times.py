@@ -30,7 +30,7 @@ from tests.opportunity_cases import (
     turned,
     turned_by_parts,
 )
-from workbench.handles.opportunities import Suggestion
+from workbench.handles.opportunities.opportunities import Suggestion
 from workbench.report import Kernel, Report, Table
 from workbench.report.profile_record import Profile, add_measured_call, read_measured_call
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.analysis.sweep.sweep import Sweep as Sweep
     from workbench.api import *  # noqa: F403
     from workbench.errors import *  # noqa: F403
-    from workbench.handles.package import Package as Package
+    from workbench.handles.packages.package import Package as Package
     from workbench.report.record import Report as Report
     from workbench.report.session.session_record import Session as Session
     from workbench.settings import options as options
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Package": "workbench.handles.package",
+    "Package": "workbench.handles.packages.package",
     "Report": "workbench.report.record",
     "Session": "workbench.report.session.session_record",
     "Sweep": "workbench.analysis.sweep.sweep",

@@ -77,7 +77,7 @@ def _table(browser: Any, folder: Path, repeats: int) -> Iterator[Figure]:
 def _profile(repeats: int) -> Figure:
     import workbench as wb
     from tests.bench.bench_load import gpt2
-    from workbench.handles.profile import start_profile
+    from workbench.handles.running.profile import start_profile
 
     case = gpt2()
     compiled = wb.aot_compile(case.model, (), dict(case.inputs), grad=False)

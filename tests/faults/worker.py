@@ -139,7 +139,7 @@ def _warm(looking: Looking, samples: dict[str, str]) -> dict[str, str]:
         codecs.lookup(name)
     import workbench.artifacts.trust.team_keys
     import workbench.compiler.running.calls
-    import workbench.handles.package  # noqa: F401 - imported while a file is unpacked
+    import workbench.handles.packages.package  # noqa: F401 - imported while a file is unpacked
 
     for loadable in LOADABLE:
         loadable.find_loader()

@@ -19,10 +19,10 @@ import torch
 
 import workbench as wb
 from workbench.errors import CaptureError, UsageError, WorkbenchError
-from workbench.handles.background import Job
 from workbench.handles.cross_compiled import CrossCompiled
 from workbench.processes.shipping import shipped_values
 from workbench.report import Report
+from workbench.tasks.background_task import Job
 
 LONG = 120.0  # seconds
 WEIGHT = torch.rand(4)

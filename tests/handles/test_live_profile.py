@@ -12,7 +12,7 @@ from view_mail import Mailbox
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.handles.compiled import Compiled
-from workbench.handles.profile import start_profile
+from workbench.handles.running.profile import start_profile
 from workbench.report.profile_record import read_measured_call
 from workbench.tasks.background_task import Cancelled
 from workbench.views.widgets.display import show

@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import workbench as wb
-from workbench.handles.package import Package
+from workbench.handles.packages.package import Package
 
 X = torch.randn(4, 6)
 ROWS = torch.export.Dim("rows", min=2)

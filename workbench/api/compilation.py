@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from workbench.analysis.opportunities.rehearsed_cures import Rehearsal
     from workbench.compiler.cold_start.warm_up import WarmUp
     from workbench.compiler.pipeline.explain import Explanation
-    from workbench.handles.background import Job
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.package import Package
     from workbench.handles.packages.frame_variants import Variants
-    from workbench.tasks.progress import ProgressCallback
+    from workbench.handles.packages.package import Package
+    from workbench.tasks.background_task import Job
+    from workbench.tasks.progress_events import ProgressCallback
 
 
 __all__ = [
@@ -230,7 +230,7 @@ def package(
     True
     """
     from workbench.compiler.packaging.package_request import read_requests
-    from workbench.handles.packages.new_package import make_package
+    from workbench.handles.packages.package import make_package
 
     requests = read_requests(
         model,

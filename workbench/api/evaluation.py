@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.analysis.layers.fit import Fit
     from workbench.analysis.sweep.sweep import Sweep
-    from workbench.handles.package import Package
-    from workbench.handles.recompilable import Recompilable
-    from workbench.handles.verify import Verification
+    from workbench.compiler.comparison.output_comparison import Verification
+    from workbench.handles.compiled import Compiled
+    from workbench.handles.cross_compiled import CrossCompiled
+    from workbench.handles.packages.package import Package
     from workbench.report.profile_record import Profile
     from workbench.report.roundtrip import RoundTrip
     from workbench.report.trials import Trial
-    from workbench.tasks.progress import ProgressCallback
+    from workbench.tasks.progress_events import ProgressCallback
 
 
 __all__ = ["fits", "matrix", "profile", "roundtrip", "sweep", "verify"]
@@ -111,7 +112,7 @@ def fits(
 @require_torch
 @checked
 def verify(
-    x: Recompilable | Package,
+    x: Compiled | CrossCompiled | Package,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
@@ -154,9 +155,10 @@ def verify(
     from workbench.compiler.request.compile_request import check_args
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.package import Package
-    from workbench.handles.verify import refuse_for_host, verify_package
-    from workbench.handles.verify import verify as run
+    from workbench.handles.packages.comparisons import verify_package
+    from workbench.handles.packages.package import Package
+    from workbench.handles.running.verify import refuse_for_host
+    from workbench.handles.running.verify import verify as run
 
     check_args(args, kwargs)
     if isinstance(x, CrossCompiled):
@@ -181,7 +183,9 @@ def verify(
 @require_torch
 @checked
 def profile(
-    x: Recompilable, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+    x: Compiled | CrossCompiled,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
 ) -> Profile:
     """Measure every kernel and library call of the unchanged generated code.
 
@@ -195,8 +199,8 @@ def profile(
     from workbench.compiler.request.compile_request import check_args
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.package import NO_KERNEL_TIMES
-    from workbench.handles.profile import profile_compiled
+    from workbench.handles.packages.package import NO_KERNEL_TIMES
+    from workbench.handles.running.profile import profile_compiled
 
     check_args(args, kwargs)
     if isinstance(x, CrossCompiled):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from workbench.artifacts.machine.machine_description import Machine
     from workbench.artifacts.preflight.check import Check
     from workbench.handles.compiled import Compiled
-    from workbench.handles.package import Package
     from workbench.handles.packages.frame_variants import LoadedVariants
+    from workbench.handles.packages.package import Package
 
 
 Made = TypeVar("Made")

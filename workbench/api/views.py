@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.analysis.gpu_model.launches import Launches
     from workbench.analysis.memory.memory import Memory
     from workbench.analysis.session.session_comparison import SessionDiff
-    from workbench.handles.opportunities import Opportunities
+    from workbench.handles.opportunities.opportunities import Opportunities
     from workbench.report.cache_keys import WhyRecompiled
     from workbench.report.session.session_record import Session
     from workbench.trace_logs.log_report import Trace
@@ -265,10 +265,9 @@ def memory(x: Any) -> Memory:
 
     if not isinstance(x, ReportHolder):  # a record or a file is read without torch
         return of_report(report_of(x))
-    from workbench.handles.package import Package
-    from workbench.handles.recompilable import Recompilable
-
-    return x.memory() if isinstance(x, Recompilable | Package) else of_report(report_of(x))
+    held: Any = x
+    found: Memory = held.memory()
+    return found
 
 
 @checked
@@ -296,7 +295,7 @@ def opportunities(x: Any) -> Opportunities:
     Nothing to change was found in f on host: none of 21 rules applies.
     """
     from workbench.artifacts.records.report_in import report_of
-    from workbench.handles.opportunities import Opportunities
+    from workbench.handles.opportunities.opportunities import Opportunities
 
     return Opportunities(report_of(x), x)
 

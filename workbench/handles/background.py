@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.compiler.call_plan.guard_sandbox import Example
@@ -19,36 +19,17 @@ from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_base import Recipe
 from workbench.handles.compiled_module import make_compiled, wrap_compiled
 from workbench.handles.cross_compiled import CrossCompiled
-from workbench.handles.load import load_compiled
-from workbench.handles.save import save_compiled
-from workbench.live_only import LiveOnly
+from workbench.handles.files.load import load_compiled
+from workbench.handles.files.save import save_compiled
 from workbench.processes.child import Child
 from workbench.processes.parent import Failed, Parent, Ready
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.processes.shipping.shipped_values import pack, unpack
 from workbench.specs import Gpu
-from workbench.tasks.background_task import BackgroundTask, Steps
+from workbench.tasks.background_task import Job, Steps
 
-Made = TypeVar("Made")
 START = "starting a worker"
 RESULT = "result.aot"
-
-
-class Job(LiveOnly, BackgroundTask[Made]):
-    """A running or ended compilation; `await` it, or ask for its `result`.
-
-    `on_change`, when set, is called without arguments, from another thread, whenever `progress`
-    has changed. Its worker ends with this process, and with `cancel`, together with its compilers.
-    """
-
-    instead = "Take its result() where it runs, and save that."
-
-    def cancel(self) -> bool:
-        """End the worker and its compilers at once; False when it had ended before."""
-        if not super().cancel():
-            return False
-        self.wait()
-        return True
 
 
 def compile_in_background(

@@ -13,9 +13,9 @@ from workbench.handles.recompilable import Recompilable
 
 if TYPE_CHECKING:
     from workbench.analysis.memory.memory import Memory
-    from workbench.handles.verify import Verification
+    from workbench.compiler.comparison.output_comparison import Verification
     from workbench.report.profile_record import Profile
-    from workbench.tasks.progress import ProgressCallback
+    from workbench.tasks.progress_events import ProgressCallback
 
 
 class Compiled(CheckedCall, Recompilable):
@@ -27,13 +27,13 @@ class Compiled(CheckedCall, Recompilable):
 
     def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
         """Compare with the original on these inputs; short for `workbench.verify`."""
-        from workbench.handles.verify import verify
+        from workbench.handles.running.verify import verify
 
         return verify(self, args, kwargs)
 
     def profile(self, /, *args: Any, **kwargs: Any) -> Profile:
         """Measure every kernel of the unchanged generated code on these inputs."""
-        from workbench.handles.profile import profile_compiled
+        from workbench.handles.running.profile import profile_compiled
 
         return profile_compiled(self, args, kwargs)
 
@@ -64,7 +64,7 @@ class Compiled(CheckedCall, Recompilable):
         at load. Raises `ArtifactError` when something cannot be saved.
         """
         from workbench.compiler.aot_files.file_tables import add_saved_file
-        from workbench.handles.save import save_compiled
+        from workbench.handles.files.save import save_compiled
 
         path = check_file_path(path)
         digest = save_compiled(self, path, weights=weights, isa=isa, external_data=external_data)

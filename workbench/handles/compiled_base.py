@@ -29,7 +29,7 @@ from workbench.errors import UsageError
 from workbench.live_only import CompiledCode, LivePart
 from workbench.number_text import plural
 from workbench.report.report_holder import ReportHolder
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 if TYPE_CHECKING:
     from workbench.report import Report

@@ -14,7 +14,7 @@ from workbench.file_path import check_file_path
 from workbench.handles.recompilable import Recompilable
 from workbench.report import Report
 from workbench.specs import Gpu
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 if TYPE_CHECKING:
     from workbench.compiler.comparison.output_comparison import Verification
@@ -71,7 +71,7 @@ class CrossCompiled(Recompilable):
         saved, `UsageError` when the machine could never load it.
         """
         from workbench.compiler.aot_files.file_tables import add_saved_file
-        from workbench.handles.save import save_cross_compiled
+        from workbench.handles.files.save import save_cross_compiled
 
         path = check_file_path(path)
         digest = save_cross_compiled(

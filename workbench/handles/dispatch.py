@@ -29,13 +29,13 @@ from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_base import CompiledBase, Recipe
 from workbench.handles.compiled_module import make_compiled, unwrap_originals
 from workbench.report import Report
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.compiler.virtual_gpu.client import CrossCompiler
-    from workbench.handles.background import Job
     from workbench.handles.cross_compiled import CrossCompiled
+    from workbench.tasks.background_task import Job
 
 
 def compile_for_target(
@@ -165,7 +165,7 @@ def matrix(
     worker: CrossCompiler | None = None,
 ) -> Matrix:
     """Compile every Triton kernel of `x` for several GPUs; see `workbench.matrix`."""
-    from workbench.handles.compare_targets import compare, find_target_gpus
+    from workbench.handles.kernels.compare_targets import compare, find_target_gpus
 
     report, is_ours = _recorded(x, args, find_target_gpus(targets)[0].name, progress)
     return compare(

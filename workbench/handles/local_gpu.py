@@ -16,7 +16,7 @@ from workbench.errors import WorkbenchError
 from workbench.report import Report
 from workbench.specs import DTYPES, Gpu, Rates
 from workbench.specs.device import Device
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 
 def compile_on_gpu(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from workbench.report.profile_record import Profile
     from workbench.tasks.background_task import BackgroundTask, Steps
     from workbench.tasks.live_action import LiveAction
-    from workbench.tasks.progress import ProgressCallback
+    from workbench.tasks.progress_events import ProgressCallback
 
 _NO_INPUTS = (
     "It was loaded from a file, which holds no inputs to measure it on: call "
@@ -83,7 +83,7 @@ class Retarget(LivePart):
         Raises `UsageError` for what is no GPU.
         """
         from workbench.compiler.virtual_gpu.client import keep_warm_worker
-        from workbench.handles.compare_targets import compare, find_target_gpus
+        from workbench.handles.kernels.compare_targets import compare, find_target_gpus
         from workbench.tasks.background_task import BackgroundTask
 
         own = [name for name in targets if name in TARGETS]
@@ -156,7 +156,7 @@ class Recompilable(CompiledBase, ABC):
     @property
     def live_actions(self) -> tuple[LiveAction, ...]:
         """What a live view can start while this is alive, each with the reason where it cannot."""
-        from workbench.handles.profile import start_profile
+        from workbench.handles.running.profile import start_profile
         from workbench.tasks.live_action import LiveAction
 
         again, budgets = self.retarget, self.live_budgets
@@ -172,7 +172,7 @@ class Recompilable(CompiledBase, ABC):
     @checked
     def try_in_background(self, change: Opportunity) -> BackgroundTask[Tried]:
         """Start trying an opportunity of this compilation; raises `UsageError` where it cannot."""
-        from workbench.handles.opportunity_trial import try_in_background
+        from workbench.handles.opportunities.opportunity_trial import try_in_background
 
         return try_in_background(self, change)
 
@@ -262,7 +262,7 @@ class Recompilable(CompiledBase, ABC):
         `{"XBLOCK": (64, 128)}`; what is not given derives from the kernel. Raises `UsageError` for
         a kernel or parameter that does not exist; the message lists those that do.
         """
-        from workbench.handles.ranked import get_gpu, rank_configs
+        from workbench.handles.kernels.ranked import get_gpu, rank_configs
 
         return rank_configs(
             self.report,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.processes.parent import Done, Failed, Start
-from workbench.tasks.progress import ProgressCallback, ProgressEvent
+from workbench.tasks.progress_events import ProgressCallback, ProgressEvent
 
 TAIL = 4000
 """Characters of what a process wrote that an error shows."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench import errors
 from workbench.errors import WorkbenchError
-from workbench.tasks.progress import ProgressEvent
+from workbench.tasks.progress_events import ProgressEvent
 
 if TYPE_CHECKING:
     from workbench.report import Report

@@ -13,7 +13,7 @@ from workbench.errors import CaptureError, UsageError, WorkbenchError
 from workbench.processes.child import Child
 from workbench.processes.parent import Done, Failed, Stop
 from workbench.report import Report
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 START_S = 120.0
 JOB_S = 1800.0

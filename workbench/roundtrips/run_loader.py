@@ -71,7 +71,7 @@ def _roots(call: Loaded, order: Mapping[str, Any], parcel: Mapping[str, Any]) ->
     if order["kind"] == PACKAGE:
         return [("", call)] if way == "eager" else []
     if way == "ours" and order["kind"] == FUNCTION:
-        from workbench.handles.verify import list_roots
+        from workbench.handles.running.verify import list_roots
 
         return [*list_roots(call), *parcel["outside"].items()]  # type: ignore[arg-type]
     if way == "torch":

@@ -49,7 +49,7 @@ from workbench.roundtrips.run_loader import Opaque
 from workbench.roundtrips.subject import COMPARED, Leaves, Shipment, TripPlan
 from workbench.roundtrips.trip_plans import subject_of
 from workbench.roundtrips.way_process import OUTPUTS
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 from workbench.temporary import make_folder
 
 _RANDOM = re.compile("rand|dropout|bernoulli|multinomial|normal_functional")

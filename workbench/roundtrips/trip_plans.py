@@ -29,11 +29,11 @@ from workbench.compiler.captured_code.specialized_values import find_importable_
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, UsageError, WorkbenchError, read_first_line
 from workbench.handles.compiled import Compiled
-from workbench.handles.compiled_base import CompiledBase
-from workbench.handles.package import Package
+from workbench.handles.cross_compiled import CrossCompiled
+from workbench.handles.files.save import save_compiled
 from workbench.handles.packages.frame_variants import LoadedVariants, Variants
-from workbench.handles.save import save_compiled
-from workbench.handles.verify import has_other_draws
+from workbench.handles.packages.package import Package
+from workbench.handles.running.verify import has_other_draws
 from workbench.report import Report, Request
 from workbench.report.file_rows import CPP
 from workbench.roundtrips.subject import (
@@ -75,7 +75,7 @@ def subject_of(
         return _of_compiled(x, args, kwargs, reference, ways, folder, shipment)
     if isinstance(x, Variants | LoadedVariants):
         return _of_variants(x, args, kwargs, reference, folder, shipment)
-    if isinstance(x, CompiledBase):
+    if isinstance(x, CrossCompiled):
         raise WorkbenchError(
             f"{x!r} cannot be called on this machine, so nothing can be timed. Compare its file "
             "with the machine that it is for: wb.check(path, machine=...)."

@@ -10,7 +10,7 @@ from workbench.analysis.trials.axes import COUNTS, split_parameter
 from workbench.compiler.virtual_gpu.device.template_model import LIBRARY
 from workbench.compiler.virtual_gpu.kernel_choice import find_kernel, list_triton_kernels
 from workbench.errors import UsageError
-from workbench.handles.ranked import list_changeable, rank_changed
+from workbench.handles.kernels.ranked import list_changeable, rank_changed
 from workbench.number_text import plural
 from workbench.report import Kernel, Report
 from workbench.report.trials import Trial

@@ -3,6 +3,6 @@
 DOORS = {
     "background_task": "Running or ended work: its progress, its result, cancelling.",
     "live_action": "What a live view can start, as data.",
-    "progress": "Who is told which phase of some work begins or ends.",
+    "progress_events": "Who is told which phase of some work begins or ends.",
 }
 """What other rooms import of this one."""

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from workbench.arguments import checked
 from workbench.errors import WorkbenchError
+from workbench.live_only import LiveOnly
 
 Result = TypeVar("Result")
 
@@ -220,3 +221,20 @@ class BackgroundTask(Generic[Result]):
         except Exception as error:  # a listener that fails does not cost the result
             self.on_change = None
             warnings.warn(f"on_change of {self!r} failed: {error!r}", stacklevel=2)
+
+
+class Job(LiveOnly, BackgroundTask[Result]):
+    """A running or ended compilation; `await` it, or ask for its `result`.
+
+    `on_change`, when set, is called without arguments, from another thread, whenever `progress`
+    has changed. Its worker ends with this process, and with `cancel`, together with its compilers.
+    """
+
+    instead = "Take its result() where it runs, and save that."
+
+    def cancel(self) -> bool:
+        """End the worker and its compilers at once; False when it had ended before."""
+        if not super().cancel():
+            return False
+        self.wait()
+        return True

@@ -16,7 +16,7 @@ from sample_packages import many_inputs
 
 from tests.artifacts import package_sample
 from workbench.compiler.cpp_project.project import render_files
-from workbench.handles.package import Package
+from workbench.handles.packages.package import Package
 
 
 @pytest.fixture(scope="session")

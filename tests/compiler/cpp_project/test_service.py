@@ -13,7 +13,7 @@ from sample_packages import many_inputs
 
 import workbench as wb
 from tests.compiler.cpp_project.conftest import Service
-from workbench.handles.package import Package
+from workbench.handles.packages.package import Package
 
 pytestmark = pytest.mark.slow  # building takes a minute
 DATATYPES = {torch.float32: "FP32", torch.int64: "INT64", torch.float64: "FP64"}

@@ -24,7 +24,7 @@ from sample_packages import many_inputs
 from torch.utils.dlpack import from_dlpack, to_dlpack
 
 import workbench as wb
-from workbench.handles.package import Package
+from workbench.handles.packages.package import Package
 
 NAMES = ["x", "scale", "ids", "picture"]
 

@@ -17,7 +17,7 @@ import workbench as wb
 from tests.older_releases import since
 from workbench.compiler.packaging.exporting import check_exportable, export
 from workbench.compiler.packaging.package_request import ModelRequest
-from workbench.handles.package import Package
+from workbench.handles.packages.package import Package
 
 X = torch.ones(3)
 CALLS = 0

@@ -52,8 +52,8 @@ class LoadableKind:
         return loader
 
 
-FUNCTION = LoadableKind(".aot", "load:load_compiled", ("external_data", "f_globals"))
-PACKAGE = LoadableKind(".pt2", "load_package:load_package", ("num_runners", "variant"))
+FUNCTION = LoadableKind(".aot", "files.load:load_compiled", ("external_data", "f_globals"))
+PACKAGE = LoadableKind(".pt2", "packages.load_package:load_package", ("num_runners", "variant"))
 VARIANTS = LoadableKind(
     ".aotv", "packages.frame_variants:load_variants", ("on_miss",), has_session=True
 )

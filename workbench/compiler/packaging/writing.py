@@ -25,7 +25,7 @@ from workbench.compiler.packaging.packing import Packed, pack
 from workbench.compiler.running.bucket_sizes import Bucketing
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 from workbench.temporary import make_temporary_folder
 
 

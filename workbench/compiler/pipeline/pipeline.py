@@ -55,7 +55,7 @@ from workbench.compiler.sizes import shapes
 from workbench.compiler.sources.dynamo_messages import explain_refused_inputs
 from workbench.errors import CaptureError, UsageError, WorkbenchError, read_first_line
 from workbench.report import Outcome, Report, Request
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 _FIXED = 6  # sizes that the code fixed, each in a note
 

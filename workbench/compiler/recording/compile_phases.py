@@ -17,7 +17,7 @@ from workbench.compiler.internals.patches import Hook, Patches
 from workbench.compiler.internals.trace import Record
 from workbench.report import Phase
 from workbench.report.rows import Span, list_phase_rows
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 PANE = "phases"
 _OF_ONE_KERNEL = "async_compile.precompile"

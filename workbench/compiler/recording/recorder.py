@@ -44,7 +44,7 @@ from workbench.report import (
 )
 from workbench.report.texts import LateTexts, Texts
 from workbench.report.wbr_file import Lazy
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 FULL = "full"
 _LOST_BY_HITS = (

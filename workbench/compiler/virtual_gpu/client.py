@@ -27,7 +27,7 @@ from workbench.processes.worker import Worker, WorkerEnded
 from workbench.settings import Settings
 from workbench.specs import Gpu
 from workbench.specs.device import Device
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 HIDDEN = ("TRITON_INTERPRET", "TRITON_CACHE_DIR", "TORCHINDUCTOR_FORCE_DISABLE_CACHES")
 

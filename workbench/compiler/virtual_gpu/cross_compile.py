@@ -41,7 +41,7 @@ from workbench.processes.parent import Done, Failed, pack_causes, whole
 from workbench.report import AutotuneChoice, Report, Table
 from workbench.specs import Gpu
 from workbench.specs.device import Device
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 
 def make_ambient_fake_mode() -> Any:

@@ -33,7 +33,7 @@ from workbench.errors import CaptureError, WorkbenchError
 from workbench.processes.parent import Done, Failed, pack_causes
 from workbench.report import Outcome
 from workbench.specs.device import Device
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 from workbench.temporary import make_temporary_folder
 
 _DEVICE = f"{GPU}:0"

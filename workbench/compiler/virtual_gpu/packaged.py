@@ -34,7 +34,7 @@ from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report import Request
 from workbench.specs import Gpu
 from workbench.specs.device import Device
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 _HOST_CODE = {"cpp.march": "x86-64-v3", "cpp.simdlen": 256}
 """The code around the kernels runs on the processors that servers with GPUs have, since 2.13."""

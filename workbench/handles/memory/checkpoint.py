@@ -24,7 +24,7 @@ from workbench.live_only import LivePart
 from workbench.report import Report, Table
 from workbench.report.memory_rows import MemoryBudget, RecomputedNode
 from workbench.tasks.background_task import BackgroundTask, Steps
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 if TYPE_CHECKING:
     import pandas

@@ -22,7 +22,7 @@ from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 from workbench.handles.dispatch import compile_for_target
 from workbench.number_text import number_text
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 _BENT = (
     "how far the line bends: through {} and {} layers it is {:+.1%} off at {}, so that it is taken "

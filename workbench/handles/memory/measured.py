@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.analysis.memory.memory import Memory, memory
+from workbench.analysis.memory.memory import Memory
 from workbench.analysis.memory.timeline import is_on_cpu
 from workbench.compiler.call_state.call_leaves import find_held_inputs, read_tensors, restore_state
 from workbench.compiler.calls.paths import Path, leaves
@@ -21,12 +21,11 @@ from workbench.errors import UsageError, WorkbenchError
 from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.report.memory_rows import EagerMemory
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 if TYPE_CHECKING:
     from workbench.handles.checked_call import CheckedCall
     from workbench.handles.compiled_base import CompiledBase
-    from workbench.handles.packages.open_package import OpenPackage
 
 MEASURED = "torch's profiler saw a call of the original"
 WARM = 2  # the first calls allocate what stays, such as the weights that oneDNN packs
@@ -82,24 +81,6 @@ def _measure(compiled: CheckedCall, found: Memory, /, *args: Any, **kwargs: Any)
     if eager is not None:
         keep_measured(compiled, eager)
     return MeasuredMemory(found.peak - found.base, measured, eager)
-
-
-def read_package_memory(package: OpenPackage, model: str | None) -> Memory:
-    """The memory of one model, which can be measured where all of it is on the CPU."""
-    found = memory(package.report if model is None else package.report_of(model))
-    if not is_on_cpu(found.report):
-        return found
-    return replace(found, measurer=partial(_measure_package, package, model, found))
-
-
-def _measure_package(
-    package: OpenPackage, model: str | None, found: Memory, *args: Any, **kwargs: Any
-) -> MeasuredMemory:
-    check_sizes(found, args, kwargs)
-    call = partial(package if model is None else package[model], *args, **kwargs)
-    for _ in range(WARM):
-        call()
-    return MeasuredMemory(found.peak - found.base, allocated(call).peak, None)
 
 
 def count_eager(compiled: CompiledBase, progress: ProgressCallback | None = None) -> None:

@@ -1,8 +1,8 @@
-"""Packages as they are made: here, for a virtual GPU, as one of several variants."""
+"""Packages as they are made and opened: here, for a virtual GPU, as one of several variants."""
 
 DOORS = {
+    "comparisons": "A package compared with its original, and its memory with what was counted.",
     "frame_variants": "Code with graph breaks and several variants, recorded or from a file.",
-    "new_package": "From requests to a package: compiled, written, opened.",
-    "open_package": "A package in this process, called like its model, from several threads.",
+    "package": "A package in this process, called like its model; how one is made.",
 }
 """What other rooms import of this one."""

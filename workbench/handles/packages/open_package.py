@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.artifacts.preflight.package_preflight import VariantFit
     from workbench.compiler.running.bucketed import Bucketed
     from workbench.compiler.running.packaged_variants import PackagedVariants, VariantChoice
-    from workbench.handles.package_parts import PackageParts
+    from workbench.handles.packages.package_parts import PackageParts
     from workbench.report import Report
 
 

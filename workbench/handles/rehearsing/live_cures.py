@@ -17,7 +17,7 @@ from workbench.compiler.pipeline.explain import Explanation, explain
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Recipe
-from workbench.handles.opportunity_trial import try_opportunity
+from workbench.handles.opportunities.opportunity_trial import try_opportunity
 from workbench.handles.rehearsing.cell_thread import run_after_cells
 from workbench.handles.rehearsing.outcomes import Inputs
 from workbench.handles.rehearsing.rehearse import BrokenCall

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.export import ExportedProgram
 
 from workbench.compiler.call_state.reachable import Root
 from workbench.compiler.captured_code.specialized_values import resolve
@@ -22,18 +21,17 @@ from workbench.compiler.comparison.effects import Effects, RowMaker, Subject, pa
 from workbench.compiler.comparison.output_comparison import (
     DRAWN,
     Comparison,
+    Verification,
     compare_objects,
     compare_runs,
     compare_tensors,
     get_absolute_tolerance,
 )
-from workbench.compiler.comparison.output_comparison import Verification as Verification
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
     from workbench.handles.checked_call import CheckedCall
-    from workbench.handles.packages.open_package import OpenPackage
 
 _OUTSIDE = "the package has no such value: nobody outside can write or read it"
 
@@ -66,7 +64,7 @@ def verify(
         gradients=not compiled.enters_no_grad,
     )  # fmt: skip
     other = replace(other, held=own.held)
-    comparing = _Comparing(compiled, original, own, other, RowMaker(
+    comparing = Comparing(compiled, original, own, other, RowMaker(
         lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
         compare_objects,
         DRAWN if has_other_draws(compiled) else "",
@@ -77,7 +75,7 @@ def verify(
     return Verification(tuple(rows), name, notes=notes, cause=cause)
 
 
-def _cause(compiled: CheckedCall, rows: list[Comparison], comparing: _Comparing, given: Any) -> str:
+def _cause(compiled: CheckedCall, rows: list[Comparison], comparing: Comparing, given: Any) -> str:
     """Which stage made a difference, in two sentences; "" where there is none."""
     wrong = {row.leaf for row in rows if row.verdict == "failed"}
     if not wrong:
@@ -136,7 +134,7 @@ def has_other_draws(compiled: CheckedCall) -> bool:
     return request.backend == "inductor" and options.get("fallback_random") != "True"
 
 
-class _Comparing:
+class Comparing:
     """Two ways to run a call, compared; the original again in float64 where a leaf differs."""
 
     def __init__(
@@ -156,6 +154,7 @@ class _Comparing:
         """What a comparison of the compiled code leaves out, once there are rows."""
 
     def rows(self) -> list[Comparison]:
+        """A row for each leaf; what differs is settled with other seeds and in float64."""
         return compare_runs(self._of_compiled, self._of_original, self._noted, self._settled)
 
     def wrong_in(self, function: Callable[..., Any]) -> set[str]:
@@ -220,63 +219,6 @@ def in_double(
     return mode.values(found)
 
 
-def verify_package(
-    package: OpenPackage,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any] | None = None,
-    *,
-    reference: Callable[..., Any] | None = None,
-    rtol: float | None = None,
-    atol: float | None = None,
-) -> Verification:
-    """Run the original and the package on copies of the inputs, without grad, and compare.
-
-    The reference is the model that it was made from in this process, else `reference=`, else what
-    the file names. Raises `UsageError` without any, where the package holds several models, and
-    where it writes its own buffers, which nobody can put back.
-    """
-    original, name = _packaged_reference(package, reference, (args, kwargs or {}))
-    written = {c.fqn for model in package.manifest.models for c in model.constants if c.mutated}
-    if written:
-        raise UsageError(
-            f"The package writes its own {', '.join(sorted(written))} in every call, and a "
-            "comparison would move them on: wb.roundtrip(package, args) compares in processes of "
-            "their own."
-        )
-    own = subject_of(None, args, kwargs, [], around=torch.no_grad, gradients=False)
-    other = subject_of(
-        original, args, kwargs, [("", original)], around=torch.no_grad, gradients=False
-    )
-    maker = RowMaker(
-        lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
-        compare_objects,
-        DRAWN,
-        get_absolute_tolerance if atol is None else None,
-    )
-    comparing = _Comparing(package, original, own, replace(other, held=()), maker)
-    return Verification(tuple(comparing.rows()), name, notes=comparing.notes)
-
-
-def _packaged_reference(
-    package: OpenPackage,
-    reference: Callable[..., Any] | None,
-    call: tuple[tuple[Any, ...], Mapping[str, Any]],
-) -> tuple[Callable[..., Any], str]:
-    models = package.manifest.models
-    if package.manifest.are_variants:
-        models = (package.manifest.model(package.variant_of(*call[0], **call[1]).name),)
-    if len(models) > 1 and package.manifest.bucketing is None:
-        names = ", ".join(package.names)
-        raise UsageError(
-            f"The package holds several models ({names}), and verify calls one. Package each in a "
-            "file of its own, or compare one by wb.roundtrip(package, args, model=name)."
-        )
-    if reference is None:
-        original = package.originals.get(models[0].name)
-        reference = original.module() if isinstance(original, ExportedProgram) else original
-    return _named(reference, models[0].reference, models[0].name)
-
-
 def refuse_for_host(**wanted: bool) -> None:
     """Raise `UsageError` for what only a program of a virtual GPU can be asked."""
     for name in [name for name, is_wanted in wanted.items() if is_wanted]:
@@ -291,10 +233,10 @@ def _reference(
 ) -> tuple[Callable[..., Any], str]:
     if reference is None and compiled.original is not None:
         return compiled.original, compiled.name
-    return _named(reference, compiled.reference_name, compiled.name)
+    return name_reference(reference, compiled.reference_name, compiled.name)
 
 
-def _named(
+def name_reference(
     reference: Callable[..., Any] | None, place: str | None, name: str
 ) -> tuple[Callable[..., Any], str]:
     """What is given, or what has an importable name, with what it is called."""

@@ -23,8 +23,8 @@ from workbench.compiler.measuring.timing import (
     run_for_programs,
 )
 from workbench.errors import WorkbenchError
-from workbench.handles import profile as handle
-from workbench.handles.profile import _Matcher, measure_machine, profile
+from workbench.handles.running import profile as handle
+from workbench.handles.running.profile import _Matcher, measure_machine, profile
 from workbench.report import Kernel, Report, Request, Table
 from workbench.report.profile_record import Machine, read_measured_call
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.handles.package_parts import open_package_parts
+from workbench.handles.packages.package_parts import open_package_parts
 
 if TYPE_CHECKING:
     from workbench.artifacts.archive.file_kinds import OpenedFile
     from workbench.artifacts.trust.trust import Trust
-    from workbench.handles.package import Package
+    from workbench.handles.packages.package import Package
 
 
 def load_package(
@@ -30,7 +30,7 @@ def load_package(
     """
     chosen = num_runners, check, variant, is_elsewhere
     with open_package_parts(path, trust, *chosen, opened=opened) as parts:
-        from workbench.handles.package import Package  # while the library is copied
+        from workbench.handles.packages.package import Package  # while the library is copied
 
         package = Package(parts)
     if module is not None:

@@ -43,7 +43,7 @@ from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline, RankedConfig
 from workbench.specs import Gpu
 from workbench.specs.device import Device
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 _WIDTHS = {"64": 8, "32": 4, "16": 2, "8": 1, "1": 1}
 _NO_MODEL = "There is no model for the grid of this kernel: ordered by spills and occupancy."

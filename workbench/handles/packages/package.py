@@ -13,8 +13,9 @@ from workbench.handles.packages.open_package import OpenPackage
 
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.analysis.memory.memory import Memory
-    from workbench.handles.verify import Verification
-    from workbench.tasks.progress import ProgressCallback
+    from workbench.compiler.comparison.output_comparison import Verification
+    from workbench.compiler.packaging.package_request import ModelRequest
+    from workbench.tasks.progress_events import ProgressCallback
 
 NO_KERNEL_TIMES = (
     "The kernels of a package are inside its library, where they cannot be timed one by one: "
@@ -41,7 +42,7 @@ class Package(OpenPackage):
 
     def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
         """Compare with the original on these inputs; short for `workbench.verify`."""
-        from workbench.handles.verify import verify_package
+        from workbench.handles.packages.comparisons import verify_package
 
         return verify_package(self, args, kwargs)
 
@@ -52,7 +53,7 @@ class Package(OpenPackage):
         `model` names one of several. `.measure(*args)` of the result compares with what a call
         allocates, on the CPU. Raises `ArtifactError` where the file has no report.
         """
-        from workbench.handles.memory.measured import read_package_memory
+        from workbench.handles.packages.comparisons import read_package_memory
 
         return read_package_memory(self, model)
 
@@ -119,7 +120,7 @@ class Package(OpenPackage):
         """
         from workbench.compiler.packaging.package_request import Buckets, ModelRequest
         from workbench.compiler.packaging.writing import write_bucketed
-        from workbench.handles.package_parts import open_package_parts
+        from workbench.handles.packages.package_parts import open_package_parts
 
         request = ModelRequest(
             model,
@@ -232,3 +233,41 @@ class Package(OpenPackage):
         return write_model_folder(
             folder, Path(self.path), self.manifest.digest, packed, server, name, overwrite=overwrite
         )
+
+
+def make_package(
+    requests: Sequence[ModelRequest],
+    path: str | PathLike[str],
+    *,
+    variant: str | None,
+    target: str,
+    progress: ProgressCallback | None,
+) -> Package:
+    """Write a package, or a variant into one, and open it; see `workbench.package`."""
+    from workbench.compiler.packaging.inductor_library import build
+    from workbench.compiler.packaging.package_request import request_as_variant
+    from workbench.compiler.packaging.writing import write_package, write_variant
+    from workbench.compiler.request.compile_request import CompileOptions
+    from workbench.handles.packages.package_parts import open_package_parts
+
+    compile_library = build
+    if target != "host":
+        from workbench.compiler.virtual_gpu.packaged import for_gpu
+
+        gpu = CompileOptions(target=target).gpu
+        if gpu is None or len(requests) != 1:
+            raise UsageError(
+                f"target is {target!r}: a package takes 'host', which is where the model's tensors "
+                "are, or for one model the name of a GPU in wb.targets()."
+            )
+        request, compile_library = for_gpu(requests[0], gpu, progress)
+        requests = (request,)
+    if variant is None:
+        manifest = write_package(requests, path, progress=progress, build=compile_library)
+    else:
+        requests = (request_as_variant(requests, variant),)
+        manifest = write_variant(requests[0], path, progress=progress, build=compile_library)
+    with open_package_parts(path, manifest.digest, is_elsewhere=target != "host") as parts:
+        made = Package(parts)
+    made.originals.update({request.name: request.original for request in requests})
+    return made

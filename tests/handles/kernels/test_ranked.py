@@ -11,7 +11,7 @@ from workbench.compiler.request.compile_request import CompileOptions, CompileRe
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
 from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
-from workbench.handles.ranked import get_gpu, rank_configs
+from workbench.handles.kernels.ranked import get_gpu, rank_configs
 from workbench.specs import Catalogue
 
 H100 = Catalogue.built_in()["h100"]

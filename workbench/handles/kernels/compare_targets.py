@@ -31,7 +31,7 @@ from workbench.report import Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, KernelRoofline, MatrixCell
 from workbench.specs import Gpu
 from workbench.specs.device import Device
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 _NOT_KEPT = "The report does not hold what it would be compiled from: compile the function again."
 

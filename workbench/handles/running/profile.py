@@ -42,7 +42,7 @@ from workbench.report.profile_record import (
     add_measured_call,
 )
 from workbench.tasks.background_task import BackgroundTask, Steps
-from workbench.tasks.progress import ProgressCallback, step
+from workbench.tasks.progress_events import ProgressCallback, step
 
 if TYPE_CHECKING:
     from workbench.handles.checked_call import CheckedCall

@@ -37,7 +37,7 @@ from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.changed_copy import rewrite_callable
 from workbench.tasks.background_task import BackgroundTask
-from workbench.tasks.progress import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback
 
 if TYPE_CHECKING:
     from workbench.handles.compiled_base import CompiledBase

@@ -37,7 +37,7 @@ class Suggestion:
     @property
     def why_not(self) -> str | None:
         """Why it cannot be tried, in a sentence; None where it can."""
-        from workbench.handles.opportunity_trial import why_not
+        from workbench.handles.opportunities.opportunity_trial import why_not
 
         return why_not(self.opportunity, self._subject)
 
@@ -49,7 +49,7 @@ class Suggestion:
         a graph break is explained again, which runs the function. Raises
         `UsageError` where it cannot be tried; `why_not` says so before.
         """
-        from workbench.handles.opportunity_trial import try_opportunity
+        from workbench.handles.opportunities.opportunity_trial import try_opportunity
 
         return try_opportunity(self._subject, self.opportunity, interpret=interpret)
 

@@ -13,8 +13,8 @@ import workbench as wb
 from workbench.analysis.opportunities.operator_rules import rewrite_topk
 from workbench.compiler.comparison.output_comparison import compare
 from workbench.handles.changed_copy import rewrite_callable
-from workbench.handles.opportunities import Opportunities
-from workbench.handles.opportunity_trial import _verdict
+from workbench.handles.opportunities.opportunities import Opportunities
+from workbench.handles.opportunities.opportunity_trial import _verdict
 
 
 @pytest.fixture(scope="module")

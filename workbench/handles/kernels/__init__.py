@@ -1,0 +1,7 @@
+"""Kernels compiled in other ways: for other GPUs, in other configurations."""
+
+DOORS = {
+    "compare_targets": "Compiles every Triton kernel for several GPUs.",
+    "ranked": "Compiles configurations of one kernel and ranks them by a model.",
+}
+"""What other rooms import of this one."""

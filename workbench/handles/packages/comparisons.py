@@ -1,0 +1,102 @@
+"""A package compared with its original, and its memory with what was counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from workbench.analysis.memory.memory import Memory, memory
+from workbench.analysis.memory.timeline import is_on_cpu
+from workbench.compiler.comparison.effects import RowMaker, subject_of
+from workbench.compiler.comparison.output_comparison import (
+    DRAWN,
+    Verification,
+    compare_objects,
+    compare_tensors,
+    get_absolute_tolerance,
+)
+from workbench.compiler.measuring.call_memory import allocated
+from workbench.errors import UsageError
+from workbench.handles.memory.measured import WARM, MeasuredMemory, check_sizes
+from workbench.handles.packages.open_package import OpenPackage
+from workbench.handles.running.verify import Comparing, name_reference
+
+
+def verify_package(
+    package: OpenPackage,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    reference: Callable[..., Any] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> Verification:
+    """Run the original and the package on copies of the inputs, without grad, and compare.
+
+    The reference is the model that it was made from in this process, else `reference=`, else what
+    the file names. Raises `UsageError` without any, where the package holds several models, and
+    where it writes its own buffers, which nobody can put back.
+    """
+    original, name = _packaged_reference(package, reference, (args, kwargs or {}))
+    written = {c.fqn for model in package.manifest.models for c in model.constants if c.mutated}
+    if written:
+        raise UsageError(
+            f"The package writes its own {', '.join(sorted(written))} in every call, and a "
+            "comparison would move them on: wb.roundtrip(package, args) compares in processes of "
+            "their own."
+        )
+    own = subject_of(None, args, kwargs, [], around=torch.no_grad, gradients=False)
+    other = subject_of(
+        original, args, kwargs, [("", original)], around=torch.no_grad, gradients=False
+    )
+    maker = RowMaker(
+        lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
+        compare_objects,
+        DRAWN,
+        get_absolute_tolerance if atol is None else None,
+    )
+    comparing = Comparing(package, original, own, replace(other, held=()), maker)
+    return Verification(tuple(comparing.rows()), name, notes=comparing.notes)
+
+
+def _packaged_reference(
+    package: OpenPackage,
+    reference: Callable[..., Any] | None,
+    call: tuple[tuple[Any, ...], Mapping[str, Any]],
+) -> tuple[Callable[..., Any], str]:
+    models = package.manifest.models
+    if package.manifest.are_variants:
+        models = (package.manifest.model(package.variant_of(*call[0], **call[1]).name),)
+    if len(models) > 1 and package.manifest.bucketing is None:
+        names = ", ".join(package.names)
+        raise UsageError(
+            f"The package holds several models ({names}), and verify calls one. Package each in a "
+            "file of its own, or compare one by wb.roundtrip(package, args, model=name)."
+        )
+    if reference is None:
+        original = package.originals.get(models[0].name)
+        reference = original.module() if isinstance(original, ExportedProgram) else original
+    return name_reference(reference, models[0].reference, models[0].name)
+
+
+def read_package_memory(package: OpenPackage, model: str | None) -> Memory:
+    """The memory of one model, which can be measured where all of it is on the CPU."""
+    found = memory(package.report if model is None else package.report_of(model))
+    if not is_on_cpu(found.report):
+        return found
+    return replace(found, measurer=partial(_measure_package, package, model, found))
+
+
+def _measure_package(
+    package: OpenPackage, model: str | None, found: Memory, *args: Any, **kwargs: Any
+) -> MeasuredMemory:
+    check_sizes(found, args, kwargs)
+    call = partial(package if model is None else package[model], *args, **kwargs)
+    for _ in range(WARM):
+        call()
+    return MeasuredMemory(found.peak - found.base, allocated(call).peak, None)
