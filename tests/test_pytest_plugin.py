@@ -9,8 +9,8 @@ import torch
 
 import workbench as wb
 from workbench.pytest_plugin import Compiles
-from workbench.report.session.session_header import SessionHeader
 from workbench.report.session.session_record import Session, make_empty_tables
+from workbench.report.session.session_rows import SessionHeader
 
 pytest_plugins = ["pytester"]
 

@@ -8,7 +8,6 @@ from typing import Any
 from workbench.analysis.source.recompile_reasons import read_reason
 from workbench.compiler.sources.dynamo_messages import RESUMED, recompile_reasons
 from workbench.report import Report
-from workbench.report.session.session_header import SessionHeader
 from workbench.report.session.session_record import Session, make_empty_tables
 from workbench.report.session.session_rows import (
     SESSION_TABLES,
@@ -16,6 +15,7 @@ from workbench.report.session.session_rows import (
     Event,
     Fallback,
     SessionBreak,
+    SessionHeader,
     SessionRecompile,
 )
 from workbench.report.table import Table

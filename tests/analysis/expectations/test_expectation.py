@@ -14,8 +14,8 @@ from workbench.analysis.expectations.quantities import QUANTITIES, read_quantiti
 from workbench.analysis.memory import memory as memory_module
 from workbench.report import Capability, Table
 from workbench.report.report_header import Outcome
-from workbench.report.session.session_header import SessionHeader
 from workbench.report.session.session_record import make_empty_tables
+from workbench.report.session.session_rows import SessionHeader
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from typing import Any
 from sample_report import make
 
 from workbench.report.report_header import Environment
-from workbench.report.session.session_header import SessionHeader
 from workbench.report.session.session_record import Session
 from workbench.report.session.session_rows import (
     SESSION_TABLES,
@@ -17,6 +16,7 @@ from workbench.report.session.session_rows import (
     Fallback,
     Region,
     SessionBreak,
+    SessionHeader,
     SessionRecompile,
     Step,
 )

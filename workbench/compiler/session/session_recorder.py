@@ -19,9 +19,7 @@ from workbench.compiler.session.session_breaks import SessionBreaks
 from workbench.compiler.session.steps import HOOK, Steps
 from workbench.errors import UsageError
 from workbench.report.record import Report
-from workbench.report.session.reports import Reports
-from workbench.report.session.session_header import SessionHeader
-from workbench.report.session.session_rows import SESSION_TABLES, Step
+from workbench.report.session.session_rows import SESSION_TABLES, Reports, SessionHeader, Step
 from workbench.report.table import Table
 
 _MARK = "_workbench_session"

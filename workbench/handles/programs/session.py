@@ -11,8 +11,8 @@ from workbench.compiler.session.session_recorder import SessionRecorder
 from workbench.errors import UsageError
 from workbench.live_only import LiveOnly
 from workbench.report.record import Report
-from workbench.report.session.session_header import SessionHeader
 from workbench.report.session.session_record import Session, make_empty_tables
+from workbench.report.session.session_rows import SessionHeader
 from workbench.report.table import Table
 
 Item = TypeVar("Item")

@@ -18,9 +18,7 @@ from workbench.plain_data import parse_json, read_file
 from workbench.report.atomic import write_saved_file
 from workbench.report.record import Report
 from workbench.report.report_header import Environment, read_part
-from workbench.report.session.reports import Reports
-from workbench.report.session.session_header import SessionHeader
-from workbench.report.session.session_rows import SESSION_TABLES
+from workbench.report.session.session_rows import SESSION_TABLES, Reports, SessionHeader
 from workbench.report.table import Table
 
 Parts = tuple[SessionHeader, Mapping[str, Table[Any]], Mapping[int, Report]]

@@ -12,8 +12,7 @@ from workbench.number_text import plural
 from workbench.report.presenter import Presented, presenter
 from workbench.report.record import Report
 from workbench.report.session.own_breaks import find_own_breaks
-from workbench.report.session.session_header import SessionHeader
-from workbench.report.session.session_rows import SESSION_TABLES, Compile
+from workbench.report.session.session_rows import SESSION_TABLES, Compile, SessionHeader
 from workbench.report.table import Table
 
 if TYPE_CHECKING:

@@ -1,9 +1,66 @@
-"""The rows of a session: what plain torch.compile did in a running program."""
+"""What a session is made of: where it was recorded, the rows of its tables, its reports."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePath
+from typing import Any
+
+from workbench.report.record import Report
+from workbench.report.report_header import Environment
+
+
+@dataclass(frozen=True)
+class SessionHeader:
+    """Where a session ran: seconds of the clock, numbers of steps and events, names of threads.
+
+    `steps_ended` are those that the program ended, None where a record does not tell; without any
+    the whole is one step. `missing` names what could not be seen, with the reason. `ran_compiled`:
+    whether a compiled graph was called, None where that could not be told. `left_alone` are modules
+    that were asked to be compiled, and of which torch compiles no frame.
+    """
+
+    environment: Environment = field(default_factory=Environment)
+    capture: str = "light"
+    began_at: float = 0.0
+    wall_s: float = 0.0
+    steps: int = 0
+    steps_ended: int | None = None
+    events: int = 0
+    threads: tuple[str, ...] = ()
+    missing: tuple[tuple[str, str], ...] = ()
+    ran_compiled: bool | None = None
+    left_alone: tuple[str, ...] = ()
+
+
+class Reports(Mapping[int, Report]):
+    """Reports by the row of their compile; `same` rows have that of another row."""
+
+    def __init__(
+        self,
+        makers: Mapping[int, Callable[[], Report]],
+        same: Mapping[int, int] | None = None,
+    ):
+        self._makers, self._same = makers, same or {}
+        self._made: dict[int, Report] = {}
+
+    def __getitem__(self, at: int) -> Report:
+        first = self._same.get(at, at)
+        make = self._makers[at]
+        if first not in self._made:
+            self._made[first] = make()
+        return self._made[first]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied with all reports: what makes them is of this process."""
+        return dict, (dict(self),)
 
 
 @dataclass(frozen=True, slots=True)
