@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1] / "workbench"
 
 FLOORS = """
 0 errors · number_text · installation · device_kinds
-0 live_only
+0 live_only · load_steps
 0 file_path · temporary · private_folder · process_memory
 0 plain_data · arguments
 0 settings · specs · specs.opcodes · report
@@ -48,7 +48,10 @@ FLOORS = """
 2 compiler.call_state
 2 compiler.comparison
 2 compiler.measuring · compiler.machine_code · views
-2 compiler.aot_files
+2 compiler.late_values
+2 compiler.aot_files · compiler.package_calls
+2 compiler.aot_files.writing
+2 compiler.aot_files.variants
 2 compiler.captured_graphs
 2 compiler.recording
 3 compiler.pipeline · compiler.running · compiler.session · trace_logs

@@ -75,7 +75,7 @@ def _save(folder: Path, saves: int) -> float:
 
     import workbench as wb
     from tests.bench import torch_path
-    from workbench.compiler.aot_files import written_artifact
+    from workbench.compiler.aot_files.writing import written_artifact
 
     case = gpt2()
     own = wb.aot_compile(case.model, (), dict(case.inputs), grad=False)

@@ -21,7 +21,10 @@ from workbench.artifacts.manifest.package_manifest import (
 )
 from workbench.artifacts.preflight.preflight import read_system_needs
 from workbench.artifacts.trust.trust import TrustStore
-from workbench.compiler.aot_files.written_artifact import read_current_versions, save_artifact
+from workbench.compiler.aot_files.writing.written_artifact import (
+    read_current_versions,
+    save_artifact,
+)
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
 
 FOLDER = "data/aotinductor/model"

@@ -138,7 +138,7 @@ def _warm(looking: Looking, samples: dict[str, str]) -> dict[str, str]:
     for name in _CODECS:
         codecs.lookup(name)
     import workbench.artifacts.trust.team_keys
-    import workbench.compiler.running.calls
+    import workbench.compiler.package_calls.call_check
     import workbench.handles.packages.package  # noqa: F401 - imported while a file is unpacked
 
     for loadable in LOADABLE:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.aot_files.program_parts import NoProgram
+from workbench.compiler.captured_graphs.program_parts import NoProgram
 from workbench.handles.cross_compiled import CrossCompiled
 from workbench.specs import Catalogue
 

@@ -6,7 +6,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from workbench.arguments import checked
-from workbench.compiler.aot_files.program_parts import NoProgram, Program
+from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler, keep_warm_worker, pack_job
 from workbench.errors import UsageError

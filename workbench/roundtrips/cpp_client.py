@@ -14,12 +14,9 @@ import torch
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.compiler.cpp_project.cmake_build import build
-from workbench.compiler.cpp_project.contract_header import call_contract
-from workbench.compiler.cpp_project.project import INPUTS, Example, write_project
+from workbench.compiler.cpp_project.project import INPUTS, Example, read_inputs, write_project
 from workbench.compiler.measuring.timing import LONGEST_S, WARM_CALLS
-from workbench.compiler.running.loaded import NUMBERS
-from workbench.compiler.running.signature import CallSignature
-from workbench.compiler.running.trees import nested, read_tree
+from workbench.compiler.package_calls.signature import build_outputs
 from workbench.errors import UsageError, WorkbenchError
 from workbench.processes.shipping.shipped_values import unpack
 from workbench.roundtrips.run_loader import REPEATS, flatten_plain
@@ -37,9 +34,7 @@ def run_client(order: Mapping[str, Any], outputs: Path) -> dict[str, Any]:
     file = Path(order["file"])
     manifest, model = _packed(file, order["model"])
     parcel = unpack(Path(order["inputs"]))
-    contract = call_contract(model)
-    leaves = CallSignature.of(model).leaves(parcel["args"], parcel["kwargs"])
-    inputs = [contract.examine(leaves)[place] for place in contract.tensors]
+    inputs = read_inputs(model, parcel["args"], parcel["kwargs"])
     folder = outputs.parent / "project"
     write_project(folder, file, manifest, model, Example(inputs, ()))
     numbers = [str(REPEATS), str(WARM_CALLS), str(LONGEST_S)]
@@ -54,7 +49,7 @@ def run_client(order: Mapping[str, Any], outputs: Path) -> dict[str, Any]:
     for before, now in zip(inputs, after, strict=True):
         if not torch.equal(before, now):  # it writes into this one
             before.copy_(now)
-    made = flatten_plain(_as_python(model, returned), (parcel["args"], parcel["kwargs"]))
+    made = flatten_plain(build_outputs(model)(list(returned)), (parcel["args"], parcel["kwargs"]))
     torch.save(made, outputs)
     return answer
 
@@ -96,12 +91,3 @@ def _run(command: Sequence[str], folder: Path) -> dict[str, Any]:
         "calls_s": said["calls_s"],
         "peak_rss_bytes": said["peak_rss_bytes"],
     }
-
-
-def _as_python(model: PackagedModel, outputs: Sequence[torch.Tensor | None]) -> Any:
-    """What the package returns in Python for what its library returned."""
-    leaves: list[Any] = list(outputs)
-    for index, output in enumerate(model.outputs):
-        if output.type in NUMBERS:
-            leaves[index] = NUMBERS[output.type](leaves[index].item())
-    return nested(read_tree(model.out_spec))(leaves)

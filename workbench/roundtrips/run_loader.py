@@ -17,10 +17,10 @@ import numpy as np
 import torch
 
 from workbench.artifacts.archive.file_kinds import FUNCTION, PACKAGE, LoadableKind
-from workbench.compiler.aot_files.load_steps import Stopwatch
 from workbench.compiler.call_state.random_states import moved, read_random_states
 from workbench.compiler.call_state.reachable import Change, Marks, Reached, Root, walk_reachable
 from workbench.compiler.internals.local_device import has_used_gpu, seed_gpus, wait_for_gpu
+from workbench.load_steps import Stopwatch
 from workbench.process_memory import read_peak_rss
 
 SEED = 0

@@ -20,11 +20,10 @@ from workbench.artifacts.archive.file_kinds import (
     open_any,
 )
 from workbench.artifacts.inspect.opcodes import read_pickle
-from workbench.compiler.aot_files import serializability
 from workbench.compiler.aot_files.file_tables import with_file
-from workbench.compiler.aot_files.recorded_variants import target_of
-from workbench.compiler.aot_files.registries import read_entries
-from workbench.compiler.aot_files.variant_files import REGISTRIES
+from workbench.compiler.aot_files.variants.recorded_variants import target_of
+from workbench.compiler.aot_files.variants.variant_files import read_noted
+from workbench.compiler.aot_files.writing.saveable import Saveable
 from workbench.compiler.captured_code.specialized_values import find_importable_name
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, UsageError, WorkbenchError, read_first_line
@@ -107,18 +106,18 @@ def _of_compiled(
     plan = compiled.plan
     original = choose_original(reference, compiled.original, compiled.reference_name)
     shipment.reasons[CPP] = _NO_CLIENT
-    modules, functions = serializability.find_kept_outside(compiled.aot_fn)
+    found = Saveable.of(compiled.aot_fn, plan.guarded)
     scope = compiled.aot_fn.fn.__globals__
     bundled = manifest.weights is not None
     missing = {**{name: scope[name] for name in manifest.missing_names}, **classes}
     inputs = shipment.inputs(
         args,
         kwargs,
-        outside=modules,
+        outside=found.modules,
         missing=missing,
         load={
             "module": plan.receiver[0] if plan.receiver and not bundled else None,
-            "external_data": modules,
+            "external_data": found.modules,
             "f_globals": missing or None,
         },
         compile=_how(compiled),
@@ -134,9 +133,9 @@ def _of_compiled(
         "no_grad": compiled.enters_no_grad,
         "grad": takes_grad(compiled.enters_no_grad),
         "has_receiver": bool(plan.receiver),
-        "torch_file": _torch_file(compiled, folder / "torch.bin", ways, shipment.reasons),
+        "torch_file": _torch_file(found, folder / "torch.bin", ways, shipment.reasons),
         "aliases": dict(manifest.aliases),
-        "imports": {name: place for name, (_, place) in functions.items()},
+        "imports": found.imports,
     }
     if names := ", ".join((*manifest.missing_names, *classes)):
         sentence = f"handed over at load, f_globals=, since nobody can import them: {names}"
@@ -186,16 +185,13 @@ def _classes_of_main(payload: bytes) -> dict[str, type]:
 
 
 def _torch_file(
-    compiled: Compiled, file: Path, ways: Sequence[str], reasons: dict[str, str]
+    found: Saveable, file: Path, ways: Sequence[str], reasons: dict[str, str]
 ) -> str | None:
     """The same function as torch itself saves it."""
     if "torch" not in ways:
         return None
-    modules, functions = serializability.find_kept_outside(compiled.aot_fn)
-    outside = {**modules, **{name: function for name, (function, _) in functions.items()}}
-    aot_fn, _ = serializability.saveable(compiled.aot_fn, compiled.plan.guarded)
     try:
-        aot_fn.save_compiled_function(str(file), external_data=outside)
+        found.aot_fn.save_compiled_function(str(file), external_data=found.outside)
     except Exception as error:  # pickle raises whatever an object's own code raises
         reasons["torch"] = f"torch cannot save it: {type(error).__name__}: {read_first_line(error)}"
         return None
@@ -282,8 +278,7 @@ def _of_variants(
     file, saved_s = _file_of(variants, folder)
     with open_any(file) as opened:
         digest = opened.digest
-        contract = {} if opened.manifest is None else opened.manifest.contract
-    registries = contract.get(REGISTRIES, ())
+        noted = () if opened.manifest is None else read_noted(opened.manifest)
     require_same(file, not isinstance(variants, LoadedVariants) or digest == variants.digest)
     shipment.reasons.update({"torch": _NO_LOADER, CPP: _IN_PYTHON})
     fn = variants.fn
@@ -299,7 +294,7 @@ def _of_variants(
         ),
         "original": shipment.original(original, (), NEED_ORIGINAL),
         # what a library noted down when the module was made; there it is only unpickled
-        "module": shipment.original(fn, (), ("ours",), noted=read_entries(registries)),
+        "module": shipment.original(fn, (), ("ours",), noted=noted),
         "no_grad": False,
         "grad": takes_grad(no_grad=False),
     }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.compiler.aot_files.load_steps import Stopwatch, measured
+from workbench.load_steps import Stopwatch, measured
 from workbench.processes.parent import Failed, Parent
 from workbench.report.file_rows import CPP
 

@@ -26,7 +26,7 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.deserialize import BundleUnpickler
 from workbench.compiler.aot_files.loaded_artifact import explained, load_artifact
-from workbench.compiler.aot_files.written_artifact import save_artifact
+from workbench.compiler.aot_files.writing.written_artifact import save_artifact
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, TrustError, UsageError
 from workbench.report import Report, Request

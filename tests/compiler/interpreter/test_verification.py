@@ -13,7 +13,7 @@ from torch.testing._internal.two_tensor import TwoTensor
 import workbench as wb
 from tests.compiler.interpreter.programs import compiled_case, verified
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.aot_files.program_parts import Program
+from workbench.compiler.captured_graphs.program_parts import Program
 from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler

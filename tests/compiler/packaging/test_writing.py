@@ -18,7 +18,7 @@ from tests.artifacts.package_sample import library_with_weights
 from tests.compiler.packaging.samples import Branching, Mlp
 from workbench.artifacts.archive.file_kinds import open_file
 from workbench.artifacts.archive.package_container import read_package_container
-from workbench.artifacts.machine.elf_stack import clear_executable_stack
+from workbench.artifacts.machine.elf_loading import clear_executable_stack
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.zip_files.members import read_frame
 from workbench.compiler.packaging import inductor_library

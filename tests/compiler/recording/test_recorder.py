@@ -16,7 +16,7 @@ import recording
 import torch
 
 import workbench as wb
-from workbench.compiler.aot_files.written_artifact import read_current_versions
+from workbench.compiler.aot_files.writing.written_artifact import read_current_versions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.recording.recorder import Recorder, read_environment
 from workbench.report import Outcome, Report

@@ -14,7 +14,7 @@ import torch
 import workbench as wb
 from tests.artifacts.package_sample import library_with_weights
 from tests.older_releases import since
-from workbench.artifacts.machine.elf_stack import clear_executable_stack
+from workbench.artifacts.machine.elf_loading import clear_executable_stack
 from workbench.compiler.running.container import BindingContainer
 from workbench.compiler.running.library import Library
 

@@ -49,7 +49,7 @@ def _ours(path: str, spec: object, release: str) -> None:
     from workbench.artifacts.machine.devices import GpuFacts
     from workbench.artifacts.machine.machine_description import describe_current_machine
     from workbench.compiler.aot_files.loaded_artifact import load_artifact
-    from workbench.compiler.aot_files.payload import serialize
+    from workbench.compiler.aot_files.writing.serialized import serialize
     from workbench.specs import Gpu
 
     assert isinstance(spec, Gpu)

@@ -17,7 +17,7 @@ import workbench as wb
 from tests.fresh_process import run_fresh
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import open_file
-from workbench.compiler.aot_files.program_parts import NoProgram
+from workbench.compiler.captured_graphs.program_parts import NoProgram
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu

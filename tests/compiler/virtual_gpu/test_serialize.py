@@ -9,7 +9,7 @@ import torch
 
 from tests.compiler.virtual_gpu.gpus import H100
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.compiler.aot_files.program_parts import NoProgram, Program
+from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler

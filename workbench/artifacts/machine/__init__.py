@@ -2,7 +2,7 @@
 
 DOORS = {
     "elf": "What a shared library needs, gives and lacks.",
-    "elf_stack": "Takes from a library the stack that newer systems refuse.",
+    "elf_loading": "Makes a compiled library one that can be loaded, or says why it is none.",
     "machine_description": "A machine as far as artifacts care, and what they require of one.",
 }
 """What other rooms import of this one."""

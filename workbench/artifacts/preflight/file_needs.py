@@ -80,7 +80,7 @@ def _toolkit_of(libraries: Libraries) -> tuple[int, ...]:
 
 
 def _runtime(libraries: Libraries) -> Iterator[Requirement]:
-    """A library with all of libstdc++ in it, which a load refuses: see `running.library`."""
+    """A library with all of libstdc++ in it, which a load refuses: see `machine.elf_loading`."""
     if any(symbol.exported and symbol.name == _CPP_STREAM for symbol in libraries.symbols):
         advice = "package it again with a compiler that links libstdc++ as a shared library"
         yield Requirement("C++ runtime", "fail", "that of the process", "one of its own", advice)

@@ -1,1 +1,8 @@
-"""Compiled functions as bytes: taken apart, written, read, put together."""
+"""Compiled functions in files: read, checked, put together, called."""
+
+DOORS = {
+    "deserialize": "Verified bytes made into something callable, without a compiler.",
+    "file_tables": "What a saved file is, as tables of the report.",
+    "loaded_artifact": "A file on disk made into something callable, once it is trusted.",
+}
+"""What other rooms import of this one."""

@@ -6,21 +6,29 @@ import dataclasses
 import hashlib
 import importlib.util
 import io
+import operator
 import os
 import pickle
+import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, cached_property
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from typing import Any, SupportsIndex
 
+import workbench.load_steps as load_steps
 from workbench.artifacts.archive.file_kinds import find_pickle_start
+from workbench.artifacts.manifest.manifest import BuiltFor
 from workbench.artifacts.manifest.manifest_json import Build
-from workbench.compiler.aot_files import load_steps
-from workbench.compiler.aot_files.generated import KernelRequest, PackedKernels, run_generated
-from workbench.compiler.aot_files.payload import KeptForSaving, build_function, has_its_kernels
+from workbench.compiler.aot_files.generated import (
+    KernelRequest,
+    PackedKernels,
+    build_function,
+    has_its_kernels,
+    run_generated,
+)
 from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
@@ -149,6 +157,15 @@ def _read_payload(payload: bytes, external_data: dict[str, Any]) -> dict[str, An
     state["runtime_env"] = dataclasses.replace(env, bytecode=code(env.bytecode))
     state["original_code"] = code(state["original_code"])
     return dict(state)
+
+
+@dataclasses.dataclass(frozen=True)
+class KeptForSaving:
+    """What a loaded function keeps for saving again, since its files are gone."""
+
+    libraries: Mapping[str, bytes]
+    build: Build | None
+    built_for: BuiltFor | None = None
 
 
 @dataclasses.dataclass(eq=False)
@@ -356,3 +373,51 @@ def _caller(graph: Any) -> Callable[[list[Any]], Any]:
 
     run._boxed_call = True  # type: ignore[attr-defined]
     return run
+
+
+# classes of `__main__`
+
+_MAIN_LOCK = threading.RLock()  # `__main__` belongs to the whole process
+
+
+@contextmanager
+def place_classes_in_main(
+    module: Any | None,
+    f_globals: Mapping[str, Any] | None = None,
+    stored: Iterable[type] = (),
+) -> Iterator[None]:
+    """Let `__main__.Model` in a pickle be found, wherever that class is defined here.
+
+    The classes are those in the tree of `module` and those among `f_globals`. Those that were
+    `stored` with a module hide a class of the same name that this program has: a script that is
+    run again defines its classes anew, and guards ask for the class that the module has.
+    """
+    main = sys.modules["__main__"]
+    parts = getattr(module, "modules", None)
+    found = {type(part).__qualname__: type(part) for part in parts()} if callable(parts) else {}
+    found |= {n: v for n, v in (f_globals or {}).items() if isinstance(v, type)}
+    places: list[tuple[Any, str, type]] = [
+        (main, name, kind) for name, kind in found.items() if name not in vars(main)
+    ]
+    for kind in (kind for kind in stored if kind.__module__ == "__main__"):
+        outer, _, name = kind.__qualname__.rpartition(".")
+        with suppress(AttributeError):  # one that a function made has no place
+            places.append((operator.attrgetter(outer)(main) if outer else main, name, kind))
+    with _MAIN_LOCK, ExitStack() as stack:
+        for holder, name, kind in places:
+            if name.isidentifier():
+                stack.enter_context(_attribute(holder, name, kind))
+        yield
+
+
+@contextmanager
+def _attribute(holder: Any, name: str, value: Any) -> Iterator[None]:
+    before = vars(holder).get(name, _attribute)
+    setattr(holder, name, value)
+    try:
+        yield
+    finally:
+        if before is _attribute:
+            delattr(holder, name)
+        else:
+            setattr(holder, name, before)

@@ -11,7 +11,7 @@ import builtins
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import CodeType, ModuleType, SimpleNamespace
@@ -21,8 +21,6 @@ from workbench.artifacts.manifest.manifest import BuiltFor
 from workbench.compiler.internals import torch_private as tp
 
 _PLAIN_EXTERN = ("mm", "addmm", "bmm", "baddbmm", "_int_mm", "convolution")
-BINARIES = (".cubin", ".hsaco")
-_ASKED = re.compile(r"async_compile\.triton\('(\w+)'")
 _OPERATOR = re.compile(r"torch\.ops\.(\w+)\.(\w+)")
 
 
@@ -163,35 +161,37 @@ def run_generated(
     return module
 
 
+def build_function(request: KernelRequest) -> Any:
+    """The function of a kernel, from torch's own cache; built when it is not there."""
+    cache = tp.CPP_BINDINGS_CACHE if request.entry == "kernel" else tp.CPP_WRAPPER_CACHE
+    return cache.get().load_pybinding(**request.arguments)
+
+
+# the graphs in AOTAutograd's entry
+
+
+def find_programs(entry: Any) -> tuple[Any, ...]:
+    """The compiled graphs of AOTAutograd's entry that hold generated source."""
+    return tuple(part.result for part in _parts(entry) if _is_generated(part))
+
+
+def _parts(entry: Any) -> list[Any]:
+    """The compiled forward and backward of an entry, as far as there are any."""
+    parts = (getattr(entry, "compiled_fw", None), getattr(entry, "compiled_bw", None))
+    return [part for part in parts if part is not None]
+
+
+def _is_generated(part: Any) -> bool:
+    return bool(getattr(getattr(part, "result", None), "source_code", None))
+
+
+def has_its_kernels(entry: Any) -> bool:
+    """Whether an entry is generated code alone, which holds the Triton kernels that it launches."""
+    parts = _parts(entry)
+    return bool(parts) and all(map(_is_generated, parts))
+
+
 # GPU kernels that torch packed into its own bytes
-
-
-@dataclass(frozen=True)
-class PackedBinary:
-    """One kernel in one configuration: its name, machine code and the assembly beside it."""
-
-    name: str
-    binary: bytes
-    assembly: str
-
-
-def pack_binaries(programs: Sequence[Any]) -> Iterator[PackedBinary]:
-    """The machine code in the bundles of compiled graphs, each content once."""
-    seen: set[bytes] = set()
-    for program in programs:
-        for kernel in getattr(getattr(program, "_triton_bundle", None), "kernel_artifacts", ()):
-            files = {part.filename: part.payload for part in kernel.artifacts}
-            for file, content in files.items():
-                stem, dot, kind = file.rpartition(".")
-                if dot + kind in BINARIES and content not in seen:
-                    seen.add(content)
-                    text = files.get(f"{stem}.ptx") or files.get(f"{stem}.amdgcn") or b""
-                    yield PackedBinary(stem, content, text.decode(errors="replace"))
-
-
-def find_kernels_asked_for(programs: Sequence[Any]) -> frozenset[str]:
-    """The names of the Triton kernels that generated programs ask for."""
-    return frozenset(name for program in programs for name in _ASKED.findall(program.source_code))
 
 
 class PackedKernels:

@@ -13,6 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import workbench.load_steps as load_steps
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import OpenedFile, find_pickle_start, open_any
 from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
@@ -20,14 +21,13 @@ from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.manifest_json import Build
 from workbench.artifacts.preflight.preflight import check_fits, choose_build
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
-from workbench.compiler.aot_files import load_steps
 from workbench.compiler.aot_files.deserialize import (
     Libraries,
     deserialize,
     ensure_writable_cache,
+    place_classes_in_main,
 )
 from workbench.compiler.aot_files.generated import PackedKernels
-from workbench.compiler.aot_files.payload import place_classes_in_main
 from workbench.compiler.aot_files.stored_weights import Weights
 from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp

@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.captured_graphs.captured_nodes import (
     CapturedNode,
     HigherOrderRef,
@@ -25,6 +24,7 @@ from workbench.compiler.captured_graphs.captured_nodes import (
     read_layout,
     read_loop_body,
 )
+from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.tensor_like import TensorLike

@@ -15,7 +15,7 @@ from workbench.artifacts.manifest.package_manifest import (
     PackagedOutput,
 )
 from workbench.compiler.contract.contract import Leaf
-from workbench.compiler.running.input_checks import (
+from workbench.compiler.package_calls.call_check import (
     CallContract,
     is_contiguous,
     is_dynamic,

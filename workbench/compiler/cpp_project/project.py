@@ -24,6 +24,7 @@ from workbench.compiler.cpp_project.contract_header import (
     list_input_leaves,
     write_cpp_literal,
 )
+from workbench.compiler.package_calls.signature import CallSignature
 from workbench.compiler.running.loaded import LoadedModel
 from workbench.compiler.sizes import dims
 from workbench.errors import UsageError
@@ -69,14 +70,21 @@ def project_of(
     if arguments is None:
         inputs = make_example_inputs(list_input_leaves(model))
     else:
-        contract = call_contract(model)
-        leaves = contract.examine(loaded.signature.leaves(*arguments))
-        inputs = [leaves[place] for place in contract.tensors]
+        inputs = read_inputs(model, *arguments)
     outputs = [None if v is None else torch.as_tensor(v) for v in loaded.run_flat(inputs)]
     example = Example(inputs, outputs)
     return write_project(
         folder, package, manifest, model, example, libraries=linked, overwrite=overwrite
     )
+
+
+def read_inputs(
+    model: PackagedModel, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> list[torch.Tensor]:
+    """The tensors that the library takes of a call; raises `ContractError` for one that misfits."""
+    contract = call_contract(model)
+    leaves = contract.examine(CallSignature.of(model).leaves(args, kwargs))
+    return [leaves[place] for place in contract.tensors]
 
 
 def _linked(model: PackagedModel, libraries: Sequence[str | PathLike[str]]) -> list[Path]:

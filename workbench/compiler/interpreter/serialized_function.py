@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.aot_files.deserialize import Libraries, deserialize
-from workbench.compiler.aot_files.payload import Serialized, place_classes_in_main
-from workbench.compiler.aot_files.program_parts import Program
+from workbench.compiler.aot_files.deserialize import Libraries, deserialize, place_classes_in_main
+from workbench.compiler.aot_files.writing.serialized import Serialized
 from workbench.compiler.call_plan.plan import CallPlan
 from workbench.compiler.captured_code.specialized_values import resolve
+from workbench.compiler.captured_graphs.program_parts import Program
 from workbench.compiler.contract.contract import list_problems
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Overlay, ProcessPatches

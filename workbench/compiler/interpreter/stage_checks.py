@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from workbench.compiler.aot_files import serializability
-from workbench.compiler.aot_files.payload import serialize
+from workbench.compiler.aot_files.writing.saveable import Saveable
+from workbench.compiler.aot_files.writing.serialized import serialize
 from workbench.compiler.captured_graphs.captured import CapturedGraph, GraphKeeper
 from workbench.compiler.interpreter.reference import GraphRunner
 from workbench.compiler.interpreter.serialized_function import (
@@ -72,9 +72,7 @@ def _as_graphs(
     code: CompiledCode, callee: Callee, graphs: tuple[CapturedGraph, ...]
 ) -> Callable[..., Any]:
     """What was compiled, with its graphs run node by node in place of the generated code."""
-    modules, functions = serializability.find_kept_outside(code.aot_fn)
-    outside = {**modules, **{name: function for name, (function, _) in functions.items()}}
-    aot_fn, _ = serializability.saveable(code.aot_fn, code.plan.guarded)
+    found = Saveable.of(code.aot_fn, code.plan.guarded)
 
     def start(compiled: Any, is_backward: bool) -> GraphCall:
         graph = next(g for g in reversed(graphs) if g.is_backward == is_backward)
@@ -87,5 +85,5 @@ def _as_graphs(
 
         return call
 
-    imports = {"imports": {name: place for name, (_, place) in functions.items()}}
-    return make_callable_here(serialize(aot_fn, outside), imports, callee, GraphParts(start))
+    serialized, imports = serialize(found.aot_fn, found.outside), {"imports": found.imports}
+    return make_callable_here(serialized, imports, callee, GraphParts(start))

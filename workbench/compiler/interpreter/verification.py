@@ -17,10 +17,10 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.aot_files.program_parts import NoProgram, Program
 from workbench.compiler.call_state.random_states import TORCH_RANDOM
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.captured_graphs.captured import CapturedGraph
+from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
 from workbench.compiler.comparison.double_precision import (
     DoublePrecision,
     InDouble,

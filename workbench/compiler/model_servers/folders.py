@@ -14,7 +14,7 @@ import torch
 
 from workbench.artifacts.manifest.package_manifest import PackagedModel
 from workbench.compiler.contract.contract import Leaf
-from workbench.compiler.running.input_checks import CallContract
+from workbench.compiler.package_calls.call_check import CallContract
 from workbench.device_kinds import is_gpu
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path

@@ -11,11 +11,11 @@ from torch.export import Dim
 
 from workbench.compiler.comparison.output_comparison import TOLERANCES, compare_tensors
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.package_calls.bucket_sizes import REPEAT, BucketedDim, Bucketing, Pad
 from workbench.compiler.packaging.exporting import check_exportable
 from workbench.compiler.packaging.outputs import DataClasses
 from workbench.compiler.packaging.package_request import Buckets, ModelRequest
 from workbench.compiler.packaging.size_trials import of_size
-from workbench.compiler.running.bucket_sizes import REPEAT, BucketedDim, Bucketing, Pad
 from workbench.compiler.sizes.dims import Dynamic
 from workbench.errors import UsageError
 

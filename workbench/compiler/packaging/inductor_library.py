@@ -13,13 +13,12 @@ from typing import Any
 
 import torch
 
-from workbench.artifacts.machine.elf_stack import clear_executable_stack
+from workbench.artifacts.machine.elf_loading import clear_executable_stack, require_shared_runtime
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.packaging.package_request import BESIDE, INSIDE, LATER
-from workbench.compiler.running.library import require_shared_runtime
 from workbench.compiler.sizes.shapes import sizes_assumed
 from workbench.errors import CaptureError
 from workbench.report import Report
@@ -151,7 +150,7 @@ def lacks_shared_runtime(compiler: str) -> bool:
     """Whether its linker finds only a static libstdc++, but the shared one by its full name.
 
     Images have been seen without the link `libstdc++.so`. What is linked there has a C++ runtime
-    of its own, which ends the process (see `running.library`).
+    of its own, which ends the process (see `machine.elf_loading`).
     """
     paths = [
         subprocess.run(

@@ -18,7 +18,7 @@ from workbench.artifacts.manifest.manifest_json import Build
 from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS
 from workbench.artifacts.zip_files.members import Content
-from workbench.compiler.aot_files.payload import find_native_build
+from workbench.compiler.aot_files.writing.serialized import find_native_build
 from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle

@@ -16,13 +16,13 @@ from workbench.artifacts.manifest.package_manifest import PackagedModel, Package
 from workbench.artifacts.preflight.preflight import read_system_needs
 from workbench.artifacts.trust.trust import TrustStore, check_trust
 from workbench.artifacts.zip_files.members import Content
-from workbench.compiler.aot_files.written_artifact import read_current_versions
+from workbench.compiler.aot_files.writing.written_artifact import read_current_versions
+from workbench.compiler.package_calls.bucket_sizes import Bucketing
 from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
 from workbench.compiler.packaging.bucketed_package import request_every_size
 from workbench.compiler.packaging.inductor_library import BuildLibrary, build
 from workbench.compiler.packaging.package_request import Buckets, ModelRequest
 from workbench.compiler.packaging.packing import Packed, pack
-from workbench.compiler.running.bucket_sizes import Bucketing
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
 from workbench.tasks.progress_events import ProgressCallback

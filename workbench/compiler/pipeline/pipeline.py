@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from workbench.analysis.source.caught_errors import find_caught_errors
-from workbench.compiler.aot_files.payload import has_argument_writes
-from workbench.compiler.aot_files.serializability import prepare_serialization
+from workbench.compiler.aot_files.writing.saveable import prepare_serialization
+from workbench.compiler.aot_files.writing.serialized import has_argument_writes
 from workbench.compiler.call_plan.guard_sandbox import Example
 from workbench.compiler.call_plan.live_guards import (
     LiveGuards,

@@ -16,7 +16,7 @@ from weakref import finalize
 
 import torch
 
-from workbench.artifacts.machine.elf_stack import clear_executable_stack
+from workbench.artifacts.machine.elf_loading import clear_executable_stack
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.local_device import find_stream
 from workbench.compiler.running.library import BACKTRACE, Library

@@ -14,13 +14,16 @@ import _ctypes
 import ctypes
 import mmap
 import re
-import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from ctypes import POINTER, byref, c_bool, c_char_p, c_int, c_int32, c_size_t, c_void_p
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.machine.elf_stack import clear_executable_stack
+from workbench.artifacts.machine.elf_loading import (
+    ANCHOR,
+    clear_executable_stack,
+    require_shared_runtime,
+)
 from workbench.errors import ArtifactError, RunError
 
 PREFIX = "AOTInductorModelContainer"
@@ -45,12 +48,8 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
 }
 _FAILED_CALL = re.compile(r"(\w+)\(.*\) API call failed at ", re.DOTALL)
 BACKTRACE = "\nException raised from "
-_STREAM = b"_ZSt4cerr"
-_ANCHOR = b"AOTInductorModelContainerRun"
 _MAKE_STREAM = "_ZNSoC1EPSt15basic_streambufIcSt11char_traitsIcEE"  # std::ostream(std::streambuf*)
 _STREAM_BYTES = 1024  # a std::ostream of libstdc++ takes 272
-_RELA, _DYNSYM = 4, 11
-_ADDRESS_SLOTS = {62: (6, 1), 183: (1025, 257)}  # by processor: GLOB_DAT, absolute address
 _PAGE = mmap.PAGESIZE
 _READ, _WRITE = 1, 2
 
@@ -150,7 +149,7 @@ def _silence(dll: ctypes.CDLL, anchor: int | None, slots: list[int]) -> None:
     if anchor is None or not slots:
         return
     try:
-        base = (ctypes.cast(dll[_ANCHOR.decode()], c_void_p).value or 0) - anchor
+        base = (ctypes.cast(dll[ANCHOR.decode()], c_void_p).value or 0) - anchor
         make = dll[_MAKE_STREAM]
         protect = dll["mprotect"]
     except AttributeError:
@@ -165,62 +164,3 @@ def _silence(dll: ctypes.CDLL, anchor: int | None, slots: list[int]) -> None:
         if protect(place - place % _PAGE, _PAGE, _READ | _WRITE):
             return
         c_void_p.from_address(place).value = ctypes.addressof(stream)
-
-
-def require_shared_runtime(path: Path) -> tuple[int | None, list[int]]:
-    """Where a library's anchor function stands, and each address of the stream; nothing of it runs.
-
-    Raises `ArtifactError` for one with a stream of its own: it has all of libstdc++ in it, whose
-    facets of `std::locale` have other numbers than those of the process. `std::regex`, by which
-    torch reads a device's name, ends in SIGSEGV (GCC 13) or `std::bad_cast` (GCC 12).
-    """
-    try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            is_elf = data[:6] == b"\x7fELF\x02\x01"
-            anchor, slots, has_runtime = _places(data) if is_elf else (None, [], False)
-    except (OSError, struct.error, ValueError, IndexError):  # damaged: the loader says how
-        return None, []
-    if has_runtime:
-        raise ArtifactError(
-            "The compiled library carries a C++ runtime of its own, in which torch's code ends the "
-            "process: it was linked with -static-libstdc++, or where the linker found no "
-            "libstdc++.so. Package the model again with a compiler that links the shared one (on "
-            "Debian and Ubuntu: apt-get install g++)."
-        )
-    return anchor, slots
-
-
-def _places(data: mmap.mmap) -> tuple[int | None, list[int], bool]:
-    kinds = _ADDRESS_SLOTS.get(struct.unpack_from("<H", data, 18)[0], ())
-    sections = list(_sections(data))
-    anchor, slots, has_runtime = None, [], False
-    for kind, offset, size, link in sections:
-        if kind == _DYNSYM:
-            names = sections[link][1]
-            for at in range(offset, offset + size, 24):
-                if _is_named(data, names, at, _ANCHOR):
-                    anchor = struct.unpack_from("<Q", data, at + 8)[0]
-                is_defined = struct.unpack_from("<H", data, at + 6)[0] != 0
-                has_runtime |= is_defined and _is_named(data, names, at, _STREAM)
-        elif kind == _RELA and sections[link][0] == _DYNSYM:
-            symbols, names = sections[link][1], sections[sections[link][3]][1]
-            for at in range(offset, offset + size, 24):
-                place, info = struct.unpack_from("<QQ", data, at)
-                wanted = info & 0xFFFFFFFF in kinds
-                if wanted and _is_named(data, names, symbols + 24 * (info >> 32), _STREAM):
-                    slots.append(place)
-    return anchor, slots, has_runtime
-
-
-def _is_named(data: mmap.mmap, names: int, symbol: int, name: bytes) -> bool:
-    at = names + struct.unpack_from("<I", data, symbol)[0]
-    return data[at : at + len(name) + 1] == name + b"\0"
-
-
-def _sections(data: mmap.mmap) -> Iterator[tuple[int, int, int, int]]:
-    """Kind, offset, size and linked section of each section."""
-    start = struct.unpack_from("<Q", data, 0x28)[0]
-    entry, count = struct.unpack_from("<HH", data, 0x3A)
-    for index in range(count):
-        fields = struct.unpack_from("<IIQQQQI", data, start + index * entry)
-        yield fields[1], fields[4], fields[5], fields[6]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.compiler import is_compiling
 
+import workbench.load_steps as load_steps
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.manifest.package_manifest import PackagedConstant, PackagedModel
-from workbench.compiler.aot_files import load_steps
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.local_device import find_current_gpu, has_gpu
 from workbench.compiler.running.container import (
@@ -25,7 +25,6 @@ from workbench.compiler.running.container import (
 from workbench.compiler.running.mapped import BackgroundHash, map_constants
 from workbench.compiler.running.model_files import Unpacking
 from workbench.compiler.running.slots import Slots
-from workbench.compiler.running.trees import nested, read_tree
 from workbench.compiler.running.weight_swap import CONSTANT, Weights
 from workbench.device_kinds import CPU, is_gpu
 from workbench.errors import (
@@ -38,10 +37,8 @@ from workbench.errors import (
 from workbench.live_only import CompiledCode
 
 if TYPE_CHECKING:
-    from workbench.compiler.running.input_checks import CallContract
-    from workbench.compiler.running.signature import CallSignature
-
-NUMBERS: Mapping[str, Callable[[Any], Any]] = {"int": int, "float": float, "bool": bool}
+    from workbench.compiler.package_calls.call_check import CallContract
+    from workbench.compiler.package_calls.signature import CallSignature
 
 
 class LoadedModel(CompiledCode):
@@ -88,7 +85,7 @@ class LoadedModel(CompiledCode):
         if self.device.type == "cpu":
             unpacking.remove()  # the library is open
         load_steps.begin(load_steps.GUARDS)
-        from workbench.compiler.running.calls import build_call
+        from workbench.compiler.package_calls.call_check import build_call
 
         run = self._running()
         self._checked_call = build_call(self.signature, self.contract, run, check=check)
@@ -117,7 +114,7 @@ class LoadedModel(CompiledCode):
     @property
     def signature(self) -> CallSignature:
         """The parameters of what was compiled."""
-        from workbench.compiler.running.signature import CallSignature
+        from workbench.compiler.package_calls.signature import CallSignature
 
         return CallSignature.of(self.model)
 
@@ -164,13 +161,10 @@ class LoadedModel(CompiledCode):
 
     def _running(self) -> Callable[[list[Any]], Any]:
         """One run in a place of its own, its outputs nested."""
+        from workbench.compiler.package_calls.signature import build_outputs
+
         take, give, container = self._slots.take, self._slots.give, self._container
-        build = nested(read_tree(self.model.out_spec))
-        numbers = [
-            (index, NUMBERS[output.type])
-            for index, output in enumerate(self.model.outputs)
-            if output.type in NUMBERS
-        ]
+        build = build_outputs(self.model)
 
         def running(tensors: list[Any]) -> Any:
             slot = take()
@@ -178,8 +172,6 @@ class LoadedModel(CompiledCode):
                 outputs = container.run(tensors)
             finally:
                 give(slot)
-            for index, number in numbers:
-                outputs[index] = number(outputs[index].item())
             return build(outputs)
 
         return running
@@ -211,7 +203,7 @@ class LoadedModel(CompiledCode):
                 "The package holds no input contract: torch itself wrote it. Make it with "
                 "wb.package."
             )
-        from workbench.compiler.running.input_checks import laid_out
+        from workbench.compiler.package_calls.call_check import laid_out
 
         leaves = tuple(self.contract.leaves[place] for place in self.contract.tensors)
         if len(leaves) != len(tensors):
@@ -288,8 +280,7 @@ def convert_error(
 
 def _contract(model: PackagedModel, device: torch.device) -> CallContract | None:
     """What a call has to be; a package of torch does not say it."""
-    from workbench.compiler.running import calls  # noqa: F401 - takes a while, and is needed next
-    from workbench.compiler.running.input_checks import CallContract
+    from workbench.compiler.package_calls.call_check import CallContract
 
     return CallContract.of(model.name, model.contract, device) if model.contract else None
 

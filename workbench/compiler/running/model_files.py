@@ -27,6 +27,9 @@ NO_CONTRACT = (
 )
 
 
+CLOSED = "The package was closed: load it again with wb.load(path)."
+
+
 class Unpacking:
     """Verified copies of what one model executes, in a folder that only this user can enter.
 

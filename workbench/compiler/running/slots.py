@@ -8,9 +8,8 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 from weakref import ReferenceType, ref
 
+from workbench.compiler.running.model_files import CLOSED
 from workbench.errors import UsageError
-
-CLOSED = "The package was closed: load it again with wb.load(path)."
 
 
 class Slots:

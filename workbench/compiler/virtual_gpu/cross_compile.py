@@ -16,15 +16,23 @@ import torch
 from workbench.analysis.gpu_model.roofline import add_rooflines
 from workbench.artifacts.machine.machine_description import release
 from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel
-from workbench.compiler.aot_files import serializability
-from workbench.compiler.aot_files.generated import find_kernels_asked_for, pack_binaries
-from workbench.compiler.aot_files.late_globals import add_setters
-from workbench.compiler.aot_files.payload import Serialized, find_generated_programs, serialize
-from workbench.compiler.aot_files.program_parts import NoProgram, Program
-from workbench.compiler.aot_files.read_back import require_own_identity, require_readable
+from workbench.compiler.aot_files.writing.saveable import Saveable, find_tensors_outside
+from workbench.compiler.aot_files.writing.serialized import (
+    Serialized,
+    find_generated_programs,
+    find_kernels_asked_for,
+    pack_binaries,
+    serialize,
+)
+from workbench.compiler.aot_files.writing.written_artifact import (
+    require_own_identity,
+    require_readable,
+)
 from workbench.compiler.call_plan.guard_sandbox import GuardSandbox
 from workbench.compiler.captured_graphs.captured import GraphKeeper
+from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.late_values.late_globals import add_setters
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.measuring.call_memory import EagerCounter
 from workbench.compiler.pipeline.modes import merge_options
@@ -80,25 +88,20 @@ def program_of(
     plan = compiled.plan
     request = replace(compiled.report.request, target=gpu.name)
     try:
-        aot_fn, emptied = serializability.saveable(compiled.aot_fn, plan.guarded)
-        modules, functions = serializability.find_kept_outside(aot_fn)
-        outside = {**modules, **{name: function for name, (function, _) in functions.items()}}
-        serialized = serialize(aot_fn, outside)
-        programs = find_generated_programs(aot_fn)
+        found = Saveable.of(compiled.aot_fn, plan.guarded)
+        serialized = serialize(found.aot_fn, found.outside)
+        programs = find_generated_programs(found.aot_fn)
         built_for = _built_for(programs, gpu, registers)
     except WorkbenchError as error:
-        held = serializability.find_tensors_outside(compiled.aot_fn)
+        held = find_tensors_outside(compiled.aot_fn)
         return NoProgram(_of_tensors(held) if held else str(error))
     except Exception as error:  # the report of a compilation that worked is not to be lost
         return NoProgram(
             f"The compiled code cannot be taken apart: {type(error).__name__}: {error}"
         )
     packed = {kernel.name for kernel in built_for.kernels}
-    contract = {
-        **plan.to_json(request),
-        "imports": {name: place for name, (_, place) in functions.items()},
-    }
-    specialized = tuple(add_setters(plan.specialized_to_json(emptied), plan.inlined))
+    contract = {**plan.to_json(request), "imports": found.imports}
+    specialized = tuple(add_setters(plan.specialized_to_json(found.emptied), plan.inlined))
     return Program(
         serialized=serialized,
         contract=contract,
@@ -106,7 +109,7 @@ def program_of(
         guards={"policy": request.guards, "dropped": list(plan.dropped)},
         built_for=built_for,
         not_packed=tuple(sorted(find_kernels_asked_for(programs) - packed)),
-        unreadable=_unreadable(compiled, aot_fn, serialized, contract, specialized, outside),
+        unreadable=_unreadable(compiled, found, serialized, contract, specialized),
     )
 
 
@@ -122,23 +125,22 @@ def _of_tensors(names: Sequence[str]) -> str:
 
 def _unreadable(
     compiled: CompiledCode,
-    aot_fn: Any,
+    found: Saveable,
     serialized: Serialized,
     contract: Mapping[str, Any],
     specialized: Sequence[Any],
-    outside: Mapping[str, Any],
 ) -> str:
     """Why what would be written cannot be read back, "" where it can."""
     plan = compiled.plan
     try:
-        require_own_identity(contract["name"], plan, aot_fn, outside)
+        require_own_identity(contract["name"], plan, found.aot_fn, found.outside)
         require_readable(
             serialized,
-            aot_fn,
+            found.aot_fn,
             contract,
             specialized,
             receiver=plan.receiver,
-            external_data=outside,
+            external_data=found.outside,
             example=GuardSandbox(tp.artifacts_of(compiled.aot_fn), plan, compiled.example),
         )
     except ArtifactError as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
-from workbench.compiler.aot_files.program_parts import NoProgram, Program
+from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report import Report, Request

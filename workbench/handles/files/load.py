@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.archive.file_kinds import OpenedFile
-from workbench.compiler.aot_files.late_globals import ask
 from workbench.compiler.aot_files.loaded_artifact import LoadedArtifact, load_artifact
 from workbench.compiler.call_plan.plan import CallPlan
 from workbench.compiler.captured_code.specialized_values import SpecializedValues
 from workbench.compiler.contract.contract import Contract
+from workbench.compiler.late_values.late_globals import ask
 from workbench.errors import ArtifactError
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_base import LateReport

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import io
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -15,25 +13,22 @@ import torch
 from workbench.artifacts.archive.file_kinds import find_pickle_start
 from workbench.artifacts.machine.machine_description import Machine
 from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
-from workbench.compiler.aot_files import serializability, written_artifact
 from workbench.compiler.aot_files.file_tables import drop_file
-from workbench.compiler.aot_files.late_globals import add_setters
-from workbench.compiler.aot_files.payload import Serialized
-from workbench.compiler.aot_files.program_parts import NoProgram, Program
-from workbench.compiler.aot_files.read_back import require_own_identity
-from workbench.compiler.aot_files.stored_weights import (
-    NotStorable,
-    explain_not_storable,
-    find_changed,
-    rebuilt,
-)
-from workbench.compiler.aot_files.written_artifact import (
+from workbench.compiler.aot_files.writing.saveable import Saveable
+from workbench.compiler.aot_files.writing.serialized import Serialized
+from workbench.compiler.aot_files.writing.written_artifact import (
     INSIDE,
     parse_weights_word,
     read_current_versions,
+    require_own_identity,
+    require_same_weights,
+    save_artifact,
+    warn_without_weights,
     write_serialized,
 )
+from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.late_values.late_globals import add_setters
 from workbench.compiler.request.callables import find_compiled_parts, resolve
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
@@ -63,24 +58,16 @@ def save_compiled(
     if place == INSIDE and module is None:
         raise UsageError(_needs_module(INSIDE, compiled))
     plan = compiled.plan
-    aot_fn, emptied = serializability.saveable(compiled.aot_fn, plan.guarded)
-    modules, functions = serializability.find_kept_outside(aot_fn)
-    outside = {
-        **modules,
-        **{name: function for name, (function, _) in functions.items()},
-        **(external_data or {}),
-    }
-    require_own_identity(compiled.name, plan, aot_fn, outside)
+    found = Saveable.of(compiled.aot_fn, plan.guarded)
+    outside = {**found.outside, **(external_data or {})}
+    require_own_identity(compiled.name, plan, found.aot_fn, outside)
 
     def write(place: str | None) -> str:
-        return written_artifact.save_artifact(
+        return save_artifact(
             path,
-            aot_fn=aot_fn,
-            contract_json={
-                **plan.to_json(compiled.report.request),
-                "imports": {name: place for name, (_, place) in functions.items()},
-            },
-            specialized_json=add_setters(plan.specialized_to_json(emptied), plan.inlined),
+            aot_fn=found.aot_fn,
+            contract_json={**plan.to_json(compiled.report.request), "imports": found.imports},
+            specialized_json=add_setters(plan.specialized_to_json(found.emptied), plan.inlined),
             guards_json={"policy": compiled.report.request.guards, "dropped": list(plan.dropped)},
             report=drop_file(compiled.report),
             module=module,
@@ -94,18 +81,9 @@ def save_compiled(
         )
 
     if place is None and module is not None and not _without_data(module):
-        with _said(path):
+        with warn_without_weights(path):
             return write(INSIDE)
     return write(place)
-
-
-@contextlib.contextmanager
-def _said(path: str | PathLike[str]) -> Iterator[None]:
-    """Go on with a warning where nobody asked for weights that cannot be stored."""
-    try:
-        yield
-    except NotStorable as error:
-        warnings.warn(f"{path} is written without weights. {error}", stacklevel=6)
 
 
 def _needs_module(place: str, compiled: CompiledBase) -> str:
@@ -147,11 +125,8 @@ def save_cross_compiled(
 
     def write(module: torch.nn.Module | None) -> str:
         if module is not None:
-            name = str(program.contract["inputs"]["receiver"])
-            places = written_artifact.list_held_tensors(compiled.report)
-            changed = find_changed(places, {name: module}, {name: rebuilt(module)[0]})
-            if changed is not None:
-                raise explain_not_storable(changed)
+            receiver = str(program.contract["inputs"]["receiver"])
+            require_same_weights(module, receiver, compiled.report)
         return write_serialized(
             path,
             serialized,
@@ -163,7 +138,7 @@ def save_cross_compiled(
         )
 
     if place is None and module is not None:
-        with _said(path):
+        with warn_without_weights(path):
             return write(module)
         module = None
     return write(module)

@@ -15,14 +15,18 @@ import torch
 from workbench.arguments import checked
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
 from workbench.artifacts.records.report_in import read_session_file
-from workbench.compiler.aot_files.recorded_variants import (
+from workbench.compiler.aot_files.variants.recorded_variants import (
     Call,
     NothingCompiled,
     Recorded,
     record,
     target_of,
 )
-from workbench.compiler.aot_files.variant_files import Installed, install_variants, write_variants
+from workbench.compiler.aot_files.variants.variant_files import (
+    Installed,
+    install_variants,
+    write_variants,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.request.compile_request import require_one_of

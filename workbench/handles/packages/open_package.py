@@ -14,16 +14,14 @@ from workbench.arguments import checked
 from workbench.artifacts.archive.package_container import decode_report
 from workbench.artifacts.manifest.package_manifest import PackagedModel
 from workbench.compiler.running.loaded import LoadedModel, call_opaquely, convert_error
-from workbench.compiler.running.model_files import Unpacking
-from workbench.compiler.running.slots import CLOSED
+from workbench.compiler.running.model_files import CLOSED, Unpacking
 from workbench.errors import ArtifactError, UsageError, WorkbenchError
 from workbench.live_only import CompiledCode
 from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.artifacts.preflight.package_preflight import VariantFit
-    from workbench.compiler.running.bucketed import Bucketed
-    from workbench.compiler.running.packaged_variants import PackagedVariants, VariantChoice
+    from workbench.compiler.running.several_models import Bucketed, PackagedVariants, VariantChoice
     from workbench.handles.packages.package_parts import PackageParts
     from workbench.report import Report
 
@@ -53,7 +51,7 @@ class OpenPackage(CompiledCode, ReportHolder):
         if parts.refusal is not None:
             self._only = _Several(self.names, parts.refusal)
         elif manifest.bucketing is not None:
-            from workbench.compiler.running.bucketed import Bucketed
+            from workbench.compiler.running.several_models import Bucketed
 
             here = ref(self)
             self._only = Bucketed(manifest, lambda name: _model_of(here(), name), check=parts.check)
@@ -63,7 +61,7 @@ class OpenPackage(CompiledCode, ReportHolder):
             self._only = self[variant or self.names[0]]
 
     def _several_variants(self) -> PackagedVariants:
-        from workbench.compiler.running.packaged_variants import PackagedVariants
+        from workbench.compiler.running.several_models import PackagedVariants
 
         here, usable = ref(self), [fit for fit in self.variants if fit.fits]
         load = lambda name: _model_of(here(), name)  # noqa: E731
@@ -152,7 +150,7 @@ class OpenPackage(CompiledCode, ReportHolder):
             raise UsageError(f"{self.path} holds no variants: its model runs every call.")
         if self._variant is None:
             return self._several_variants().choice(args, kwargs)
-        from workbench.compiler.running.packaged_variants import find_only_variant
+        from workbench.compiler.running.several_models import find_only_variant
 
         return find_only_variant(self._variant, self.variants)
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
+import workbench.load_steps as load_steps
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
-from workbench.compiler.aot_files import load_steps
 from workbench.compiler.running.model_files import NO_CONTRACT, Unpacking, manifest_of
 from workbench.errors import ArtifactError, TrustError, UsageError
 from workbench.file_path import check_file_path

@@ -14,7 +14,7 @@ import torch
 import tests.variant_samples as samples
 import workbench as wb
 from tests.variant_samples import Own, batch, noting
-from workbench.compiler.aot_files.registries import Registries, is_registry
+from workbench.compiler.aot_files.variants.registries import Registries, is_registry
 from workbench.compiler.captured_code import specialized_values
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+import workbench.load_steps as load_steps
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import FRAMES, VARIANTS, OpenedFile, open_any
 from workbench.artifacts.machine.machine_description import describe_current_machine
@@ -25,17 +26,23 @@ from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.manifest_json import SystemNeeds
 from workbench.artifacts.preflight.preflight import check_fits, choose_build, read_system_needs
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
-from workbench.compiler.aot_files import load_steps
 from workbench.compiler.aot_files.deserialize import (
     BundleUnpickler,
     Libraries,
     ensure_writable_cache,
 )
-from workbench.compiler.aot_files.frame_sources import find_changed_sources, find_inlined_sources
 from workbench.compiler.aot_files.loaded_artifact import explained
-from workbench.compiler.aot_files.recorded_variants import Recorded, target_of
-from workbench.compiler.aot_files.registries import list_missing_entries
-from workbench.compiler.aot_files.written_artifact import read_current_versions
+from workbench.compiler.aot_files.variants.frame_sources import (
+    find_changed_sources,
+    find_inlined_sources,
+)
+from workbench.compiler.aot_files.variants.recorded_variants import Recorded, target_of
+from workbench.compiler.aot_files.variants.registries import (
+    Entries,
+    list_missing_entries,
+    read_entries,
+)
+from workbench.compiler.aot_files.writing.written_artifact import read_current_versions
 from workbench.compiler.captured_code.inlined_code import InlinedCode
 from workbench.compiler.captured_code.specialized_values import (
     SpecializedValues,
@@ -47,7 +54,7 @@ from workbench.compiler.internals.patches import ProcessPatches
 from workbench.errors import ArtifactError
 from workbench.temporary import make_temporary_folder
 
-SOURCES, REGISTRIES = "sources", "registries"
+_SOURCES, _REGISTRIES = "sources", "registries"
 _NUMBER = re.compile(r"^__compiled_fn_(\d+)_|_(\d+)$")
 _APART = 1000  # a frame without a graph takes a few numbers that no name in the file shows
 
@@ -102,8 +109,8 @@ def write_variants(
         contract={
             "name": recorded.name,
             FRAMES: [dict(row) for row in recorded.frames],
-            SOURCES: [dict(row) for row in recorded.sources],
-            REGISTRIES: [dict(row) for row in recorded.registries],
+            _SOURCES: [dict(row) for row in recorded.sources],
+            _REGISTRIES: [dict(row) for row in recorded.registries],
         },
         baked=tuple(dict(row) for row in recorded.specialized),
         guards={"policy": "portable", "dropped": [dict(row) for row in recorded.dropped]},
@@ -176,7 +183,7 @@ def install_variants(
                 fallen = _fallen(package, manifest.contract[FRAMES])
         for code in fallen:
             _set_strategy(code, "RUN_ONLY")
-        inlined = find_inlined_sources(manifest.contract.get(SOURCES, ()))
+        inlined = find_inlined_sources(manifest.contract.get(_SOURCES, ()))
         return Installed(
             target.__qualname__, name, opened.digest, manifest, package, fallen, inlined
         )
@@ -254,7 +261,7 @@ def _set_strategy(code: CodeType, action: str) -> None:
 
 def _require_same_sources(path: str, manifest: Manifest) -> None:
     """Raise `ArtifactError` where code that was compiled in says something else here."""
-    changed = find_changed_sources(manifest.contract.get(SOURCES, ()))
+    changed = find_changed_sources(manifest.contract.get(_SOURCES, ()))
     if changed:
         raise ArtifactError(
             f"{path} was compiled from another source of {', '.join(changed)}. Restore that, or "
@@ -264,13 +271,18 @@ def _require_same_sources(path: str, manifest: Manifest) -> None:
 
 def _require_entries(path: str, manifest: Manifest) -> None:
     """Raise `ArtifactError` where a library has not noted down what compiled code reads of it."""
-    missing = list_missing_entries(manifest.contract.get(REGISTRIES, ()))
+    missing = list_missing_entries(manifest.contract.get(_REGISTRIES, ()))
     if missing:
         raise ArtifactError(
             f"{path} cannot be loaded: its code reads {', '.join(missing)}, which is not in this "
             "process. Libraries note down an object when it is made, not when it is unpickled: "
             "make it here, with a call of its class, before the file is loaded."
         )
+
+
+def read_noted(manifest: Manifest) -> tuple[Entries, ...]:
+    """What libraries have noted down here of what a file's code reads, to be taken along."""
+    return read_entries(manifest.contract.get(_REGISTRIES, ()))
 
 
 def _explained(path: str) -> AbstractContextManager[None]:

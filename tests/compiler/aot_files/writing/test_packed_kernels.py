@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 
 from workbench.artifacts.manifest.manifest import BuiltFor
-from workbench.compiler.aot_files.generated import (
-    PackedKernels,
-    find_kernels_asked_for,
-    pack_binaries,
-)
+from workbench.compiler.aot_files.generated import PackedKernels
+from workbench.compiler.aot_files.writing.serialized import find_kernels_asked_for, pack_binaries
 from workbench.compiler.internals import torch_private as tp
 
 SOURCE = "async_compile.triton('triton_a', '''code''')\nasync_compile.triton('triton_b', '''x''')"

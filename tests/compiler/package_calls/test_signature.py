@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.utils import _pytree as pytree
 
-from workbench.compiler.running.trees import StructureError, flatten, nested, read_tree
+from workbench.compiler.package_calls.signature import StructureError, flatten, nested, read_tree
 from workbench.errors import ArtifactError
 
 Pair = namedtuple("Pair", "first second")

@@ -154,7 +154,7 @@ def test_nothing_of_a_file_runs_before_it_is_trusted(
     file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("AOT_WORKBENCH_DATA", str(tmp_path))  # another user
-    monkeypatch.setattr("workbench.compiler.aot_files.variant_files._read", None)
+    monkeypatch.setattr("workbench.compiler.aot_files.variants.variant_files._read", None)
     with pytest.raises(TrustError):
         wb.load(file, scored)
 

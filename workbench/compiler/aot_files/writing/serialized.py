@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import builtins
-import operator
-import sys
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +16,14 @@ from workbench.artifacts.manifest.manifest import BuiltFor
 from workbench.artifacts.manifest.manifest_json import Build
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS
 from workbench.compiler.aot_files.captured_tensors import CapturedTensors
-from workbench.compiler.aot_files.generated import KernelRequest, run_generated
+from workbench.compiler.aot_files.deserialize import KeptForSaving
+from workbench.compiler.aot_files.generated import (
+    KernelRequest,
+    build_function,
+    find_programs,
+    has_its_kernels,
+    run_generated,
+)
 from workbench.compiler.aot_files.random_values import convert_random_calls
 from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
@@ -26,6 +31,8 @@ from workbench.compiler.internals.patches import Patches
 from workbench.errors import ArtifactError
 
 NATIVE = "native"
+BINARIES = (".cubin", ".hsaco")
+_ASKED = re.compile(r"async_compile\.triton\('(\w+)'")
 _BUILDS = ("cpp_pybinding", "CppWrapperCodeCache")  # how a program asks for C++ libraries
 
 
@@ -40,15 +47,6 @@ class BuiltKernel:
     def key(self) -> str:
         """The name by which the loader asks for it."""
         return self.request.key
-
-
-@dataclass(frozen=True)
-class KeptForSaving:
-    """What a loaded function keeps for saving again, since its files are gone."""
-
-    libraries: Mapping[str, bytes]
-    build: Build | None
-    built_for: BuiltFor | None = None
 
 
 @dataclass(frozen=True)
@@ -128,11 +126,6 @@ def find_generated_programs(aot_fn: Any) -> tuple[Any, ...]:
     return find_programs(_entry(aot_fn))
 
 
-def find_programs(entry: Any) -> tuple[Any, ...]:
-    """The compiled graphs of AOTAutograd's entry that hold generated source."""
-    return tuple(part.result for part in _parts(entry) if _is_generated(part))
-
-
 def _entry(aot_fn: Any) -> Any:
     """AOTAutograd's entry inside, None for a backend that makes none."""
     compiled = tp.artifacts_of(aot_fn).compiled_fn
@@ -140,22 +133,6 @@ def _entry(aot_fn: Any) -> Any:
     if bundled is None or not isinstance(compiled, bundled):
         return None
     return compiled.compiled_fn.serialize()
-
-
-def _parts(entry: Any) -> list[Any]:
-    """The compiled forward and backward of an entry, as far as there are any."""
-    parts = (getattr(entry, "compiled_fw", None), getattr(entry, "compiled_bw", None))
-    return [part for part in parts if part is not None]
-
-
-def _is_generated(part: Any) -> bool:
-    return bool(getattr(getattr(part, "result", None), "source_code", None))
-
-
-def has_its_kernels(entry: Any) -> bool:
-    """Whether an entry is generated code alone, which holds the Triton kernels that it launches."""
-    parts = _parts(entry)
-    return bool(parts) and all(map(_is_generated, parts))
 
 
 @contextmanager
@@ -236,12 +213,6 @@ def _library(function: Any, request: KernelRequest) -> bytes:
     return Path(file).read_bytes()
 
 
-def build_function(request: KernelRequest) -> Any:
-    """The function of a kernel, from torch's own cache; built when it is not there."""
-    cache = tp.CPP_BINDINGS_CACHE if request.entry == "kernel" else tp.CPP_WRAPPER_CACHE
-    return cache.get().load_pybinding(**request.arguments)
-
-
 def _aliases(aot_fn: Any) -> tuple[dict[str, str], tuple[str, ...]]:
     """Where to import each global of the bytecode from, then those with no such place."""
     artifacts = tp.artifacts_of(aot_fn)
@@ -281,47 +252,32 @@ def import_place(value: Any) -> str | None:
     return None
 
 
-_MAIN_LOCK = threading.RLock()  # `__main__` belongs to the whole process
+# GPU kernels that torch packed into its own bytes
 
 
-@contextmanager
-def place_classes_in_main(
-    module: Any | None,
-    f_globals: Mapping[str, Any] | None = None,
-    stored: Iterable[type] = (),
-) -> Iterator[None]:
-    """Let `__main__.Model` in a pickle be found, wherever that class is defined here.
+@dataclass(frozen=True)
+class PackedBinary:
+    """One kernel in one configuration: its name, machine code and the assembly beside it."""
 
-    The classes are those in the tree of `module` and those among `f_globals`. Those that were
-    `stored` with a module hide a class of the same name that this program has: a script that is
-    run again defines its classes anew, and guards ask for the class that the module has.
-    """
-    main = sys.modules["__main__"]
-    parts = getattr(module, "modules", None)
-    found = {type(part).__qualname__: type(part) for part in parts()} if callable(parts) else {}
-    found |= {n: v for n, v in (f_globals or {}).items() if isinstance(v, type)}
-    places: list[tuple[Any, str, type]] = [
-        (main, name, kind) for name, kind in found.items() if name not in vars(main)
-    ]
-    for kind in (kind for kind in stored if kind.__module__ == "__main__"):
-        outer, _, name = kind.__qualname__.rpartition(".")
-        with suppress(AttributeError):  # one that a function made has no place
-            places.append((operator.attrgetter(outer)(main) if outer else main, name, kind))
-    with _MAIN_LOCK, ExitStack() as stack:
-        for holder, name, kind in places:
-            if name.isidentifier():
-                stack.enter_context(_attribute(holder, name, kind))
-        yield
+    name: str
+    binary: bytes
+    assembly: str
 
 
-@contextmanager
-def _attribute(holder: Any, name: str, value: Any) -> Iterator[None]:
-    before = vars(holder).get(name, _attribute)
-    setattr(holder, name, value)
-    try:
-        yield
-    finally:
-        if before is _attribute:
-            delattr(holder, name)
-        else:
-            setattr(holder, name, before)
+def pack_binaries(programs: Sequence[Any]) -> Iterator[PackedBinary]:
+    """The machine code in the bundles of compiled graphs, each content once."""
+    seen: set[bytes] = set()
+    for program in programs:
+        for kernel in getattr(getattr(program, "_triton_bundle", None), "kernel_artifacts", ()):
+            files = {part.filename: part.payload for part in kernel.artifacts}
+            for file, content in files.items():
+                stem, dot, kind = file.rpartition(".")
+                if dot + kind in BINARIES and content not in seen:
+                    seen.add(content)
+                    text = files.get(f"{stem}.ptx") or files.get(f"{stem}.amdgcn") or b""
+                    yield PackedBinary(stem, content, text.decode(errors="replace"))
+
+
+def find_kernels_asked_for(programs: Sequence[Any]) -> frozenset[str]:
+    """The names of the Triton kernels that generated programs ask for."""
+    return frozenset(name for program in programs for name in _ASKED.findall(program.source_code))

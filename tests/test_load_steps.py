@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from workbench.compiler.aot_files.load_steps import Stopwatch, begin, measured, step
+from workbench.load_steps import Stopwatch, begin, measured, step
 
 
 def ticking() -> Stopwatch:

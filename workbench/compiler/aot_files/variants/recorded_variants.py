@@ -16,15 +16,19 @@ from typing import Any
 import torch
 
 from workbench.artifacts.manifest.manifest_json import Build
-from workbench.compiler.aot_files.frame_sources import Row, collect_sources, list_source_rows
-from workbench.compiler.aot_files.payload import (
+from workbench.compiler.aot_files.generated import find_programs
+from workbench.compiler.aot_files.variants.frame_sources import (
+    Row,
+    collect_sources,
+    list_source_rows,
+)
+from workbench.compiler.aot_files.variants.registries import Registries
+from workbench.compiler.aot_files.variants.view_bases import ViewBases
+from workbench.compiler.aot_files.writing.serialized import (
     BuiltKernel,
     find_native_build,
-    find_programs,
     list_built_kernels,
 )
-from workbench.compiler.aot_files.registries import Registries
-from workbench.compiler.aot_files.view_bases import ViewBases
 from workbench.compiler.call_plan.live_guards import is_released
 from workbench.compiler.calls.paths import Path
 from workbench.compiler.captured_code.specialized_values import (

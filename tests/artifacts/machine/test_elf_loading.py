@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.artifacts.package_sample import SHARED_LIBRARY, library_with_weights
-from workbench.artifacts.machine.elf_stack import clear_executable_stack
+from workbench.artifacts.machine.elf_loading import clear_executable_stack
 
 
 def test_a_library_with_weights_no_longer_asks_for_one(tmp_path: Path) -> None:

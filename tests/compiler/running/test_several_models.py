@@ -12,8 +12,8 @@ from torch.export import Dim
 
 import workbench as wb
 from tests.agreement import largest_difference
-from workbench.compiler.running.bucket_sizes import BucketedDim, Bucketing, grown
-from workbench.compiler.running.bucketed import Bucketed
+from workbench.compiler.package_calls.bucket_sizes import BucketedDim, Bucketing, grown
+from workbench.compiler.running.several_models import Bucketed
 
 BATCH = Dim("batch", min=1, max=64)
 SHAPES = {"x": {0: BATCH}, "pairs": {0: 2 * BATCH}}

@@ -8,7 +8,7 @@ import dataclasses
 import dis
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -27,12 +27,53 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 
 
-def saveable(aot_fn: Any, guarded: frozenset[str]) -> tuple[Any, tuple[str, ...]]:
-    """The same function with the closure cells emptied that nothing reads after capture.
+@dataclass(frozen=True)
+class Saveable:
+    """A compiled function as it can be written, and what stays out of the file, by name.
 
-    Lambdas and builtins in a closure do not pickle, and once a graph is captured they are mostly
-    not needed. `guarded` are the names that kept guards read. Returns the names that were emptied.
+    `emptied` are the variables of its closure that a file leaves empty. `modules` are handed back
+    at load; `functions` are hidden from their own name by a decorator, each with the place to
+    import it from.
     """
+
+    aot_fn: Any
+    emptied: tuple[str, ...]
+    modules: Mapping[str, Any]
+    functions: Mapping[str, tuple[Any, str]]
+
+    @classmethod
+    def of(cls, aot_fn: Any, guarded: frozenset[str]) -> Saveable:
+        """Find what is reached through a closure or a global; `guarded` is what kept guards read.
+
+        Lambdas and builtins in a closure do not pickle, and once a graph is captured they are
+        mostly not needed: closure cells that nothing reads after capture are emptied.
+        """
+        aot_fn, emptied = _without_unread(aot_fn, guarded)
+        found = _reached(aot_fn)
+        modules = {n: value for n, value in found.items() if isinstance(value, torch.nn.Module)}
+        functions = {
+            n: (value, place)
+            for n, value in found.items()
+            if isinstance(value, types.FunctionType) and (place := _behind_decorators(value))
+        }
+        return cls(aot_fn, emptied, modules, functions)
+
+    @property
+    def outside(self) -> dict[str, Any]:
+        """Everything that stays out of the file."""
+        return {
+            **self.modules,
+            **{name: function for name, (function, _) in self.functions.items()},
+        }
+
+    @property
+    def imports(self) -> dict[str, str]:
+        """Where a load imports functions from."""
+        return {name: place for name, (_, place) in self.functions.items()}
+
+
+def _without_unread(aot_fn: Any, guarded: frozenset[str]) -> tuple[Any, tuple[str, ...]]:
+    """The same function with the closure cells emptied that nothing reads, and their names."""
     env = tp.artifacts_of(aot_fn).runtime_env
     read = {
         i.argval
@@ -56,22 +97,6 @@ def saveable(aot_fn: Any, guarded: frozenset[str]) -> tuple[Any, tuple[str, ...]
     twin = copy.copy(aot_fn)
     setattr(twin, tp.ARTIFACTS, dataclasses.replace(tp.artifacts_of(aot_fn), runtime_env=env))
     return twin, tuple(emptied)
-
-
-def find_kept_outside(aot_fn: Any) -> tuple[dict[str, Any], dict[str, tuple[Any, str]]]:
-    """What is reached through a closure or a global and stays out of the file, by name.
-
-    First the modules: they are handed back at load. Then functions that a decorator hides from
-    their own name, each with the place to import it from.
-    """
-    found = _reached(aot_fn)
-    modules = {n: value for n, value in found.items() if isinstance(value, torch.nn.Module)}
-    functions = {
-        n: (value, place)
-        for n, value in found.items()
-        if isinstance(value, types.FunctionType) and (place := _behind_decorators(value))
-    }
-    return modules, functions
 
 
 def find_tensors_outside(aot_fn: Any) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.artifacts.manifest.manifest import BuiltFor
 
 if TYPE_CHECKING:
-    from workbench.compiler.aot_files.payload import Serialized
+    from workbench.compiler.aot_files.writing.serialized import Serialized
 
 
 @dataclass(frozen=True)

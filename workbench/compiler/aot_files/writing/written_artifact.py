@@ -1,60 +1,55 @@
-"""A compiled function written to an `.aot` file, its kernels also built for other processors."""
+"""A compiled function written to an `.aot` file, after it was read back."""
 
 from __future__ import annotations
 
 import ast
 import importlib.util
-import os
+import json
+import logging
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from workbench import __version__
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.machine.machine_description import read_torch_build, release
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
+from workbench.artifacts.manifest.manifest_json import SystemNeeds, Versions
 from workbench.artifacts.manifest.package_manifest import WEIGHTS
 from workbench.artifacts.preflight.preflight import read_system_needs
 from workbench.artifacts.trust.trust import TrustStore
-from workbench.compiler.aot_files.generated import KernelRequest
-from workbench.compiler.aot_files.payload import (
-    NATIVE,
-    BuiltKernel,
-    Serialized,
-    place_classes_in_main,
-    serialize,
+from workbench.compiler.aot_files.deserialize import Libraries, deserialize, place_classes_in_main
+from workbench.compiler.aot_files.stored_weights import (
+    NotStorable,
+    explain_not_storable,
+    find_changed,
+    pack,
+    rebuilt,
 )
-from workbench.compiler.aot_files.read_back import require_readable
-from workbench.compiler.aot_files.stored_weights import explain_not_storable, pack, rebuilt
-from workbench.compiler.cold_start.compile_cache import PATIENCE, start_fast
+from workbench.compiler.aot_files.writing.portable_builds import pack_builds
+from workbench.compiler.aot_files.writing.serialized import NATIVE, Serialized, serialize
+from workbench.compiler.call_plan.guard_sandbox import GuardSandbox
+from workbench.compiler.call_plan.plan import CallPlan
+from workbench.compiler.captured_code.specialized_values import is_found_again
+from workbench.compiler.guards.guard_words import shown
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.older_releases import use_processor_level
+from workbench.compiler.internals.patches import hold_messages
+from workbench.compiler.late_values.late_attributes import say_setter
 from workbench.compiler.request.compile_request import require_one_of
-from workbench.errors import ArtifactError, UsageError
+from workbench.errors import ArtifactError, UsageError, WorkbenchError
 from workbench.report import Report
 from workbench.report.texts import LateTexts
 from workbench.temporary import make_temporary_folder
 
-if TYPE_CHECKING:
-    from workbench.compiler.call_plan.guard_sandbox import GuardSandbox
-
 INSIDE, BESIDE, LATER = WEIGHTS
 _OLD_WORDS = {"bundle": INSIDE, "separate": LATER}
-_V3 = ("ssse3", "sse4_1", "sse4_2", "popcnt", "movbe", "abm", "bmi1", "bmi2", "f16c", "fma")
-_AVX2 = (*_V3, "avx", "avx2")
-_AVX512 = (*_AVX2, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
-_LEVELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "avx2": ("x86-64-v3", _AVX2),
-    "avx512": ("x86-64-v4", _AVX512),
-    "avx512 avx512_vnni": ("x86-64-v4", (*_AVX512, "avx512_vnni")),
-}
-"""For each ISA as torch names it: what `-march` may use at most, the processor flags it needs."""
 
 
 def parse_weights_word(weights: str | None, stacklevel: int = 5) -> str | None:
@@ -109,7 +104,7 @@ def save_artifact(
                 receiver=owner,
                 external_data=external_data or {},
                 example=example,
-                tensors=list_held_tensors(report),
+                tensors=_held_tensors(report),
             )
 
     if module is None or weights != INSIDE:
@@ -141,7 +136,23 @@ def save_artifact(
     )
 
 
-def list_held_tensors(report: Report | None) -> list[str]:
+@contextmanager
+def warn_without_weights(path: str | PathLike[str]) -> Iterator[None]:
+    """Go on with a warning where nobody asked for weights that cannot be stored."""
+    try:
+        yield
+    except NotStorable as error:
+        warnings.warn(f"{path} is written without weights. {error}", stacklevel=6)
+
+
+def require_same_weights(module: torch.nn.Module, name: str, report: Report | None) -> None:
+    """Raise `ArtifactError` where a module, read back, has other numbers at which guards look."""
+    stored, _ = rebuilt(module)
+    if changed := find_changed(_held_tensors(report), {name: module}, {name: stored}):
+        raise explain_not_storable(changed)
+
+
+def _held_tensors(report: Report | None) -> list[str]:
     """The places at which guards look at tensors, as the guards name them."""
     guards = () if report is None else report.guards
     return list(dict.fromkeys(row.source for row in guards if row.kind == "TENSOR_MATCH"))
@@ -233,111 +244,120 @@ def read_current_versions() -> Versions:
     )
 
 
-# kernels built again for another instruction set than this machine's
+# what is about to be written, read back: what a load would refuse is refused by name before
 
 
-def pack_builds(
-    serialized: Serialized, isa: str | Sequence[str]
-) -> tuple[tuple[Build, tuple[BuiltKernel, ...]], ...]:
-    """Every build that goes into the file, with its kernels.
+def require_readable(
+    serialized: Serialized,
+    aot_fn: Any,
+    contract_json: Mapping[str, Any],
+    specialized_json: Sequence[Any],
+    *,
+    receiver: tuple[Any, ...],
+    external_data: Mapping[str, Any],
+    example: GuardSandbox | None,
+    tensors: Collection[str] = (),
+) -> None:
+    """Read code, constants, names and guards back, and put the example call to those guards.
 
-    Raises `UsageError` for an ISA that is unknown or that these kernels cannot be built for.
+    Nothing of the model runs and no library is started. `example` has the guards of this process:
+    where they do not accept the example call now, it is not put to the ones that were read. At
+    the places of `tensors`, as guards name them, are to be the same numbers.
+
+    Raises `ArtifactError` with what cannot be read back, and for code that fits no call any more.
     """
-    names = [isa] if isinstance(isa, str) else list(isa)
-    if not names:
-        raise UsageError("isa is empty: name at least one, such as isa='native'.")
-    own = serialized.build
-    if own is None or not serialized.kernels:
-        return ()
-    return tuple(
-        (own, serialized.kernels)
-        if name in (NATIVE, own.name)
-        else _portable(serialized, own, name)
-        for name in dict.fromkeys(names)
-    )
-
-
-def _portable(
-    serialized: Serialized, own: Build, name: str
-) -> tuple[Build, tuple[BuiltKernel, ...]]:
-    wanted = name.lower().replace("+", " ")
-    isa = _find(wanted)
-    native = _find(own.isa)
-    if isa is None or wanted not in _LEVELS:
-        known = ", ".join(repr(level) for level in (NATIVE, *_LEVELS))
-        raise UsageError(f"isa={name!r} is unknown: choose from {known}.")
-    if native is None or isa.bit_width() != native.bit_width():
-        width = isa.bit_width()
-        raise UsageError(
-            f"isa={name!r} needs vectors of {width} bits, but these kernels were generated for "
-            f"{own.isa}. Compile with "
-            f"options={{'cpp.simdlen': {width}}} on a processor that has {name}, then save with "
-            f"isa={name!r}."
+    name = contract_json.get("name", "The compiled function")
+    scope = aot_fn.fn.__globals__
+    log = logging.getLogger(tp.TRACING.module)  # tells at length what is raised, too
+    with _explained(name), hold_messages(log, "Error while creating guard", "Created at"):
+        found = deserialize(
+            serialized.payload,
+            Libraries({}, None, packed=True, started=False),
+            aliases=serialized.aliases,
+            external_data=external_data,
+            f_globals={n: scope[n] for n in serialized.missing_names},
         )
-    march, flags = _LEVELS[wanted]
-    if "avx512bf16" in isa.build_arch_flags():
-        flags = (*flags, "avx512_bf16")
-    build = Build(wanted.replace(" ", "-"), wanted, tuple(sorted(flags)))
-    return build, _build_all(serialized.kernels, isa, march)
-
-
-def _find(name: str) -> Any | None:
-    known = tp.SUPPORTED_VEC_ISAS.get()
-    return next((isa for isa in known if str(isa) == name), None)
-
-
-def _build_all(kernels: Sequence[BuiltKernel], isa: Any, march: str) -> tuple[BuiltKernel, ...]:
-    if any(kernel.request.entry != "kernel" for kernel in kernels):
-        raise UsageError(
-            "A program compiled with cpp_wrapper=True cannot be packed for another ISA: save it "
-            "with isa='native', or compile without cpp_wrapper."
+    if example is None:
+        return
+    try:
+        if not example.check().ok:
+            if spent := say_setter(*example.refused_now(), example.plan.inlined):
+                raise ArtifactError(f"{name} cannot be saved: no call fits it any more. {spent}")
+            return
+    except UsageError:  # inputs that cannot be made from a description
+        return
+    with _explained(name):
+        plan = CallPlan.from_json(
+            json.loads(json.dumps(contract_json)),
+            specialized_json,
+            receiver=receiver[0] if receiver else None,
+            f_globals=scope,
+            handed_over=external_data,
         )
-    patience = 0 if len(kernels) > PATIENCE else PATIENCE
-    with (
-        make_temporary_folder("aot-workbench-build-") as folder,
-        use_processor_level(march),
-        start_fast(patience=patience),
-        ThreadPoolExecutor(os.cpu_count() or 1) as pool,
-    ):
-        options = _build_options(isa)
-        builders = [_builder(kernel.request, options, folder) for kernel in kernels]
-        list(pool.map(lambda builder: builder.build(), builders))
-        files = [Path(builder.get_target_file_path()) for builder in builders]
-        libraries = [file.read_bytes() for file in files]
-    pairs = zip(kernels, libraries, strict=True)
-    return tuple(BuiltKernel(kernel.request, library) for kernel, library in pairs)
+        read = GuardSandbox(tp.artifacts_of(found), plan, example.example)
+        answer = read.check()
+    if not answer.ok:
+        raise ArtifactError(
+            f"{name} cannot be saved: read back from the file, its checks refuse the call that it "
+            f"was compiled with: {answer.failed or answer.guard}. {_CURE}"
+        )
+    if changed := find_changed(tensors, example.held, read.held):
+        raise ArtifactError(f"{name} cannot be saved: {changed}. {_CURE}")
 
 
-def _build_options(isa: Any) -> Any:
-    """How torch would build a kernel for this ISA, its precompiled header included."""
-    cache = tp.CPP_BINDINGS_CACHE.get()
-    command = {**cache.cpp_compile_command_flags, "vec_isa": isa, "device_type": "cpu"}
-    options = tp.CPP_BUILD_OPTIONS.get()(**command)
-    line = tp.CPP_BUILDER.get()(name="o", sources="i", BuildOption=options).get_command_line()
-    precompile = tp.PRECOMPILE_HEADER.find()
-    if precompile is not None:
-        header = cache._get_uncompiled_header("cpu")
-        options.precompiled_header = precompile(header, line, min_optimize=False, **command)
-    return options
+def require_own_identity(
+    name: str, plan: CallPlan, aot_fn: Any, outside: Mapping[str, Any]
+) -> None:
+    """Raise `ArtifactError` for an argument that has to be the very object which a file copies."""
+    env = tp.artifacts_of(aot_fn).runtime_env
+    held = {
+        name: cell.cell_contents
+        for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=False)
+        if name not in outside
+    }
+    for pair in plan.aliased:
+        stored = [name for name in pair if name in held]
+        if len(stored) == 1 and not is_found_again(held[stored[0]]):
+            argument = pair[0] if pair[1] == stored[0] else pair[1]
+            raise ArtifactError(
+                f"{name} cannot be saved: it was compiled for {argument} and "
+                f"{stored[0]}, which it captured, being one object, and a file would hold another "
+                f"one. Leave it out, save(path, external_data={{{stored[0]!r}: …}}), and hand it "
+                "back at load; or compile with another object as argument."
+            )
+    for pair in plan.read_as_inputs:
+        place, given = map(shown, pair)
+        raise ArtifactError(
+            f"{name} cannot be saved: it was compiled for the global {place} and {given} "
+            "being one object, reads one for both, and no file can ask whether they are. Compile "
+            f"it with another object as {given}, such as a copy."
+        )
 
 
-def _builder(request: KernelRequest, options: Any, folder: Path) -> Any:
-    source = folder / f"{request.key}.cpp"
-    source.write_text(_with_binding(request))
-    return tp.CPP_BUILDER.get()(
-        name=request.key, sources=str(source), BuildOption=options, output_dir=str(folder)
-    )
+_CURE = (
+    "An object that is kept by identity or cannot be stored is left out of the file when it is "
+    "named: save(path, external_data={'name': object}), and handed back at load under that name."
+)
 
 
-def _with_binding(request: KernelRequest) -> str:
-    """The kernel's source with the Python function around it, as torch composes it."""
-    cache = tp.CPP_BINDINGS_CACHE.get()
-    types = request.arguments["argtypes"]
-    parts = (f"parse_arg<{t.replace('const ', '')}>(args, {n})" for n, t in enumerate(types))
-    binding = cache.suffix_template.format(
-        arg_len=len(types),
-        call_entry_func=cache.call_entry_function.format(", ".join(parts)),
-        entry_func=cache.entry_function,
-        extra_parse_arg=cache.extra_parse_arg.format(array_len=-1),
-    )
-    return str(request.arguments["main_code"]) + str(binding)
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    try:
+        yield
+    except WorkbenchError as error:
+        raise ArtifactError(f"{name} cannot be saved: no load would take it. {error}") from error
+    except Exception as error:  # unpickling raises whatever the stored objects raise
+        words = f"{type(error).__name__}: {error}".split("\n")[0]
+        raise ArtifactError(
+            f"{name} cannot be saved, because what is written cannot be read back: {words}. "
+            f"{_reason(error)}"
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    if "wrapped_" in str(error):
+        return (
+            "With backend='eager' torch writes the functions of numpy by names that it does not "
+            "have. Compile with backend='aot_eager' or 'inductor', or use torch's functions."
+        )
+    return _CURE

@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.aot_files.late_globals import find_setter, find_stored_attributes, sets
 from workbench.compiler.calls.paths import Path, parse
 from workbench.compiler.captured_code.inlined_code import CODE, Inlined, InlinedCode
+from workbench.compiler.late_values.late_globals import find_setter, find_stored_attributes, sets
 from workbench.errors import ContractError
 
 _PLACE = re.compile(r"L\['\w+'\](?:\.\w+|\[(?:'[^']*'|\d+)\])*")

@@ -1,0 +1,7 @@
+"""Code with graph breaks in an `.aotv` file: recorded, written, put under its function."""
+
+DOORS = {
+    "recorded_variants": "Records each frame of a function, its variants and their graphs.",
+    "variant_files": "Writes what was recorded, and puts a file's code under its function.",
+}
+"""What other rooms import of this one."""
