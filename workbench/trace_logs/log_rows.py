@@ -259,11 +259,11 @@ def _mapping(piece: Piece | None) -> dict[str, list[str]]:
         return {}
     by_handle = data.get("cppCodeToPost") if isinstance(data, dict) else None
     rows = by_handle.items() if isinstance(by_handle, dict) else ()
-    return {handle: [*filter(_is_text, names)] for handle, names in rows if isinstance(names, list)}
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+    return {
+        handle: [name for name in names if isinstance(name, str)]
+        for handle, names in rows
+        if isinstance(names, list)
+    }
 
 
 def _tell_results(

@@ -35,7 +35,9 @@ def rewrite_message(broken: BrokenStatement) -> Iterator[Change]:
     """Print, log and wait only where nothing is compiled."""
     statement = broken.statement
     match statement:
-        case ast.Expr(ast.Call(function)) if is_message(function) or _is_no_result(function):
+        case ast.Expr(ast.Call(function)) if (
+            is_message(function) or ast.unparse(function) in _NOT_COMPUTING
+        ):
             text = textwrap.indent(ast.unparse(statement), "    ")
             is_said = is_message(function)
             title = f"Keep the {'message' if is_said else 'call'} out of the compiled code"
@@ -71,10 +73,6 @@ def is_message(function: ast.expr) -> bool:
             is_board = "writer" in owner or owner in ("wandb", "mlflow")
             return name in _PRINTING or (is_board and name.startswith(("add_", "log_")))
     return False
-
-
-def _is_no_result(function: ast.expr) -> bool:
-    return ast.unparse(function) in _NOT_COMPUTING
 
 
 def rewrite_clock(broken: BrokenStatement) -> Iterator[Change]:

@@ -184,10 +184,12 @@ class _Reader:
         made = self._walk.storages[first:]
         for storage in made:
             self._kinds.setdefault(id(storage), _kind_inside(storage))
-        if wrapper.is_backward:
-            self._name_gradients(outputs)
-        else:
+        if not wrapper.is_backward:
             self._name_outputs(wrapper, outputs)
+            return
+        for gradient in outputs:
+            if gradient is not None and not gradient.is_given:
+                self._kinds[id(gradient)] = "gradient"
 
     def _note(self) -> None:
         if any(program.is_sized_by_hint for program in self._programs):
@@ -262,11 +264,6 @@ class _Reader:
             self._saved.append((name, storage))
             if not storage.is_given and self._kinds[id(storage)] != "output":
                 self._kinds[id(storage)] = "saved for backward"
-
-    def _name_gradients(self, outputs: Sequence[Storage | None]) -> None:
-        for storage in outputs:
-            if storage is not None and not storage.is_given:
-                self._kinds[id(storage)] = "gradient"
 
 
 def _taken(program: Program) -> tuple[str, ...]:

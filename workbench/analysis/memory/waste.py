@@ -135,7 +135,8 @@ def _converted(
     if strip_operator_name(node.target) not in _CASTS or not node.inputs:
         return
     source = _base(nodes.get(node.inputs[0]), nodes)
-    weights = {name: each for each in usage.allocations for name in each.names if _is_weight(each)}
+    rows = [each for each in usage.allocations if each.kind == "weights"]
+    weights = {name: each for each in rows for name in each.names}
     weight = weights.get(source.id.rpartition(":")[2]) if source is not None else None
     if source is None or weight is None or source.op != "placeholder":
         return
@@ -149,10 +150,6 @@ def _converted(
         row.bytes,
         node.dtype,
     )
-
-
-def _is_weight(row: Allocation) -> bool:
-    return row.kind == "weights"
 
 
 def _scratch(usage: Memory, row: Allocation, node: NodeFacts) -> Iterator[MemoryRemark]:

@@ -27,7 +27,8 @@ def rewrite_topk(line: str) -> str | None:
         tree = ast.parse(f"def _():\n {text}")
     except SyntaxError:  # a part of a statement
         return None
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_topk(node)]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [call for call in calls if getattr(call.func, "attr", "") == "topk"]
     made = _max(calls[0]) if len(calls) == 1 else None
     if made is None or calls[0].end_col_offset is None:
         return None
@@ -35,10 +36,6 @@ def rewrite_topk(line: str) -> str | None:
     start, end = calls[0].col_offset, calls[0].end_col_offset
     changed = whole[:start] + ast.unparse(made).encode() + whole[end:]
     return line[: len(line) - len(line.lstrip())] + changed.decode()[1:]
-
-
-def _is_topk(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr == "topk"
 
 
 def _max(call: ast.Call) -> ast.Call | None:

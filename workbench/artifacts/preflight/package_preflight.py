@@ -69,7 +69,8 @@ def check_package_requirements(
         usable = [fit.name for fit in fits if fit.fits]
         models = [model for model in manifest.models if model.name in usable]
         return (*list_variant_rows(fits), *_weights(models))
-    code = _code_of(manifest.models) or code
+    stated = [model.arch for model in manifest.models if model.arch]
+    code = tuple(GpuCode("machine code", arch) for arch in stated) or code
     builds = {model.isa: None for model in manifest.models if model.isa is not None}
     devices = sorted({model.device.partition(":")[0] for model in manifest.models})
     return (
@@ -152,11 +153,6 @@ def _refusal(path: str, fits: Iterable[VariantFit], usable: list[str]) -> str:
         f"{path} has no variant that this machine can run:\n  {listed}\nAdd one here: "
         f"wb.package(model, args, path={path!r}, variant=…)."
     )
-
-
-def _code_of(models: Iterable[PackagedModel]) -> tuple[GpuCode, ...]:
-    """The machine code of models that say themselves for which GPUs it is."""
-    return tuple(GpuCode("machine code", model.arch) for model in models if model.arch)
 
 
 def torch_row(wanted: str, devices: Iterable[str], machine: Machine) -> Requirement:

@@ -47,7 +47,8 @@ class SharedMemory:
     @classmethod
     def of(cls, leaves: Sequence[Leaf], tensors: Sequence[torch.Tensor]) -> SharedMemory:
         """What the tensors of an example call share; those without data share nothing."""
-        has_data = not any(value.is_meta or _is_fake(value) for value in tensors)
+        fake = tp.FAKE_TENSOR.get()
+        has_data = not any(value.is_meta or isinstance(value, fake) for value in tensors)
         shared = tuple(_shared(tensors)) if has_data else ()
         return cls(tuple(str(leaf.path) for leaf in leaves), shared)
 
@@ -88,10 +89,6 @@ class SharedMemory:
     def from_json(cls, data: Mapping[str, Any]) -> SharedMemory:
         """Read what `to_json` wrote."""
         return cls(tuple(data["names"]), tuple(Shared(*row) for row in data["shared"]))
-
-
-def _is_fake(value: torch.Tensor) -> bool:
-    return isinstance(value, tp.FAKE_TENSOR.get())
 
 
 def _shared(tensors: Sequence[torch.Tensor]) -> Iterator[Shared]:

@@ -292,7 +292,8 @@ class Compiles:
         reasons.sort(key=lambda reason: -held.get(reason.against, 0))
         if reasons and reasons[0].against in kept:
             scope = scope_of(kept[reasons[0].against], frame)
-            reasons[0] = _with_actual(reasons[0], scope)
+            actual = reasons[0].actual or read_actual_value(reasons[0].source, scope)
+            reasons[0] = replace(reasons[0], actual=actual)
             self._patches.guarded(PANE, self._compare, row, reasons[0], scope, kept)
         named = [_named(reason, row.arguments) for reason in reasons]
         row.reasons = [(reason, not rank, len(kept)) for rank, reason in enumerate(named)]
@@ -387,12 +388,6 @@ def _tell_fixed(row: OpenCompile, result: Any) -> None:
         return
     if is_fixed(code.guard_manager, nearest.source, row.arguments):
         row.fixed_by = "the code" if row.is_automatic else "dynamic=False"
-
-
-def _with_actual(reason: Reason, scope: Scope) -> Reason:
-    return (
-        reason if reason.actual else replace(reason, actual=read_actual_value(reason.source, scope))
-    )
 
 
 def _named(reason: Reason, arguments: tuple[str, ...]) -> Reason:
