@@ -214,8 +214,14 @@ def test_a_room_imports_lower_floors_only() -> None:
     assert [fault for file in files() for fault in upward(file)] == []
 
 
-MOST_WITHOUT_DOORS = 44
-MOST_FOREIGN_MODULES = 390
+OPEN = {
+    "workbench.report": "the rows and records that every floor speaks in",
+    "workbench.compiler.internals": "torch's private names, a module for each thing that it does",
+    "workbench.views.wire": "the messages of the view, a type for each, with a twin in TypeScript",
+}
+"""Rooms of plain types, a vocabulary: whoever names a type of theirs enters. Their number only
+goes down; every other room has doors."""
+MOST_FOREIGN_MODULES = 282
 
 
 def folder_of(module: str) -> str:
@@ -237,16 +243,17 @@ def entered() -> dict[str, set[str]]:
     return found
 
 
-def test_a_room_with_doors_is_entered_by_these_only() -> None:
+def test_a_room_is_entered_by_its_doors_only() -> None:
     modules = entered()
     doors = {room: getattr(import_module(room), "DOORS", None) for room in modules}
     for room, listed in doors.items():
         if listed is not None:
+            assert room not in OPEN
             assert len(listed) <= 3
             assert all(sentence.endswith(".") for sentence in listed.values())
             assert modules[room] - {room} == {f"{room}.{name}" for name in listed}
     without = {room for room, listed in doors.items() if listed is None and modules[room] != {room}}
-    assert len(without) <= MOST_WITHOUT_DOORS, without
+    assert without == set(OPEN)
     assert sum(map(len, modules.values())) <= MOST_FOREIGN_MODULES
 
 

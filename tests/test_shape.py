@@ -15,11 +15,11 @@ import workbench as wb
 from tests.shape import shape
 from tests.walk import COMPILER, compile_small, find_road, walk
 
-MOST_LINES = 99_327
+MOST_LINES = 99_226
 LEAST_MEAN_FUNCTION = 9.66
-MOST_PRIVATE_ONCE = 8.9
+MOST_PRIVATE_ONCE = 8.8
 MOST_REPEATED_NAMES = 1
-LEAST_VERBS = 0.54
+LEAST_VERBS = 0.55
 MOST_DEVICE_FILES = 7
 
 ONLY_2_13 = pytest.mark.skipif(
@@ -59,8 +59,8 @@ def test_a_measure_counts_what_it_says(tmp_path: Path) -> None:
 def test_the_walk_of_a_compilation_does_not_get_longer() -> None:
     found = walk(compile_small)
     assert ("api/compilation.py", "aot_compile") in found.stops
-    assert len(found.stops) <= 60, found.stops
-    assert found.rooms <= 11
+    assert len(found.stops) <= 56, found.stops
+    assert found.rooms <= 17  # small rooms, since contracts and .aot files were parted
     assert found.depth <= 10
 
 
@@ -76,8 +76,8 @@ def test_a_call_is_handed_through_a_dozen_functions_until_torch_compiles() -> No
 def test_the_walk_of_a_load_does_not_get_longer(small: Sample) -> None:
     found = walk(lambda: wb.load(small.path))
     assert ("handles/packages/load_package.py", "load_package") in found.stops
-    assert len(found.stops) <= 25, found.stops
-    assert found.rooms <= 9
+    assert len(found.stops) <= 22, found.stops
+    assert found.rooms <= 10
     assert found.depth <= 10
 
 
