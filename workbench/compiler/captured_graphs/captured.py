@@ -112,15 +112,15 @@ class GraphKeeper(Patches):
 
 
 def _writes(node: Any, scheduler: Any) -> tuple[Write, ...]:
-    found = []
+    writes = []
     is_allocation = type(node).__name__ == "NopKernelSchedulerNode"
     for output in node.get_outputs():
         name = output.get_name()
         held = _value_of(output.node, is_library=node.is_extern())
         for real in output.get_mutations() or (name,):
             root = scheduler.mutation_real_name.get(real, real)
-            found.append(Write(root, held, is_allocation))
-    return tuple(found)
+            writes.append(Write(root, held, is_allocation))
+    return tuple(writes)
 
 
 def _value_of(buffer: Any, *, is_library: bool) -> str | None:

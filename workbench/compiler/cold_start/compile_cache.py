@@ -116,9 +116,9 @@ def _never_twice(key_of: Callable[..., Any]) -> Callable[..., Any]:
 
     def key(*args: Any, **kwargs: Any) -> Any:
         state = random.getstate()
-        found, lines = key_of(*args, **kwargs)
-        if not _is_drawn(found):
-            return found, lines
+        cache_key, lines = key_of(*args, **kwargs)
+        if not _is_drawn(cache_key):
+            return cache_key, lines
         random.setstate(state)
         return f"{_NAMELESS}{uuid.uuid4().hex}", lines
 
@@ -247,8 +247,8 @@ def _header_folder(folder: Path) -> Iterator[None]:
 
 def read_gnu_release(banner: str) -> int | None:
     """The major release named by the output of `g++ -v`; None for another compiler."""
-    found = re.search(r"gcc version (\d+)\.", banner)
-    return int(found[1]) if found and "clang" not in banner else None
+    match = re.search(r"gcc version (\d+)\.", banner)
+    return int(match[1]) if match and "clang" not in banner else None
 
 
 def match_flags(flags: str, release: int | None) -> bool | None:

@@ -115,24 +115,24 @@ class BudgetRecorder:
 
 
 def _with_kept_cuts(solve: Callable[..., Any]) -> Callable[..., Any]:
-    found: dict[Any, Any] = {}
+    cuts: dict[Any, Any] = {}
 
     def solved(graph: Any, info: Any, options: Any, dont_ban: Any = None) -> Any:
         key = repr(options), frozenset(node.name for node in dont_ban or ())
-        if key not in found:
-            found[key] = solve(graph, info, options, dont_ban)
-        return found[key]
+        if key not in cuts:
+            cuts[key] = solve(graph, info, options, dont_ban)
+        return cuts[key]
 
     return solved
 
 
 def _with_kept_times(estimate: Callable[..., Any]) -> Callable[..., Any]:
-    found: dict[Any, Any] = {}
+    times: dict[Any, Any] = {}
 
     def estimated(node: Any) -> Any:
-        if node not in found:
-            found[node] = estimate(node)
-        return found[node]
+        if node not in times:
+            times[node] = estimate(node)
+        return times[node]
 
     return estimated
 
@@ -217,20 +217,20 @@ def _peak(graph: Any, info: Any, saved: Iterable[Any]) -> int:
 
 def _in_turn(wanted: Iterable[Any], there: Iterable[Any]) -> list[Any]:
     """Nodes in their order, each after what it reads and is not there."""
-    found: dict[Any, None] = dict.fromkeys(there)
-    count = len(found)
+    ordered: dict[Any, None] = dict.fromkeys(there)
+    count = len(ordered)
     for node in wanted:
         todo = [node]
         while todo:
             last = todo[-1]
             missing = [
-                n for n in last.all_input_nodes if n.op == "call_function" and n not in found
+                n for n in last.all_input_nodes if n.op == "call_function" and n not in ordered
             ]
             if missing:
                 todo += reversed(missing)
             else:
-                found[todo.pop()] = None
-    return list(found)[count:]
+                ordered[todo.pop()] = None
+    return list(ordered)[count:]
 
 
 def _operator(node: Any) -> Operator:
@@ -297,8 +297,8 @@ def _sum(sizes: Iterable[int | None]) -> int | None:
 
 def hint(value: Any) -> int | None:
     """A number, a symbol with the value of the example inputs; None where data decide it."""
-    found = value.node.hint if hasattr(value, "node") else value
-    return None if found is None else int(found)
+    number = value.node.hint if hasattr(value, "node") else value
+    return None if number is None else int(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,12 +348,12 @@ def peak_bytes(
 
 def _in_memory(operators: Iterable[Operator], kept: Iterable[int]) -> set[int]:
     """The storages that take memory: results that are no part of what reads them."""
-    found = set(kept)
+    storages = set(kept)
     readers: Counter[int] = Counter()
     for operator in operators:
         readers.update(set(operator.reads))
         if operator.kind != "pointwise":
-            found.update(operator.writes)
+            storages.update(operator.writes)
         if operator.kind == "library":
-            found.update(operator.reads)
-    return found | {storage for storage, count in readers.items() if count >= _MANY}
+            storages.update(operator.reads)
+    return storages | {storage for storage, count in readers.items() if count >= _MANY}

@@ -70,7 +70,7 @@ def _tidy(text: str) -> str:
     """The source as Python lays it out; raises `SyntaxError` where it is none."""
     numbers: dict[str, str] = {}
     named = _TEMPORARY.sub(
-        lambda found: numbers.setdefault(found[0], f"__temp_{len(numbers)}"), text
+        lambda match: numbers.setdefault(match[0], f"__temp_{len(numbers)}"), text
     )
     return ast.unparse(ast.parse(named))
 

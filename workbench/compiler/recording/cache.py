@@ -63,21 +63,21 @@ class KeyParts:
 
     def take_lines(self, lines: Sequence[str]) -> None:
         """Keep a key that torch has computed and described."""
-        found: dict[str, Any] = {}
+        parts: dict[str, Any] = {}
         for line in lines:
             if match := _LINE.fullmatch(line):
                 _, name, index, text = match.groups()
                 if index is None:
-                    found[name] = text
+                    parts[name] = text
                 else:
-                    found.setdefault(name, {})[index] = text
-        if "gm" not in found:
+                    parts.setdefault(name, {})[index] = text
+        if "gm" not in parts:
             return
-        inputs = found.get("example_inputs", {})
-        found["example_inputs"] = [_described(text) for text in inputs.values()]
-        found["gm"] = _code(found["gm"])
-        found["torch_version"] = found.get("torch_version", "").encode()
-        self._keys.append(found)
+        inputs = parts.get("example_inputs", {})
+        parts["example_inputs"] = [_described(text) for text in inputs.values()]
+        parts["gm"] = _code(parts["gm"])
+        parts["torch_version"] = parts.get("torch_version", "").encode()
+        self._keys.append(parts)
 
     def table(self) -> Table[CachePart]:
         """A row for each part that is not at its default."""
@@ -220,17 +220,17 @@ class CacheRecorder:
     def _lookup(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def lookup(key: str, *args: Any, **kwargs: Any) -> Any:
             try:
-                found = inner(key, *args, **kwargs)
+                entry = inner(key, *args, **kwargs)
             # An entry of a dynamic compilation is found for fixed sizes too and its guards ask for
             # sizes that are not there; torch takes that for a miss, but not while it saves.
             except Exception as error:
                 why = f"an entry cannot be used: {type(error).__name__}: {error}"
                 self.rows.append(CacheEvent("AOTAutograd cache", "miss", key, why))
                 return None
-            withheld = found is not None and self._is_bypassed
-            outcome, reason = "miss" if found is None else "hit", _WITHHELD if withheld else None
+            withheld = entry is not None and self._is_bypassed
+            outcome, reason = "miss" if entry is None else "hit", _WITHHELD if withheld else None
             self.rows.append(CacheEvent("AOTAutograd cache", outcome, key, reason))
-            return None if withheld else found
+            return None if withheld else entry
 
         return lookup
 
@@ -259,14 +259,14 @@ class CacheRecorder:
         counters = tp.COUNTERS.get()["inductor"]
         before = dict(counters)
         with config.patch({"fx_graph_cache": True}):
-            found, info = cache.prepare_key(module, inputs, options, to_check, False)
+            prepared, info = cache.prepare_key(module, inputs, options, to_check, False)
         counters.clear()
         counters.update(before)
-        if found is None:
+        if prepared is None:
             reason = str(info.get("cache_bypass_reason", ""))
             self.rows.append(CacheEvent("FX graph cache", "bypass", None, reason))
             return
-        key = found[0]
+        key = prepared[0]
         folder = tp.FX_CACHE_FOLDER.get()(key)
         is_hit = os.path.isdir(folder) and bool(os.listdir(folder))
         self.rows.append(CacheEvent("FX graph cache", "hit" if is_hit else "miss", key))

@@ -33,16 +33,16 @@ def map_nodes_by_line(source: str, bodies: Sequence[Body]) -> dict[int, tuple[st
     lines = [line.strip() for line in source.split("\n")]
     if _CPP in source:
         owners = _owners(lines, bodies)
-        found = dict(_values(lines, owners))
-        found.update(_sums(lines, owners))
+        by_line = dict(_values(lines, owners))
+        by_line.update(_sums(lines, owners))
     else:
         fitting = [body for body in bodies if _fits(lines, body)]
         if len({id(body) for body in fitting}) != 1:
             return {}
         owners = dict.fromkeys(range(len(lines)), fitting[0])
-        found = dict(_values(lines, owners))
-    found.update(_stored(lines, owners))
-    return {index + 1: tuple(nodes) for index, nodes in sorted(found.items()) if nodes}
+        by_line = dict(_values(lines, owners))
+    by_line.update(_stored(lines, owners))
+    return {index + 1: tuple(nodes) for index, nodes in sorted(by_line.items()) if nodes}
 
 
 def _fits(lines: Sequence[str], body: Body) -> bool:
@@ -78,10 +78,10 @@ def _placed(
         text, may_miss = wanted[0]
         options = range(start, len(lines)) if may_miss else where.get(text, [])
         tries = (_matched(lines, first, wanted, taken) for first in options if first >= start)
-        found = next((match for match in tries if match), None)
-        if found is None:
+        indices = next((match for match in tries if match), None)
+        if indices is None:
             return None
-        places += found
+        places += indices
         start = places[-1] + 1
     return places
 
@@ -114,8 +114,8 @@ def _values(lines: Sequence[str], owners: dict[int, Body]) -> Iterator[tuple[int
 
 def _result_of(name: str, body: Body) -> list[str]:
     """The node of an accumulator: of its store, where nothing else is known of the variable."""
-    found = set(body.stores.get(name, ())) if name not in body.values else set()
-    return [node for node in found if node is not None] if len(found) == 1 else []
+    nodes = set(body.stores.get(name, ())) if name not in body.values else set()
+    return [node for node in nodes if node is not None] if len(nodes) == 1 else []
 
 
 def _stored(lines: Sequence[str], owners: dict[int, Body]) -> Iterator[tuple[int, list[str]]]:
@@ -165,8 +165,8 @@ def _sums(lines: Sequence[str], owners: dict[int, Body]) -> dict[int, list[str]]
                 total.nodes.update(body.values.get(name, {}) if body is not None else {})
         if line.endswith("{"):
             scopes.append({})
-    found: dict[int, dict[str, None]] = {}
+    by_line: dict[int, dict[str, None]] = {}
     for total in made:
         for index in total.lines:
-            found.setdefault(index, {}).update(total.nodes)
-    return {index: list(nodes) for index, nodes in found.items()}
+            by_line.setdefault(index, {}).update(total.nodes)
+    return {index: list(nodes) for index, nodes in by_line.items()}

@@ -107,8 +107,8 @@ def find_kernel_being_loaded() -> str | None:
     while frame is not None:
         if frame.f_code.co_name == "<module>" and "async_compile" in frame.f_globals:
             line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-            found = _DEFINED.match(line)
-            return None if found is None else found[1]
+            match = _DEFINED.match(line)
+            return None if match is None else match[1]
         frame = frame.f_back  # type: ignore[assignment]
     return None
 

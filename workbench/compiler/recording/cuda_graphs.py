@@ -69,7 +69,7 @@ class CudaGraphRecorder:
         if reason is not None and plan is not None:
             self._reasons[plan.lowered.id, node.get_name()] = reason
 
-    def _on_parts(self, found: Any, *_: Any, **__: Any) -> None:
+    def _on_parts(self, partitions: Any, *_: Any, **__: Any) -> None:
         plan = self._current()
         if plan is not None:
             plan.parts = [
@@ -77,7 +77,7 @@ class CudaGraphRecorder:
                     tuple(member.get_name() for node in nodes for member in node.get_nodes()),
                     bool(signature.skip_cudagraph),
                 )
-                for nodes, signature in zip(*found, strict=True)
+                for nodes, signature in zip(*partitions, strict=True)
             ]
 
     def _on_compiled(self, _: None, code: Any, *args: Any, **kwargs: Any) -> None:
@@ -94,12 +94,12 @@ class CudaGraphRecorder:
 
     def rows(self, kernels: Sequence[Kernel], line_id: LineId) -> list[CudaGraphPart]:
         """The parts of every graph in the order of the program; none without CUDA graphs."""
-        found = []
+        rows = []
         for plan in self._plans.values():
             names = tuple(node.name for node in plan.lowered.before)
             for number, part in enumerate(plan.parts or [_Part(names)]):
                 verdict, reason = self._verdict(plan, part)
-                found.append(
+                rows.append(
                     CudaGraphPart(
                         graph=plan.lowered.id,
                         part=number,
@@ -110,7 +110,7 @@ class CudaGraphRecorder:
                         copied_bytes=None if verdict == SKIPPED else _copied(plan, part),
                     )
                 )
-        return found
+        return rows
 
     def _verdict(self, plan: _Plan, part: _Part) -> tuple[str, str | None]:
         if plan.refusal is not None:
@@ -160,6 +160,6 @@ def _kernels(graph: str, part: _Part, kernels: Iterable[Kernel]) -> tuple[str, .
 def _lines(lowered: Lowered, names: Iterable[str], line_id: LineId) -> Iterator[str]:
     places = dict.fromkeys(place for name in names for place in lowered.lines.get(name, ()))
     for place in places:
-        found = line_id(*place)
-        if found is not None:
-            yield found
+        line = line_id(*place)
+        if line is not None:
+            yield line

@@ -42,10 +42,10 @@ def operations(node: Any) -> int | None:
 def _of_library_call(ir_node: Any) -> int | None:
     """What torch's formula says of the one FX node behind it that has a formula."""
     formulas = tp.FLOP_FORMULAS.find() or {}
-    found = [node for node in ir_node.get_origins() if _key(node) in formulas]
-    if len(found) != 1 or _is_sparse(found[0]):
+    nodes = [node for node in ir_node.get_origins() if _key(node) in formulas]
+    if len(nodes) != 1 or _is_sparse(nodes[0]):
         return None
-    return evaluate_count(count_formula_flops(found[0]))
+    return evaluate_count(count_formula_flops(nodes[0]))
 
 
 def count_formula_flops(node: Any) -> Any:

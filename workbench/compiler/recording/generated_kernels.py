@@ -241,12 +241,12 @@ def _ties(kernel: Kernel) -> Iterator[Link]:
 
 def _line_rows(parts: list[tuple[str, str, Lowered, list[list[Body]]]]) -> Iterator[KernelLine]:
     for kernel, source, lowered, calls in parts:
-        found: dict[int, dict[str, None]] = {}
+        by_line: dict[int, dict[str, None]] = {}
         for bodies in calls:
             for line, names in map_nodes_by_line(source, bodies).items():
-                found.setdefault(line, {}).update(dict.fromkeys(names))
-        for line in sorted(found):
-            nodes = lowered.fx_ids(found[line])
+                by_line.setdefault(line, {}).update(dict.fromkeys(names))
+        for line in sorted(by_line):
+            nodes = lowered.fx_ids(by_line[line])
             if nodes:
                 yield KernelLine(kernel, line, nodes)
 

@@ -98,10 +98,10 @@ class BreakRecorder:
         frames = [(f.filename, f.lineno or 0, f.name) for f in stack]
         mine = [f for f in frames if self._places.is_user(f[0])]
         changeable = [f for f in mine if not self._places.is_python(f[0])]
-        found = (changeable or mine or frames)[-1:]
-        if not found:
+        innermost = (changeable or mine or frames)[-1:]
+        if not innermost:
             return None
-        file, line, name = found[0]
+        file, line, name = innermost[0]
         match = dynamo_messages.RESUMED.match(name)
         return file, line, match[1] if match else name
 
@@ -114,8 +114,8 @@ class BreakRecorder:
 
     def take_failure(self, error: BaseException | None) -> None:
         """Take the break that ended a capture in one graph, if one did."""
-        found = (row.find() for row in (tp.UNSUPPORTED, tp.USER_ERROR, tp.UNCAPTURED))
-        kinds = tuple(kind for kind in found if kind is not None)
+        classes = (row.find() for row in (tp.UNSUPPORTED, tp.USER_ERROR, tp.UNCAPTURED))
+        kinds = tuple(kind for kind in classes if kind is not None)
         seen: set[int] = set()
         while error is not None and id(error) not in seen:
             seen.add(id(error))

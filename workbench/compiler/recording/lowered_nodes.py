@@ -205,12 +205,12 @@ class LoweringRecorder:
 
 def list_fx_nodes(snodes: Iterable[Any]) -> list[Any]:
     """The FX nodes behind scheduler nodes, each once, by name."""
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for snode in snodes:
         node = getattr(snode, "node", None)
         if node is not None:
-            found.update((origin.name, origin) for origin in find_origins(node))
-    return [found[name] for name in sorted(found)]
+            by_name.update((origin.name, origin) for origin in find_origins(node))
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def find_origins(node: Any) -> list[Any]:
@@ -233,13 +233,13 @@ def _calls_of(part: Any, module: Any) -> int:
 
 def _open_sizes(module: Any) -> Iterator[tuple[str, int]]:
     """Sizes of the inputs that were left open, by their symbols, as in the example call."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for node in module.graph.find_nodes(op="placeholder"):
         value = node.meta.get("val")
         for size in value.shape if isinstance(value, torch.Tensor) else [value]:
             if isinstance(size, torch.SymInt) and size.node.hint is not None:
-                found[str(size.node.expr)] = int(size.node.hint)
-    yield from ((name, value) for name, value in found.items() if name.isidentifier())
+                sizes[str(size.node.expr)] = int(size.node.hint)
+    yield from ((name, value) for name, value in sizes.items() if name.isidentifier())
 
 
 def _kind(node: Any) -> str:

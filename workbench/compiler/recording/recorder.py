@@ -280,11 +280,11 @@ def _line_of(
 ) -> str | None:
     """The user's own line of a stack of the trace, or that of a library."""
     frames = [(files.get(f["filename"], ""), f) for f in stack]
-    found = [each for each in frames if places.is_own(each[0])]
-    found = found or [each for each in frames if places.is_user(each[0])]
-    if not found:
+    candidates = [each for each in frames if places.is_own(each[0])]
+    candidates = candidates or [each for each in frames if places.is_user(each[0])]
+    if not candidates:
         return None
-    file, frame = found[-1]
+    file, frame = candidates[-1]
     place = f"{places.shown(file)}:{frame['line']} in {frame['name']}"
     return f'{place}: "{str(frame.get("loc") or "").strip()}"'
 

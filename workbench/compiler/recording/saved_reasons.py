@@ -42,10 +42,10 @@ class SavedReasonRecorder:
         yield Hook(tp.CHOOSE_SAVED_VALUES, PANE, after=self._on_choice)
 
     def _on_edges(self, edges: Any, *_: Any, **__: Any) -> None:
-        found = edges[_SOURCE] if edges.has_node(_SOURCE) else {}
+        by_end = edges[_SOURCE] if edges.has_node(_SOURCE) else {}
         self._forbidden = {
             end.removesuffix("_in"): words.partition(": ")[2] or _BY_HEURISTIC
-            for end, data in found.items()
+            for end, data in by_end.items()
             if (words := data.get("reason", "")).startswith(_FORBIDDEN)
         }
 

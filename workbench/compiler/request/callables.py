@@ -73,9 +73,9 @@ class BoundCall:
             raise UsageError(
                 f"The example inputs do not fit {callee.name}{signature}: {words}."
             ) from error
-        found = cls(callee, bound)
-        check_inputs(found.inputs)
-        return found
+        call = cls(callee, bound)
+        check_inputs(call.inputs)
+        return call
 
     @property
     def receiver(self) -> str | None:
