@@ -53,19 +53,19 @@ class OpenedPackage(Members):
         if name not in self.entries or self.size(name) > limit:
             return {}
         try:
-            found = parse_json(self.raw(name))
+            content = parse_json(self.raw(name))
         except ValueError:
             return {}
-        return found if isinstance(found, dict) else {}
+        return content if isinstance(content, dict) else {}
 
     def read_metadata(self) -> dict[str, str]:
         """What torch's metadata files say, such as AOTI_CPU_ISA; later files add to former ones."""
-        found: dict[str, str] = {}
+        metadata: dict[str, str] = {}
         for name in self.entries:
             if name.startswith(CODE) and name.endswith("_metadata.json"):
                 data = self.read_json(name, _METADATA_LIMIT)
-                found.update({str(k): str(v) for k, v in data.items() if v})
-        return found
+                metadata.update({str(k): str(v) for k, v in data.items() if v})
+        return metadata
 
 
 def read_package_container(frame: Frame) -> OpenedPackage:
@@ -95,10 +95,10 @@ def read_package_container(frame: Frame) -> OpenedPackage:
 
 
 def _below_root(
-    found: Iterable[zipfile.ZipInfo],
+    members: Iterable[zipfile.ZipInfo],
 ) -> tuple[str, Mapping[str, zipfile.ZipInfo]]:
     """The one folder of an archive, and its members by their names below it."""
-    entries = {_checked(entry.filename): entry for entry in found}
+    entries = {_checked(entry.filename): entry for entry in members}
     roots = {name.partition("/")[0] for name in entries}
     if len(roots) != 1:
         raise ArtifactError(

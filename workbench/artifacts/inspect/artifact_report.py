@@ -124,17 +124,17 @@ class ArtifactReport(Presented):
         Raises `UsageError` when there is none or several, `ArtifactError` for one that is too big
         to be kept.
         """
-        found = [text for text in self.texts if text.name == name]
-        found = found or [text for text in self.texts if name in text.name]
-        if len(found) != 1:
-            names = ", ".join(text.name for text in found or self.texts) or "none"
-            raise UsageError(f"{len(found)} sources are named {name!r}. Take one of: {names}.")
-        if found[0].text is None:
+        texts = [text for text in self.texts if text.name == name]
+        texts = texts or [text for text in self.texts if name in text.name]
+        if len(texts) != 1:
+            names = ", ".join(text.name for text in texts or self.texts) or "none"
+            raise UsageError(f"{len(texts)} sources are named {name!r}. Take one of: {names}.")
+        if texts[0].text is None:
             raise ArtifactError(
-                f"{found[0].name} takes {found[0].size} bytes, too many to be kept. It is a plain "
-                f"member of the zip file: unzip -p {self.path} '*{found[0].name}'."
+                f"{texts[0].name} takes {texts[0].size} bytes, too many to be kept. It is a plain "
+                f"member of the zip file: unzip -p {self.path} '*{texts[0].name}'."
             )
-        return found[0].text
+        return texts[0].text
 
     @checked
     def report(self, model: str | None = None) -> Report:

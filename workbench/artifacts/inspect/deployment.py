@@ -73,14 +73,14 @@ def find_deployment(name: str, size: int, kind: str) -> Deployment:
 
     Files of this workbench need it with numpy and safetensors, those of torch only torch.
     """
-    found: dict[str, DeploymentPart] = {}
-    _add(found, "torch", "torch")
+    by_name: dict[str, DeploymentPart] = {}
+    _add(by_name, "torch", "torch")
     own: list[DeploymentPart] = []
     if kind in _NEEDS_WORKBENCH:
         own.append(DeploymentPart(WORKBENCH, "", "loads the file", _workbench_size()))
         for required in _LOADING:
-            _add(found, required, "loads the file")
-    return Deployment((DeploymentPart(name, "", "file", size), *own, *found.values()))
+            _add(by_name, required, "loads the file")
+    return Deployment((DeploymentPart(name, "", "file", size), *own, *by_name.values()))
 
 
 def find_cpp_deployment(name: str, size: int, kind: str) -> Deployment:
@@ -109,18 +109,18 @@ def find_cpp_deployment(name: str, size: int, kind: str) -> Deployment:
     return Deployment((DeploymentPart(name, "", "file", size), *parts))
 
 
-def _add(found: dict[str, DeploymentPart], name: str, why: str) -> None:
+def _add(by_name: dict[str, DeploymentPart], name: str, why: str) -> None:
     key = re.sub(r"[-_.]+", "-", name).lower()
-    if key in found:
+    if key in by_name:
         return
     try:
         installed = distribution(name)
     except PackageNotFoundError:
-        found[key] = DeploymentPart(name, "", why, None)
+        by_name[key] = DeploymentPart(name, "", why, None)
         return
-    found[key] = DeploymentPart(name, installed.version, why, _size(installed))
+    by_name[key] = DeploymentPart(name, installed.version, why, _size(installed))
     for required in _requirements(installed):
-        _add(found, required, f"required by {name}")
+        _add(by_name, required, f"required by {name}")
 
 
 def _requirements(installed: Distribution) -> Iterator[str]:

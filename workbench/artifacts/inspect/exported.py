@@ -33,19 +33,19 @@ _SYMBOL = re.compile(r"Symbol\('(\w+)'[^()]*\)")
 def read_exported_facts(package: OpenedPackage) -> Facts:
     """What the JSON of each program says; a program that is too big or damaged is a note."""
     members = [n for n in package.entries if n.startswith(_MODELS) and n.endswith(".json")]
-    found = {PurePosixPath(n).stem: package.read_json(n, _JSON_LIMIT) for n in members}
+    programs = {PurePosixPath(n).stem: package.read_json(n, _JSON_LIMIT) for n in members}
     constants = list(_constants(package))
-    sizes = {name: [c.size or 0 for c in constants if c.model == name] for name in found}
-    needs = {need.name: need for program in found.values() for need in _needs(program)}
-    lost = [name for name, program in found.items() if not program]
+    sizes = {name: [c.size or 0 for c in constants if c.model == name] for name in programs}
+    needs = {need.name: need for program in programs.values() for need in _needs(program)}
+    lost = [name for name, program in programs.items() if not program]
     return Facts(
         models=[
             ModelFacts(name, "", "", "in the archive", len(own), sum(own))
             for name, own in sizes.items()
         ],
-        values=[row for name, program in found.items() for row in _values(name, program)],
+        values=[row for name, program in programs.items() for row in _values(name, program)],
         constants=constants,
-        guards=[row for name, program in found.items() for row in _guards(name, program)],
+        guards=[row for name, program in programs.items() for row in _guards(name, program)],
         needs=list(needs.values()),
         texts=[read_member_text(package, n, "json", _JSON_LIMIT // 4) for n in members],
         notes=[
@@ -104,8 +104,8 @@ def _size(size: Mapping[str, Any], ranges: Any) -> str:
     if not isinstance(expression, str):
         return str(size.get("as_int", "?"))
     shown = _SYMBOL.sub(r"\1", expression)
-    found = _range(_at(ranges, shown))
-    return f"{shown} in {found}" if found else shown
+    bounds = _range(_at(ranges, shown))
+    return f"{shown} in {bounds}" if bounds else shown
 
 
 def _range(row: Any) -> str:

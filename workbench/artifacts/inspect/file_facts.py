@@ -147,9 +147,9 @@ def list_gpu_needs(target: BuiltFor | None) -> Iterator[NeedFacts]:
     yield NeedFacts("toolkit", f"{vendor} {target.toolkit}" if target.toolkit else f"any {vendor}")
 
 
-def read_library_facts(found: Libraries) -> Facts:
+def read_library_facts(libraries: Libraries) -> Facts:
     """What a bare library says of the model in it: whether it is one, and what it leaves open."""
-    exported = {symbol.name for symbol in found.symbols if symbol.exported}
+    exported = {symbol.name for symbol in libraries.symbols if symbol.exported}
     is_model = any(name.startswith(_CONTAINER) for name in exported)
     made_by = "made by AOTInductor" if is_model else "no model of AOTInductor: it exports none"
     return Facts(
@@ -191,14 +191,14 @@ def _texts(report: Report) -> Iterator[tuple[str, str, str]]:
 
 def titled(texts: Iterable[tuple[str, str, str]]) -> list[Text]:
     """Texts given as name, language and content, each once; equal names are numbered."""
-    found: dict[str, Text] = {}
+    by_title: dict[str, Text] = {}
     for name, language, text in texts:
         title, number = name, 1
-        while title in found and found[title].text != text:
+        while title in by_title and by_title[title].text != text:
             number += 1
             title = f"{name} ({number})"
-        found[title] = Text(title, language, len(text.encode()), text)
-    return list(found.values())
+        by_title[title] = Text(title, language, len(text.encode()), text)
+    return list(by_title.values())
 
 
 def _outputs(model: str, report: Report) -> list[ValueFacts]:

@@ -140,8 +140,8 @@ def inputs(model: str, leaves: Iterable[Mapping[str, Any]]) -> Iterator[ValueFac
 
 def leaves_of(contract: Any) -> list[Mapping[str, Any]]:
     """The leaves in the JSON of a contract; none where it is damaged."""
-    found = _mapping(contract).get("leaves")
-    return [leaf for leaf in found if isinstance(leaf, dict)] if isinstance(found, list) else []
+    leaves = _mapping(contract).get("leaves")
+    return [leaf for leaf in leaves if isinstance(leaf, dict)] if isinstance(leaves, list) else []
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -187,11 +187,11 @@ def _guards(name: str, manifest: Manifest, told: Facts) -> Iterator[GuardFacts]:
         for r in rows
     }
     for guard in told.guards:
-        found = dropped.get((guard.kind, guard.name))
-        if found is None:
+        drop = dropped.get((guard.kind, guard.name))
+        if drop is None:
             yield guard
         else:
-            yield replace(guard, kept=False, why=found[0], frozen=found[1])
+            yield replace(guard, kept=False, why=drop[0], frozen=drop[1])
     known = {(guard.kind, guard.name) for guard in told.guards}
     for (kind, place), (why, frozen) in dropped.items():
         if (kind, place) not in known:

@@ -47,10 +47,10 @@ class PickleFacts:
 
     def all_globals(self) -> tuple[str, ...]:
         """Every imported name, of the nested pickles too, sorted."""
-        found = set(self.globals)
+        names = set(self.globals)
         for inner in self.nested:
-            found.update(inner.all_globals())
-        return tuple(sorted(found))
+            names.update(inner.all_globals())
+        return tuple(sorted(names))
 
 
 @dataclass

@@ -62,8 +62,8 @@ def read_package_facts(package: OpenedPackage, manifest: PackageManifest) -> Fac
         guards=[
             GuardFacts(model.name, "SHAPE", str(text), True, "checked at each call")
             for model in manifest.models
-            if isinstance(found := model.contract.get("guards"), list)
-            for text in found
+            if isinstance(guards := model.contract.get("guards"), list)
+            for text in guards
         ],
         needs=[
             torch_row(manifest.versions.torch),
@@ -99,8 +99,8 @@ def read_torch_package_facts(package: OpenedPackage) -> Facts:
             models[model].append(text)
     constants: list[ConstantFacts] = []
     values: list[ValueFacts] = []
-    for model, found in models.items():
-        for text in found:
+    for model, sources in models.items():
+        for text in sources:
             constants += wrapper_code.constants(model, text.text or "")
             values += wrapper_code.values(model, text.text or "")
     return Facts(
@@ -123,12 +123,12 @@ def _model_of(member: str) -> str:
 
 def read_member_texts(package: OpenedPackage) -> list[Text]:
     """The sources among the members; big ones by name only."""
-    left, found = _TEXTS_LIMIT, []
+    left, texts = _TEXTS_LIMIT, []
     for name in package.entries:
         if language := _LANGUAGES.get(PurePosixPath(name).suffix):
-            found.append(read_member_text(package, name, language, min(left, _TEXT_LIMIT)))
-            left -= 0 if found[-1].text is None else found[-1].size
-    return found
+            texts.append(read_member_text(package, name, language, min(left, _TEXT_LIMIT)))
+            left -= 0 if texts[-1].text is None else texts[-1].size
+    return texts
 
 
 def read_member_text(package: OpenedPackage, name: str, language: str, limit: int) -> Text:
@@ -159,7 +159,7 @@ def _device_needs(package: OpenedPackage) -> list[NeedFacts]:
 def _reports(
     package: OpenedPackage, manifest: PackageManifest
 ) -> tuple[dict[str, bytes], list[str]]:
-    found: dict[str, bytes] = {}
+    reports: dict[str, bytes] = {}
     notes: list[str] = []
     for model in manifest.models:
         if model.report is None:
@@ -168,10 +168,10 @@ def _reports(
             notes.append(f"the report of {model.name} is too big to be read here")
             continue
         try:
-            found[model.name] = decode_report(package.raw(model.report))
+            reports[model.name] = decode_report(package.raw(model.report))
         except ArtifactError as error:
             notes.append(f"the report of {model.name} cannot be read: {error}")
-    return found, notes
+    return reports, notes
 
 
 def _model(model: PackagedModel) -> ModelFacts:

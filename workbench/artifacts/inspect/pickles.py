@@ -95,8 +95,8 @@ def summaries(name: str, facts: PickleFacts) -> Iterator[PickleSummary]:
 
 def imports(name: str, facts: PickleFacts) -> Iterator[ImportFacts]:
     """A row for each name that a pickle imports, nested ones with their place."""
-    for title, found in list_with_nested(name, facts):
-        yield from (ImportFacts(title, imported, level(imported)) for imported in found.globals)
+    for title, part in list_with_nested(name, facts):
+        yield from (ImportFacts(title, imported, level(imported)) for imported in part.globals)
 
 
 def sort_worst_first(rows: Iterable[ImportFacts]) -> tuple[ImportFacts, ...]:
@@ -107,7 +107,7 @@ def sort_worst_first(rows: Iterable[ImportFacts]) -> tuple[ImportFacts, ...]:
 def find_written_after(content: bytes, names: Iterable[str]) -> Mapping[str, str]:
     """The text that is the value of each of the names in the state of objects of a pickle."""
     wanted, name = {*names}, ""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     try:
         for opcode, argument, _ in pickletools.genops(content):
             if opcode.name in _SILENT:
@@ -115,13 +115,13 @@ def find_written_after(content: bytes, names: Iterable[str]) -> Mapping[str, str
             if isinstance(argument, str) and argument in wanted:
                 name = argument
             elif name and isinstance(argument, str) and argument not in _WRAPPED:
-                found.setdefault(name, argument)
+                by_name.setdefault(name, argument)
                 name = ""
             elif name and not isinstance(argument, str) and opcode.name != "STACK_GLOBAL":
                 name = ""  # None, or a number
     except (ValueError, IndexError, OverflowError):
-        return found
-    return found
+        return by_name
+    return by_name
 
 
 _SILENT = frozenset(("MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "FRAME"))
@@ -146,8 +146,8 @@ _LANGUAGES = {"wrapper": "python", "graph": "graph", "module": "python", "text":
 
 def _kind(text: str) -> tuple[str, str | None]:
     head = text.lstrip()[:400]
-    if found := re.match(r"# AOT ID: \['([^']+)'\]", head):
-        return "wrapper", f"wrapper {found[1]}"
+    if match := re.match(r"# AOT ID: \['([^']+)'\]", head):
+        return "wrapper", f"wrapper {match[1]}"
     if re.match(r"class \S+\(torch\.nn\.Module\):\s+def forward", head):
         return "graph", None
     python = re.search(r"^(import|from|def|class|@)\b", head, re.MULTILINE)

@@ -34,7 +34,7 @@ def constants(model: str, source: str) -> Iterator[ConstantFacts]:
 
 def values(model: str, source: str) -> Iterator[ValueFacts]:
     """Inputs with what torch could check of them (it does not unless told to), and outputs."""
-    checks = {int(found[1]): found[2] for found in _CHECK.finditer(source)}
+    checks = {int(match[1]): match[2] for match in _CHECK.finditer(source)}
     for index, row in _fields(source, "inputs").items():
         body = checks.get(index, "")
         dtype, device = _DTYPE.search(body), _DEVICE.search(body)
@@ -69,11 +69,11 @@ def _sizes(sizes: dict[int, str]) -> str:
 
 
 def _fields(source: str, what: str) -> dict[int, dict[str, str]]:
-    found: dict[int, dict[str, str]] = {}
+    by_index: dict[int, dict[str, str]] = {}
     for kind, index, name, value in _FIELD.findall(source):
         if kind == what:
-            found.setdefault(int(index), {})[name] = value
-    return found
+            by_index.setdefault(int(index), {})[name] = value
+    return by_index
 
 
 def _text(value: str) -> str:

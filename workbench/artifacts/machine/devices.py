@@ -60,8 +60,8 @@ class GpusOfMachine:
 
 def find_gpus(kfd: Path = _KFD) -> GpusOfMachine:
     """The GPUs of this machine: NVIDIA's by its management library, AMD's by the kernel."""
-    found = _nvidia()
-    return found if found.gpus else GpusOfMachine(tuple(find_amd_gpus(kfd)))
+    gpus = _nvidia()
+    return gpus if gpus.gpus else GpusOfMachine(tuple(find_amd_gpus(kfd)))
 
 
 class _Memory(ctypes.Structure):

@@ -227,16 +227,16 @@ class _Reading:
             self._texts[index] = self._content(self.parts[index])
         texts = self._texts[index]
         end = texts.find(b"\0", at, at + _TEXT_LIMIT)
-        found = texts[at : at + _TEXT_LIMIT if end < 0 else end]
-        self._left -= len(found)
+        text = texts[at : at + _TEXT_LIMIT if end < 0 else end]
+        self._left -= len(text)
         if at >= len(texts) or self._left < 0:
             raise ValueError("damaged ELF file: its texts are not there")
-        return found.decode("utf-8", "backslashreplace")
+        return text.decode("utf-8", "backslashreplace")
 
     def _dynamic(self, tag: int) -> Iterator[str]:
         for part in self._of(_DYNAMIC):
-            for found, value in struct.iter_unpack("<qQ", _rows(self._content(part), 16)):
-                if found == tag:
+            for kind, value in struct.iter_unpack("<qQ", _rows(self._content(part), 16)):
+                if kind == tag:
                     yield self._text(part.link, value)
 
     def _symbols(self, library: str) -> Iterator[SymbolFacts]:
@@ -306,10 +306,10 @@ def read_libraries(members: Members | None) -> Libraries:
     """Read the headers and tables of every ELF file among the members, not their content."""
     if members is None:
         return Libraries()
-    found = list(_elf_files(members))
-    read = [elf for _, elf in found if isinstance(elf, Elf)]
+    files = list(_elf_files(members))
+    read = [elf for _, elf in files if isinstance(elf, Elf)]
     return Libraries(
-        tuple(_library(name, members.size(name), elf) for name, elf in found),
+        tuple(_library(name, members.size(name), elf) for name, elf in files),
         tuple(section for elf in read for section in elf.sections),
         tuple(symbol for elf in read for symbol in elf.symbols),
     )
@@ -392,10 +392,10 @@ class _Table:
         wanted = _hash(text)
         index = self.buckets[wanted % len(self.buckets)]
         while index >= self.first:
-            found = struct.unpack_from("<I", self.chain, 4 * (index - self.first))[0]
-            if found | 1 == wanted | 1 and self._name(index, len(text)) == text + b"\0":
+            hashed = struct.unpack_from("<I", self.chain, 4 * (index - self.first))[0]
+            if hashed | 1 == wanted | 1 and self._name(index, len(text)) == text + b"\0":
                 return True
-            if found & 1:  # the last of its bucket
+            if hashed & 1:  # the last of its bucket
                 return False
             index += 1
         return False

@@ -179,7 +179,7 @@ def describe_current_machine(*, symbols: bool = True) -> Machine:
 
     Without `symbols` no system library is read: the linker refuses what does not fit by itself.
     """
-    built, found = read_torch_build(), find_gpus()
+    built, devices = read_torch_build(), find_gpus()
     return Machine(
         python=f"{sys.version_info.major}.{sys.version_info.minor}",
         magic=importlib.util.MAGIC_NUMBER.hex(),
@@ -189,11 +189,11 @@ def describe_current_machine(*, symbols: bool = True) -> Machine:
         machine=platform.machine(),
         cpu_flags=read_cpu_flags(),
         symbols=_symbols() if symbols else {},
-        gpu=bool(found.gpus) or Path("/dev/nvidiactl").exists() or Path("/dev/kfd").exists(),
-        gpus=found.gpus,
+        gpu=bool(devices.gpus) or Path("/dev/nvidiactl").exists() or Path("/dev/kfd").exists(),
+        gpus=devices.gpus,
         cuda=built.get("cuda"),
         hip=built.get("hip"),
-        driver=found.driver,
+        driver=devices.driver,
         full_python=platform.python_version(),
         is_here=True,
     )
@@ -219,8 +219,8 @@ def read_torch_build() -> dict[str, str | None]:
         text = (folder / "version.py").read_text() if folder else ""
     except OSError:
         text = ""
-    found: dict[str, str | None] = {name: value or None for name, value in _LINE.findall(text)}
-    return found if found.get("__version__") else {"__version__": release("torch")}
+    build: dict[str, str | None] = {name: value or None for name, value in _LINE.findall(text)}
+    return build if build.get("__version__") else {"__version__": release("torch")}
 
 
 def find_torch_folder() -> Path | None:
@@ -231,8 +231,8 @@ def find_torch_folder() -> Path | None:
 
 def read_toolkit(torch: str) -> tuple[int, ...]:
     """The CUDA release in a version of torch: (13, 0) of 2.13.0+cu130; empty for none."""
-    found = _CUDA_BUILD.search(torch)
-    return (int(found[1]), int(found[2])) if found else ()
+    match = _CUDA_BUILD.search(torch)
+    return (int(match[1]), int(match[2])) if match else ()
 
 
 def release(name: str) -> str | None:
@@ -275,7 +275,7 @@ def _symbols() -> dict[str, str]:
     """The newest version of each family of symbols that this machine's libraries define."""
     from workbench.artifacts.machine.elf import read_library_file  # to start a package needs none
 
-    found: dict[str, str] = {}
+    by_family: dict[str, str] = {}
     folders = tuple(_library_folders())
     for family, name in FAMILIES.items():
         for folder in folders:
@@ -283,9 +283,9 @@ def _symbols() -> dict[str, str]:
                 library = read_library_file(folder / name)
             except (OSError, ValueError):
                 continue
-            found[family] = find_newest_symbols(library.defines).get(family, "")
+            by_family[family] = find_newest_symbols(library.defines).get(family, "")
             break
-    return found
+    return by_family
 
 
 def _library_folders() -> Iterator[Path]:

@@ -75,8 +75,8 @@ def _below(libraries: Libraries, folders: tuple[str, ...]) -> Libraries:
 def _toolkit_of(libraries: Libraries) -> tuple[int, ...]:
     """The major release of CUDA, from the name of the runtime that a library needs."""
     names = [name for row in libraries.libraries for name in row.needed]
-    found = [match for name in names if (match := re.fullmatch(r"libcudart\.so\.(\d+).*", name))]
-    return (int(found[0][1]), 0) if found else ()
+    matches = [match for name in names if (match := re.fullmatch(r"libcudart\.so\.(\d+).*", name))]
+    return (int(matches[0][1]), 0) if matches else ()
 
 
 def _runtime(libraries: Libraries) -> Iterator[Requirement]:
@@ -100,9 +100,9 @@ def _interface(libraries: Libraries, machine: Machine) -> Iterator[Requirement]:
     missing = find_undefined(
         names, sorted((folder / "lib").glob("lib*torch*.so")) if folder else []
     )
-    found = f"without {', '.join(missing[:3])}" if missing else "all of them"
+    available = f"without {', '.join(missing[:3])}" if missing else "all of them"
     advice = "compile again with the release of torch that is here"
-    yield machine.compared("torch's C interface", not missing, words, found, advice)
+    yield machine.compared("torch's C interface", not missing, words, available, advice)
 
 
 def _torch_function(opened: OpenedFile, machine: Machine) -> Iterator[Requirement]:
@@ -110,10 +110,10 @@ def _torch_function(opened: OpenedFile, machine: Machine) -> Iterator[Requiremen
     needed = {need.name: need.needed for need in read_facts(opened).needs}
     row = machine.compared
     again = "torch refuses any other release: make the file again there, or with Compiled.save"
-    found = {"python": machine.full_python or machine.python, "torch": machine.torch}
+    releases = {"python": machine.full_python or machine.python, "torch": machine.torch}
     for name in ("python", "torch"):
         if name in needed:
-            yield row(name, needed[name] == found[name], needed[name], found[name], again)
+            yield row(name, needed[name] == releases[name], needed[name], releases[name], again)
     if "triton" in needed and "gpu" in needed:
         fits = needed["triton"] == machine.triton
         yield row("triton", fits, needed["triton"], machine.triton, again)
@@ -174,14 +174,14 @@ def _module_row(module: str, machine: Machine) -> Requirement:
 def find_gpu_code(package: OpenedPackage, libraries: Libraries) -> tuple[GpuCode, ...]:
     """What the members of a package hold for GPUs, by their ELF headers and PTX targets."""
     machines = {row.machine for row in libraries.libraries}
-    found = {GpuCode("machine code", name) for name in machines if name.startswith("sm_")}
+    parts = {GpuCode("machine code", name) for name in machines if name.startswith("sm_")}
     for name in package.entries:
         if name.endswith(".fatbin"):
-            found.add(GpuCode("bundle", ""))
+            parts.add(GpuCode("bundle", ""))
         elif name.endswith(".ptx"):
             target = _TARGET.search(package.part(name).read_at(0, _PTX_HEAD))
-            found |= {GpuCode("PTX", target[1].decode())} if target else set()
+            parts |= {GpuCode("PTX", target[1].decode())} if target else set()
     capability = package.read_metadata().get("AOTI_COMPUTE_CAPABILITY", "")
-    if not found and capability.isdecimal():
-        found.add(GpuCode("machine code", f"sm_{capability}"))
-    return tuple(sorted(found, key=lambda part: (part.kind, part.arch)))
+    if not parts and capability.isdecimal():
+        parts.add(GpuCode("machine code", f"sm_{capability}"))
+    return tuple(sorted(parts, key=lambda part: (part.kind, part.arch)))

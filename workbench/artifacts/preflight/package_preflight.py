@@ -96,7 +96,7 @@ def sort_fitting_variants(
         for model in manifest.models
     )
     rows = [
-        (model, _fit(model, found)) for model, found in zip(manifest.models, needs, strict=True)
+        (model, _fit(model, checks)) for model, checks in zip(manifest.models, needs, strict=True)
     ]
     return tuple(fit for _, fit in sorted(rows, key=lambda row: _order(*row)))
 
@@ -115,9 +115,9 @@ def _order(model: PackagedModel, fit: VariantFit) -> tuple[bool, bool, int]:
 
 def list_variant_rows(fits: Iterable[VariantFit]) -> Iterator[Requirement]:
     """A row for each variant, a warning where another one fits; they fail where none does."""
-    found = tuple(fits)
-    lost = "warn" if any(fit.fits for fit in found) else "fail"
-    for fit in found:
+    variants = tuple(fits)
+    lost = "warn" if any(fit.fits for fit in variants) else "fail"
+    for fit in variants:
         verdict = "pass" if fit.fits else lost
         advice = "" if fit.fits else "another variant is used" if lost == "warn" else fit.why
         seen = "fits" if fit.fits else fit.why
@@ -130,12 +130,12 @@ def choose_variant(path: str, fits: Iterable[VariantFit], name: str | None) -> s
     Raises `ArtifactError` where there is no variant of that name, or the machine cannot run it,
     or none at all.
     """
-    found = tuple(fits)
-    usable = [fit.name for fit in found if fit.fits]
-    if name is not None and name not in [fit.name for fit in found]:
-        names = ", ".join(fit.name for fit in found)
+    variants = tuple(fits)
+    usable = [fit.name for fit in variants if fit.fits]
+    if name is not None and name not in [fit.name for fit in variants]:
+        names = ", ".join(fit.name for fit in variants)
         raise ArtifactError(f"{path} has no variant {name!r}: name one of {names}.")
-    wanted = [fit for fit in found if name in (None, fit.name)]
+    wanted = [fit for fit in variants if name in (None, fit.name)]
     if not any(fit.fits for fit in wanted):
         raise ArtifactError(_refusal(path, wanted, usable))
     if name is not None:
@@ -165,21 +165,21 @@ def torch_row(wanted: str, devices: Iterable[str], machine: Machine) -> Requirem
     row = machine.compared
     only_cpu = set(devices) <= {"cpu"}
     whole = (wanted, machine.torch)
-    release, found = (text.partition("+")[0] if only_cpu else text for text in whole)
+    release, installed = (text.partition("+")[0] if only_cpu else text for text in whole)
     again = "compile again with the release of torch that the machine has"
-    exact = row("torch", release == found, release, found, again)
-    if exact.verdict != "fail" or not found:
+    exact = row("torch", release == installed, release, installed, again)
+    if exact.verdict != "fail" or not installed:
         return exact
     mine, there = (numbers(text.partition("+")[0])[:2] for text in whole)
     builds = read_toolkit(wanted) == read_toolkit(machine.torch) or only_cpu
     if there == mine and builds:
-        return Requirement("torch", "pass", release, found)
+        return Requirement("torch", "pass", release, installed)
     if there > mine and builds:
         advice = "a newer release: its C interface is kept as a rule, compare the results once"
-        return Requirement("torch", "warn", release, found, advice)
+        return Requirement("torch", "warn", release, installed, advice)
     if there >= mine and read_toolkit(wanted)[:1] == read_toolkit(machine.torch)[:1]:
         advice = "another build of torch for the same major toolkit: compare the results once"
-        return Requirement("torch", "warn", release, found, advice)
+        return Requirement("torch", "warn", release, installed, advice)
     return exact
 
 
@@ -191,8 +191,8 @@ def read_instruction_set(isa: str, machine: Machine) -> Requirement:
         return row("instructions", False, isa, None, "its processor is unknown")
     lacks = sorted(flags - machine.cpu_flags)
     if lacks:
-        found = f"a processor without {' '.join(lacks)}"
-        return row("instructions", False, isa, found, "compile again on this processor")
+        processor = f"a processor without {' '.join(lacks)}"
+        return row("instructions", False, isa, processor, "compile again on this processor")
     advice = "torch compiles for the processor it runs on and records these names only"
     return Requirement("instructions", "warn", isa, "all of them", advice)
 
@@ -232,9 +232,9 @@ def list_torch_package_rows(
     """What torch's metadata name, and the versions of symbols that the libraries need."""
     from workbench.artifacts.machine.elf import read_libraries  # our own packages need none
 
-    found = libraries or read_libraries(package)
+    libraries = libraries or read_libraries(package)
     facts = package.read_metadata()
-    newest = find_newest_symbols(version for row in found.libraries for version in row.versions)
+    newest = find_newest_symbols(version for row in libraries.libraries for version in row.versions)
     system, processor = facts.get("AOTI_PLATFORM", "").capitalize(), facts.get("AOTI_MACHINE", "")
     yield from system_rows(SystemNeeds(system, processor, newest), machine)
     if isa := facts.get("AOTI_CPU_ISA"):

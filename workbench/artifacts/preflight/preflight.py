@@ -55,10 +55,10 @@ def _versions(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
     yield row("bytecode", made.magic == machine.magic, made.magic, machine.magic, again)
     if manifest.built_for is not None:
         return
-    wanted, found = made.torch, machine.torch
+    wanted, installed = made.torch, machine.torch
     if manifest.device == "cpu":  # a CPU artifact runs on every build of the release
-        wanted, found = wanted.partition("+")[0], found.partition("+")[0]
-    yield row("torch", wanted == found, wanted, found, again)
+        wanted, installed = wanted.partition("+")[0], installed.partition("+")[0]
+    yield row("torch", wanted == installed, wanted, installed, again)
     if manifest.device != "cpu" and made.triton:
         fits = made.triton == machine.triton
         yield row("triton", fits, made.triton, machine.triton, again)
@@ -71,13 +71,13 @@ def system_rows(needs: SystemNeeds, machine: Machine) -> Iterator[Requirement]:
         yield row("system", needs.system == machine.system, needs.system, machine.system)
         yield row("processor", needs.machine == machine.machine, needs.machine, machine.machine)
     for family, needed in sorted(needs.symbols.items()):
-        found = machine.symbols.get(family)
-        if found is None:
+        newest = machine.symbols.get(family)
+        if newest is None:
             advice = f"install the library that provides {family}"
             yield Requirement(family, "warn", needed, "not found", advice)
         else:
-            fits = numbers(found) >= numbers(needed)
-            yield row(family, fits, needed, found, f"a newer {FAMILIES[family]} is needed")
+            fits = numbers(newest) >= numbers(needed)
+            yield row(family, fits, needed, newest, f"a newer {FAMILIES[family]} is needed")
 
 
 def check_instructions(builds: Sequence[Build], machine: Machine) -> Requirement:
@@ -91,18 +91,18 @@ def check_instructions(builds: Sequence[Build], machine: Machine) -> Requirement
     if not machine.cpu_flags:
         return machine.compared("instructions", False, names, None, "its processor is unknown")
     lacks = {build.name: sorted({*build.flags} - machine.cpu_flags) for build in builds}
-    found = "; ".join(f"{name} lacks {' '.join(flags)}" for name, flags in lacks.items())
+    shortfall = "; ".join(f"{name} lacks {' '.join(flags)}" for name, flags in lacks.items())
     advice = "this processor runs none of the packed kernels"
-    return Requirement("instructions", "fail", names, found, advice)
+    return Requirement("instructions", "fail", names, shortfall, advice)
 
 
 def list_device_rows(devices: Iterable[str], machine: Machine) -> Iterator[Requirement]:
     """A row for each kind of device that code was compiled for."""
     for device in devices:
         fits = device in ("", "cpu", "meta") or machine.gpu
-        found = "cpu and gpu" if machine.gpu else "cpu"
+        available = "cpu and gpu" if machine.gpu else "cpu"
         advice = f"it was compiled for {device}, which this machine does not have"
-        yield machine.compared("device", fits, device or "cpu", found, advice)
+        yield machine.compared("device", fits, device or "cpu", available, advice)
 
 
 def check_fits(path: str, manifest: Manifest, machine: Machine) -> None:

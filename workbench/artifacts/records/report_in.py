@@ -127,7 +127,7 @@ def name_compilations(a: Any, b: Any) -> tuple[str, str]:
 def _name(x: Any) -> str:
     if isinstance(x, str | os.PathLike):
         return Path(x).name
-    found = getattr(x, "path", None)
-    if isinstance(found, str | os.PathLike):
-        return Path(found).name
+    path = getattr(x, "path", None)
+    if isinstance(path, str | os.PathLike):
+        return Path(path).name
     return report_of(x).request.name or "compilation"

@@ -62,18 +62,18 @@ def read_frame(file: BinaryIO) -> Frame:
     directory, count = _check_directory(file, size)
     try:
         with zipfile.ZipFile(file) as archive:
-            found, comment = archive.infolist(), archive.comment
+            entries, comment = archive.infolist(), archive.comment
     except (zipfile.BadZipFile, ValueError, struct.error, NotImplementedError, OSError) as error:
         raise ArtifactError(f"The file is truncated or damaged ({error}). {AGAIN}") from error
-    for entry in found:
+    for entry in entries:
         _check_entry(entry)
-    if len(found) != count:
+    if len(entries) != count:
         raise ArtifactError(f"The file is damaged: its directory hides members. {AGAIN}")
-    if len({entry.filename for entry in found}) != len(found):
+    if len({entry.filename for entry in entries}) != len(entries):
         raise ArtifactError("The file holds two members of one name: a foreign file.")
-    if sum(entry.file_size for entry in found) > size:
+    if sum(entry.file_size for entry in entries) > size:
         raise ArtifactError("The file claims members that are bigger than the file.")
-    ordered = sorted(found, key=lambda entry: entry.header_offset)
+    ordered = sorted(entries, key=lambda entry: entry.header_offset)
     _check_layout(file, ordered, directory)
     return Frame(file, tuple(ordered), comment, size)
 
@@ -397,8 +397,8 @@ class _Checking:
 
     @property
     def fits(self) -> bool:
-        found = self._crc if isinstance(self._expected, int) else self._digest.hexdigest()
-        return found == self._expected
+        actual = self._crc if isinstance(self._expected, int) else self._digest.hexdigest()
+        return actual == self._expected
 
 
 def read_manifest(file: BinaryIO, entry: zipfile.ZipInfo) -> bytes:
