@@ -258,8 +258,8 @@ def explain(
     --------
     >>> def g(x):
     ...     return x + 1 if x.sum() > 0 else x - 1
-    >>> for found in wb.explain(g, (x,)).breaks:
-    ...     print(found.gb_id, found.kind)
+    >>> for item in wb.explain(g, (x,)).breaks:
+    ...     print(item.gb_id, item.kind)
     GB0170 Data-dependent branching
     """
     from workbench.compiler.pipeline.explain import explain as run
@@ -267,9 +267,9 @@ def explain(
     from workbench.handles.rehearsing.live_cures import LiveCures, explain_call
 
     check_args(args, kwargs)
-    found = run(fn, args, dict(kwargs or {}))
+    explanation = run(fn, args, dict(kwargs or {}))
     recipe = explain_call(fn, tuple(args), dict(kwargs or {}))
-    alive = replace(found, recipe=recipe)
+    alive = replace(explanation, recipe=recipe)
     return replace(alive, live_actions=LiveCures(recipe).actions(alive))
 
 
@@ -289,8 +289,8 @@ def rehearse(
     --------
     >>> def g(x):
     ...     return x + 1 if x.sum() > 0 else x - 1
-    >>> found = wb.rehearse(g, (x,))
-    >>> found.graphs_before, found.graphs_after, found.cures[0].verdict
+    >>> rehearsal = wb.rehearse(g, (x,))
+    >>> rehearsal.graphs_before, rehearsal.graphs_after, rehearsal.cures[0].verdict
     (2, 1, 'cures')
     """
     from workbench.compiler.request.compile_request import check_args

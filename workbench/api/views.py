@@ -55,8 +55,8 @@ def show(x: Any) -> Any:
     from workbench.report.session.session_record import Session
     from workbench.views.widgets.display import show as run
 
-    found = getattr(x, "session", x)
-    return found if isinstance(found, Diff | Fit | Session | Sweep) else run(x)
+    shown = getattr(x, "session", x)
+    return shown if isinstance(shown, Diff | Fit | Session | Sweep) else run(x)
 
 
 @overload
@@ -95,8 +95,8 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff | Sess
     --------
     >>> sizes = {"x": {0: torch.export.Dim("rows", min=2)}}
     >>> flexible = wb.aot_compile(f, (x,), dynamic_shapes=sizes)
-    >>> found = wb.diff(compiled, flexible)
-    >>> print(found.sentences[1])
+    >>> difference = wb.diff(compiled, flexible)
+    >>> print(difference.sentences[1])
     1 of 1 matched kernel is not the same: k0 (add_mul_relu): sizes became arguments; ...
     """
     from workbench.analysis.diff.report_comparison import compare
@@ -266,8 +266,8 @@ def memory(x: Any) -> Memory:
     if not isinstance(x, ReportHolder):  # a record or a file is read without torch
         return of_report(report_of(x))
     held: Any = x
-    found: Memory = held.memory()
-    return found
+    usage: Memory = held.memory()
+    return usage
 
 
 @checked

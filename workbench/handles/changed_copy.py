@@ -121,10 +121,10 @@ def _ways(start: types.FunctionType) -> Iterator[Way]:
     while waiting:
         way = waiting.pop(0)
         yield way
-        for _, found in _called(way[-1]):
-            if found not in seen and _package(found) == _package(start):
-                seen.add(found)
-                waiting.append((*way, found))
+        for _, function in _called(way[-1]):
+            if function not in seen and _package(function) == _package(start):
+                seen.add(function)
+                waiting.append((*way, function))
 
 
 def _called(caller: types.FunctionType) -> Iterator[tuple[str, types.FunctionType]]:
@@ -133,9 +133,9 @@ def _called(caller: types.FunctionType) -> Iterator[tuple[str, types.FunctionTyp
     named = [(name, caller.__globals__.get(name)) for name in code.co_names]
     cells = zip(code.co_freevars, caller.__closure__ or (), strict=True)
     named += [(name, cell.cell_contents) for name, cell in cells if cell != types.CellType()]
-    for name, found in named:
-        if isinstance(found, types.FunctionType):
-            yield name, found
+    for name, value in named:
+        if isinstance(value, types.FunctionType):
+            yield name, value
 
 
 def _package(function: types.FunctionType) -> str:

@@ -229,8 +229,8 @@ class CheckedCall(CompiledBase):
 
     def _reasons(self, bound: Mapping[str, Any]) -> list[str]:
         """What torch's guards say of a call that does not fit."""
-        found = tp.artifacts_of(self._aot_fn).guard_manager.check_verbose(bound)
-        return [] if found.result else list(found.verbose_code_parts)
+        answer = tp.artifacts_of(self._aot_fn).guard_manager.check_verbose(bound)
+        return [] if answer.result else list(answer.verbose_code_parts)
 
     def _is_set_late(self, reasons: list[str], bound: Mapping[str, Any]) -> bool:
         """Whether a call fits once the objects have set what the original would have them set."""
@@ -271,8 +271,8 @@ class CheckedCall(CompiledBase):
         verdicts |= {one.name: "ok" for one in inlined.parts}
         verdicts |= {name: f"changed: {how}" for name, how in inlined.changed()}
         verdicts |= {value.name: "ok" for value in specialized.values if value.owner is not None}
-        found = (m.partition(": ") for m in specialized.mismatches({}, arguments=False))
-        verdicts |= {name: f"changed: {how}" for name, _, how in found if name in verdicts}
+        mismatches = (m.partition(": ") for m in specialized.mismatches({}, arguments=False))
+        verdicts |= {name: f"changed: {how}" for name, _, how in mismatches if name in verdicts}
         grad = torch.is_grad_enabled() and not self.enters_no_grad
         with torch.set_grad_enabled(grad):
             state = () if self._plan.state is None else self._plan.state.mismatches()

@@ -84,7 +84,7 @@ def _with_note(
 
 
 def _pairs(report: Report, named: Sequence[tuple[str, str]]) -> tuple[Pair, ...]:
-    found = []
+    pairs = []
     for pair in named:
         if isinstance(pair, str) or len(pair) != 2:
             raise UsageError(f'{pair!r} is no pair: give two names, such as ("k0", "k1").')
@@ -94,8 +94,8 @@ def _pairs(report: Report, named: Sequence[tuple[str, str]]) -> tuple[Pair, ...]
                 f"{pair[0]} and {pair[1]} are one operation before anything is fused: name two of "
                 "those that frame('scheduler_nodes') lists."
             )
-        found.append((a, b))
-    return tuple(found)
+        pairs.append((a, b))
+    return tuple(pairs)
 
 
 def _check(report: Report, names: tuple[str, str], pair: Pair) -> None:
@@ -106,10 +106,10 @@ def _check(report: Report, names: tuple[str, str], pair: Pair) -> None:
             if inside & pair[0] and inside & pair[1]:
                 return
     apart = Apart(report)
-    for found in rejected(report):
-        ends = [set(apart.parts(found.graph, name)) for name in (found.a, found.b)]
+    for row in rejected(report):
+        ends = [set(apart.parts(row.graph, name)) for name in (row.a, row.b)]
         if any(one & pair[0] and two & pair[1] for one, two in (ends, ends[::-1])):
-            raise UsageError(f"{names[0]} and {names[1]} cannot be fused. {apart(found).sentence}")
+            raise UsageError(f"{names[0]} and {names[1]} cannot be fused. {apart(row).sentence}")
     why = "Inductor only tries operations that use a common buffer, and these were not tried."
     for kernel in report.kernels:
         if not kernel.is_generated and set(kernel.scheduler_nodes) & (pair[0] | pair[1]):

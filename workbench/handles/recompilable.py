@@ -195,8 +195,8 @@ class Recompilable(CompiledBase, ABC):
     @checked
     def on(self, target: str) -> Recompilable:
         """The same call compiled for another target, such as "h100"; compiled once, then kept."""
-        found: Recompilable = self.retarget.on(target)
-        return found
+        retargeted: Recompilable = self.retarget.on(target)
+        return retargeted
 
     @checked
     def memory(

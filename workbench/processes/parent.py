@@ -157,13 +157,13 @@ class Parent:
             except queue.Empty:
                 return
             try:
-                found = answer(request)
+                reply = answer(request)
             except Exception as error:  # the other side waits for an answer to every request
                 words = f"The worker failed: {type(error).__name__}: {error}"
-                found = Failed("CaptureError", words)
-            if found is not None:
-                self.send(found)
-            del request, found
+                reply = Failed("CaptureError", words)
+            if reply is not None:
+                self.send(reply)
+            del request, reply
             rest()
 
     @contextmanager

@@ -159,8 +159,8 @@ class Worker:
             deadline = time.monotonic() + STOP_S
             while not isinstance(message := child.receive(deadline), Done | Failed):
                 pass
-            found: Report | None = getattr(message, "report", None)
-            return found or getattr(getattr(message, "value", None), "report", None)
+            report: Report | None = getattr(message, "report", None)
+            return report or getattr(getattr(message, "value", None), "report", None)
         except (EOFError, OSError):  # it has no more to tell
             return None
 

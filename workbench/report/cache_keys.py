@@ -92,10 +92,10 @@ def why_recompiled(a: Report, b: Report, names: tuple[str, str]) -> WhyRecompile
             only = names[0] if second is None else names[1]
             differences.append(f"only {only} has a {graph} graph")
             continue
-        found = [_row(graph, part, first, second) for part in dict.fromkeys([*first, *second])]
-        rows += found
+        parts = [_row(graph, part, first, second) for part in dict.fromkeys([*first, *second])]
+        rows += parts
         where = f" of the {graph} graph" if graph != "forward" else ""
-        for row in found:
+        for row in parts:
             if row.same is False:
                 differences.append(_sentence(row, a, b) + where)
     return WhyRecompiled(*names, tuple(rows), tuple(differences))

@@ -63,10 +63,10 @@ def parse_changes(report: Report, wanted: Mapping[str, int]) -> dict[str, dict[s
     """What is wanted of each Triton kernel, by its id; "k0.XBLOCK" is wanted of one alone."""
     kernels = list_triton_kernels(report)
     sizes = {kernel.id: list_changeable(report, kernel.id) for kernel in kernels}
-    found: dict[str, dict[str, int]] = {kernel.id: {} for kernel in kernels}
+    by_kernel: dict[str, dict[str, int]] = {kernel.id: {} for kernel in kernels}
     for axis, value in sorted(wanted.items(), key=lambda pair: "." in pair[0]):  # the one wins
         name, parameter = split_parameter(axis)
-        asked = [find_kernel(report, name).id] if name else list(found)
+        asked = [find_kernel(report, name).id] if name else list(by_kernel)
         having = [id for id in asked if parameter in (*sizes[id], *COUNTS)]
         if not having:
             known = "; ".join(
@@ -74,8 +74,8 @@ def parse_changes(report: Report, wanted: Mapping[str, int]) -> dict[str, dict[s
             )
             raise UsageError(f"No kernel has {axis} that a sweep may change: {known}.")
         for id in having:
-            found[id][parameter] = value
-    return found
+            by_kernel[id][parameter] = value
+    return by_kernel
 
 
 def _calls(kernel: Kernel) -> int:

@@ -93,8 +93,8 @@ def _cast(call: CallArguments, dtype: torch.dtype) -> CallArguments:
         is_real = isinstance(value, torch.Tensor) and value.is_floating_point()
         return value.to(dtype) if is_real else value
 
-    found: CallArguments = tp.TREE_MAP.get()(cast, call)
-    return found
+    arguments: CallArguments = tp.TREE_MAP.get()(cast, call)
+    return arguments
 
 
 def _all_dynamic(function: Callable[..., Any], call: CallArguments) -> dict[str, Any]:

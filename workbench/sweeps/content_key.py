@@ -226,7 +226,7 @@ def _constants(code: CodeType) -> tuple[Any, ...]:
 
 def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """Each global that the code reads, and what it takes from modules, by dotted path."""
-    found: dict[str, Any] = {}
+    by_path: dict[str, Any] = {}
     for code in _codes(function.__code__):
         path, value = "", None
         for step in dis.get_instructions(code):
@@ -238,8 +238,8 @@ def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
             else:
                 path, value = "", None
             if path and not isinstance(value, ModuleType):
-                found[path] = value
-    yield from sorted(found.items())
+                by_path[path] = value
+    yield from sorted(by_path.items())
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -66,9 +66,9 @@ class Running:
 
     def note(self, *, again: bool = True) -> Sweep:
         """Write into the store what the sweep is about, and return it as far as it is."""
-        found = self.so_far()
-        note(found, self.runner.store, self.runner.sweep, again=again)
-        return found
+        sweep = self.so_far()
+        note(sweep, self.runner.store, self.runner.sweep, again=again)
+        return sweep
 
     def so_far(self) -> Sweep:
         """The rows that have ended, in the order of the settings."""

@@ -82,17 +82,17 @@ class Times:
     @property
     def warning(self) -> str | None:
         """Why the figures are to be doubted, or None."""
-        found = self.speedup
+        speedup = self.speedup
         if self.is_disturbed:
             count = len(self.ours_us)
             return f"other work disturbed {self.disturbed} of {count} rounds: measure again later"
-        if found.low <= 1 <= found.high and found.spread > 0.02:
+        if speedup.low <= 1 <= speedup.high and speedup.spread > 0.02:
             return (
-                f"the noise (±{number_text(found.spread, 'percent')}) is larger than the "
+                f"the noise (±{number_text(speedup.spread, 'percent')}) is larger than the "
                 "difference from the original"
             )
-        if found.spread > 0.1:
-            return f"the measurement is noisy: ±{number_text(found.spread, 'percent')}"
+        if speedup.spread > 0.1:
+            return f"the measurement is noisy: ±{number_text(speedup.spread, 'percent')}"
         return None
 
 

@@ -117,10 +117,10 @@ class Search:
         sampler = optuna.samplers.TPESampler(seed=_SEED, n_startup_trials=min(10, space.size))
         study = optuna.create_study(sampler=sampler)
         by_text = {name: {value_text(v): v for v in values} for name, values in space.axes.items()}
-        found: dict[tuple[tuple[str, str], ...], Trial] = {}
+        tried: dict[tuple[tuple[str, str], ...], Trial] = {}
         is_over, asked = self.budget.ends(), 0
         everything = {setting.texts for setting in space.grid()}
-        while not is_over(len(found)) and len(found) < len(everything) and asked < 20 * space.size:
+        while not is_over(len(tried)) and len(tried) < len(everything) and asked < 20 * space.size:
             points = [study.ask() for _ in range(self.together)]
             asked += len(points)
             chosen = [
@@ -131,17 +131,17 @@ class Search:
                 for point in points
             ]
             settings = [space.setting(point) for point in chosen]
-            fresh = {s.texts: s for s in settings if s.texts not in found}
+            fresh = {s.texts: s for s in settings if s.texts not in tried}
             rows = run(list(fresh.values()), plan)
-            found.update((row.settings, row) for row in rows)
+            tried.update((row.settings, row) for row in rows)
             for point, setting in zip(points, settings, strict=True):
-                score = self._score(found[setting.texts])
+                score = self._score(tried[setting.texts])
                 is_known = math.isfinite(score)
                 state = None if is_known else optuna.trial.TrialState.FAIL
                 study.tell(point, score if is_known else None, state)
             if any(row.status == "cancelled" for row in rows):
                 break
-        return list(found.values())
+        return list(tried.values())
 
     def _score(self, row: Trial) -> float:
         """What is to be small: a time against the original's, seconds, or bytes."""

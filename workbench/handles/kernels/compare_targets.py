@@ -53,8 +53,8 @@ def compare(
     gpus = find_target_gpus(targets)
     kernels = chosen(report, list_triton_kernels(report), configs or {})
     builds = {b.id: b for one in kernels for b in _builds(one, gpus, is_ours=is_ours)}
-    found = _built(builds, worker or keep_warm_worker(), progress)
-    return Matrix(_recorded(report, gpus, builds, found), tuple(gpu.name for gpu in gpus))
+    built = _built(builds, worker or keep_warm_worker(), progress)
+    return Matrix(_recorded(report, gpus, builds, built), tuple(gpu.name for gpu in gpus))
 
 
 def find_target_gpus(targets: Sequence[str]) -> tuple[Gpu, ...]:
@@ -94,12 +94,12 @@ def _built(
     builds: Mapping[str, Build], worker: CrossCompiler, progress: ProgressCallback | None
 ) -> Mapping[str, Built]:
     whole = [build for build in builds.values() if build.source]
-    found = build_all(whole, worker, progress) if whole else {}
-    return {id: found.get(id, Built(id, None, note=_NOT_KEPT)) for id in builds}
+    built = build_all(whole, worker, progress) if whole else {}
+    return {id: built.get(id, Built(id, None, note=_NOT_KEPT)) for id in builds}
 
 
 def _recorded(
-    report: Report, gpus: Sequence[Gpu], builds: Mapping[str, Build], found: Mapping[str, Built]
+    report: Report, gpus: Sequence[Gpu], builds: Mapping[str, Build], by_id: Mapping[str, Built]
 ) -> Report:
     """The record with what was built: the tables `matrix`, `assembly` and `roofline`."""
     texts = TextWriter()
@@ -107,7 +107,7 @@ def _recorded(
         texts.add(text)
     roofs = {gpu.name: {row.kernel: row for row in rooflines(report, gpu)} for gpu in gpus}
     cells, assembly = [], [row for row in report.assembly if row.config not in builds]
-    for id, built in found.items():
+    for id, built in by_id.items():
         build = builds[id]
         cells.append(_cell(build, built, roofs[build.gpu.target].get(build.kernel)))
         for text in built.texts.values():

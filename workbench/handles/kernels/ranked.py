@@ -90,8 +90,8 @@ def rank_changed(
     `changes` are block sizes by parameter, `num_warps` and `num_stages`.
     """
     sweep = _sweep(report, gpu, kernel)
-    found = dict.fromkeys(changed(config, changes) for config in sweep.own)
-    return _ranked(report, sweep, list(found))
+    configs = dict.fromkeys(changed(config, changes) for config in sweep.own)
+    return _ranked(report, sweep, list(configs))
 
 
 def list_changeable(report: Report, kernel: str) -> tuple[str, ...]:
@@ -109,12 +109,12 @@ def _ranked(
 ) -> RankedConfigs:
     gpu = sweep.gpu
     builds = {f"{sweep.kernel.id}:r{n}": config for n, config in enumerate(configs)}
-    found = build_all(
+    built = build_all(
         [_build(sweep, id, config) for id, config in builds.items()],
         worker or keep_warm_worker(),
         progress,
     )
-    rows = rank_rows(_row(sweep, config, found[id]) for id, config in builds.items())
+    rows = rank_rows(_row(sweep, config, built[id]) for id, config in builds.items())
     others = [
         r for r in report.ranked_configs if (r.kernel, r.target) != (sweep.kernel.id, gpu.name)
     ]
@@ -215,10 +215,10 @@ def _model(
     if sweep.source.kind == "template":
         time = _template_us(sweep, config)
         return time, None if time is not None else _NO_MODEL
-    found = _estimate(sweep, config, resident, stack)
-    if found is None:
+    timing = _estimate(sweep, config, resident, stack)
+    if timing is None:
         return None, _NO_MODEL
-    return found.time_us, f"by the model mostly {found.because}"
+    return timing.time_us, f"by the model mostly {timing.because}"
 
 
 def _estimate(sweep: _Sweep, config: Config, resident: int, stack: int) -> Estimate | None:

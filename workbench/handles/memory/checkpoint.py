@@ -135,11 +135,11 @@ class Checkpoint:
 
     def _refuse(self, budget: float) -> None:
         """Raise `UsageError` for a budget that must not be used, with the next that may."""
-        found = self.budgets
-        why = found.at(budget).why_not
+        budgets = self.budgets
+        why = budgets.at(budget).why_not
         if not why:
             return
-        others = [p.budget for p in found.points if not p.why_not and budget < p.budget < 1]
+        others = [p.budget for p in budgets.points if not p.why_not and budget < p.budget < 1]
         cure = (
             f"Take {min(others):g} or more."
             if others
@@ -209,8 +209,8 @@ class Checkpoint:
             is_sound = not self.budgets.at(self.own).why_not
             return check_gradients(self._holder, made, args, kwargs, is_sound=is_sound)
 
-        found = self._recipe.called(compare, has_numbers=True)
-        check = Check(found.text, "") if found.ok is False else Check("", found.text)
+        verdict = self._recipe.called(compare, has_numbers=True)
+        check = Check(verdict.text, "") if verdict.ok is False else Check("", verdict.text)
         self._checks = {**self._checks, budget: check}
 
     def keep(self) -> None:
@@ -329,8 +329,8 @@ class LiveBudgets(LivePart):
         name = self._compiled.report.request.name
 
         def work(steps: Steps) -> BudgetPoint:
-            found = self.checkpoint(steps, self._estimator)
-            return found.at(found.own if budget is None else budget, steps)
+            checkpoint = self.checkpoint(steps, self._estimator)
+            return checkpoint.at(checkpoint.own if budget is None else budget, steps)
 
         what = "budgets" if budget is None else f"budget {budget:g}"
         return in_background(self._compiled, f"{name}, {what}", work)

@@ -68,7 +68,7 @@ def fit_model(request: FitRequest) -> Fit:
     shape = call_shape(*request.inputs(depths[0]))
     compiled = _Depths(request, make)
     training = request.grad
-    found = Fit(
+    fit = Fit(
         name=type(make(depths[0])).__name__,
         gpu=gpu,
         capacity=capacity,
@@ -80,29 +80,29 @@ def fit_model(request: FitRequest) -> Fit:
         missing=MISSING_OF_STEP if training else MISSING,
         doubled=cache(lambda what: compiled(depths[0], AXES[what])),
     )
-    if len(depths) == 1 or depths[-1] >= total or not found.has_growing_temporaries:
-        return found
-    return _compared(found, compiled)
+    if len(depths) == 1 or depths[-1] >= total or not fit.has_growing_temporaries:
+        return fit
+    return _compared(fit, compiled)
 
 
-def _compared(found: Fit, compiled: _Depths) -> Fit:
+def _compared(fit: Fit, compiled: _Depths) -> Fit:
     """The line through two depths where a third, as far again, is on it; else that through these.
 
     A shallow program may place its buffers otherwise. The steps are equal, since some programs do
     so in every second layer.
     """
-    first, last = found.depths[0], found.depths[-1]
-    third = compiled(min(2 * last.layers - first.layers, found.layers))
-    predicted = replace(found, layers=third.layers).peak
-    counted = replace(found, layers=third.layers, depths=(third,)).peak
+    first, last = fit.depths[0], fit.depths[-1]
+    third = compiled(min(2 * last.layers - first.layers, fit.layers))
+    predicted = replace(fit, layers=third.layers).peak
+    counted = replace(fit, layers=third.layers, depths=(third,)).peak
     off = predicted / counted - 1
     if abs(off) <= _ON_THE_LINE:
-        return found
+        return fit
     bent = _BENT.format(first.layers, last.layers, off, third.layers)
     return replace(
-        found,
+        fit,
         depths=(last, third),
-        missing=f"{found.missing}; {bent}",
+        missing=f"{fit.missing}; {bent}",
         doubled=cache(lambda what: compiled(last.layers, AXES[what])),
     )
 
@@ -190,14 +190,14 @@ def _optimizer_name(request: FitRequest) -> str:
 
 def layer_list(model: torch.nn.Module) -> str | None:
     """The name of the longest list of equal layers; None where no list has two."""
-    found = {
+    lengths = {
         name: len(part)
         for name, part in model.named_modules()
         if isinstance(part, torch.nn.ModuleList | torch.nn.Sequential)
         and len(part) > 1
         and len({type(layer) for layer in part}) == 1
     }
-    return max(found, key=found.__getitem__, default=None)
+    return max(lengths, key=lengths.__getitem__, default=None)
 
 
 def copy_without_weights(model: torch.nn.Module) -> torch.nn.Module:

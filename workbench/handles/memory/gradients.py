@@ -91,8 +91,8 @@ def check_gradients(
         actual = run(made)
     except (RuntimeError, WorkbenchError) as error:
         return GradientCheck(False, f"It failed in a call: {str(error).splitlines()[0]}")
-    found = _verdict(expected, actual, noise, who)
-    return replace(found, text=f"{found.text}{made_up}")
+    verdict = _verdict(expected, actual, noise, who)
+    return replace(verdict, text=f"{verdict.text}{made_up}")
 
 
 def _verdict(
@@ -116,11 +116,11 @@ def _worst(
     expected: _Outcome, actual: _Outcome, noise: Mapping[str, float]
 ) -> tuple[float, str, float]:
     """How far the worst tensor is above its tolerance, its name, and its error."""
-    found = [
+    excesses = [
         (error - max(_NOISE * noise.get(name, 0.0), _tolerance(expected, name)), name, error)
         for name, error in _errors(expected, actual)
     ]
-    return max(found, default=(0.0, "", 0.0))
+    return max(excesses, default=(0.0, "", 0.0))
 
 
 def _tolerance(outcome: _Outcome, name: str) -> float:
@@ -167,8 +167,8 @@ def _outcome(
         learning = find_learning_tensors(original, module, given)
         output = function(*given[0], **given[1])
         outputs = dict(_tensors(output, Path("output")))
-        found = compute_gradients(output, learning)
-        gradients = {name: g.clone() for name, g in found.items() if g is not None}
+        by_name = compute_gradients(output, learning)
+        gradients = {name: g.clone() for name, g in by_name.items() if g is not None}
         kept = {name: t.detach().clone() for name, t in outputs.items() if _can_differ(t)}
     return _Outcome(kept, gradients)
 

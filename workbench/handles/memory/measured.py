@@ -56,23 +56,23 @@ class MeasuredMemory:
         )
 
 
-def make_measurable(compiled: CheckedCall, found: Memory) -> Memory:
+def make_measurable(compiled: CheckedCall, usage: Memory) -> Memory:
     """The memory of a compilation, which can be measured where all of it is on the CPU."""
-    if not is_on_cpu(found.report):
-        return found
-    return replace(found, measurer=partial(_measure, compiled, found))
+    if not is_on_cpu(usage.report):
+        return usage
+    return replace(usage, measurer=partial(_measure, compiled, usage))
 
 
-def _measure(compiled: CheckedCall, found: Memory, /, *args: Any, **kwargs: Any) -> MeasuredMemory:
-    check_sizes(found, args, kwargs)
-    learns = any(wrapper.is_backward for wrapper in found.timeline.wrappers)
+def _measure(compiled: CheckedCall, usage: Memory, /, *args: Any, **kwargs: Any) -> MeasuredMemory:
+    check_sizes(usage, args, kwargs)
+    learns = any(wrapper.is_backward for wrapper in usage.timeline.wrappers)
     original = compiled.original
     held = find_held_inputs(original, args, kwargs)
     learning = _learning(compiled, args, kwargs)
     with (
         restore_state(compiled.module, held=held),
         _without_gradients(learning),
-        torch.set_grad_enabled(found.report.request.grad),
+        torch.set_grad_enabled(usage.report.request.grad),
     ):
         measured = _peak(partial(compiled, *args, **kwargs), learning if learns else None)
         eager = None
@@ -80,7 +80,7 @@ def _measure(compiled: CheckedCall, found: Memory, /, *args: Any, **kwargs: Any)
             eager = _peak(partial(original, *args, **kwargs), learning if learns else None)
     if eager is not None:
         keep_measured(compiled, eager)
-    return MeasuredMemory(found.peak - found.base, measured, eager)
+    return MeasuredMemory(usage.peak - usage.base, measured, eager)
 
 
 def count_eager(compiled: CompiledBase, progress: ProgressCallback | None = None) -> None:
@@ -95,11 +95,11 @@ def count_eager(compiled: CompiledBase, progress: ProgressCallback | None = None
 
     try:
         made, _, _ = recipe.compile_changed(change, progress)
-        found = made.report
+        counted = made.report
     except WorkbenchError as error:
-        found = EagerCounter(str(error)).added(Report())
-    why = found.why_missing(PANE)
-    compiled.update(add_eager_memory(report, tuple(found.eager_memory), why))
+        counted = EagerCounter(str(error)).added(Report())
+    why = counted.why_missing(PANE)
+    compiled.update(add_eager_memory(report, tuple(counted.eager_memory), why))
 
 
 def keep_measured(compiled: CompiledBase, bytes_: int) -> None:
@@ -108,15 +108,15 @@ def keep_measured(compiled: CompiledBase, bytes_: int) -> None:
     compiled.update(add_eager_memory(compiled.report, (row,), None))
 
 
-def check_sizes(found: Memory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def check_sizes(usage: Memory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Raise `UsageError` for inputs of other sizes than those that were counted for."""
     given = Counter(
         leaf.untyped_storage().nbytes() for leaf in _tensors((args, dict(kwargs)), Path("call"))
     )
-    rows = [row for row in found.allocations if row.kind == "input"]
+    rows = [row for row in usage.allocations if row.kind == "input"]
     missing = Counter(row.bytes for row in rows) - given
     other = next((row for row in rows if missing[row.bytes]), None)
-    if found.timeline.is_sized_by_hint and other is not None:
+    if usage.timeline.is_sized_by_hint and other is not None:
         raise UsageError(
             f"Memory was counted for the sizes of the call that was compiled ({other.value} with "
             f"{number_text(other.bytes, 'bytes')}), and these inputs have others: pass inputs of "
@@ -142,9 +142,9 @@ def _peak(call: Callable[[], Any], learning: list[torch.Tensor] | None) -> int:
     for _ in range(WARM):
         once()
         _drop_gradients(learning)
-    found = allocated(once).peak
+    peak = allocated(once).peak
     _drop_gradients(learning)
-    return found
+    return peak
 
 
 @contextmanager
@@ -169,12 +169,12 @@ def _learning(
 ) -> list[torch.Tensor]:
     """Every tensor whose gradient a call of the compiled or the original can write."""
     module = compiled.module
-    found = [
+    tensors = [
         *_tensors((args, dict(kwargs)), Path("call")),
         *read_tensors(compiled.original),
         *(() if module is None else module.parameters()),
     ]
-    leaves_once = {id(t): t for t in found if t.requires_grad and t.is_leaf}
+    leaves_once = {id(t): t for t in tensors if t.requires_grad and t.is_leaf}
     return list(leaves_once.values())
 
 

@@ -190,10 +190,10 @@ def _interpreted(old: Any, new: Any, call: CompileRequest) -> tuple[bool | None,
 
     try:
         question = Question(call.args, call.kwargs, reference=old.original)
-        found = verify_program(new.program, new.original, question)
+        verification = verify_program(new.program, new.original, question)
     except WorkbenchError as error:
         return None, f"Not compared: {error}"
-    return _verdict(list(found.rows), "the changed program and the original")
+    return _verdict(list(verification.rows), "the changed program and the original")
 
 
 def _compare(
@@ -210,8 +210,8 @@ def _compare(
                 args, kwargs = copy_all_inputs(given[0], given[1], held)
                 result = x(*args, **kwargs)
                 learning = find_learning_tensors(x.original, x.module, (args, kwargs))
-                found = compute_gradients(result, learning).items()
-                gradients = ((f"gradient of {name}", g) for name, g in found if g is not None)
+                computed = compute_gradients(result, learning).items()
+                gradients = ((f"gradient of {name}", g) for name, g in computed if g is not None)
                 return [*leaves_of(result), *gradients]
 
         return outcome
@@ -221,10 +221,10 @@ def _compare(
 
     before, after = run(old, inputs), run(new, call.inputs)
     if not changes:
-        found = compare_runs(after, before, rows)
-        has_gradients = any(row.leaf.startswith("gradient of ") for row in found)
+        comparisons = compare_runs(after, before, rows)
+        has_gradients = any(row.leaf.startswith("gradient of ") for row in comparisons)
         what = "Outputs and gradients" if has_gradients else "Outputs"
-        return _verdict(found, "what there was and the copy", what)
+        return _verdict(comparisons, "what there was and the copy", what)
     pairs = zip(before(None), after(None), strict=True)
     errors = [
         compare_tensors(name, left, right.to(left.dtype), None, None)

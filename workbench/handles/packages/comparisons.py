@@ -86,17 +86,17 @@ def _packaged_reference(
 
 def read_package_memory(package: OpenPackage, model: str | None) -> Memory:
     """The memory of one model, which can be measured where all of it is on the CPU."""
-    found = memory(package.report if model is None else package.report_of(model))
-    if not is_on_cpu(found.report):
-        return found
-    return replace(found, measurer=partial(_measure_package, package, model, found))
+    usage = memory(package.report if model is None else package.report_of(model))
+    if not is_on_cpu(usage.report):
+        return usage
+    return replace(usage, measurer=partial(_measure_package, package, model, usage))
 
 
 def _measure_package(
-    package: OpenPackage, model: str | None, found: Memory, *args: Any, **kwargs: Any
+    package: OpenPackage, model: str | None, usage: Memory, *args: Any, **kwargs: Any
 ) -> MeasuredMemory:
-    check_sizes(found, args, kwargs)
+    check_sizes(usage, args, kwargs)
     call = partial(package if model is None else package[model], *args, **kwargs)
     for _ in range(WARM):
         call()
-    return MeasuredMemory(found.peak - found.base, allocated(call).peak, None)
+    return MeasuredMemory(usage.peak - usage.base, allocated(call).peak, None)

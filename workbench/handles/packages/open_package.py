@@ -88,9 +88,9 @@ class OpenPackage(CompiledCode, ReportHolder):
 
     def __getitem__(self, name: str) -> LoadedModel:
         """One of the models, loaded at its first use; raises `ArtifactError` for another name."""
-        found = self._loaded.get(name)
-        if found is not None:
-            return found
+        loaded = self._loaded.get(name)
+        if loaded is not None:
+            return loaded
         model = self.manifest.model(name)
         with self._lock:
             if name not in self._loaded:
@@ -165,8 +165,8 @@ class OpenPackage(CompiledCode, ReportHolder):
         for model in self.manifest.models:
             if model.name not in self._said:
                 is_known = model.report is not None and not self._opened.file.closed
-                found = self.report_of(model.name).request.notes if is_known else ()
-                self._said[model.name] = tuple(found)
+                notes = self.report_of(model.name).request.notes if is_known else ()
+                self._said[model.name] = tuple(notes)
         loaded = {name: tuple(model.notes) for name, model in self._loaded.items()}
         return tuple(
             f"{name}: {note}"
@@ -184,8 +184,8 @@ class OpenPackage(CompiledCode, ReportHolder):
 
         if self._record is None:
             first = next((fit.name for fit in self.variants if fit.fits), self.names[0])
-            found = self.report_of(self._variant or first)
-            self._record = add_file_later(found, self.path, self.digest)
+            record = self.report_of(self._variant or first)
+            self._record = add_file_later(record, self.path, self.digest)
         return self._record
 
     @checked

@@ -40,12 +40,12 @@ class LiveCures:
         size = sum(tensor.nbytes for tensor in tensors if tensor.layout is torch.strided)
         self._kept = tensors if size <= _KEPT_BYTES else []
 
-    def actions(self, found: Explanation | None = None) -> tuple[LiveAction, ...]:
+    def actions(self, explanation: Explanation | None = None) -> tuple[LiveAction, ...]:
         """What a view can start: a cure and, of an explanation, the rewrite of a break."""
         cure = LiveAction("cure", self.start)
-        if found is None:
+        if explanation is None:
             return (cure,)
-        return cure, LiveAction("try", partial(self.try_rewrite, found))
+        return cure, LiveAction("try", partial(self.try_rewrite, explanation))
 
     def start(self, report: Report, break_id: str, number: int) -> BackgroundTask[RehearsedCure]:
         """Start to try one cure of a break, by its place among `find_cures` it.
@@ -62,19 +62,19 @@ class LiveCures:
             def rehearse(args: tuple[Any, ...], kwargs: dict[str, Any]) -> RehearsedCure:
                 call = BrokenCall(self._recipe.target, Inputs(args, kwargs))
                 steps("explaining the call", 0.0)
-                found = plural(len(call.explained.breaks), "break")
-                steps(f"trying a copy, which had {found}", 0.0)
+                breaks = plural(len(call.explained.breaks), "break")
+                steps(f"trying a copy, which had {breaks}", 0.0)
                 return call.rehearsed(f"c{number}", item, cures[number])
 
             return self._recipe.called(rehearse)
 
         return _task(f"a cure of line {item.line}", work)
 
-    def try_rewrite(self, found: Explanation, change: Opportunity) -> BackgroundTask[Tried]:
+    def try_rewrite(self, explanation: Explanation, change: Opportunity) -> BackgroundTask[Tried]:
         """Start to try the rewrite of a break that an explanation has; raises as `start` does."""
         self._refuse_gone()
         name = f"{change.rule} in line {change.line}"
-        return _task(name, lambda steps: try_opportunity(found, change, steps))
+        return _task(name, lambda steps: try_opportunity(explanation, change, steps))
 
     def _refuse_gone(self) -> None:
         """Raise `UsageError` for inputs that nobody holds: others could take another branch."""

@@ -70,19 +70,19 @@ def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None)
     with restore_unchanged(target) as state:
         with silent() as printed:
             result = (target if call is None else call)(*args, **kwargs)
-        found: Leaves = list(leaves_of(result))
+        effects: Leaves = list(leaves_of(result))
         given = list(leaves_of((args, kwargs)))
-        shared = _shared(found, given)
-        found = [(name, _held(leaf)) for name, leaf in found]
-        found += [(name.replace("out", "input", 1), _held(leaf)) for name, leaf in given]
-        found += _buffers(target)
-        found += _gradients(target, result, (args, kwargs))
-        found += _collect_written(state)
-    found.append((_SHARED, shared))
+        shared = _shared(effects, given)
+        effects = [(name, _held(leaf)) for name, leaf in effects]
+        effects += [(name.replace("out", "input", 1), _held(leaf)) for name, leaf in given]
+        effects += _buffers(target)
+        effects += _gradients(target, result, (args, kwargs))
+        effects += _collect_written(state)
+    effects.append((_SHARED, shared))
     if call is not None:
-        return found
+        return effects
     text = _ADDRESS.sub("0x…", printed.getvalue())  # a copy of an object stands elsewhere
-    return [*found, (_PRINTED, text)]
+    return [*effects, (_PRINTED, text)]
 
 
 def run_compiled_outcome(target: Any, inputs: Inputs, *, fullgraph: bool) -> Leaves:
@@ -118,22 +118,22 @@ def difference(
     expected, again = (
         [row for row in side if row[0] in names or row[0] != _PRINTED] for side in (expected, again)
     )
-    found = list(compare("out", expected, actual, None, None))
+    compared = list(compare("out", expected, actual, None, None))
     moving = {row.leaf for row in compare("out", expected, again, None, None) if not row.ok}
-    limits = {(row.rtol, row.atol) for row in found if row.verdict != "not checked"}
+    limits = {(row.rtol, row.atol) for row in compared if row.verdict != "not checked"}
     tolerance = "rtol {:.2g}, atol {:.2g}".format(*max(limits, default=(0.0, 0.0)))
     own = {} if rounded is None else _errors(expected, rounded)
-    allowed = {row.leaf for row in found if row.max_abs_error <= 2 * own.get(row.leaf, -1.0)}
+    allowed = {row.leaf for row in compared if row.max_abs_error <= 2 * own.get(row.leaf, -1.0)}
     wrong = [
-        row for row in found if row.verdict == "failed" and row.leaf not in {*moving, *allowed}
+        row for row in compared if row.verdict == "failed" and row.leaf not in {*moving, *allowed}
     ]
     if wrong:
         why = f": {wrong[0].reason}" if wrong[0].reason else ""
         return False, f"Differs in {', '.join(row.leaf for row in wrong)} ({tolerance}){why}."
-    unknown = [row.leaf for row in found if not row.ok and row.leaf not in allowed - moving]
+    unknown = [row.leaf for row in compared if not row.ok and row.leaf not in allowed - moving]
     if unknown:
         return None, f"Not comparable: {', '.join(unknown)}; the rest agrees ({tolerance}).{notes}"
-    if any(row.leaf in allowed and not row.ok for row in found):
+    if any(row.leaf in allowed and not row.ok for row in compared):
         notes += " Rounding is that of the original, compiled with its breaks."
     text = f"Outputs, gradients, inputs and buffers after the call agree ({tolerance}).{notes}"
     return True, text
@@ -180,11 +180,11 @@ def restore_unchanged(target: Any) -> Iterator[Snapshot]:
 
 def _collect_written(before: Snapshot) -> Leaves:
     """The values beside the inputs that a call wrote, by where they stand."""
-    found: Leaves = []
+    written: Leaves = []
     for name, change in before.changes().items():
         place = f"{_STATE}{name}"
-        found += [(leaf.replace("out", place, 1), part) for leaf, part in leaves_of(change.value)]
-    return found
+        written += [(leaf.replace("out", place, 1), part) for leaf, part in leaves_of(change.value)]
+    return written
 
 
 def _complete(sides: Sequence[Leaves], own: int) -> list[Leaves]:
@@ -213,18 +213,18 @@ def _buffers(target: Any) -> Leaves:
 def _shared(out: Leaves, given: Leaves) -> str:
     """Which outputs share memory with an input or with another output."""
     named = [(f"input{name.removeprefix('out')}", leaf) for name, leaf in given]
-    found: dict[int, list[str]] = {}
+    sharing: dict[int, list[str]] = {}
     for name, leaf in (*out, *named):
         if isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided and leaf.numel():
-            found.setdefault(leaf.untyped_storage().data_ptr(), []).append(name)
-    groups = [names for names in found.values() if len(names) > 1 and names[0].startswith("out")]
+            sharing.setdefault(leaf.untyped_storage().data_ptr(), []).append(name)
+    groups = [names for names in sharing.values() if len(names) > 1 and names[0].startswith("out")]
     return "; ".join(" and ".join(names) for names in groups)
 
 
 def _gradients(target: Any, result: Any, given: Any) -> Leaves:
     """The gradients of the sum of the outputs, where they have one."""
-    found = (leaf for _, leaf in leaves(result, Path("out")) if isinstance(leaf, torch.Tensor))
-    count = sum(leaf.requires_grad for leaf in found)
+    tensors = (leaf for _, leaf in leaves(result, Path("out")) if isinstance(leaf, torch.Tensor))
+    count = sum(leaf.requires_grad for leaf in tensors)
     flags: Leaves = [("outputs with a gradient", count)]
     if not count:
         return flags

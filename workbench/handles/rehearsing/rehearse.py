@@ -52,19 +52,19 @@ class _Result:
 def rehearse(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Rehearsal:
     """Explain a call, then try each cure in a copy; raises what the function raises."""
     call = BrokenCall(fn, Inputs(args, kwargs))
-    found = call.explained
+    explanation = call.explained
     tried: list[tuple[RehearsedCure, Cure]] = []
-    for item in found.breaks:
-        for cure in find_cures(found.report, item):
+    for item in explanation.breaks:
+        for cure in find_cures(explanation.report, item):
             tried.append((call.rehearsed(f"c{len(tried)}", item, cure), cure))
     chosen, together = _together(call, tried)
     return Rehearsal(
-        name=found.report.request.name,
-        breaks=found.breaks,
+        name=explanation.report.request.name,
+        breaks=explanation.breaks,
         cures=tuple(row for row, _ in tried),
-        graphs_before=found.graph_count,
-        graphs_after=found.graph_count if together.graphs is None else together.graphs,
-        breaks_after=len(found.breaks) if together.breaks is None else together.breaks,
+        graphs_before=explanation.graph_count,
+        graphs_after=explanation.graph_count if together.graphs is None else together.graphs,
+        breaks_after=len(explanation.breaks) if together.breaks is None else together.breaks,
         chosen=tuple(row.id for row, _ in chosen),
         chosen_patch=call.patch([cure for _, cure in chosen]),
     )
@@ -247,8 +247,8 @@ def _settings(cures: Sequence[Cure]) -> dict[str, Any]:
     config = tp.DYNAMO_CONFIG.get()
     for option, function in (cure.ignored for cure in cures if cure.ignored is not None):
         module, _, path = function.partition(".")
-        found = operator.attrgetter(path)(importlib.import_module(module))
-        settings[option] = {*settings.get(option, getattr(config, option)), found}
+        ignored = operator.attrgetter(path)(importlib.import_module(module))
+        settings[option] = {*settings.get(option, getattr(config, option)), ignored}
     return settings
 
 

@@ -84,7 +84,7 @@ def profile_compiled(
         eager = torch.no_grad()(eager)
     held = find_held_inputs(compiled.original, args, kwargs)
     with restore_state(None, held=held):
-        found = profile(
+        measured = profile(
             compiled,
             args,
             kwargs,
@@ -96,8 +96,8 @@ def profile_compiled(
             progress=progress,
             held=held,
         )
-    compiled.update(found.report)
-    return found
+    compiled.update(measured.report)
+    return measured
 
 
 def start_profile(compiled: Any) -> BackgroundTask[Profile]:
@@ -117,8 +117,8 @@ def start_profile(compiled: Any) -> BackgroundTask[Profile]:
                 compiled, args, kwargs, seconds=_BRIEF_S, notes=notes, progress=steps
             )
 
-        found: Profile = compiled.recipe.called(measure)
-        return found
+        measured: Profile = compiled.recipe.called(measure)
+        return measured
 
     return BackgroundTask(compiled.name, work, lambda thread: None)
 

@@ -215,8 +215,8 @@ def in_double(
         wide = replace(subject, around=both).run(original)
     except (RuntimeError, TypeError, NotImplementedError):
         return InDouble()  # code that looks at what tensors are may refuse the mode
-    found = {pair.name: pair.expected for pair in pairs(subject, wide, actual)}
-    return mode.values(found)
+    by_name = {pair.name: pair.expected for pair in pairs(subject, wide, actual)}
+    return mode.values(by_name)
 
 
 def refuse_for_host(**wanted: bool) -> None:

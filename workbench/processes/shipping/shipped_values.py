@@ -43,11 +43,11 @@ def _culprit(parcel: Mapping[str, Any], dump: Callable[[Any], object]) -> str | 
     path: list[str] = []
     parts: Iterator[tuple[str, Any]] = iter(parcel.items())
     for _ in range(_DEPTH):
-        found = next((part for part in parts if not _can(part[1], dump)), None)
-        if found is None:
+        culprit = next((part for part in parts if not _can(part[1], dump)), None)
+        if culprit is None:
             break
-        path.append(found[0])
-        parts = _parts(found[1])
+        path.append(culprit[0])
+        parts = _parts(culprit[1])
     names = [name for name in path if name not in parcel]
     return " of ".join(reversed(names)) or None
 
