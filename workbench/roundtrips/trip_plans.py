@@ -106,18 +106,18 @@ def _of_compiled(
     plan = compiled.plan
     original = choose_original(reference, compiled.original, compiled.reference_name)
     shipment.reasons[CPP] = _NO_CLIENT
-    found = Saveable.of(compiled.aot_fn, plan.guarded)
+    saveable = Saveable.of(compiled.aot_fn, plan.guarded)
     scope = compiled.aot_fn.fn.__globals__
     bundled = manifest.weights is not None
     missing = {**{name: scope[name] for name in manifest.missing_names}, **classes}
     inputs = shipment.inputs(
         args,
         kwargs,
-        outside=found.modules,
+        outside=saveable.modules,
         missing=missing,
         load={
             "module": plan.receiver[0] if plan.receiver and not bundled else None,
-            "external_data": found.modules,
+            "external_data": saveable.modules,
             "f_globals": missing or None,
         },
         compile=_how(compiled),
@@ -133,9 +133,9 @@ def _of_compiled(
         "no_grad": compiled.enters_no_grad,
         "grad": takes_grad(compiled.enters_no_grad),
         "has_receiver": bool(plan.receiver),
-        "torch_file": _torch_file(found, folder / "torch.bin", ways, shipment.reasons),
+        "torch_file": _torch_file(saveable, folder / "torch.bin", ways, shipment.reasons),
         "aliases": dict(manifest.aliases),
-        "imports": found.imports,
+        "imports": saveable.imports,
     }
     if names := ", ".join((*manifest.missing_names, *classes)):
         sentence = f"handed over at load, f_globals=, since nobody can import them: {names}"
@@ -185,13 +185,13 @@ def _classes_of_main(payload: bytes) -> dict[str, type]:
 
 
 def _torch_file(
-    found: Saveable, file: Path, ways: Sequence[str], reasons: dict[str, str]
+    saveable: Saveable, file: Path, ways: Sequence[str], reasons: dict[str, str]
 ) -> str | None:
     """The same function as torch itself saves it."""
     if "torch" not in ways:
         return None
     try:
-        found.aot_fn.save_compiled_function(str(file), external_data=found.outside)
+        saveable.aot_fn.save_compiled_function(str(file), external_data=saveable.outside)
     except Exception as error:  # pickle raises whatever an object's own code raises
         reasons["torch"] = f"torch cannot save it: {type(error).__name__}: {read_first_line(error)}"
         return None

@@ -93,8 +93,8 @@ def rebuild_tensor(
     """The tensor that was written; `attributes` are those that a program gave it."""
     plain = torch.empty(0, dtype=dtype, device=memory.device).set_(memory, offset, shape, stride)
     if is_parameter:
-        found: torch.Tensor = torch.nn.Parameter(plain, requires_grad=requires_grad)
+        tensor: torch.Tensor = torch.nn.Parameter(plain, requires_grad=requires_grad)
     else:
-        found = plain.requires_grad_(requires_grad)
-    vars(found).update(attributes)
-    return found
+        tensor = plain.requires_grad_(requires_grad)
+    vars(tensor).update(attributes)
+    return tensor

@@ -394,10 +394,10 @@ def place_classes_in_main(
     """
     main = sys.modules["__main__"]
     parts = getattr(module, "modules", None)
-    found = {type(part).__qualname__: type(part) for part in parts()} if callable(parts) else {}
-    found |= {n: v for n, v in (f_globals or {}).items() if isinstance(v, type)}
+    classes = {type(part).__qualname__: type(part) for part in parts()} if callable(parts) else {}
+    classes |= {n: v for n, v in (f_globals or {}).items() if isinstance(v, type)}
     places: list[tuple[Any, str, type]] = [
-        (main, name, kind) for name, kind in found.items() if name not in vars(main)
+        (main, name, kind) for name, kind in classes.items() if name not in vars(main)
     ]
     for kind in (kind for kind in stored if kind.__module__ == "__main__"):
         outer, _, name = kind.__qualname__.rpartition(".")

@@ -217,7 +217,7 @@ class PackedKernels:
         """One kernel of a generated program, by torch."""
         packed = tp.PACKED_KERNELS.get()
         theirs = tp.CODE_HASH.get()(source, extra=self._key)
-        found = packed._cache.pop(theirs, None)
-        if found is not None:
-            packed._cache[packed.key(source)] = found
+        kernel = packed._cache.pop(theirs, None)
+        if kernel is not None:
+            packed._cache[packed.key(source)] = kernel
         return torch().triton(name, source, **options)

@@ -50,14 +50,14 @@ def build_values_reducer(inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any
             return inner(pickler, value) if _is_named(value) else (NotLookedAt, ())
         if isinstance(value, types.FunctionType) and not _is_named(value):
             return _function(value)
-        found = inner(pickler, value)
+        reduced = inner(pickler, value)
         if isinstance(value, fake):
-            return _described(value, found)
+            return _described(value, reduced)
         if isinstance(value, torch.nn.Module):
-            theirs = found is NotImplemented or found[0] == pickler._unpickle_module
-            return _bare(value) if theirs else found
-        if found is not NotImplemented:
-            return found
+            theirs = reduced is NotImplemented or reduced[0] == pickler._unpickle_module
+            return _bare(value) if theirs else reduced
+        if reduced is not NotImplemented:
+            return reduced
         bare = _bare(value)
         return bare if bare is not NotImplemented or looked_at else _unlooked(value)
 
@@ -152,16 +152,16 @@ def fill_function(
         setattr(function, name, value)
 
 
-def _described(value: Any, found: Any) -> Any:
+def _described(value: Any, reduced: Any) -> Any:
     """What is written of a fake tensor describes the real one.
 
     Torch would write the whole fake mode with every tensor and the keys by which fakes are
     dispatched, which no real tensor has.
     """
     rebuild = tp.UNPICKLE_GUARDED_TENSOR.get()
-    if not isinstance(found, tuple) or found[0] != rebuild:
-        return found
-    _, device, pytype, _, grad = found[1]
+    if not isinstance(reduced, tuple) or reduced[0] != rebuild:
+        return reduced
+    _, device, pytype, _, grad = reduced[1]
     if isinstance(value, torch.nn.Parameter):
         pytype = torch.nn.Parameter
     keys = tp.DISPATCH_KEYS.get()(value)
@@ -203,13 +203,13 @@ def _has_attributes_alone(kind: type) -> bool:
 
 
 def _slots(kind: type) -> list[str]:
-    found = []
+    slots = []
     for base in kind.__mro__:
         names = vars(base).get("__slots__", ())
         for name in (names,) if isinstance(names, str) else names:
             private = name.startswith("__") and not name.endswith("__")
-            found.append(f"_{base.__name__.lstrip('_')}{name}" if private else name)
-    return [name for name in found if name not in ("__dict__", "__weakref__")]
+            slots.append(f"_{base.__name__.lstrip('_')}{name}" if private else name)
+    return [name for name in slots if name not in ("__dict__", "__weakref__")]
 
 
 def set_attributes(value: Any, state: tuple[Mapping[str, Any], Mapping[str, Any]]) -> None:

@@ -301,9 +301,9 @@ def _missing(error: Exception) -> str | None:
         now = f"Call the original once, or set {kind}.{name},"
         return f"{name}, which {kind} does not have yet. {now}"
     searched = (pattern.search(str(error)) for pattern in _NOT_THERE)
-    found = next(filter(None, searched), None)
-    if found is None:
+    match = next(filter(None, searched), None)
+    if match is None:
         return None
-    module = found["module"]
+    module = match["module"]
     where = "this program (__main__)" if module.endswith("__main__") else f"the module {module}"
-    return f"{found['name']}, which {where} does not have. Define or import it there"
+    return f"{match['name']}, which {where} does not have. Define or import it there"

@@ -130,14 +130,14 @@ class _Unpickler(pickle.Unpickler):
         self._here = here
 
     def find_class(self, module: str, name: str) -> Any:
-        found = super().find_class(__name__ if module == _FORMER_NAME else module, name)
+        imported = super().find_class(__name__ if module == _FORMER_NAME else module, name)
         if module.partition(".")[0] != "cloudpickle":
-            return found
+            return imported
         if name == "_make_skeleton_class":
-            return lambda *args: self._take(found, args)
+            return lambda *args: self._take(imported, args)
         if name == "_class_setstate":
-            return lambda cls, state: self._fill(found, cls, state)
-        return found
+            return lambda cls, state: self._fill(imported, cls, state)
+        return imported
 
     def _take(self, make: Callable[..., type], args: tuple[Any, ...]) -> type:
         self.made.append(self._here.get(len(self.made)) or make(*args))

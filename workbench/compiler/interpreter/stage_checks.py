@@ -72,7 +72,7 @@ def _as_graphs(
     code: CompiledCode, callee: Callee, graphs: tuple[CapturedGraph, ...]
 ) -> Callable[..., Any]:
     """What was compiled, with its graphs run node by node in place of the generated code."""
-    found = Saveable.of(code.aot_fn, code.plan.guarded)
+    saveable = Saveable.of(code.aot_fn, code.plan.guarded)
 
     def start(compiled: Any, is_backward: bool) -> GraphCall:
         graph = next(g for g in reversed(graphs) if g.is_backward == is_backward)
@@ -85,5 +85,5 @@ def _as_graphs(
 
         return call
 
-    serialized, imports = serialize(found.aot_fn, found.outside), {"imports": found.imports}
-    return make_callable_here(serialized, imports, callee, GraphParts(start))
+    serialized, imports = serialize(saveable.aot_fn, saveable.outside), saveable.imports
+    return make_callable_here(serialized, {"imports": imports}, callee, GraphParts(start))

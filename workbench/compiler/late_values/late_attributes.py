@@ -58,8 +58,8 @@ def _setter(path: Path, bound: Mapping[str, Any], inlined: InlinedCode) -> Any |
     if _is_cached(type(holder), name):
         return functools.partial(getattr, holder, name)
     places = (one.place for one in _setters(path, inlined))
-    found = (find_setter(path, bound, p) for p in places if p and not p.endswith(_CALLED))
-    return next((setter for setter in found if setter is not None), None)
+    setters = (find_setter(path, bound, p) for p in places if p and not p.endswith(_CALLED))
+    return next((setter for setter in setters if setter is not None), None)
 
 
 def say_setter(
@@ -97,9 +97,9 @@ def _places(
     for reason in reasons:
         source = reason.partition("  #")[0]
         for expression in _PLACE.findall(source):
-            if (found := parse(_OF_MODULE.sub(r".\1", expression))) is None:
+            if (parsed := parse(_OF_MODULE.sub(r".\1", expression))) is None:
                 continue
-            _, path = found
+            _, path = parsed
             if attribute := _ATTRIBUTE.search(source):
                 yield path.attr(attribute[1])
             elif _ENTRY in source or source.startswith(("len(", "not L[")):

@@ -105,28 +105,28 @@ def _class_of(place: str) -> type | None:
     """The class of a method's place, None for a function."""
     owner, _, _ = place.rpartition(".")
     try:
-        found = resolve(owner) if ":" in owner else None
+        kind = resolve(owner) if ":" in owner else None
     except (ImportError, AttributeError):
         return None
-    return found if isinstance(found, type) else None
+    return kind if isinstance(kind, type) else None
 
 
 def _reached(function: types.FunctionType, kind: type | None) -> dict[types.CodeType, None]:
     """The code that a function may call, by the names that it has, a few calls deep."""
-    found: dict[types.CodeType, None] = {}
+    reached: dict[types.CodeType, None] = {}
     front: list[tuple[types.FunctionType, type | None]] = [(function, kind)]
     for _ in range(_CALLS):
         following: list[tuple[types.FunctionType, type | None]] = []
         for caller, of in front:
             codes = list(_nested(caller.__code__))
-            found.update(dict.fromkeys(codes))
+            reached.update(dict.fromkeys(codes))
             for called in _called(caller, {n for c in codes for n in c.co_names}, of):
-                if called[0].__code__ not in found and not _is_foreign(called[0]):
+                if called[0].__code__ not in reached and not _is_foreign(called[0]):
                     following.append(called)
         front = following
     for last, _ in front:
-        found.update(dict.fromkeys(_nested(last.__code__)))
-    return found
+        reached.update(dict.fromkeys(_nested(last.__code__)))
+    return reached
 
 
 def _is_foreign(function: types.FunctionType) -> bool:
@@ -212,13 +212,13 @@ def sets(code: types.CodeType, path: Path) -> bool:
 @functools.lru_cache(maxsize=1024)
 def _stores(code: types.CodeType) -> frozenset[tuple[str, str]]:
     """What code stores: by what instruction, and under what name."""
-    found, high = set(), 0
+    stores, high = set(), 0
     for op, low in zip(code.co_code[::2], code.co_code[1::2], strict=True):
         number = high | low
         high = number << 8 if op == dis.EXTENDED_ARG else 0
         if name := _STORING.get(op):
-            found.add((name, "" if name == "STORE_SUBSCR" else code.co_names[number]))
-    return frozenset(found)
+            stores.add((name, "" if name == "STORE_SUBSCR" else code.co_names[number]))
+    return frozenset(stores)
 
 
 def _constants(code: types.CodeType) -> set[Any]:
@@ -285,16 +285,16 @@ def find_setter(path: Path, scope: Mapping[str, Any], asked: str) -> Any | None:
     try:
         kind = resolve(owner) if ":" in owner else None
         if not isinstance(kind, type):
-            found = resolve(asked)
+            setter = resolve(asked)
         else:
             static = inspect.getattr_static(kind, name)
             is_bound = isinstance(static, classmethod | staticmethod)
-            found = (one for one in _holders(path, scope) if _is_of(one, kind))
-            holder = next(found, kind) if is_bound else next(found)
+            holders = (one for one in _holders(path, scope) if _is_of(one, kind))
+            holder = next(holders, kind) if is_bound else next(holders)
             if not is_bound and not callable(static):
                 return functools.partial(getattr, holder, name)  # a property
-            found = getattr(holder, name)
-        return found if callable(found) and not _required(found) else None
+            setter = getattr(holder, name)
+        return setter if callable(setter) and not _required(setter) else None
     except (ImportError, StopIteration, *_FAILURES):
         return None
 

@@ -426,9 +426,9 @@ def build_outputs(model: PackagedModel) -> Callable[[list[Any]], Any]:
     if not numbers:
         return build
 
-    def built(found: list[Any]) -> Any:
+    def built(outputs: list[Any]) -> Any:
         for index, number in numbers:
-            found[index] = number(found[index].item())
-        return build(found)
+            outputs[index] = number(outputs[index].item())
+        return build(outputs)
 
     return built

@@ -80,8 +80,8 @@ class Bucketed(LiveOnly):
         if self._check and contract is not None:
             given = contract.examine(given)
         places = range(len(self._paths)) if contract is None else contract.tensors
-        found = model.run_flat([given[place] for place in places])
-        return self.bucketing.cut(found, values, bucket)
+        outputs = model.run_flat([given[place] for place in places])
+        return self.bucketing.cut(outputs, values, bucket)
 
     def _values(self, leaves: Sequence[Any]) -> dict[str, int]:
         """The named dimensions of a request; raises `ContractError` naming what does not fit."""

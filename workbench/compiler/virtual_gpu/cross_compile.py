@@ -88,9 +88,9 @@ def program_of(
     plan = compiled.plan
     request = replace(compiled.report.request, target=gpu.name)
     try:
-        found = Saveable.of(compiled.aot_fn, plan.guarded)
-        serialized = serialize(found.aot_fn, found.outside)
-        programs = find_generated_programs(found.aot_fn)
+        saveable = Saveable.of(compiled.aot_fn, plan.guarded)
+        serialized = serialize(saveable.aot_fn, saveable.outside)
+        programs = find_generated_programs(saveable.aot_fn)
         built_for = _built_for(programs, gpu, registers)
     except WorkbenchError as error:
         held = find_tensors_outside(compiled.aot_fn)
@@ -100,8 +100,8 @@ def program_of(
             f"The compiled code cannot be taken apart: {type(error).__name__}: {error}"
         )
     packed = {kernel.name for kernel in built_for.kernels}
-    contract = {**plan.to_json(request), "imports": found.imports}
-    specialized = tuple(add_setters(plan.specialized_to_json(found.emptied), plan.inlined))
+    contract = {**plan.to_json(request), "imports": saveable.imports}
+    specialized = tuple(add_setters(plan.specialized_to_json(saveable.emptied), plan.inlined))
     return Program(
         serialized=serialized,
         contract=contract,
@@ -109,7 +109,7 @@ def program_of(
         guards={"policy": request.guards, "dropped": list(plan.dropped)},
         built_for=built_for,
         not_packed=tuple(sorted(find_kernels_asked_for(programs) - packed)),
-        unreadable=_unreadable(compiled, found, serialized, contract, specialized),
+        unreadable=_unreadable(compiled, saveable, serialized, contract, specialized),
     )
 
 
@@ -125,7 +125,7 @@ def _of_tensors(names: Sequence[str]) -> str:
 
 def _unreadable(
     compiled: CompiledCode,
-    found: Saveable,
+    saveable: Saveable,
     serialized: Serialized,
     contract: Mapping[str, Any],
     specialized: Sequence[Any],
@@ -133,14 +133,14 @@ def _unreadable(
     """Why what would be written cannot be read back, "" where it can."""
     plan = compiled.plan
     try:
-        require_own_identity(contract["name"], plan, found.aot_fn, found.outside)
+        require_own_identity(contract["name"], plan, saveable.aot_fn, saveable.outside)
         require_readable(
             serialized,
-            found.aot_fn,
+            saveable.aot_fn,
             contract,
             specialized,
             receiver=plan.receiver,
-            external_data=found.outside,
+            external_data=saveable.outside,
             example=GuardSandbox(tp.artifacts_of(compiled.aot_fn), plan, compiled.example),
         )
     except ArtifactError as error:

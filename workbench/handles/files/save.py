@@ -58,16 +58,16 @@ def save_compiled(
     if place == INSIDE and module is None:
         raise UsageError(_needs_module(INSIDE, compiled))
     plan = compiled.plan
-    found = Saveable.of(compiled.aot_fn, plan.guarded)
-    outside = {**found.outside, **(external_data or {})}
-    require_own_identity(compiled.name, plan, found.aot_fn, outside)
+    saveable = Saveable.of(compiled.aot_fn, plan.guarded)
+    outside = {**saveable.outside, **(external_data or {})}
+    require_own_identity(compiled.name, plan, saveable.aot_fn, outside)
 
     def write(place: str | None) -> str:
         return save_artifact(
             path,
-            aot_fn=found.aot_fn,
-            contract_json={**plan.to_json(compiled.report.request), "imports": found.imports},
-            specialized_json=add_setters(plan.specialized_to_json(found.emptied), plan.inlined),
+            aot_fn=saveable.aot_fn,
+            contract_json={**plan.to_json(compiled.report.request), "imports": saveable.imports},
+            specialized_json=add_setters(plan.specialized_to_json(saveable.emptied), plan.inlined),
             guards_json={"policy": compiled.report.request.guards, "dropped": list(plan.dropped)},
             report=drop_file(compiled.report),
             module=module,

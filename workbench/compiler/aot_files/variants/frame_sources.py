@@ -68,10 +68,10 @@ def list_source_rows(codes: Iterable[types.CodeType]) -> tuple[list[Row], list[s
         if row["digest"] not in _digests(row):
             lost.append(name)
             continue
-        found = _inlined(row)
-        row["defaults"] = None if found is None else _defaults_text(found.defaults)
+        inlined = _inlined(row)
+        row["defaults"] = None if inlined is None else _defaults_text(inlined.defaults)
         rows.append(row)
-        if found is not None and row["defaults"] is None:
+        if inlined is not None and row["defaults"] is None:
             lost.append(f"{name}: its defaults")
     return rows, lost
 
@@ -91,10 +91,10 @@ def find_inlined_sources(rows: Sequence[Row]) -> InlinedCode:
 
 
 def _has_other_defaults(row: Row) -> bool:
-    found, expected = _inlined(row), row.get("defaults")
-    if found is None or expected is None:
+    inlined, expected = _inlined(row), row.get("defaults")
+    if inlined is None or expected is None:
         return False  # what cannot be compared is listed when it is recorded
-    return _defaults_text(found.defaults) != expected
+    return _defaults_text(inlined.defaults) != expected
 
 
 def _defaults_text(defaults: Any) -> str | None:
@@ -108,12 +108,12 @@ def _defaults_text(defaults: Any) -> str | None:
 def _digests(row: Row) -> set[str | None]:
     """What code of that name says here: in its module, or in its file where nobody imported it."""
     module, _, qualified = str(row["name"]).partition(":")
-    found = sys.modules.get(module)
-    if found is None:
+    imported = sys.modules.get(module)
+    if imported is None:
         now = in_source(row["name"], row["file"])
         return {row["digest"] if now is None else now}
-    codes = _codes_of(found, qualified)
-    file = getattr(found, "__file__", None)
+    codes = _codes_of(imported, qualified)
+    file = getattr(imported, "__file__", None)
     if not codes and file is not None and Path(file).suffix == ".py":
         codes = [code for name, code in compile_codes_in_file(Path(file)) if name == qualified]
     return set(map(digest, codes))
@@ -134,9 +134,9 @@ def _inlined(row: Row) -> Inlined | None:
 
 
 def _module_of(value: Any) -> types.ModuleType | None:
-    found = inspect.getmodule(value)
-    if found is not None or not isinstance(value, types.CodeType):
-        return found
+    module = inspect.getmodule(value)
+    if module is not None or not isinstance(value, types.CodeType):
+        return module
     main = sys.modules["__main__"]
     if value in _codes_of(main, value.co_qualname):
         return main

@@ -109,8 +109,8 @@ def target_of(fn: Callable[..., Any]) -> Any:
 
 
 def _function(target: Any) -> FunctionType:
-    found: FunctionType = getattr(target, "__func__", target)
-    return found
+    function: FunctionType = getattr(target, "__func__", target)
+    return function
 
 
 def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
@@ -170,8 +170,8 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         entry.dynamo.codes[0].python_module = _function(target).__globals__["__name__"]
         dropped += bases.rows
         bases.require_unread(name, _compiled_codes(entry.dynamo.codes))
-        found = _taken(name, entry, dropped, [target.__code__, *codes], fallen)
-        return replace(found, registries=registries.rows(), specialized=outside.rows())
+        recorded = _taken(name, entry, dropped, [target.__code__, *codes], fallen)
+        return replace(recorded, registries=registries.rows(), specialized=outside.rows())
 
 
 @contextmanager
@@ -187,12 +187,12 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = next(filter(None, (mark.search(str(error)) for mark in _UNWRITTEN)), None)
-        if found is None:
+        match = next(filter(None, (mark.search(str(error)) for mark in _UNWRITTEN)), None)
+        if match is None:
             raise
         raise ArtifactError(
             f"{name} cannot be saved with its variants: a guard of it cannot be written "
-            f"({found[0]}). Classes of what it reads have to stand in a module, not in a function."
+            f"({match[0]}). Classes of what it reads have to stand in a module, not in a function."
         ) from error
 
 
@@ -255,8 +255,8 @@ def _made_up_names(code: Any) -> set[str]:
     """Names that the compiled code of a frame has and its original has not."""
     read = tp.SERIALIZED_CODE.get().to_code_object
     own = set(read(code.python_code).co_names)
-    found = {name for one in code.guarded_codes for name in read(one.dynamo_code).co_names}
-    return {name for name in found - own if _MADE_UP.search(name)}
+    compiled = {name for one in code.guarded_codes for name in read(one.dynamo_code).co_names}
+    return {name for name in compiled - own if _MADE_UP.search(name)}
 
 
 def _compiled_codes(codes: Sequence[Any]) -> list[CodeType]:

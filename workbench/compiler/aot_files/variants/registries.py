@@ -52,9 +52,9 @@ def _name_in(module: ModuleType, value: object) -> str | None:
 def read_entries(rows: Sequence[Row]) -> tuple[Entries, ...]:
     """What this process has of the entries that `Registries.rows` names, by module and name."""
     return tuple(
-        (row["module"], row["name"], {key: found[key] for key in row["keys"] if key in found})
+        (row["module"], row["name"], {key: registry[key] for key in row["keys"] if key in registry})
         for row in rows
-        for found in (_registry(row),)
+        for registry in (_registry(row),)
     )
 
 
@@ -69,8 +69,8 @@ def list_missing_entries(rows: Sequence[Row]) -> list[str]:
 
 
 def _registry(row: Row) -> Mapping[Any, Any]:
-    found = getattr(sys.modules.get(row["module"]), row["name"], None)
-    return found if isinstance(found, dict) else {}
+    registry = getattr(sys.modules.get(row["module"]), row["name"], None)
+    return registry if isinstance(registry, dict) else {}
 
 
 class Registries:
@@ -95,16 +95,16 @@ class Registries:
 
         None of a registry of which the code asks for all keys.
         """
-        found = {
+        by_name = {
             guard.name: guard.value
             for guard in guards
             if guard.has_value and guard.is_global and is_registry(guard.value)
         }
         asked = {guard.name for guard in guards if _ALL_KEYS in _kinds(guard)}
-        self._unordered = frozenset(found) - asked
+        self._unordered = frozenset(by_name) - asked
         for name in self._unordered:
-            self._note(name, found[name], guards)
-        why = {name: WHY.format(module=type(found[name]).__module__) for name in self._unordered}
+            self._note(name, by_name[name], guards)
+        why = {name: WHY.format(module=type(by_name[name]).__module__) for name in self._unordered}
         return {
             at: why[name]
             for at, guard in enumerate(guards)

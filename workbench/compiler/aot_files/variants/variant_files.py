@@ -196,8 +196,8 @@ def _require_same_values(path: str, manifest: Manifest, target: Any) -> None:
     """
     function = getattr(target, "__func__", target)
     values, owner = from_json(manifest.baked), find_globals_module(function)
-    found = SpecializedValues.in_scopes(values, owner, function.__globals__)
-    problems = found.mismatches({}, arguments=False)
+    specialized = SpecializedValues.in_scopes(values, owner, function.__globals__)
+    problems = specialized.mismatches({}, arguments=False)
     if problems:
         raise ArtifactError(
             f"{path} was recorded with other values of modules or of the environment:\n  - "
@@ -323,8 +323,8 @@ def _is_same(value: Any, code: CodeType) -> bool:
 def _count_past(dynamo: Any) -> None:
     """Let torch number what it compiles later beyond the names of the file."""
     texts = [name for code in dynamo.codes for name in (*code.function_names, *code.backend_ids)]
-    found = filter(None, map(_NUMBER.search, texts))
-    numbers = [int(match[1] or match[2]) for match in found]
+    matches = filter(None, map(_NUMBER.search, texts))
+    numbers = [int(match[1] or match[2]) for match in matches]
     module = importlib.import_module(tp.UNIQUE_NAMES.module)
     now = next(tp.UNIQUE_NAMES.get())
     setattr(module, tp.UNIQUE_NAMES.attribute, itertools.count(max([now, *numbers]) + _APART))

@@ -49,11 +49,11 @@ class Saveable:
         mostly not needed: closure cells that nothing reads after capture are emptied.
         """
         aot_fn, emptied = _without_unread(aot_fn, guarded)
-        found = _reached(aot_fn)
-        modules = {n: value for n, value in found.items() if isinstance(value, torch.nn.Module)}
+        reached = _reached(aot_fn)
+        modules = {n: value for n, value in reached.items() if isinstance(value, torch.nn.Module)}
         functions = {
             n: (value, place)
-            for n, value in found.items()
+            for n, value in reached.items()
             if isinstance(value, types.FunctionType) and (place := _behind_decorators(value))
         }
         return cls(aot_fn, emptied, modules, functions)
@@ -121,12 +121,12 @@ def _behind_decorators(function: types.FunctionType) -> str | None:
     if "<" in place:
         return None
     try:
-        found = resolve(place)
+        target = resolve(place)
     except (ImportError, AttributeError):
         return None
-    while found is not function and hasattr(found, "__wrapped__"):
-        found, place = found.__wrapped__, f"{place}.__wrapped__"
-    return place if found is function and place.endswith("__wrapped__") else None
+    while target is not function and hasattr(target, "__wrapped__"):
+        target, place = target.__wrapped__, f"{place}.__wrapped__"
+    return place if target is function and place.endswith("__wrapped__") else None
 
 
 def _plain(value: Any) -> bool:
@@ -335,9 +335,9 @@ def _lost_roots(serialize: Callable[[list[Any]], bytes], guards: Sequence[Any]) 
 
 def _note(decisions: Decisions, lost: dict[str, str]) -> None:
     for i, entry in enumerate(decisions.entries):
-        found = sorted(lost.keys() & _roots(entry.orig_guard))
-        if decisions.reasons[i] is None and found:
-            decisions.reasons[i] = f"its value cannot be pickled ({lost[found[0]]})"
+        roots = sorted(lost.keys() & _roots(entry.orig_guard))
+        if decisions.reasons[i] is None and roots:
+            decisions.reasons[i] = f"its value cannot be pickled ({lost[roots[0]]})"
     for key, one in decisions.specialized.items():
         if one.path.root in lost:  # no guard of the file compares it any more
             decisions.specialized[key] = replace(one, guarded=False)

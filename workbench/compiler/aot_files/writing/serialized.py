@@ -183,7 +183,7 @@ def list_built_kernels(
     programs: Sequence[Any], kept: Mapping[str, bytes]
 ) -> tuple[BuiltKernel, ...]:
     """The C++ libraries that generated programs ask for, each once."""
-    found: dict[str, BuiltKernel] = {}
+    by_key: dict[str, BuiltKernel] = {}
     for number, program in enumerate(programs):
         if not any(name in program.source_code for name in _BUILDS):
             continue
@@ -201,8 +201,8 @@ def list_built_kernels(
             if isinstance(wanted, _Wanted):
                 key = wanted.request.key
                 library = kept.get(key) or _library(live.get(name), wanted.request)
-                found[key] = BuiltKernel(wanted.request, library)
-    return tuple(found.values())
+                by_key[key] = BuiltKernel(wanted.request, library)
+    return tuple(by_key.values())
 
 
 def _library(function: Any, request: KernelRequest) -> bytes:

@@ -212,13 +212,13 @@ def _without_assembly(report: Report) -> Report:
 
 def _options(report: Report | None) -> dict[str, Any]:
     """The compiler options that the function was compiled with, as far as they are plain data."""
-    found = {}
+    options = {}
     for name, text in report.request.options if report is not None else ():
         try:
-            found[name] = ast.literal_eval(text)
+            options[name] = ast.literal_eval(text)
         except (ValueError, SyntaxError):
             continue
-    return found
+    return options
 
 
 def _bundle(
@@ -270,7 +270,7 @@ def require_readable(
     scope = aot_fn.fn.__globals__
     log = logging.getLogger(tp.TRACING.module)  # tells at length what is raised, too
     with _explained(name), hold_messages(log, "Error while creating guard", "Created at"):
-        found = deserialize(
+        restored = deserialize(
             serialized.payload,
             Libraries({}, None, packed=True, started=False),
             aliases=serialized.aliases,
@@ -294,7 +294,7 @@ def require_readable(
             f_globals=scope,
             handed_over=external_data,
         )
-        read = GuardSandbox(tp.artifacts_of(found), plan, example.example)
+        read = GuardSandbox(tp.artifacts_of(restored), plan, example.example)
         answer = read.check()
     if not answer.ok:
         raise ArtifactError(
