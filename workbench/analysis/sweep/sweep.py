@@ -50,7 +50,7 @@ class Sweep(Presented):
     >>> found = wb.sweep(f, (x,), over={"mode": ["default", "max-autotune"]}, measure_s=0.1)
     >>> list(found.frame()["status"])
     ['done', 'done']
-    >>> found.export("f.csv")
+    >>> sweep.export("f.csv")
     >>> wb.Sweep.load("f.csv")
     Sweep(f over mode (2): 2 done)
     """
