@@ -42,9 +42,6 @@ def name_kernel_member(build: str, key: str) -> str:
     return f"kernels/{build}/{key}.so"
 
 
-# writing
-
-
 def write_artifact(
     path: str | PathLike[str], manifest: Manifest, members: Mapping[str, Content]
 ) -> Manifest:
@@ -76,9 +73,6 @@ def _entry(name: str) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name, _DATE)
     info.external_attr = (stat.S_IFREG | 0o600) << 16
     return info
-
-
-# reading
 
 
 @dataclass(frozen=True)

@@ -106,9 +106,6 @@ def list_team_signatures(manifest: Signed) -> Iterator[Signature]:
             yield signature
 
 
-# keys as the user hands them over
-
-
 def read_private_key(
     key: str | PathLike[str] | Ed25519PrivateKey, password: str | None = None
 ) -> Ed25519PrivateKey:
@@ -218,9 +215,6 @@ def _ed25519() -> ModuleType:
             "pip install cryptography."
         ) from error
     return ed25519
-
-
-# the keys that one user knows
 
 
 @dataclass(frozen=True)

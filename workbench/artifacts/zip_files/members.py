@@ -39,9 +39,6 @@ _MANIFEST_LIMIT = 16 << 20  # that of 10,000 weights takes 4 MiB; comparing 64 t
 Content = bytes | Path
 
 
-# the frame
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Frame:
     """The members of a zip file in the order of their data, and its comment."""
@@ -248,9 +245,6 @@ def _write(descriptor: int, content: bytes) -> None:
     left = memoryview(content)
     while left:
         left = left[os.write(descriptor, left) :]
-
-
-# the members
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -139,9 +139,6 @@ def _shared_memory(data: Mapping[str, Any]) -> SharedMemory | None:
     return SharedMemory.from_json(data["memory"])
 
 
-# layout
-
-
 def is_dynamic(leaf: Leaf) -> bool:
     """Whether a leaf has a dimension whose size is not fixed."""
     return any(isinstance(size, Dynamic) for size in leaf.shape)
@@ -298,9 +295,6 @@ def _plain(
     call = write_function([*parameters.values()], lines, scope, _FILE)
     call.__qualname__ = call.__name__ = signature.model
     return call
-
-
-# the quick test
 
 
 def _fast_check(contract: CallContract) -> FastCheck:

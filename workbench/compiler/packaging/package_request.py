@@ -158,9 +158,6 @@ def _own(value: Any, name: str, names: Sequence[str], default: Any = None) -> An
     return value.get(name, default) if by_name else value
 
 
-# the call that a package was made with
-
-
 def write_repackage_command(path: str, package: OpenedPackage) -> str:
     """A sentence with the call of `workbench.package` that makes the file on this torch."""
     start = (

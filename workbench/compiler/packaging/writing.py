@@ -93,9 +93,6 @@ def _check_path(path: str | PathLike[str]) -> Path:
     return target
 
 
-# variants
-
-
 @dataclass(frozen=True)
 class _Kept:
     """The other variants of a file, their members copied out of it."""

@@ -63,9 +63,6 @@ class Unpacking:
         self._removal()
 
 
-# packages that torch itself wrote
-
-
 def manifest_of(package: OpenedPackage) -> PackageManifest:
     """A manifest with what can be known before the library is opened; it has no contract.
 
