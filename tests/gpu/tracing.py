@@ -11,7 +11,9 @@ Kernels = list[tuple[str, float]]
 """Names with microseconds, in the order in which they started."""
 
 
-def kernels_of(call: Callable[[], object], wait: Callable[[], object], calls: int = 1) -> Kernels:
+def kernels_of(
+    call: Callable[[], object], wait: Callable[[], object], calls: int = 1, *, copies: bool = False
+) -> Kernels:
     """The kernels of some calls; none where nothing ran on a device, or none of it is traced."""
 
     def run() -> None:
@@ -19,11 +21,12 @@ def kernels_of(call: Callable[[], object], wait: Callable[[], object], calls: in
             call()
         wait()
 
-    return kernels_in(trace(run, profile_activity()))
+    return kernels_in(trace(run, profile_activity()), copies=copies)
 
 
-def kernels_in(events: Iterable[Event]) -> Kernels:
-    """The kernels of a trace; copies and fills of memory have another category."""
-    found = [event for event in events if event.get("cat") == "kernel"]
+def kernels_in(events: Iterable[Event], *, copies: bool = False) -> Kernels:
+    """The kernels of a trace; copies and fills of memory have categories of their own."""
+    wanted = {"kernel", "gpu_memcpy", "gpu_memset"} if copies else {"kernel"}
+    found = [event for event in events if event.get("cat") in wanted]
     found.sort(key=lambda event: float(event["ts"]))
     return [(str(event["name"]), float(event["dur"])) for event in found]

@@ -47,8 +47,8 @@ class Sweep(Presented):
 
     Examples
     --------
-    >>> found = wb.sweep(f, (x,), over={"mode": ["default", "max-autotune"]}, measure_s=0.1)
-    >>> list(found.frame()["status"])
+    >>> sweep = wb.sweep(f, (x,), over={"mode": ["default", "max-autotune"]}, measure_s=0.1)
+    >>> list(sweep.frame()["status"])
     ['done', 'done']
     >>> sweep.export("f.csv")
     >>> wb.Sweep.load("f.csv")
