@@ -21,9 +21,12 @@ _MARKS = {
     "captured": "What it computes is in a graph; beside it the kernels that it ends in.",
     "break": "The graph breaks here: its note says why and what to do.",
     "fallback": "An operator of it has no code of Inductor's: the eager one is called.",
-    "folded": "Computed while compiling: nothing of it is left to run.",
-    "outside": "Python that runs while the graph is captured, and has no operation in it.",
-    "plain": "Nothing is known of it.",
+    "later": "The same, in a graph that begins after a graph break.",
+    "folded": "The last graph has a constant in its place: nothing of it is left to run.",
+    "removed": "The captured graph has it, the last one does not: merged with others or dropped.",
+    "traced": "Python that ran while Dynamo traced; it left no operation in the graph.",
+    "unreached": "The call that was compiled did not come to it.",
+    "plain": "Not recorded: nothing in the record tells what became of it.",
 }
 _HEAD = """# Messages
 

@@ -52,6 +52,15 @@ def test_selecting_a_line_is_seen_in_the_status_bar(
     page.get_by_text("line 13").first.wait_for()
 
 
+def test_a_line_without_a_kernel_says_what_is_proven_of_it(
+    open_page: Callable[..., Any], saved: str
+) -> None:
+    page = open_page().page
+    page.goto(saved)
+    page.locator(".wb").get_by_text("rows, columns").first.click()
+    page.locator(".insp", has_text="Python ran it while Dynamo traced").wait_for()
+
+
 def test_keys_act_before_anything_was_clicked(open_page: Callable[..., Any], saved: str) -> None:
     page = open_page().page
     page.goto(saved)

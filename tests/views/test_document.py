@@ -26,7 +26,7 @@ def test_every_field_is_what_the_wire_says(sample_report: Report) -> None:
 def test_a_line_leads_to_its_kernels_its_bytes_and_its_call_sites() -> None:
     made = document(BLOCK)
     marks = {mark["id"]: mark for source in made["sources"] for mark in source["marks"]}
-    assert marks["L:s0:23"]["state"] == "folded"
+    assert marks["L:s0:23"]["state"] == "traced"
     assert marks["L:s0:26"]["notes"][0]["title"] == "Fallback."
     assert marks["L:s0:26"]["notes"][0]["select"] == "k5"
     assert marks["L:s1:20"]["called_in"] == ["L:s0:24", "L:s0:29"]

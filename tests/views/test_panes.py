@@ -92,7 +92,7 @@ def test_traffic_of_what_tells_nothing_of_the_time_before_fusion(sample_report: 
 def test_every_source_line_has_its_state_and_its_share(sample_report: Report) -> None:
     marks = {mark["id"]: mark for mark in document(sample_report)["sources"][0]["marks"]}
     assert [marks[f"L:s0:{n}"]["state"] for n in (12, 13, 14, 16, 18)] == [
-        "folded",
+        "traced",
         "captured",
         "break",
         "fallback",

@@ -12,7 +12,7 @@ def test_the_types_of_the_front_end_are_current() -> None:
 def test_every_form_of_the_wire_has_its_typescript() -> None:
     text = typescript()
     assert 'export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";' in text
-    assert '  state: Tone | "outside";' in text
+    assert "  state: LineState;" in text
     assert "  bytes: (number | null)[];" in text
     assert "  facts: [string, string][];" in text
     assert "  omitted: Record<string, number>;" in text

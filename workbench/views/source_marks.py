@@ -10,6 +10,7 @@ from workbench.analysis.cost.line_shares import LineShares
 from workbench.analysis.memory.memory import count_quick_memory, memory
 from workbench.analysis.memory.waste import Waste, remarks
 from workbench.analysis.source.lines import (
+    Fate,
     call_sites,
     callers,
     find_fallen_places,
@@ -22,29 +23,44 @@ from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.words.record_words import find_cuda_graph_remedy, text_of
 
-WORDS: Mapping[str, str] = {
+WORDS: Mapping[wire.LineState, str] = {
     "captured": "Captured",
+    "later": "In the next graph",
     "break": "Graph break",
     "fallback": "Fallback",
     "folded": "Constant-folded",
-    "outside": "Runs in Python",
+    "removed": "Removed",
+    "traced": "Ran while tracing",
+    "unreached": "Not reached",
     "plain": "",
 }
 """By the state of a line; `typescript.py` writes the same table to the front end."""
+_SAID: Mapping[wire.LineState, str] = {
+    "later": "Captured in a graph that begins after a graph break.",
+    "folded": "Worked out while compiling, to a constant; nothing of it is left to run.",
+    "removed": "It is in the captured graph and no longer in the last one: the compiler merged it "
+    "with others or dropped it.",
+    "traced": "Python ran it while Dynamo traced; it left no operation in the graph.",
+    "unreached": "The call that was compiled did not come to it.",
+}
 _WASTE: Mapping[Waste, str] = {
     "evaluated again": "Computed again.",
     "part holds the whole": "Held longer than needed.",
     "converted weight": "A weight is copied.",
     "scratch": "Scratch.",
 }
-SIGNS: Mapping[str, str] = {
+SIGNS: Mapping[wire.LineState, str] = {
     "captured": "✓",
+    "later": "»",
     "break": "↯",
     "fallback": "↗",
     "folded": "=",
-    "outside": "–",
+    "removed": "×",
+    "traced": "–",
+    "unreached": "○",
     "plain": "•",
 }
+_PLAIN = Fate("plain")
 
 
 def sources(report: Report) -> list[wire.Source]:
@@ -73,8 +89,8 @@ class _Marks:
         self.costs = {cost.kind: shares.spread(cost.by_kernel) for cost in list_all_costs(report)}
         if "memory" in self.costs:
             self.costs["memory"] = find_peak_by_line(memory(report))
-        self.states = find_line_states(report, self.kernels, self.calls)
-        self.sites = call_sites(report, self.states, self.calls)
+        self.fates = find_line_states(report, self.kernels, self.calls)
+        self.sites = call_sites(report, self.fates, self.calls)
         self.notes = note_lines(report)
 
     def of(self, source: Source) -> wire.Source:
@@ -99,16 +115,25 @@ class _Marks:
     def _line(self, id: str, place: tuple[str, int]) -> Iterable[wire.Line]:
         kernels = self.kernels.get(id, ())
         notes, sites = self.notes.get(place, []), self.sites.get(id, [])
-        state = self.states.get(place, "plain")
-        if state != "plain" or kernels or notes or sites:
+        fate = self.fates.get(place, _PLAIN)
+        if fate.state != "plain" or kernels or notes or sites:
             yield {
                 "id": id,
-                "state": state,
+                "state": fate.state,
+                "said": _say(fate),
                 "kernels": list(kernels),
                 "cost": {k: round(by[id], 4) for k, by in self.costs.items() if id in by},
                 "called_in": sites,
                 "notes": notes,
             }
+
+
+def _say(fate: Fate) -> str:
+    if not fate.values:
+        return _SAID.get(fate.state, "")
+    value, *more = fate.values
+    what = f"{value} in every element" if not more else " and ".join(fate.values)
+    return f"Worked out while compiling: {what}; nothing of it is left to run."
 
 
 def note_lines(report: Report) -> dict[tuple[str, int], list[wire.Note]]:

@@ -15,6 +15,7 @@ import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from workbench.views.panes.registry import PANES
 from workbench.views.source_marks import WORDS
@@ -42,7 +43,7 @@ def typescript() -> str:
     return "\n".join(parts)
 
 
-def _constant(name: str, kind: str, values: Mapping[str, str]) -> str:
+def _constant(name: str, kind: str, values: Mapping[Any, str]) -> str:
     lines = (f"  {key}: {json.dumps(value)}," for key, value in values.items())
     return "\n".join((f"export const {name}: {kind} = {{", *lines, "};", ""))
 

@@ -560,6 +560,8 @@ export const VERSION = 1;
 
 export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
 
+export type LineState = "plain" | "captured" | "later" | "break" | "fallback" | "folded" | "removed" | "traced" | "unreached";
+
 export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "memory" | "matrix" | "artifact";
 
 export type Side = "" | "forward" | "backward";
@@ -601,12 +603,14 @@ export interface Figure {
 }
 
 /**
- * What became of one source line; `cost` is its estimated share of that of its kernels.
- * `called_in` lists the lines of other functions that it was inlined into.
+ * What became of one source line; `cost` is its estimated share of that of its kernels. `said`
+ * is the state in a sentence, with its evidence; empty where nothing is to be said. `called_in`
+ * lists the lines of other functions that it was inlined into.
  */
 export interface Line {
   id: string;
-  state: Tone | "outside";
+  state: LineState;
+  said: string;
   kernels: string[];
   cost: Record<string, number>;
   called_in: string[];
@@ -1295,9 +1299,12 @@ export const TITLES: Record<PaneId, string> = {
 
 export const WORDS: Record<Line["state"], string> = {
   captured: "Captured",
+  later: "In the next graph",
   break: "Graph break",
   fallback: "Fallback",
   folded: "Constant-folded",
-  outside: "Runs in Python",
+  removed: "Removed",
+  traced: "Ran while tracing",
+  unreached: "Not reached",
   plain: "",
 };

@@ -106,6 +106,7 @@ test("the costliest line is the one that costs of itself, not by those that it c
   const line = (id: string, cost: number, called_in: string[] = []): Line => ({
     id,
     state: "captured",
+    said: "",
     kernels: [],
     cost: { time: cost },
     called_in,

@@ -1,4 +1,4 @@
-"""Lines of the source: what became of each, which call which."""
+"""What became of each line of the source, as far as the record proves it."""
 
 from __future__ import annotations
 
@@ -6,135 +6,265 @@ import ast
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
+from workbench.analysis.source.line_calls import Callers, Place, read_places
+from workbench.analysis.source.line_calls import call_sites as call_sites
+from workbench.analysis.source.line_calls import callers as callers
+from workbench.analysis.source.line_calls import find_fallen_places as find_fallen_places
+from workbench.analysis.source.line_calls import sort_by_calls as sort_by_calls
 from workbench.report import Report, Source
-from workbench.report.column_filter import list_linked_pairs, select_rows
 
-State = Literal["plain", "captured", "break", "fallback", "folded", "outside"]
-Place = tuple[str, int]
+State = Literal[
+    "plain",
+    "captured",
+    "later",
+    "break",
+    "fallback",
+    "folded",
+    "removed",
+    "traced",
+    "unreached",
+]
+_CAPTURED: tuple[State, ...] = ("captured", "later", "fallback")
+_FIRST, _LAST = "dynamo", "after_post_grad"
+_FULL = "aten.full.default"
+_VALUE = r"^\s*{}\b.*?aten\.full\.default\(\[[^\]]*\], ([^,)]+)"
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _COMPUTING = (ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.IfExp)
 _SILENT = (*_NESTED, ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
 
 
-RELATION = "line-line"  # a link from a line to the line that called its function
-_CALL = re.compile(r"(?P<own>\bself\.)?\b(?P<name>[A-Za-z_]\w*)(\[[^\]]*\])?\(")
-Callers = Mapping[str, tuple[str, ...]]
+@dataclass(frozen=True)
+class Fate:
+    """What became of a line; `values` are the constants that a folded one was worked out to."""
+
+    state: State
+    values: tuple[str, ...] = ()
 
 
-def find_line_states(report: Report, ending: Collection[str], calls: Callers) -> dict[Place, State]:
-    """By file and line; a worse state wins. Lines that nobody can tell are not in it.
+def find_line_states(report: Report, ending: Collection[str], calls: Callers) -> dict[Place, Fate]:
+    """By file and line; a line that nothing in the record tells about is not in it.
 
-    A line ends in a kernel (captured, fallback), breaks the graph, or was worked out while
-    compiling (folded): so is a statement without a trace that was surely run. A block without a
-    trace under a line that breaks the graph is outside: Python runs it, if anything does.
-    `ending` are the ids of the lines that end in kernels, `calls` those of `callers`.
+    `ending` are the ids of the lines that end in kernels, `calls` those of `callers`. A line with
+    operations in a graph is captured, or `later` where a graph break lies before its graph; of one
+    that is in no kernel, the last graph shows whether it was folded to a constant or removed. A
+    statement without operations that surely ran between such lines ran while Dynamo traced. One
+    that a failed capture did not come to, or in the branch that was not taken, is unreached.
     """
-    states = _recorded(report, ending)
+    fates = _recorded(report, ending)
     broken = {(item.file, item.line) for item in report.breaks}
-    traced = set(states)
+    computing = set(fates) - broken
+    root = _find_root(report, calls)
     for source in report.sources:
         text = report.texts.get(source.text or "")
         if text is None:
             continue
         shift = source.first_line - 1
-        known = {line - shift for file, line in traced if file == source.file}
+        known = {line - shift for file, line in computing if file == source.file}
         breaking = {line - shift for file, line in broken if file == source.file}
-        for line, state in _untraced(text, known, breaking):
-            if report.outcome.ok or state != "folded":  # what failed was not worked out to its end
-                states.setdefault((source.file, line + shift), state)
-    place_of = _places(report)
-    for called, sites in call_sites(report, states, calls).items():
-        if states.get(place_of(called)) in ("captured", "fallback"):
-            # a line that only calls a captured function was captured, not worked out
-            places = map(place_of, sites)
-            states.update({place: "captured" for place in places if states[place] == "folded"})
-    return states
+        reader = _Statements(known, breaking, report.outcome.ok, source.id == root)
+        for line, state in reader.read(text):
+            fates.setdefault((source.file, line + shift), Fate(state))
+    place_of = read_places(report)
+    for called, sites in call_sites(report, fates, calls).items():
+        fate = fates.get(place_of(called))
+        if fate is not None and fate.state in _CAPTURED:
+            # a line that only calls a captured function was captured
+            made = Fate("later" if fate.state == "later" else "captured")
+            fates.update({p: made for p in map(place_of, sites) if fates[p].state == "traced"})
+    return fates
 
 
-def call_sites(
-    report: Report, states: Mapping[Place, State], calls: Callers
-) -> dict[str, list[str]]:
-    """By line id: the lines that were run and that its function was inlined into."""
-    place_of = _places(report)
-    return {
-        line: [caller for caller in callers if place_of(caller) in states]
-        for line, callers in calls.items()
-    }
-
-
-def _places(report: Report) -> Callable[[str], Place]:
-    files = {source.id: source.file for source in report.sources}
-
-    def place_of(line: str) -> Place:
-        _, source, number = line.split(":")
-        return files.get(source, ""), int(number)
-
-    return place_of
-
-
-def _recorded(report: Report, ending: Collection[str]) -> dict[Place, State]:
-    place_of = _places(report)
-    states: dict[Place, State] = {}
-    columns = report.nodes.columns
-    untraced: State = "folded" if len(report.kernels) else "captured"
-    parts = (columns.get(name, ()) for name in ("file", "line", "op"))
-    for file, line, op in set(zip(*parts, strict=True)):
-        if file is not None and line is not None and op.startswith("call_"):
-            states[file, line] = untraced
-    states.update({place_of(line): "captured" for line in ending})
-    states.update(dict.fromkeys(find_fallen_places(report), "fallback"))
+def _recorded(report: Report, ending: Collection[str]) -> dict[Place, Fate]:
+    place_of = read_places(report)
+    fates = {place: found.tell() for place, found in _read_graphs(report).items()}
+    for place in map(place_of, ending):
+        if place not in fates or fates[place].state != "later":
+            fates[place] = Fate("captured")
+    fates.update(dict.fromkeys(find_fallen_places(report), Fate("fallback")))
     for item in report.breaks:
-        states[item.file, item.line] = "break"
-    return states
+        fates[item.file, item.line] = Fate("break")
+    return fates
 
 
-def _untraced(text: str, known: set[int], breaking: set[int]) -> Iterator[tuple[int, State]]:
-    """First lines of statements that no graph knows, from 1, with what became of them."""
-    try:
-        tree = ast.parse(textwrap.dedent(text))
-    except SyntaxError:  # the end of an expression such as a lambda: no statements to tell apart
-        return
-    for body, is_broken in _bodies(tree, breaking):
-        if is_broken and not any(_has(node, known) for node in body):
-            yield from ((node.lineno, "outside") for node in body)
-        yield from ((line, "folded") for line in _run_lines(body, known))
+@dataclass
+class _Found:
+    """Where the operations of one line are: in which graphs, and what the last ones make of it."""
+
+    is_first: bool = False
+    is_whole: bool = True  # the last graph of each of its compilations is in the record
+    is_left: bool = False
+    values: dict[str, None] = field(default_factory=dict)
+
+    def tell(self) -> Fate:
+        if not self.is_first:
+            return Fate("later")
+        if not self.is_whole or self.is_left:
+            return Fate("captured")
+        return Fate("folded", tuple(self.values)) if self.values else Fate("removed")
 
 
-def _bodies(tree: ast.Module, breaking: set[int]) -> Iterator[tuple[list[ast.stmt], bool]]:
-    """The function's own block and those nested in it, and whether its head breaks the graph."""
-    first = tree.body[0] if len(tree.body) == 1 else None
-    is_function = isinstance(first, ast.FunctionDef | ast.AsyncFunctionDef)
-    waiting = [(first.body if is_function else tree.body, False)]  # type: ignore[union-attr]
-    while waiting:
-        body, is_broken = waiting.pop()
-        yield body, is_broken
-        for node in body:
-            if isinstance(node, _NESTED):
-                continue
-            for name in ("body", "orelse", "finalbody"):
-                inner = getattr(node, name, None)
-                if isinstance(inner, list) and inner:
-                    waiting.append((inner, not _own_lines(node).isdisjoint(breaking)))
-
-
-def _run_lines(body: list[ast.stmt], known: set[int]) -> Iterator[int]:
-    """Statements without a trace that lie before one that has one, or after it without a jump."""
-    last = max((i for i, node in enumerate(body) if _has(node, known)), default=-1)
-    if last < 0:
-        return
-    for index, node in enumerate(body):
-        passed = (inner for earlier in body[last:index] for inner in ast.walk(earlier))
-        if any(isinstance(inner, _JUMPS) for inner in passed):
-            return
-        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if is_docstring or isinstance(node, _SILENT):
+def _read_graphs(report: Report) -> dict[Place, _Found]:
+    graphs = {graph.id: graph for graph in report.graphs}
+    first = next((graph.compile_id for graph in report.graphs if graph.stage == _FIRST), None)
+    lowered = {graph.compile_id for graph in report.graphs if graph.stage == _LAST}
+    names = ("file", "line", "op", "graph", "name", "target", "inputs")
+    columns = report.nodes.columns
+    found: dict[Place, _Found] = defaultdict(_Found)
+    rows = zip(*(columns.get(name, ()) for name in names), strict=True)
+    for file, line, op, id, name, target, inputs in rows:
+        if file is None or line is None or not op.startswith("call_"):
             continue
-        if not _own_lines(node) & known and not _hands_on(node):
-            yield node.lineno
+        at, graph = found[file, line], graphs.get(id)
+        if graph is None or not report.breaks or graph.compile_id == first:
+            at.is_first = True
+        if graph is None or graph.compile_id not in lowered:
+            at.is_whole = False
+        elif graph.stage == _LAST:
+            value = (
+                _read_value(report, graph.text, name) if target == _FULL and not inputs else None
+            )
+            if value is None:
+                at.is_left = True
+            else:
+                at.values[value] = None
+    return found
+
+
+def _read_value(report: Report, text: str | None, name: str) -> str | None:
+    """The number that every element of a constant has, as the printed graph shows it."""
+    printed = report.texts.get(text or "", "")
+    match = re.search(_VALUE.format(re.escape(name)), printed, re.MULTILINE)
+    return None if match is None else match[1]
+
+
+def _find_root(report: Report, calls: Callers) -> str | None:
+    """The source of what was compiled, which ran once; None where the record cannot tell it.
+
+    Of a module, only a `forward` with operations in no submodule is its own.
+    """
+    request = report.request
+    is_module = request.kind == "module"
+    name = "forward" if is_module else request.name.rpartition(".")[2]
+    called = {line.split(":")[1] for line in calls}
+    found = [each for each in report.sources if each.name == name and each.id not in called]
+    if len(found) != 1 or report.recompiles or (is_module and not _is_outermost(report, found[0])):
+        return None
+    return found[0].id
+
+
+def _is_outermost(report: Report, source: Source) -> bool:
+    nodes = (node for node in report.nodes if node.file == source.file and node.line is not None)
+    last = source.first_line + report.texts.get(source.text or "", "").count("\n")
+    return any(
+        node.module_path is None and node.op.startswith("call_")
+        for node in nodes
+        if source.first_line <= (node.line or 0) <= last
+    )
+
+
+@dataclass(frozen=True)
+class _Statements:
+    """Reads statements without operations; lines count from 1.
+
+    `known` are the lines with operations, `breaking` those that break the graph.
+    """
+
+    known: Collection[int]
+    breaking: Collection[int]
+    is_ok: bool
+    is_root: bool
+
+    def read(self, text: str) -> Iterator[tuple[int, State]]:
+        """First lines of statements, with what became of them."""
+        try:
+            tree = ast.parse(textwrap.dedent(text))
+        except SyntaxError:  # the end of an expression such as a lambda: no statements to tell
+            return
+        first = tree.body[0] if len(tree.body) == 1 else None
+        is_function = isinstance(first, ast.FunctionDef | ast.AsyncFunctionDef)
+        body = first.body if is_function else tree.body  # type: ignore[union-attr]
+        if self.is_root:
+            yield from ((node.lineno, "unreached") for node in self._unreached(body))
+        for block in _blocks(body):
+            yield from ((line, "traced") for line in self._traced(block))
+
+    def _traced(self, body: Sequence[ast.stmt]) -> Iterator[int]:
+        """Statements before one with operations, or after it without a jump.
+
+        What failed was not traced to its end; beside a break alone, nobody knows who ran it.
+        """
+        last = max((i for i, node in enumerate(body) if self._has(node, self.known)), default=-1)
+        if last < 0:
+            return
+        for index, node in enumerate(body):
+            passed = (inner for earlier in body[last:index] for inner in ast.walk(earlier))
+            if (index > last and not self.is_ok) or any(isinstance(i, _JUMPS) for i in passed):
+                return
+            is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            if is_docstring or isinstance(node, _SILENT) or self._is_marked(node):
+                continue
+            if not _hands_on(node) and self._is_beside(body, index):
+                yield node.lineno
+
+    def _is_marked(self, node: ast.stmt) -> bool:
+        own = _own_lines(node)
+        return not own.isdisjoint(self.known) or not own.isdisjoint(self.breaking)
+
+    def _is_beside(self, body: Sequence[ast.stmt], index: int) -> bool:
+        """Whether the nearest marked statement, before or after, has operations in a graph."""
+        for side in (body[index + 1 :], body[:index][::-1]):
+            nearest = next((node for node in side if self._tells(node)), None)
+            if nearest is not None and self._has(nearest, self.known):
+                return True
+        return False
+
+    def _tells(self, node: ast.stmt) -> bool:
+        return self._has(node, self.known) or self._has(node, self.breaking)
+
+    def _unreached(self, body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+        """In a function that ran once: behind a break that ended the capture, the other branch."""
+        for index, node in enumerate(body):
+            if isinstance(node, ast.If):
+                yield from self._untaken(node)
+            elif isinstance(node, ast.With | ast.AsyncWith):
+                yield from self._unreached(node.body)
+            is_end = not self.is_ok and self._has(node, self.breaking)
+            if is_end and not any(map(self._tells, body[index + 1 :])):
+                return (yield from _list_statements(body[index + 1 :]))
+
+    def _untaken(self, node: ast.If) -> Iterator[ast.stmt]:
+        branches = (node.body, node.orelse)
+        for branch, other in (branches, branches[::-1]):
+            if any(self._tells(inner) for inner in branch):
+                yield from self._unreached(branch)
+            elif any(self._tells(inner) for inner in other):
+                yield from _list_statements(branch)
+
+    def _has(self, node: ast.stmt, lines: Collection[int]) -> bool:
+        return any(node.lineno <= line <= (node.end_lineno or node.lineno) for line in lines)
+
+
+def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """The function's own block and those nested in it, but for functions and classes."""
+    waiting = [body]
+    while waiting:
+        block = waiting.pop()
+        yield block
+        for node in block:
+            if not isinstance(node, _NESTED):
+                inner = (getattr(node, name, None) for name in ("body", "orelse", "finalbody"))
+                waiting += [part for part in inner if isinstance(part, list) and part]
+
+
+def _list_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    for block in _blocks(list(body)):
+        yield from block
 
 
 def _hands_on(node: ast.stmt) -> bool:
@@ -152,101 +282,3 @@ def _own_lines(node: ast.stmt) -> set[int]:
     inner = getattr(node, "body", None)
     last = inner[0].lineno - 1 if isinstance(inner, list) and inner else node.end_lineno
     return set(range(node.lineno, max(last or node.lineno, node.lineno) + 1))
-
-
-def _has(node: ast.stmt, known: set[int]) -> bool:
-    return not known.isdisjoint(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-
-
-def callers(report: Report) -> Callers:
-    """By line id: the lines of other functions that it was inlined into, nearest first.
-
-    Taken from the links of the record. A record without them is read by name: `self.norm(…)` calls
-    what Dynamo traced under a module path with `norm` in it, `scaled(…)` the only function of that
-    name.
-    """
-    links = list(list_linked_pairs(report, RELATION))
-    direct: Mapping[str, dict[str, None]] = defaultdict(dict)
-    for line, caller in links or _by_name(report):
-        direct[line][caller] = None
-    return {line: _all(line, direct) for line in direct}
-
-
-def sort_by_calls(report: Report, calls: Callers) -> list[Source]:
-    """The sources: the user's own before a library's, a function before those that it calls."""
-    above: dict[str, set[str]] = defaultdict(set)
-    for line, callers in calls.items():
-        above[_owner(line)].update(_owner(caller) for caller in callers)
-    rank = {"user": 0, "notebook": 0, "library": 1}
-    return sorted(
-        report.sources,
-        key=lambda source: (rank.get(source.kind, 2), len(above[source.id] - {source.id})),
-    )
-
-
-def _owner(line: str) -> str:
-    return line.split(":")[1]
-
-
-def _all(line: str, direct: Mapping[str, dict[str, None]]) -> tuple[str, ...]:
-    callers: dict[str, None] = {}
-    waiting = list(direct.get(line, ()))
-    while waiting:
-        caller = waiting.pop(0)
-        if caller not in callers and caller != line:
-            callers[caller] = None
-            waiting += direct.get(caller, ())
-    return tuple(callers)
-
-
-def _by_name(report: Report) -> Iterator[tuple[str, str]]:
-    calls = _calls(report)
-    functions = defaultdict(list)
-    for source in report.sources:
-        functions[source.name].append(source)
-    if not any(is_own or len(functions[name]) == 1 for _, is_own, name in calls):
-        return
-    modules = defaultdict(set)  # by segment of a module path: the lines of its nodes
-    lines = {node: line for line, node in list_linked_pairs(report, "line-node")}
-    columns = report.nodes.columns
-    paths = zip(columns.get("module_path", ()), columns.get("id", ()), strict=True)
-    for path, line in {(path, lines.get(id)) for path, id in paths}:
-        if line is not None and path is not None:
-            for part in path.split("."):
-                modules[part].add(line)
-    of_source = defaultdict(set)
-    for line in lines.values():
-        of_source[_owner(line)].add(line)
-    for caller, is_own, name in calls:
-        own = _owner(caller)
-        called = set(modules.get(name, ())) if is_own else set()
-        if len(functions[name]) == 1:
-            called |= of_source[functions[name][0].id]
-        yield from ((line, caller) for line in sorted(called) if _owner(line) != own)
-
-
-def _calls(report: Report) -> list[tuple[str, bool, str]]:
-    calls = []
-    for source in report.sources:
-        text = report.texts.get(source.text or "", "")
-        for number, line in enumerate(text.split("\n"), source.first_line):
-            if line.lstrip().startswith(("def ", "async def ", "class ", "#", "@")):
-                continue
-            for match in _CALL.finditer(line):
-                calls.append((f"L:{source.id}:{number}", bool(match["own"]), match["name"]))
-    return calls
-
-
-def find_fallen_places(report: Report) -> dict[tuple[str, int], list[str]]:
-    """By file and line of an operator that Inductor has no code for: the kernels that call it."""
-    fallen = [kernel for kernel in report.kernels if kernel.is_fallback]
-    wanted = {id for kernel in fallen for id in kernel.nodes}
-    nodes = {node.id: node for node in select_rows(report.nodes, "id", wanted)} if fallen else {}
-    by_place: dict[tuple[str, int], list[str]] = {}
-    for kernel in fallen:
-        name = kernel.name.removeprefix("torch.ops.")
-        inside = [nodes[id] for id in kernel.nodes if id in nodes]
-        for node in [n for n in inside if n.target == name] or inside:
-            if node.file is not None and node.line is not None:
-                by_place.setdefault((node.file, node.line), []).append(kernel.id)
-    return by_place

@@ -38,6 +38,17 @@ from workbench.views.wire.table_messages import ColumnSpec, Unit
 VERSION = 1
 
 Tone = Literal["plain", "captured", "break", "fallback", "folded"]
+LineState = Literal[
+    "plain",
+    "captured",
+    "later",
+    "break",
+    "fallback",
+    "folded",
+    "removed",
+    "traced",
+    "unreached",
+]
 PaneId = Literal[
     "overview",
     "graphs",
@@ -91,11 +102,13 @@ class Figure(TypedDict):
 class Line(TypedDict):
     """What became of one source line; `cost` is its estimated share of that of its kernels.
 
+    `said` is the state in a sentence, with its evidence; empty where nothing is to be said.
     `called_in` lists the lines of other functions that it was inlined into.
     """
 
     id: str
-    state: Tone | Literal["outside"]
+    state: LineState
+    said: str
     kernels: list[str]
     cost: dict[str, float]
     called_in: list[str]

@@ -131,6 +131,7 @@ function Head({ cost }: { cost: ShownCost | null }) {
 function SourceBar({ store, sources }: { store: Store; sources: Source[] }) {
   const first = sources[0];
   const name = sources.length === 1 && first ? baseName(first.file) : "Source";
+  const met = new Set(sources.flatMap((source) => source.marks.map((mark) => mark.state)));
   const more = sources.length === 1 ? (first?.name ?? "") : plural(sources.length, "function");
   return (
     <div class="bar">
@@ -138,7 +139,7 @@ function SourceBar({ store, sources }: { store: Store; sources: Source[] }) {
       <span class="faint wide cut">{more}</span>
       <span class="grow" />
       <span class="legend">
-        {STATES.map((state) => (
+        {STATES.filter((state) => met.has(state)).map((state) => (
           <span key={state}>
             <span class={`st st-${state}`}>
               <Icon name={iconOf(state)} />

@@ -49,11 +49,8 @@ function LineCard({ store, id }: CardProps) {
           <Python text={line.text.trim()} />
         </h2>
       )}
-      {state !== "plain" && state !== "outside" && <Tag tone={state}>{wordOf(state)}</Tag>}
-      {state === "outside" && <p>It runs in Python, outside the compiled graphs.</p>}
-      {state === "folded" && (
-        <p>It was worked out while compiling; nothing of it is left to run.</p>
-      )}
+      {state !== "plain" && <Tag tone={state}>{wordOf(state)}</Tag>}
+      {mark?.said && <p>{mark.said}</p>}
       {kernels.length > 0 && (
         <p>
           {nodes.length > 0

@@ -125,8 +125,8 @@ function pickColumn(state: SweepState): Column<SweepRow> {
 
 const ICONS: Record<string, [IconName, string]> = {
   done: ["captured", "st-captured"],
-  waiting: ["outside", "st-outside"],
-  cancelled: ["outside", "st-outside"],
+  waiting: ["traced", "st-traced"],
+  cancelled: ["traced", "st-traced"],
 };
 
 function statusColumn(): Column<SweepRow> {

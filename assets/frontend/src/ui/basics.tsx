@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { kindOf } from "../ids";
 import type { Store } from "../store";
-import type { Note, Tone } from "../wire";
+import type { Note } from "../wire";
 import { Icon, type IconName } from "./icons";
 import { iconOf, wordOf, type State } from "./words";
 
@@ -161,7 +161,7 @@ export function Tag({ tone, icon, children }: TagProps) {
 }
 
 interface TagProps {
-  tone: Tone;
+  tone: State;
   icon?: IconName | null;
   children: ComponentChildren;
 }

@@ -6,7 +6,7 @@ import type { IconName } from "./icons";
 
 export type State = Line["state"];
 
-export const STATES: State[] = ["captured", "break", "fallback", "folded", "outside"];
+export const STATES = (Object.keys(WORDS) as State[]).filter((state) => state !== "plain");
 
 export function wordOf(state: State): string {
   return WORDS[state];
