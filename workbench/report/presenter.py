@@ -35,6 +35,9 @@ class Presenter(Protocol):
     def script(self, record: Any, kernel: str) -> str:
         """A kernel of a report as a script; raises `UsageError` where there can be none."""
 
+    def why_apart(self, record: Any, a: str, b: str) -> Any:
+        """Why two things of a report are apart; raises `UsageError` for one it does not have."""
+
     def plot(self, record: Any, *choice: Any, **more: Any) -> matplotlib.figure.Figure:
         """One of its charts; raises `UsageError` for one that it does not have."""
 

@@ -16,6 +16,7 @@ from workbench.plain_data import read_file
 from workbench.report.atomic import write_saved_file
 from workbench.report.presenter import presenter
 from workbench.report.report_header import SCHEMA, Environment, Outcome, Request
+from workbench.report.rows import WhyApart
 from workbench.report.table import Table
 from workbench.report.tables import ReportBase
 from workbench.report.texts import Texts
@@ -188,6 +189,19 @@ class Report(ReportBase):
         the reason where a kernel cannot stand alone, such as a call of a library.
         """
         return presenter().script(self, kernel)
+
+    @checked
+    def why_apart(self, a: str, b: str) -> WhyApart:
+        """Why one kernel does not compute two things: ids of lines, nodes or kernels.
+
+        Such as "L:s0:12", "g7:add" and "k3". Raises `UsageError` for one that is not there.
+
+        Examples
+        --------
+        >>> print(compiled.report.why_apart("k3", "k4"))
+        k3 is a library call (bmm): it takes and gives whole tensors, so nothing is computed ...
+        """
+        return cast("WhyApart", presenter().why_apart(self, a, b))
 
     @checked
     def plot(self, name: str) -> matplotlib.figure.Figure:

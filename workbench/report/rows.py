@@ -400,3 +400,28 @@ class Link:
     a: str  # one id
     b: str  # the other id
     relation: str  # the kinds of the two, such as `node-kernel`
+
+
+@dataclass(frozen=True, slots=True)
+class WhyApart:
+    """Why two things are not computed by one kernel.
+
+    `sentence` says why, or that they are together, which `is_apart` tells. `help` is what would
+    join them, None where nothing is known. `kernels` are the two that were compared, `concerned`
+    these and what stands between them. `words` are the scheduler's own, `pair` is the row of its
+    last try in the fusion table.
+    """
+
+    a: str
+    b: str
+    is_apart: bool
+    sentence: str
+    help: str | None = None
+    kernels: tuple[str, ...] = ()
+    concerned: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    pair: int | None = None
+
+    def __str__(self) -> str:
+        """The sentence, and what would join them."""
+        return " ".join(filter(None, (self.sentence, self.help)))

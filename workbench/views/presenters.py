@@ -147,6 +147,12 @@ class _Views:
 
         return kernel_script(record, kernel)
 
+    def why_apart(self, record: Any, a: str, b: str) -> Any:
+        """Why two things of a report are apart; raises `UsageError` for one it does not have."""
+        from workbench.analysis.apart.apart import explain_apart
+
+        return explain_apart(record, a, b)
+
     def read_sweep(self, path: str) -> Any:
         """The sweep that `export` wrote."""
         from workbench.views.sweep.sweep_tables import read

@@ -5,6 +5,7 @@ import type { Host } from "./host";
 import { graphOf, kernelOf, type Kind, kindOf, ownerOf, wrapperPart } from "./ids";
 import { Links, nodePlaces, partName, type LinkedPart } from "./links";
 import { Memory, type Remembering } from "./memory";
+import { Pair } from "./pair";
 import { thingsOf, type PlacedThing, type Registration } from "./registration";
 import type { EntryGroup } from "./search";
 import type { StageLines } from "./stagelinks";
@@ -47,6 +48,8 @@ export class Store implements Remembering {
   readonly links: ReadonlySignal<Links<Store> | null>;
   /** The parts that were loaded so far, by name. */
   readonly parts = new Map<string, LinkedPart>();
+  /** Two things that are asked about together, besides the selection. */
+  readonly pair: Pair;
   readonly canGoBack: ReadonlySignal<boolean>;
   readonly canGoForward: ReadonlySignal<boolean>;
   private readonly things: ReadonlyMap<Kind, PlacedThing<Store>>;
@@ -75,6 +78,8 @@ export class Store implements Remembering {
       const links = this.links.value;
       return id && links ? links.related(id).add(id) : NOTHING;
     });
+    const kernelOfGroup = (id: string) => this.row("groups", id)?.kernel ?? null;
+    this.pair = new Pair({ selected: this.selected, related: this.related, kernelOfGroup });
     const linesOf = (id: Signal<string | null>) =>
       computed(() => {
         void this.learned.value;
@@ -103,6 +108,8 @@ export class Store implements Remembering {
 
   /** Selects a thing (null clears), in the pane given or the present one, and keeps the step. */
   select(id: string | null, options: { pane?: PaneId } = {}): void {
+    if (id !== null && this.pair.takes(id)) return;
+    if (id !== this.selected.peek()) this.pair.leave();
     const opens = options.pane === "kernels" && id !== null;
     const place = { pane: options.pane ?? this.pane.peek(), selected: id };
     this.go(opens ? { ...place, isCode: true } : place);

@@ -1023,6 +1023,32 @@ export interface ChangesPart {
 }
 
 /**
+ * Why two things are not computed by one kernel, or that they are, which `is_apart` tells.
+ * `kernels` are the two that were compared. `words` are the scheduler's own, `rejected` its
+ * row. `help` is what would join them, `opportunity` the id of the change that does and that
+ * can be tried, each None where nothing is known.
+ */
+export interface WhyApart {
+  a: string;
+  b: string;
+  is_apart: boolean;
+  sentence: string;
+  help: string | null;
+  kernels: string[];
+  words: string[];
+  rejected: string | null;
+  opportunity: string | null;
+}
+
+/**
+ * One answer, or without a pair those of kernels of which one reads what the other makes.
+ */
+export interface ApartPart {
+  kind: "apart";
+  answers: WhyApart[];
+}
+
+/**
  * A page that opens without Jupyter, and the name of its file.
  */
 export interface SavedPage {
@@ -1030,7 +1056,7 @@ export interface SavedPage {
   html: string;
 }
 
-export type Part = GraphPart | CodePart | ScriptPart | BytecodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart | MemoryPart | BudgetsPart;
+export type Part = GraphPart | CodePart | ScriptPart | BytecodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart | MemoryPart | BudgetsPart | ApartPart;
 
 /**
  * The edited inputs that the guard sandbox asks about.

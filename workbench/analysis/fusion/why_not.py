@@ -94,7 +94,8 @@ def describe_group(node: SchedulerNode, by_node: Mapping[str, Kind]) -> Kind | N
 class WhyNot:
     """The answer: a short reason, the whole sentence, a remedy if one is known.
 
-    `shared` are ids of buffers, `a_nodes` and `b_nodes` FX nodes.
+    `because` is the sentence without the pair and the short reason. `shared` are ids of buffers,
+    `a_nodes` and `b_nodes` FX nodes.
     """
 
     reason: str
@@ -105,6 +106,7 @@ class WhyNot:
     b_kernel: str | None
     a_nodes: tuple[str, ...]
     b_nodes: tuple[str, ...]
+    because: str = ""
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,7 @@ class Apart:
         named = pair.reason.replace("node1", pair.a).replace("node2", pair.b)
         reason = SHORT.get(pair.reason, named)
         because, remedy = self._because(pair, a, b, shared)
-        a_kernel, b_kernel = self._kernel(a), self._kernel(b)
+        a_kernel, b_kernel = self.kernel_of(a), self.kernel_of(b)
         other, both = b_kernel.id if b_kernel else pair.b, ""
         if a_kernel is not None and a_kernel is b_kernel:
             other, both = pair.b, f" Both are loops of {other} all the same."
@@ -214,9 +216,11 @@ class Apart:
             b_kernel.id if b_kernel else None,
             self._fx(a),
             self._fx(b),
+            because,
         )
 
-    def _kernel(self, nodes: Iterable[str]) -> Kernel | None:
+    def kernel_of(self, nodes: Iterable[str]) -> Kernel | None:
+        """The kernel that runs the first of some scheduler nodes that one runs."""
         return next((self._kernels[node] for node in nodes if node in self._kernels), None)
 
     def _fx(self, nodes: Iterable[str]) -> tuple[str, ...]:
@@ -248,13 +252,13 @@ class Apart:
         return common, None
 
     def _between(self, a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, str | None]:
-        start, end, step = a, b, self._first_step(a, b)
+        start, end, step = a, b, self.first_step(a, b)
         if step is None:
-            start, end, step = b, a, self._first_step(b, a)
+            start, end, step = b, a, self.first_step(b, a)
         if step is None:
             return "What lies between needs the one and is needed by the other.", None
         first, through = step
-        middle = self._kernel((first,))
+        middle = self.kernel_of((first,))
         words = [self._words(nodes) for nodes in (start, (first,), end)]
         text = (
             f"In between, {words[1]} takes {through.rpartition(':')[2]} from {words[0]}, and "
@@ -266,7 +270,7 @@ class Apart:
         return text, _TEMPLATE if middle is not None and middle.is_library else None
 
     def _words(self, nodes: tuple[str, ...]) -> str:
-        kernel = self._kernel(nodes)
+        kernel = self.kernel_of(nodes)
         if kernel is None:
             return nodes[0].rpartition(":")[2]
         if kernel.calls > 1:  # one code for several layers: say which call is meant
@@ -277,7 +281,7 @@ class Apart:
             return f"{kernel.id} ({kernel.name.rpartition('.')[2]}, a library call)"
         return kernel.id
 
-    def _first_step(self, a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, str] | None:
+    def first_step(self, a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, str] | None:
         """The first node on the shortest way from `a` to `b`, with the buffer that leads there.
 
         The scheduler's nodes stand in an order in which each comes after what it reads.

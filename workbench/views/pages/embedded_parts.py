@@ -190,6 +190,8 @@ def list_part_names(report: Report) -> Iterator[str]:
     yield from (f"code:{kernel.id}" for kernel in _kept(report, report.kernels))
     yield from (f"bytecode:{row.id}" for row in _kept(report, report.bytecode))
     yield from (f"wrapper:{wrapper.id}" for wrapper in _kept(report, report.wrappers))
+    if len(report.kernels) > 1:
+        yield "apart:"
     if explain_unknown_memory(report) is None:
         yield "memory:"
         if any(report.memory_budgets.columns.get("is_own", ())):

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.views.parts.apart_part import build_apart_part
 from workbench.views.parts.budgets_part import build_budgets_part
 from workbench.views.parts.code_part import Codes, build_bytecode_part, build_wrapper_part
 from workbench.views.parts.graph_part import GraphParts, build_changes_part
@@ -23,7 +24,7 @@ DOORS = {
 
 _FORMS = (
     "graph:ID, bytecode:ID, code:ID, script:ID, wrapper:ID, table:NAME, changes:ID:ID, "
-    "asm:CONFIG:STAGE, compare:CONFIG:CONFIG:STAGE, memory:, budgets:"
+    "asm:CONFIG:STAGE, compare:CONFIG:CONFIG:STAGE, memory:, budgets:, apart:ID|ID"
 )
 
 
@@ -69,6 +70,7 @@ class Parts:
             "compare": lambda rest: compare_part(self._stages, rest),
             "memory": lambda _: build_memory_part(report),
             "budgets": lambda _: build_budgets_part(report),
+            "apart": lambda pair: build_apart_part(report, pair),
         }
 
 

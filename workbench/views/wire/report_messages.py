@@ -5,8 +5,8 @@
 
 A view has one `Document`: everything that it shows at rest. Bigger things are *parts*, asked for by
 name and sent as gzip-compressed JSON: `graph:g7`, `code:k0`, `wrapper:w0`, `table:fusion`,
-`changes:g1:g2`, `asm:k0:c0:sass`, `compare:k0:c0:k0:c1:sass`, `memory:`; each says its `kind`. A
-page on disk carries the parts that fit; live, the kernel answers, `guard-check` too.
+`changes:g1:g2`, `asm:k0:c0:sass`, `compare:k0:c0:k0:c1:sass`, `memory:`, `apart:k0|k1`; each says
+its `kind`. A page on disk carries the parts that fit; live, the kernel answers, `guard-check` too.
 Ids are those of the report; besides, `K:k0:12` is line 12 (from 1) of the source of kernel k0,
 `W:w0:12` line 12 of wrapper w0, `A:k0:c0:sass:12` line 12 of the SASS of configuration `k0:c0`, and
 `f0:7` row 7 of the fusion table. Sizes are bytes, times say
@@ -510,6 +510,32 @@ class ChangesPart(TypedDict):
     kept: int
 
 
+class WhyApart(TypedDict):
+    """Why two things are not computed by one kernel, or that they are, which `is_apart` tells.
+
+    `kernels` are the two that were compared. `words` are the scheduler's own, `rejected` its row.
+    `help` is what would join them, `opportunity` the id of the change that does and that can be
+    tried, each None where nothing is known.
+    """
+
+    a: str
+    b: str
+    is_apart: bool
+    sentence: str
+    help: str | None
+    kernels: list[str]
+    words: list[str]
+    rejected: str | None
+    opportunity: str | None
+
+
+class ApartPart(TypedDict):
+    """One answer, or without a pair those of kernels of which one reads what the other makes."""
+
+    kind: Literal["apart"]
+    answers: list[WhyApart]
+
+
 class SavedPage(TypedDict):
     """A page that opens without Jupyter, and the name of its file."""
 
@@ -529,6 +555,7 @@ Part = (
     | ComparePart
     | MemoryPart
     | BudgetsPart
+    | ApartPart
 )
 
 

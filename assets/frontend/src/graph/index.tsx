@@ -168,12 +168,13 @@ function useLooks(store: Store, model: Model, changes: Compared | null) {
   const [hovered, setHovered] = useState(-1);
   const selected = store.selected.value;
   const related = store.related.value;
+  const picked = store.pair.picked.value;
   const hoverId = store.hovered.value;
   const elsewhere = hoverId === null ? undefined : model.index.get(hoverId);
   const at = hovered >= 0 ? hovered : (elsewhere ?? -1);
   const looks = useMemo(
-    () => looksOf(model, selected, related, at, changes?.byNode ?? null),
-    [model, selected, related, at, changes],
+    () => looksOf(model, selected, related, at, changes?.byNode ?? null, picked),
+    [model, selected, related, at, changes, picked],
   );
   const hover = (node: number) => {
     setHovered(node);

@@ -7,6 +7,7 @@ import type { Store } from "../store";
 import { sorted } from "../table/sorting";
 import { Chips } from "../ui/basics";
 import type { Line } from "../wire";
+import { Apart } from "./apart";
 import { type CardProps, Head } from "./parts";
 
 export function Inspector({ store }: { store: Store }) {
@@ -17,6 +18,7 @@ export function Inspector({ store }: { store: Store }) {
       <div class="in">
         <Card key={id} store={store} id={id ?? ""} />
       </div>
+      <Apart store={store} />
     </section>
   );
 }

@@ -1,6 +1,7 @@
 // The rows of the source view: the head of a function, a line, or an explanation under it.
 
 import { costText, type ShownCost, valueOf } from "../cost/cost";
+import { lookOf } from "../pair";
 import { linesOf, type Store } from "../store";
 import { Jump, Mark, Prose, StateIcon } from "../ui/basics";
 import { coloured, Coloured, indentOf, type Piece, withoutStart } from "../ui/highlight";
@@ -76,7 +77,7 @@ interface LineProps {
 
 function HeatLine({ store, row, mark, id, cost }: LineProps) {
   const isSelected = store.selected.value === row.id;
-  const look = isSelected ? "sel" : store.related.value.has(row.id) ? "rel" : "";
+  const look = lookOf(store, row.id);
   const own = valueOf(cost, mark);
   return (
     <div

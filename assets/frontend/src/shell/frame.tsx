@@ -82,6 +82,8 @@ interface Props {
   /** The keys of the view, as its help lists them, and what they do besides showing panes. */
   keys: readonly KeyWords[];
   press?: Keys["press"];
+  /** Told of each click before what is clicked. */
+  clicking?: ((event: MouseEvent) => void) | undefined;
   look?: string;
   style?: Record<string, string | number>;
   /** What may take the focus away when it changes. */
@@ -126,6 +128,8 @@ export function Frame(props: Props) {
         ...(tall && { "--wb-height": `${tall}px` }),
       }}
       onKeyDown={(event) => press(event, { tabs, show, help, press: pressed })}
+      onClickCapture={props.clicking}
+      onPointerUpCapture={props.clicking}
     >
       <div class="head">
         {props.head}

@@ -38,6 +38,7 @@ export function Shell({ store }: { store: Store }) {
       dialogs={<TargetDialog store={store} />}
       keys={REPORT_KEYS}
       press={(event) => pressReport(event, store, actions)}
+      clicking={(event) => store.pair.listen(event)}
       signs={[store.selected.value, store.doc.value, store.isCode.value]}
     >
       <Body store={store} />
@@ -66,8 +67,9 @@ function useInspector(store: Store, frame: FrameRoot) {
   const [asked, setAsked] = useState<boolean | null>(null);
   const isReady = store.doc.value !== null && store.host.progress.value.status !== "running";
   const isFull = store.registration(store.pane.value).isFull?.(store);
+  const isPaired = store.pair.picked.value.length === 2;
   const isUseless = frame.isScarce && store.selected.value === null;
-  const isOpen = asked ?? (frame.room === "wide" || !(isFull || isUseless));
+  const isOpen = asked ?? (isPaired || frame.room === "wide" || !(isFull || isUseless));
   const beside = isReady && isOpen ? { width, setWidth, panel: <Inspector store={store} /> } : null;
   return { isOpen, toggle: () => setAsked(!isOpen), beside };
 }
@@ -138,12 +140,26 @@ const REPORT_KEYS: readonly KeyWords[] = [
   { keys: ["Enter"], words: "open the code of the selected thing" },
   { keys: ["Alt", "←", "→"], words: "back and forward through selections" },
   { keys: ["i"], words: "show or hide the inspector" },
-  { keys: ["Esc"], words: "clear the selection" },
+  { keys: ["Ctrl", "click"], words: "pick a second line, node or kernel: why are they apart?" },
+  { keys: ["w"], words: "pick the selected one, for the same" },
+  { keys: ["Esc"], words: "clear what is picked, then the selection" },
 ];
 
 interface Actions {
   find(): void;
   inspector(): void;
+}
+
+/** Picks the selected thing, as a click with Ctrl does. */
+function pickSelected(store: Store): void {
+  const selected = store.selected.peek();
+  if (selected !== null) store.pair.pick(selected);
+}
+
+/** First what was picked, then what is selected. */
+function clear(store: Store): void {
+  if (store.pair.picked.peek().length) store.pair.clear();
+  else store.select(null);
 }
 
 /** Whether the view of a report has answered a key. */
@@ -154,7 +170,8 @@ function pressReport(event: KeyboardEvent, store: Store, actions: Actions): bool
     else return false;
   } else if (event.key === "/") actions.find();
   else if (event.key === "i") actions.inspector();
-  else if (event.key === "Escape") store.select(null);
+  else if (event.key === "w") pickSelected(store);
+  else if (event.key === "Escape") clear(store);
   else if (event.key === "Enter" && !isPressable(event.target)) store.openCode();
   else return false;
   return true;

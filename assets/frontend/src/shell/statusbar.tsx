@@ -25,6 +25,11 @@ export function StatusBar({ store }: { store: Store }) {
         ))}
       </span>
       <span class="grow" />
+      {id !== null && (
+        <span class="keys hint" aria-hidden="true">
+          <kbd>Ctrl</kbd> click a second: why apart
+        </span>
+      )}
       <span class="wide keys" aria-hidden="true">
         <kbd>Esc</kbd> clear
       </span>

@@ -4,6 +4,7 @@ import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useContext, useId, useMemo, useRef } from "preact/hooks";
 import type { Remembering } from "../memory";
+import { lookOf } from "../pair";
 import { usePaneState, useReveal } from "../ui/kept";
 import { RoomContext } from "../ui/size";
 import { type Rows, useRows } from "../ui/virtual";
@@ -172,7 +173,7 @@ function TableRow<Row>({ table, columns, row, place }: RowProps<Row>) {
   const { store } = table;
   const key = table.id(row);
   const isSelected = store.selected.value === key;
-  const look = isSelected ? "sel" : store.related.value.has(key) ? "rel" : "";
+  const look = lookOf(store, key);
   return (
     <div
       id={`${place.prefix}-${place.index}`}

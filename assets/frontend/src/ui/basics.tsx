@@ -112,7 +112,12 @@ export function Mark({ store, kernel }: { store: Naming; kernel: string }) {
 export function Chip({ store, id }: { store: Store; id: string }) {
   const text = store.line(id)?.text.trim();
   return (
-    <button type="button" class="chip" data-tip={text ?? id} onClick={() => store.select(id)}>
+    <button
+      type="button"
+      class={store.pair.has(id) ? "chip pick" : "chip"}
+      data-tip={text ?? id}
+      onClick={() => store.select(id)}
+    >
       {kindOf(id) === "kernel" ? <Mark store={store} kernel={id} /> : store.labelOf(id)}
     </button>
   );

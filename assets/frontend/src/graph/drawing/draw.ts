@@ -3,6 +3,7 @@
 import { grouped } from "../../lists";
 import { isEnd } from "../layout/model";
 import { NODE_H, NODE_W } from "../layout/pack";
+import { rectOf } from "../layout/plan";
 import type { PlacedBox } from "../layout/scene";
 import { seen } from "../layout/viewport";
 import { drawEdges } from "./edges";
@@ -115,6 +116,23 @@ function drawNodes(picture: Picture, nodes: number[]): void {
     context.lineWidth = 1.6 * line;
     context.stroke();
   }
+  drawPicked(picture, line);
+}
+
+/** An outline around each of two things that are asked about together. */
+function drawPicked({ context, colours, looks, plan }: Picture, line: number): void {
+  if (!looks.picked.length) return;
+  const gap = 3 * line;
+  context.beginPath();
+  for (const id of looks.picked) {
+    const node = plan.model.index.get(id);
+    const own = node === undefined ? undefined : rectOf(plan, node);
+    const rect = own ?? plan.scene.boxes.find((box) => box.id === id);
+    if (rect) context.rect(rect.x - gap, rect.y - gap, rect.width + 2 * gap, rect.height + 2 * gap);
+  }
+  context.strokeStyle = colours.sel;
+  context.lineWidth = 1.5 * line;
+  context.stroke();
 }
 
 function styleOf({ colours, looks, plan, caption, markOf }: Picture, node: number): string {

@@ -15,6 +15,8 @@ export interface Looks {
   selected: string | null;
   related: ReadonlySet<string>;
   hovered: number;
+  /** Two things that are asked about together. */
+  picked: readonly string[];
   changes: Map<number, Change> | null;
   /** Whether any node of this graph is selected or related. */
   isAny: boolean;
@@ -26,6 +28,7 @@ export function looksOf(
   related: ReadonlySet<string>,
   hovered: number,
   changes: Map<number, Change> | null,
+  picked: readonly string[] = [],
 ): Looks {
   const nodes = new Uint8Array(model.count);
   let isAny = false;
@@ -40,7 +43,7 @@ export function looksOf(
     nodes[own] = 2;
     isAny = true;
   }
-  return { nodes, selected, related, hovered, changes, isAny };
+  return { nodes, selected, related, hovered, picked, changes, isAny };
 }
 
 /** The changes that can be seen in this graph: of the earlier stage what went, of the later what came. */

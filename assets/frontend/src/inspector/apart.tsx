@@ -1,0 +1,139 @@
+// Why are two things apart? One sentence, what would join them, the scheduler's own words.
+
+import { useState } from "preact/hooks";
+import { TryIt } from "../breaks/change";
+import { kindOf } from "../ids";
+import type { Store } from "../store";
+import { useAnswer } from "../ui/asked";
+import { Button, Problem, Prose } from "../ui/basics";
+import type { ApartPart, Document as Report, WhyApart } from "../wire";
+
+export function Apart({ store }: { store: Store }) {
+  const pair = store.pair.picked.value;
+  const [a, b] = pair;
+  if (a === undefined) return null;
+  return (
+    <section class="apart" role="group" aria-label="Why apart" aria-live="polite">
+      <div class="kind">{b === undefined ? "One picked" : `Two ${kindsOf(pair)} picked`}</div>
+      {b === undefined ? (
+        <p>
+          {`${store.labelOf(a)}. `}
+          <kbd>Ctrl</kbd> and a click, or <kbd>w</kbd>, picks the second.
+        </p>
+      ) : (
+        <>
+          <h2>{`Why are ${store.labelOf(a)} and ${store.labelOf(b)} apart?`}</h2>
+          <Answer key={`${a}|${b}`} store={store} a={a} b={b} />
+        </>
+      )}
+    </section>
+  );
+}
+
+function kindsOf(pair: readonly string[]): string {
+  const [a, b] = pair.map(kindOf);
+  return a === b ? `${a}s` : "things";
+}
+
+function Answer({ store, a, b }: { store: Store; a: string; b: string }) {
+  const isLive = store.host.kind === "live";
+  const { part, failed } = useAnswer<ApartPart>(store, isLive ? `apart:${a}|${b}` : "apart:");
+  if (failed) return <Problem title="No answer." text={failed} />;
+  if (!part) return <p class="mut">Asking …</p>;
+  const answer = isLive
+    ? part.answers[0]
+    : keptAnswer(part, kernelsOf(store, a), kernelsOf(store, b));
+  return answer ? <Said store={store} answer={answer} /> : <p>{NOT_KEPT}</p>;
+}
+
+const NOT_KEPT =
+  "A saved page answers for kernels of which one reads what the other makes; run the cell again, " +
+  "or open the record with wb.show, for any other pair.";
+
+/** The kernels that compute a thing, as far as the page knows. */
+function kernelsOf(store: Store, id: string): string[] {
+  if (kindOf(id) === "kernel") return [id];
+  const related = store.links.value?.related(id) ?? new Set<string>();
+  return [...related].filter((each) => kindOf(each) === "kernel");
+}
+
+/** What a saved page has of a pair: a common kernel, or two that are neighbours. */
+export function keptAnswer(
+  part: ApartPart,
+  ours: readonly string[],
+  theirs: readonly string[],
+): WhyApart | null {
+  const both = ours.filter((kernel) => theirs.includes(kernel));
+  const between = part.answers.find(
+    ({ a, b }) =>
+      (ours.includes(a) && theirs.includes(b)) || (ours.includes(b) && theirs.includes(a)),
+  );
+  if (both.length && (both.length === ours.length || both.length === theirs.length))
+    return { ...TOGETHER, sentence: `They are not apart: ${both.join(", ")} computes both.` };
+  return between ?? null;
+}
+
+const TOGETHER: WhyApart = {
+  a: "",
+  b: "",
+  is_apart: false,
+  sentence: "",
+  help: null,
+  kernels: [],
+  words: [],
+  rejected: null,
+  opportunity: null,
+};
+
+function Said({ store, answer }: { store: Store; answer: WhyApart }) {
+  const [isOpen, open] = useState(false);
+  const { help, opportunity, words, rejected } = answer;
+  const change = opportunityOf(store.doc.value, opportunity);
+  return (
+    <>
+      <p>
+        <Prose text={answer.sentence} />
+      </p>
+      {answer.is_apart && (
+        <>
+          <h3>What would help</h3>
+          <p>
+            <Prose text={change?.text ?? help ?? "Nothing is known that would join them."} />
+            {change && <span class="mut">{` ${change.short}`}</span>}
+          </p>
+          {change && (
+            <TryIt
+              store={store}
+              ask="try"
+              question={{ opportunity: change.id }}
+              reason={change.why_not}
+            />
+          )}
+        </>
+      )}
+      {words.length > 0 && (
+        <Button look="link" press={() => open(!isOpen)}>
+          {isOpen ? "Hide the scheduler’s words" : "The scheduler’s words"}
+        </Button>
+      )}
+      {isOpen && (
+        <>
+          <ul class="words mono">
+            {words.map((each) => (
+              <li key={each}>{each}</li>
+            ))}
+          </ul>
+          {rejected && store.row("rejected", rejected) && (
+            <Button look="link" press={() => store.select(rejected, { pane: "fusion" })}>
+              Show the pair in Fusion
+            </Button>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+function opportunityOf(report: Report | null, id: string | null) {
+  return id === null ? undefined : report?.advice.rows.find((row) => row.id === id);
+}

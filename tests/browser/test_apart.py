@@ -1,0 +1,60 @@
+"""Why are these apart: two picks in any pane give one sentence, at three widths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.panes import show
+from workbench.report import Report
+
+RECORD = Path(__file__).parents[1] / "records" / "convolutions.wbr"
+
+
+@pytest.fixture(params=[900, 1280, 1600])
+def page(request: pytest.FixtureRequest, open_page: Callable[..., Any], tmp_path: Path) -> Any:
+    path = tmp_path / "report.html"
+    Report.load(RECORD).to_html(path)
+    watched = open_page(width=request.param)
+    show(watched.page, f"{path.as_uri()}#pane=kernels")
+    yield watched.page
+    assert watched.errors == watched.requests == []
+
+
+def row(page: Any, kernel: str) -> Any:
+    return page.locator(".tbody .tr").filter(has=page.get_by_text(kernel, exact=True)).first
+
+
+def test_two_kernels_picked_with_ctrl_say_why(page: Any) -> None:
+    row(page, "k3").click()
+    row(page, "k4").click(modifiers=["Control"])
+    apart = page.get_by_role("group", name="Why apart")
+    apart.get_by_text("Why are k3 and k4 apart?").wait_for()
+    apart.get_by_text("needs the mean and variance of 2,048 values").wait_for()
+    apart.get_by_text("Nothing is known that would join them.").wait_for()
+    assert apart.is_visible()
+    assert page.locator(".tr.pick").count() == 2
+    assert "k3" in page.locator(".status .path").inner_text()  # the selection stays
+    page.keyboard.press("Escape")
+    assert page.locator(".tr.pick").count() == apart.count() == 0
+    assert "k3" in page.locator(".status .path").inner_text()
+
+
+def test_the_scheduler_has_the_last_word(page: Any) -> None:
+    row(page, "k4").click()
+    page.keyboard.press("w")
+    row(page, "k6").click()
+    page.keyboard.press("w")
+    apart = page.get_by_role("group", name="Why apart")
+    apart.get_by_text("k6 needs the mean and variance").wait_for()
+    apart.get_by_role("button", name="The scheduler’s words").click()
+    apart.get_by_text("op11_op12_op14_op15 and op18: no shared data").wait_for()
+
+
+def test_what_a_page_cannot_answer_it_says(page: Any) -> None:
+    row(page, "k0").click()
+    row(page, "k8").click(modifiers=["Control"])
+    page.get_by_text("A saved page answers for kernels of which one reads").wait_for()
