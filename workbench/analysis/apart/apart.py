@@ -143,9 +143,10 @@ class _Answers:
             return self._called(x, y)
         reduced = self.facts.reduction_between(x, y)
         if reduced and (reduced.bytes or 0) >= _KEPT:
+            count = number_text(reduced.count, "whole")
             it = "them" if " and " in reduced.word else "it"
             text = (
-                f"{y.id} needs {_result(reduced)}; {x.id} knows {it} only after the last of them. "
+                f"{y.id} needs the {reduced.word} of {count} values; {x.id} knows {it} only after the last of them. "
                 f"One kernel would have to keep all {number_text(reduced.bytes, 'bytes')}, or read "
                 "them again."
             )
@@ -183,7 +184,8 @@ class _Answers:
         reduced = self.facts.reduction_of(y, reads=x) if y.is_generated else None
         is_tuned = (self._report.request.mode or "").startswith("max-autotune")
         if reduced:
-            text += f" Besides, {y.id} needs {_result(reduced)} before it can use the first."
+            count = number_text(reduced.count, "whole")
+            text += f" Besides, {y.id} needs the {reduced.word} of {count} values before it can use the first."
         elif y.is_generated and self._reads(y, x) and not is_tuned and self.facts.has_template(x):
             cures.append(_TUNED)
         return text, next((cure for cure in cures if cure), None)
@@ -219,10 +221,6 @@ def _what(kernel: Kernel) -> str:
     if kernel.is_fallback:
         return f"a fallback (`{name}`)"
     return f"a library call ({name.rpartition('.')[2]})"
-
-
-def _result(reduction: Reduction) -> str:
-    return f"the {reduction.word} of {number_text(reduction.count, 'whole')} values"
 
 
 def _join(names: Sequence[str]) -> str:
