@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import product
 
-from workbench.analysis.apart.kernel_facts import KernelFacts, Reduction
+from workbench.analysis.apart.kernel_facts import KernelFacts
 from workbench.analysis.fusion.why_not import Apart, Rejected, rejected
 from workbench.number_text import number_text, plural
 from workbench.report import Kernel, Report
@@ -146,9 +146,9 @@ class _Answers:
             count = number_text(reduced.count, "whole")
             it = "them" if " and " in reduced.word else "it"
             text = (
-                f"{y.id} needs the {reduced.word} of {count} values; {x.id} knows {it} only after the last of them. "
-                f"One kernel would have to keep all {number_text(reduced.bytes, 'bytes')}, or read "
-                "them again."
+                f"{y.id} needs the {reduced.word} of {count} values; {x.id} knows {it} only after "
+                f"the last of them. One kernel would have to keep all "
+                f"{number_text(reduced.bytes, 'bytes')}, or read them again."
             )
             return text, None
         if between is not None and between.is_generated:
@@ -185,7 +185,8 @@ class _Answers:
         is_tuned = (self._report.request.mode or "").startswith("max-autotune")
         if reduced:
             count = number_text(reduced.count, "whole")
-            text += f" Besides, {y.id} needs the {reduced.word} of {count} values before it can use the first."
+            needs = f"needs the {reduced.word} of {count} values before it can use the first."
+            text += f" Besides, {y.id} {needs}"
         elif y.is_generated and self._reads(y, x) and not is_tuned and self.facts.has_template(x):
             cures.append(_TUNED)
         return text, next((cure for cure in cures if cure), None)
