@@ -73,9 +73,9 @@ def _from_store(folder: Path, count: int) -> Figure:
     import workbench as wb
     from workbench.analysis.sweep.store import Store
     from workbench.report.trials import Trial
-    from workbench.sweeps.measurements import Plan
     from workbench.sweeps.scheduler import Runner, SweptFunction
     from workbench.sweeps.space import Space
+    from workbench.sweeps.strategies import Plan
 
     path = folder / "known.sqlite"
     over = {"mode": ["default"], "n": list(range(count))}

@@ -26,7 +26,7 @@ def work() -> None:
     """One worker: its runs as JSON, each the times in µs of both sides, round by round."""
     import torch
 
-    from workbench.sweeps.measurements import Patience, measure
+    from workbench.compiler.pairs.paired_rounds import Patience, measure_in_turn
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -35,8 +35,8 @@ def work() -> None:
     compiled(x)
     patience = Patience(budget_s=1.0)
     for _ in range(RUNS):
-        times = measure(lambda: compiled(x), lambda: normed(x), patience)
-        rows = [[float(f"{t:.5g}") for t in side] for side in (times.ours_us, times.baseline_us)]
+        times = measure_in_turn(lambda: normed(x), lambda: compiled(x), patience)
+        rows = [[float(f"{t:.5g}") for t in side] for side in (times.after_us, times.before_us)]
         sys.stdout.write(json.dumps(rows) + "\n")
 
 

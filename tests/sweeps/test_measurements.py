@@ -1,16 +1,14 @@
-"""Measuring in turn, and alone on the machine."""
+"""Measuring alone on the machine, and the peak of memory."""
 
 from __future__ import annotations
 
 import fcntl
 import multiprocessing
 import time
-from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 from types import ModuleType
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 import torch
@@ -18,46 +16,8 @@ import torch
 from workbench import process_memory
 from workbench.sweeps import measurements
 from workbench.sweeps.machine_lock import compiling, hold_machine, time_choices_alone
-from workbench.sweeps.measurements import Patience, Times, measure
 
 MIB = 1 << 20
-
-
-def busy(units: int) -> Callable[[], object]:
-    return lambda: sum(range(units))
-
-
-def test_both_are_measured_in_the_same_rounds() -> None:
-    found = measure(busy(4_000), busy(40_000), Patience(spread=0.5, budget_s=5))
-    assert len(found.ours_us) == len(found.baseline_us) >= 3
-    assert 4 < found.speedup.median < 25
-
-
-def test_noise_larger_than_the_difference_is_said() -> None:
-    noisy = Times((1.0, 2.0, 1.5, 0.7, 1.1, 1.9) * 3, (1.1, 1.2, 1.0, 1.3, 1.4, 0.9) * 3)
-    assert noisy.warning is not None
-    assert "larger than the difference" in noisy.warning
-    assert Times((1.0,) * 20, (2.0,) * 20).warning is None
-
-
-def test_rounds_that_other_work_disturbed_are_measured_again() -> None:
-    rounds = iter([(2e6, True), (2e6, True)] + [(9e9, False), (1e6, True), (1e6, True)] * 20)
-
-    def fake(run: object, count: int) -> tuple[float, bool]:
-        return next(rounds)
-
-    with patch("workbench.sweeps.measurements._time", fake):
-        found = measure(busy(1), busy(1), Patience())
-    assert (len(found.ours_us), found.is_disturbed) == (10, False)
-    assert set(found.ours_us) | set(found.baseline_us) == {1000.0}
-    assert found.disturbed > 0
-
-
-def test_a_machine_that_is_never_calm_is_said() -> None:
-    with patch("workbench.sweeps.measurements._time", lambda run, count: (3e6, False)):
-        found = measure(busy(1), busy(1), Patience(budget_s=0.01))
-    assert found.is_disturbed
-    assert "measure again later" in (found.warning or "")
 
 
 def compile_long(folder: Path, compiles: Any) -> None:

@@ -14,11 +14,12 @@ import pytest
 import torch
 
 from workbench.analysis.sweep.store import Store
+from workbench.compiler.pairs.paired_rounds import Patience
 from workbench.report import Report
 from workbench.report.trials import Trial
-from workbench.sweeps.measurements import Patience, Plan
 from workbench.sweeps.scheduler import Runner, SweptFunction
 from workbench.sweeps.space import Space
+from workbench.sweeps.strategies import Plan
 
 QUICK = Plan(Patience(spread=1.0, budget_s=0.2), timeout_s=120)
 EAGER = Space.of({"backend": ["eager"]})

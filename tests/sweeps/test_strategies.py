@@ -9,9 +9,8 @@ import pytest
 
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
-from workbench.sweeps.measurements import Plan
 from workbench.sweeps.space import Setting, Space
-from workbench.sweeps.strategies import Budget, Search
+from workbench.sweeps.strategies import Budget, Plan, Search
 
 SIZES = [str(n) for n in range(8)]
 SPACE = Space.of({"a": SIZES, "b": SIZES}, ["a", "b"])  # 64 settings

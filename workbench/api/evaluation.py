@@ -388,9 +388,9 @@ def sweep(
     >>> wb.sweep(f, (x,), over={"mode": ["default", "max-autotune"]}, measure_s=0.1)
     Sweep(f over mode (2): 2 done)
     """
+    from workbench.compiler.pairs.paired_rounds import Patience
     from workbench.sweeps.entry import Wanted, run_sweep
-    from workbench.sweeps.measurements import Patience, Plan
-    from workbench.sweeps.strategies import Budget, Search
+    from workbench.sweeps.strategies import Budget, Plan, Search
 
     workers = jobs or (1 if executor is None else 4)
     return run_sweep(

@@ -12,6 +12,7 @@ from workbench.report.report_header import read_part
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "str": (str,),
     "bool": (bool,),
+    "int": (int,),
     "str | None": (str, NoneType),
     "int | None": (int, NoneType),
     "float | None": (float, int, NoneType),
@@ -27,8 +28,11 @@ class Trial:
     "cancelled"; only a done one has times. Times are those of one call: `call_us` the median,
     `low_us` and `high_us` its confidence interval; `baseline_us` what the function took uncompiled
     in the same rounds, and `speedup` the median of baseline over compiled with its interval.
-    `samples_us` are the rounds of both in order. Sizes are bytes. `difference` is the largest one
-    from eager. With `is_model` nothing was run: `call_us` is what a cost model gives. `warning`
+    `samples_us` are the rounds of both in order; `disturbed` others were left out, and where
+    `is_disturbed` they are among them. `factors` are compiled over baseline of each measurement of
+    a large factor. `code` is the same for the same generated program, which is not timed twice:
+    the times are then those of the setting `same_as`. Sizes are bytes. `difference` is the largest
+    one from eager. With `is_model` nothing was run: `call_us` is what a cost model gives. `warning`
     says why a figure is to be doubted, `chosen` is what the autotuner took for each operation,
     `report` the hash of the full record.
     """
@@ -57,6 +61,11 @@ class Trial:
     machine: str = ""  # the machine that it was measured on
     report: str | None = None
     samples_us: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    disturbed: int = 0  # rounds that other work disturbed
+    is_disturbed: bool = False  # whether the times are from such rounds, for want of others
+    factors: tuple[float, ...] = ()
+    code: str | None = None  # the digest of the generated program
+    same_as: str | None = None  # the setting that has the same code, whose times these are
 
     @property
     def relative(self) -> tuple[float, ...]:
@@ -80,14 +89,16 @@ class Trial:
         """
         settings = tuple((str(a), str(b)) for a, b in data["settings"])
         samples = data.get("samples_us") or ((), ())
+        factors = tuple(data.get("factors") or ())
         for each in fields(cls):
             kinds = _KINDS.get(str(each.type))
             value = data.get(each.name)
             if kinds is not None and each.name in data and type(value) not in kinds:
                 raise TypeError(f"{each.name} is {value!r:.80}")
-        if not all(type(one) in (int, float) for part in samples for one in part):
-            raise TypeError("samples_us are no numbers")
-        return read_part(cls, {**data, "settings": settings, "samples_us": samples})
+        if not all(type(one) in (int, float) for part in (*samples, factors) for one in part):
+            raise TypeError("samples_us or factors are no numbers")
+        own = {"settings": settings, "samples_us": samples, "factors": factors}
+        return read_part(cls, {**data, **own})
 
 
 def apart(a: Trial, b: Trial) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 DOORS = {
     "entry": "A sweep from its arguments to its rows.",
-    "measurements": "How every trial is done, and the times and memory that it measures.",
-    "strategies": "In which order a space is tried, and how much of it.",
+    "strategies": "In which order a space is tried, how much of it, and how every trial is done.",
 }
 """What other rooms import of this one."""

@@ -22,10 +22,9 @@ from workbench.compiler.request.compile_request import check_mapping
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.case import list_size_names
-from workbench.sweeps.measurements import Plan
 from workbench.sweeps.scheduler import OnTrial, Runner, SweptFunction
 from workbench.sweeps.space import Space, value_text
-from workbench.sweeps.strategies import Search
+from workbench.sweeps.strategies import Plan, Search
 
 Texts = tuple[tuple[str, str], ...]
 

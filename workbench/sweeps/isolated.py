@@ -19,8 +19,8 @@ from workbench.processes.parent import Start
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.processes.shipping.shipped_values import REQUEST
 from workbench.report.trials import Trial
-from workbench.sweeps.measurements import Plan
 from workbench.sweeps.space import Setting
+from workbench.sweeps.strategies import Plan
 from workbench.temporary import make_temporary_folder
 
 CANCELLED = "cancelled"

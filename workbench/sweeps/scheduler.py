@@ -26,8 +26,8 @@ from workbench.processes.shipping.shipped_values import pack
 from workbench.report.trials import Trial
 from workbench.sweeps.content_key import ContentKey, hash_case
 from workbench.sweeps.isolated import CANCELLED, Ended, Parcel, Task, run_isolated
-from workbench.sweeps.measurements import Plan
 from workbench.sweeps.space import Setting
+from workbench.sweeps.strategies import Plan
 
 _LOOK_S = 0.2
 OnTrial = Callable[[Trial, bool], None]

@@ -6,19 +6,37 @@ import math
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workbench.analysis.trials.axes import OBJECTIVES, STRATEGIES
+from workbench.compiler.pairs.paired_rounds import Patience
 from workbench.compiler.request.compile_request import require_one_of
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
-from workbench.sweeps.measurements import Patience, Plan
 from workbench.sweeps.space import Setting, Space, value_text
 
-Try = Callable[[Sequence[Setting], Plan], list[Trial]]
 _SEED = 0  # a sweep that is repeated tries the same settings, which the store has then
 _ETA = 2  # successive halving: each round keeps one of two
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How every trial is done: what is measured, how long, and what it may use.
+
+    `timeout_s` seconds for a whole trial, `memory_bytes` of address space beyond what torch takes;
+    with `compile_only` nothing is run. `rtol` and `atol` in place of those of the dtype.
+    """
+
+    patience: Patience = field(default_factory=Patience)
+    timeout_s: float = 600.0
+    memory_bytes: int | None = None
+    compile_only: bool = False
+    rtol: float | None = None
+    atol: float | None = None
+
+
+Try = Callable[[Sequence[Setting], Plan], list[Trial]]
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import pickle
 import resource
 import time
@@ -9,17 +11,21 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from workbench.analysis.diff.report_comparison import compute_code_digest
 from workbench.analysis.fusion.traffic import measure_fusion_traffic
+from workbench.analysis.trials.paired import NO_VERDICT, PairedTimes, compute_median_interval
 from workbench.compiler.call_state.call_leaves import copy_all_inputs, leaves_of, restore_state
 from workbench.compiler.comparison.output_comparison import (
     compare,
     compare_runs,
     find_largest_error,
 )
+from workbench.compiler.pairs.paired_rounds import measure_in_turn
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import WorkbenchError, read_first_line
 from workbench.handles.compiled import Compiled
@@ -32,8 +38,9 @@ from workbench.report.trials import Trial
 from workbench.sweeps.by_model import estimate_by_bounds, estimate_by_configs
 from workbench.sweeps.case import CallArguments, Case, build_case
 from workbench.sweeps.machine_lock import compiling, hold_machine, time_choices_alone
-from workbench.sweeps.measurements import Plan, Times, measure, measure_peak
+from workbench.sweeps.measurements import measure_peak
 from workbench.sweeps.space import Setting
+from workbench.sweeps.strategies import Plan
 from workbench.temporary import make_temporary_folder
 
 if TYPE_CHECKING:
@@ -47,8 +54,12 @@ def run_trial(
     setting: Setting,
     plan: Plan,
     trial: Trial,
+    together: Path | None = None,
 ) -> tuple[Trial, Report | None]:
-    """Fill in the row of one setting; an error becomes its reason."""
+    """Fill in the row of one setting; an error becomes its reason.
+
+    `together` is a folder in which the trials of a sweep find what was timed already.
+    """
     try:
         with compiling() as machine:
             case = build_case(fn, args, kwargs, setting)
@@ -65,6 +76,7 @@ def run_trial(
             trial,
             kernels=len(report.kernels),
             dram_bytes=None if traffic is None else traffic.after,
+            code=compute_code_digest(report),
             chosen="; ".join(f"{r.op}: {r.choice}" for r in report.autotune if r.chosen) or None,
         )
         if not isinstance(compiled, Compiled):
@@ -72,7 +84,7 @@ def run_trial(
         if case.options.backend == "inductor":
             trial = _saved(trial, compiled)
         if not plan.compile_only:
-            trial = _measured(trial, compiled, case, setting, plan)
+            trial = _measured(trial, compiled, case, setting, plan, together)
         return trial, compiled.report  # with the file that was saved
     except Exception as error:
         if _is_full(error):
@@ -113,7 +125,14 @@ def _saved(trial: Trial, compiled: Compiled) -> Trial:
         return replace(trial, artifact_bytes=path.stat().st_size)
 
 
-def _measured(trial: Trial, compiled: Compiled, case: Case, setting: Setting, plan: Plan) -> Trial:
+def _measured(
+    trial: Trial,
+    compiled: Compiled,
+    case: Case,
+    setting: Setting,
+    plan: Plan,
+    together: Path | None,
+) -> Trial:
     threads = setting.get("threads")
     with hold_machine(), torch.no_grad():
         module = compiled.module
@@ -134,11 +153,41 @@ def _measured(trial: Trial, compiled: Compiled, case: Case, setting: Setting, pl
             trial = _warned(trial, f"{names} not checked: {unchecked[0].reason}")
         with _threads(threads):
             peak = measure_peak(_call(compiled, case.call))
+        trial = replace(trial, peak_bytes=peak)
+        file = _name_of_timed(trial, setting, plan, together)
+        if file is not None and file.exists():  # the same program is not timed against itself
+            timed = Trial.from_json(json.loads(file.read_text(encoding="utf-8")))
+            return _with_times_of(trial, timed)
         before = torch.get_num_threads()
         ours = _with_threads(_call(compiled, case.call), threads, before)
         baseline = _with_threads(_call(case.original, case.original_call), before, before)
-        times = measure(ours, baseline, plan.patience)
-    return _with_times(replace(trial, peak_bytes=peak), times)
+        times = measure_in_turn(baseline, ours, plan.patience)
+        trial = _with_times(trial, times)
+        if file is not None:
+            file.write_text(json.dumps(trial.to_json()), encoding="utf-8")
+    return trial
+
+
+def _name_of_timed(
+    trial: Trial, setting: Setting, plan: Plan, together: Path | None
+) -> Path | None:
+    """Where a trial of the same program, sizes and patience leaves its row; None: nowhere."""
+    if together is None or trial.code is None:
+        return None
+    sizes = tuple((name, str(value)) for name, value in setting.sizes)
+    what = repr((trial.code, sizes, setting.get("threads"), plan.patience))
+    return together / f"timed-{hashlib.sha256(what.encode()).hexdigest()[:16]}.json"
+
+
+def _with_times_of(trial: Trial, timed: Trial) -> Trial:
+    figures = ("call_us", "low_us", "high_us", "baseline_us", "speedup", "speedup_low")
+    rest = ("speedup_high", "samples_us", "disturbed", "is_disturbed", "factors")
+    doubts = [words for words in (timed.warning or "").split("; ") if words.startswith(NO_VERDICT)]
+    return replace(
+        _warned(trial, doubts[0] if doubts else None),
+        same_as=timed.title,
+        **{name: getattr(timed, name) for name in (*figures, *rest)},
+    )
 
 
 def _outputs(
@@ -202,18 +251,21 @@ def _threads(count: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _with_times(trial: Trial, times: Times) -> Trial:
-    call, speedup = times.call, times.speedup
+def _with_times(trial: Trial, times: PairedTimes) -> Trial:
+    call, ratio = compute_median_interval(times.after_us), times.ratio
     return replace(
-        _warned(trial, times.warning),
+        _warned(trial, f"{NO_VERDICT}{times.doubt}" if times.doubt else None),
         call_us=call.median,
         low_us=call.low,
         high_us=call.high,
-        baseline_us=sorted(times.baseline_us)[len(times.baseline_us) // 2],
-        speedup=speedup.median,
-        speedup_low=speedup.low,
-        speedup_high=speedup.high,
-        samples_us=(times.ours_us, times.baseline_us),
+        baseline_us=median(times.before_us),
+        speedup=1 / ratio.median,
+        speedup_low=1 / ratio.high,
+        speedup_high=1 / ratio.low,
+        samples_us=(times.after_us, times.before_us),
+        disturbed=times.disturbed,
+        is_disturbed=times.is_disturbed,
+        factors=times.factors,
     )
 
 
@@ -231,5 +283,5 @@ def main(parent: Parent) -> None:
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         with content["state"].reproduced():
             subject = content["function"], content["args"], content["kwargs"]
-            row, report = run_trial(*subject, setting, plan, trial)
+            row, report = run_trial(*subject, setting, plan, trial, Path(parcel))
     parent.done((row, None if report is None else report.to_bytes()))

@@ -1,11 +1,44 @@
 // Generated from workbench/views/wire/*.py by `python -m workbench.views.typescript`.
 
 /**
+ * The times of one side in µs of a call, in the order of the pairs. `middle` are the ends of
+ * the middle half: a quarter of the runs is below, a quarter above.
+ */
+export interface TimedRuns {
+  runs_us: number[];
+  minimum_us: number;
+  median_us: number;
+  middle_us: [number, number];
+}
+
+/**
+ * Both sides timed in turn, and the one verdict that the pairs allow. `saved_us` is what a call
+ * takes less in µs, negative where it takes more: the low end of the interval, the median, the
+ * high end. It, `before` and `after` are None where nothing was timed, as for identical code.
+ * `faster` and `slower` count pairs, `disturbed` those that other work disturbed. `sentence`
+ * says all of it; where the verdict is "too noisy to say", `doubt` says why.
+ */
+export interface TimedPairs {
+  before: TimedRuns | null;
+  after: TimedRuns | null;
+  saved_us: [number, number, number] | null;
+  faster: number;
+  slower: number;
+  disturbed: number;
+  verdict: "faster" | "slower" | "no difference" | "too noisy to say" | "identical";
+  doubt: string;
+  sentence: string;
+}
+
+/**
  * What was measured: a row for each figure, its name, before and after; `part` has the rest.
- * `agrees` is None where the outputs were not compared; `checked` says what was, or why not.
+ * `saved` are a few words: a saving only where the pairs allow it, else the verdict. `times` is
+ * None where nothing could be timed here. `agrees` is None where the outputs were not compared;
+ * `checked` says what was, or why not.
  */
 export interface TriedChange {
   rows: [string, string, string][];
+  times: TimedPairs | null;
   saved: string;
   agrees: boolean | null;
   checked: string;
@@ -14,8 +47,10 @@ export interface TriedChange {
 
 /**
  * One change, with what it saves and where that is from. `saving` is a range in a sentence,
- * `short` its first part; `sure_words` say what `sure` means. `line_id` and `place` are the
- * line that it is about. `before` and `after` are lines of a rewrite, without `before` what to
+ * `short` its first part; `sure_words` say what `sure` means. `predicted_us` are µs of a call
+ * that it is predicted to save: lowest, middle, highest; None where nobody can say.
+ * `predicted_by` says in a few words where they are from. `line_id` and `place` are the line
+ * that it is about. `before` and `after` are lines of a rewrite, without `before` what to
  * write; `action` are the arguments that change. `why_not` says why it cannot be tried here, or
  * is None.
  */
@@ -25,6 +60,8 @@ export interface Opportunity {
   text: string;
   saving: string;
   short: string;
+  predicted_us: [number, number, number] | null;
+  predicted_by: string;
   sure: string;
   sure_words: string;
   source: string;

@@ -15,6 +15,8 @@ const CHANGE: Opportunity = {
   text: "Leave .contiguous() out: it writes a copy.",
   saving: "Saves 1.05 MB, 1 kernel.",
   short: "1.05 MB",
+  predicted_us: null,
+  predicted_by: "not predicted",
   sure: "likely",
   sure_words: "Likely: it was counted.",
   source: "Counted: the bytes.",
@@ -78,7 +80,8 @@ test("what can be tried is asked for, what cannot says why", async () => {
 test("what was measured stands beside what was predicted", async () => {
   const rows: [string, string, string][] = [["Kernels, counted", "3", "2"]];
   const checked = "Outputs agree (rtol 1.3e-06, atol 1e-05).";
-  await draw({ tried: { rows, saved: "20 µs", agrees: true, checked, part: "tried:o0" } });
+  const tried = { rows, times: null, saved: "20 µs", agrees: true, checked, part: "tried:o0" };
+  await draw({ tried });
   expect(document.querySelector(".item")!.textContent).toContain("20 µs");
   await click("Leave .contiguous() out");
   const cells = [...document.querySelectorAll("tr")].map((row) => row.textContent);

@@ -1,8 +1,9 @@
-"""One setting under two names is no difference, 5 % are found: on rounds that were measured.
+"""One setting under two names never wins, 15 % are found: on rounds that were measured.
 
-`records/rounds.json.gz` holds 10 worker processes that measured one function 20 times each;
-`python -m tests.records.record_rounds` makes it in some minutes. What a small difference needs is a
-quiet machine: where the record was made on a busy one, only the first test says anything.
+Each run took a second; more time finds less. `records/rounds.json.gz` holds 10 worker processes
+that measured one function 20 times each; `python -m tests.records.record_rounds` makes it in some
+minutes. What a small difference needs is a quiet machine: where the record was made on a busy one,
+only the first test says anything.
 """
 
 from __future__ import annotations
@@ -14,8 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.sweep.recommendation import choose
-from workbench.analysis.trials.medians import compare, compute_median_interval
+from workbench.analysis.sweep.choice import choose
+from workbench.analysis.trials.paired import (
+    compare_by_original,
+    compute_median_interval,
+    read_pairs,
+)
 from workbench.report.trials import Trial
 
 FILE = Path(__file__).parents[2] / "records" / "rounds.json.gz"
@@ -54,22 +59,25 @@ quiet = pytest.mark.skipif(
 )
 
 
-def test_one_setting_under_two_names_is_no_difference() -> None:
-    same = [not compare(a.relative, b.relative).differ for a, b in PAIRS]
-    assert len(same) == 100
-    assert sum(same) >= 95
+def test_one_setting_under_two_names_has_no_winner() -> None:
+    found = [compare_by_original(read_pairs(a), read_pairs(b)) for a, b in PAIRS]
+    assert len(found) == 100
+    assert not [one.words for one in found if one.verdict in ("faster", "slower")]
+    assert not [choose(pair).is_sure for pair in PAIRS if choose(pair).is_sure]
 
 
 @quiet
-def test_five_percent_are_found() -> None:
-    slow = runs(slower=1.05)[1::2]
-    found = [compare(a.relative, b.relative) for (a, _), b in zip(PAIRS, slow, strict=True)]
-    assert sum(one.differ and one.ratio.median > 1 for one in found) >= 95
+def test_fifteen_percent_are_found() -> None:
+    slow = runs(slower=1.15)[1::2]
+    found = [
+        compare_by_original(read_pairs(a), read_pairs(b))
+        for (a, _), b in zip(PAIRS, slow, strict=True)
+    ]
+    assert sum(one.verdict == "slower" for one in found) >= 95
 
 
 @quiet
 def test_the_faster_of_two_is_recommended() -> None:
-    slow = runs(slower=1.05)[1::2]
+    slow = runs(slower=1.15)[1::2]
     winners = [choose(pair).winner for pair in zip(runs()[0::2], slow, strict=True)]
-    expected = [a.settings for a, _ in PAIRS]
-    assert sum(w.settings == e for w, e in zip(winners, expected, strict=True)) >= 95
+    assert sum(w.settings == a.settings for w, (a, _) in zip(winners, PAIRS, strict=True)) >= 95

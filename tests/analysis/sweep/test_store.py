@@ -17,10 +17,11 @@ import workbench as wb
 from tests.views.sweep.test_sweep_views import AXES, sweep
 from workbench.analysis.sweep.store import Store
 from workbench.analysis.sweep.sweep import Sweep, note
+from workbench.compiler.pairs.paired_rounds import Patience
 from workbench.errors import ArtifactError, UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.entry import Wanted, run_sweep
-from workbench.sweeps.measurements import Patience, Plan
+from workbench.sweeps.strategies import Plan
 
 SETTINGS = (("mode", "default"), ("batch", "8"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import fields
 from itertools import chain, zip_longest
@@ -26,6 +27,9 @@ _NEEDS = {"nodes": "graphs"} | {
     for part in ("breaks", "guards", "recompiles", "fusion", "kernels", "autotune", "phases")
 }
 """The capability of a report that a part is made from."""
+_OWN_LINES = ("# AOT ID:", "# kernel path:")  # number and place of a compilation, not what it does
+_FLAGS = ("cpp.", "cuda.", "rocm.", "xpu.", "triton.cudagraph")
+"""Options of how generated code is built or started, of which its text says nothing."""
 
 
 def compare(a: Report, b: Report, names: tuple[str, str] = ("a", "b")) -> Diff:
@@ -126,3 +130,30 @@ def _words(value: Any) -> str | None:
 def _one(part: str, item: str, a: str | None, b: str | None) -> Iterator[Change]:
     if a != b:
         yield Change(part, item, name_relation(a, b), a, b)
+
+
+def compute_code_digest(report: Report) -> str | None:
+    """A name for the generated programs: where it is the same, the same code runs.
+
+    None where not all of the code was generated and recorded: nothing can be said then. What
+    the programs are called with, such as the number of threads, is not in it.
+    """
+    if not report.wrappers or not report.outcome.ok or len(report.breaks):
+        return None
+    parts = [repr(sorted(pair for pair in report.request.options if pair[0].startswith(_FLAGS)))]
+    parts.append(report.request.target)
+    if any(kernel.language == "triton" for kernel in report.kernels):
+        parts.append(str(report.request.mode))  # decides about CUDA graphs
+    for wrapper in report.wrappers:
+        text = None if wrapper.text is None else report.texts.get(wrapper.text)
+        if text is None:
+            return None
+        lines = (line for line in text.split("\n") if not line.startswith(_OWN_LINES))
+        parts += [str(wrapper.is_backward), repr(wrapper.sizes), "\n".join(lines)]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def is_same_code(a: Report, b: Report) -> bool:
+    """Whether both are known to run the same generated code."""
+    digest = compute_code_digest(a)
+    return digest is not None and digest == compute_code_digest(b)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any, Literal
 
 from workbench.analysis.diff.difference import Diff
 from workbench.analysis.fusion.traffic import count_moved_bytes, sum_known
+from workbench.analysis.trials.paired import PairedTimes
 from workbench.report import Report
 from workbench.report.presenter import Presented
 
@@ -99,6 +101,15 @@ class Opportunity:
         return _BY_HAND.get(self.kind, _DEPENDS)
 
     @property
+    def predicted_us(self) -> tuple[float, float, float] | None:
+        """Microseconds that a call may save: lowest, middle, highest; None: nobody can say."""
+        low, high = self.saved_us_low, self.saved_us_high
+        if high is None:
+            return None
+        low = 0.0 if low is None else low
+        return low, (low + high) / 2, high
+
+    @property
     def is_told_by_bytes(self) -> bool:
         """Whether bytes tell what is saved: most of what float64 costs is its arithmetic."""
         return self.rule != "float64-creeps-in"
@@ -146,7 +157,8 @@ class Tried(Presented):
     """The compilation with the change beside the one without.
 
     `agrees` is None where the outputs were not compared; `checked` says what was compared, with
-    which tolerance, or why not. `diff` is what `workbench.diff` gives for the two.
+    which tolerance, or why not. `diff` is what `workbench.diff` gives for the two. `times` are both
+    timed in turn, with the verdict that they allow; None where nothing runs here.
     """
 
     opportunity: Opportunity
@@ -156,6 +168,7 @@ class Tried(Presented):
     checked: str
     compiled: Any = field(repr=False)
     diff: Diff = field(repr=False)
+    times: PairedTimes | None = field(default=None, repr=False)
 
     @property
     def saved_bytes(self) -> int | None:
@@ -171,16 +184,21 @@ class Tried(Presented):
 
     @property
     def saved_us(self) -> float | None:
-        """Microseconds a call takes less: measured on this machine, else by the bounds."""
-        for name in ("call_us", "bound_us"):
-            old, new = getattr(self.before, name), getattr(self.after, name)
-            if old is not None and new is not None:
-                return float(old - new)
-        return None
+        """Microseconds a call takes less: by the pairs, where nothing was timed by the bounds.
+
+        None where the pairs are too noisy to say; 0 for identical code and for no difference.
+        """
+        if self.times is not None:
+            if self.times.is_sure:
+                return self.times.saved_us.median
+            return None if self.times.doubt and not self.times.is_identical else 0.0
+        if self.before.bound_us is None or self.after.bound_us is None:
+            return None
+        return self.before.bound_us - self.after.bound_us
 
 
-def read_cost(report: Report, call_us: float | None = None) -> Cost:
-    """What a compilation costs by its record, with the time that was measured."""
+def read_cost(report: Report, runs_us: Sequence[float] = ()) -> Cost:
+    """What a compilation costs by its record, with the times that were measured."""
     calls = {kernel.id: max(kernel.calls, 1) for kernel in report.kernels}
     bounds = [
         None if row.bound_us is None else row.bound_us * calls.get(row.kernel, 1)
@@ -190,6 +208,6 @@ def read_cost(report: Report, call_us: float | None = None) -> Cost:
         kernels=sum(calls.values()),
         bytes=sum_known(count_moved_bytes(kernel) for kernel in report.kernels),
         bound_us=sum_known(bounds),
-        call_us=call_us,
+        call_us=median(runs_us) if runs_us else None,
         breaks=len(report.breaks),
     )

@@ -1,7 +1,7 @@
-"""What a sweep can vary and look for, and whether the rounds of two settings differ."""
+"""What a sweep can vary and look for, and what two times in turn allow to say."""
 
 DOORS = {
     "axes": "What a sweep looks for, how, and the axes inside of a kernel.",
-    "medians": "Medians with their confidence, and whether two settings differ.",
+    "paired": "Two programs timed in turn, and the verdict that the pairs allow.",
 }
 """What other rooms import of this one."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import statistics
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.analysis.diff.report_comparison import compare as diff
+from workbench.analysis.diff.report_comparison import is_same_code
 from workbench.analysis.opportunities.opportunity import Opportunity, Tried, read_cost
+from workbench.analysis.trials.paired import PairedTimes
 from workbench.compiler.call_state.call_leaves import (
     copy_all_inputs,
     find_held_inputs,
@@ -31,6 +31,7 @@ from workbench.compiler.comparison.output_comparison import (
 )
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.timing import RepeatableCall
+from workbench.compiler.pairs.paired_rounds import Patience, measure_in_turn
 from workbench.compiler.pipeline.explain import Explanation
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.device_kinds import TARGETS
@@ -42,9 +43,8 @@ from workbench.tasks.progress_events import ProgressCallback
 if TYPE_CHECKING:
     from workbench.handles.compiled_base import CompiledBase
 
-_MEASURE_S = 1.0  # of both together
-_PAIRS = 50
-_WARM = 3
+_PATIENCE = Patience(budget_s=2.0)
+_OTHER_INPUTS = ("dtype", "memory_format", "float32_matmul_precision")  # not seen in the code alone
 _GONE = (
     "The function is not alive here: opportunities of what aot_compile returned can be tried, "
     "those of a record or a file cannot."
@@ -101,14 +101,14 @@ def try_opportunity(
     made, call, before = recipe.compile_changed(lambda call: _make_change(call, change), progress)
     if progress is not None:
         progress("comparing", 0.0)
-    times: tuple[float, float] | tuple[None, None] = None, None
+    times: PairedTimes | None = None
     if isinstance(subject, Explanation):
         agrees, checked = _compare(
             _Eager(recipe.target), _Eager(call.target), before.inputs, call, change.changes_numbers
         )
     elif _runs_here(subject):
         agrees, checked = _compare(subject, made, before.inputs, call, change.changes_numbers)
-        times = _times(subject, made, before.inputs, call)
+        times = _measure(subject, made, before.inputs, call, change)
     elif change.changes_numbers:
         agrees, checked = None, _MEANT
     elif interpret:
@@ -117,12 +117,13 @@ def try_opportunity(
         agrees, checked = None, _NOT_HERE
     return Tried(
         opportunity=change,
-        before=read_cost(subject.report, times[0]),
-        after=read_cost(made.report, times[1]),
+        before=read_cost(subject.report, () if times is None else times.before_us),
+        after=read_cost(made.report, () if times is None else times.after_us),
         agrees=agrees,
         checked=checked,
         compiled=made,
         diff=diff(subject.report, made.report, ("as it is", change.rule)),
+        times=times,
     )
 
 
@@ -256,22 +257,16 @@ def _verdict(rows: list[Comparison], who: str, what: str = "Outputs") -> tuple[b
     return True, f"{what} of {who} agree ({tolerance})."
 
 
-def _times(old: Any, new: Any, inputs: Any, call: CompileRequest) -> tuple[float, float]:
-    """The median microseconds of a call of each, measured in turn."""
+def _measure(
+    old: Any, new: Any, inputs: Any, call: CompileRequest, change: Opportunity
+) -> PairedTimes:
+    """Both timed in turn; the same generated code, given inputs that are alike, is not."""
+    is_alike = not any(name in _OTHER_INPUTS for name, _ in change.settings)
+    if is_alike and is_same_code(old.report, new.report):
+        return PairedTimes(is_identical=True)
     pair = [_repeatable(old, inputs), _repeatable(new, call.inputs)]
-    taken: tuple[list[float], list[float]] = ([], [])
     with restore_state(old.module, held=find_held_inputs(old.original, *inputs)):
-        end = time.perf_counter() + _MEASURE_S
-        for number in range(_WARM + _PAIRS):
-            counts = number >= _WARM or time.perf_counter() > end  # slow calls are warm by then
-            for subject, times in zip(pair, taken, strict=True):
-                start = time.perf_counter()
-                subject.run()
-                if counts:
-                    times.append((time.perf_counter() - start) * 1e6)
-            if taken[0] and time.perf_counter() > end:
-                break
-    return statistics.median(taken[0]), statistics.median(taken[1])
+        return measure_in_turn(pair[0].run, pair[1].run, _PATIENCE)
 
 
 def _repeatable(x: Any, inputs: Any) -> RepeatableCall:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from workbench.analysis.opportunities.opportunity import Cost, Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure, Verdict
 from workbench.analysis.opportunities.rules import RULES
+from workbench.analysis.trials.paired import PairedTimes
 from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.report.rivals import Rivals
@@ -105,22 +107,48 @@ def format_trial(tried: Tried) -> str:
     if tried.before.kernels:
         rows.append(f"  kernels  {tried.before.kernels} → {tried.after.kernels}")
         rows.append(f"  bytes    {_bytes(tried.before)} → {_bytes(tried.after)}")
-    for name, words in (("bound_us", "bound"), ("call_us", "call")):
-        old, new = getattr(tried.before, name), getattr(tried.after, name)
-        if old is not None and new is not None:
-            source = "by the roofline" if words == "bound" else "measured in turn"
-            rows.append(f"  {words:8s} {_time(old)} → {_time(new)} ({source})")
+    if tried.before.bound_us is not None and tried.after.bound_us is not None:
+        bounds = f"{_time(tried.before.bound_us)} → {_time(tried.after.bound_us)}"
+        rows.append(f"  bound    {bounds} (by the roofline)")
+    if tried.times is not None:
+        rows += _pairs(tried.times)
     rows += textwrap.wrap(tried.checked, _WIDTH, initial_indent="  ", subsequent_indent="  ")
     return "\n".join([*rows, "  .diff has what changed"])
 
 
+def _pairs(times: PairedTimes) -> Iterator[str]:
+    """The verdict, then the shortest and the median time of both sides."""
+    yield from textwrap.wrap(
+        times.sentence, _WIDTH, initial_indent="  call     ", subsequent_indent=" " * 11
+    )
+    for words, runs in (("before", times.before_us), ("after", times.after_us)):
+        if runs:
+            yield f"    {words:6s} min {_time(min(runs))}, median {_time(median(runs))}"
+
+
 def format_saved(tried: Tried) -> str:
-    """What was measured to be saved: time, else bytes; what got worse has a minus."""
+    """What was measured to be saved: time, else bytes; what got worse has a minus.
+
+    A time that the pairs do not allow is the verdict in its place.
+    """
+    if tried.times is not None and not tried.times.is_sure:
+        return tried.times.verdict
     if tried.saved_us is not None:
         return _time(tried.saved_us)
     if tried.saved_bytes is not None:
         return format_bytes(tried.saved_bytes)
     return plural(tried.fewer_kernels, "kernel")
+
+
+def format_prediction(change: Opportunity) -> str:
+    """Where a predicted saving of time is from, in a few words."""
+    if change.predicted_us is None:
+        return "not predicted"
+    if "the measured share" in change.source:
+        return "predicted from measured times"
+    if change.sure == "measured elsewhere":
+        return "predicted by times of another machine"
+    return "predicted by a model"
 
 
 def _bytes(cost: Cost) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
+from statistics import median, quantiles
 
-from workbench.analysis.opportunities.opportunity import SURE, Cost, Opportunity, Tried
+from workbench.analysis.opportunities.opportunity import SURE, Opportunity, Tried
 from workbench.analysis.opportunities.rules import opportunities
+from workbench.analysis.trials.paired import PairedTimes
 from workbench.report import Report
 from workbench.views.answers.alternatives_text import (
+    format_prediction,
     format_saved,
     format_shortest_saving,
     nothing,
@@ -41,6 +44,8 @@ def _row(change: Opportunity, context: ViewContext) -> wire.Opportunity:
         change,
         saving=sentence(f"{saving(change)}"),
         short=format_shortest_saving(change),
+        predicted_us=change.predicted_us,
+        predicted_by=format_prediction(change),
         source=sentence(change.source),
         sure_words=f"{sentence(change.sure, '')}: {SURE[change.sure]}",
         place=file if change.line is None else f"{file}:{change.line}",
@@ -57,7 +62,8 @@ def sentence(text: str, end: str = ".") -> str:
 
 def _tried(change: Opportunity, tried: Tried) -> wire.TriedChange:
     return {
-        "rows": list(_figures(tried.before, tried.after)),
+        "rows": list(_figures(tried)),
+        "times": None if tried.times is None else convert_pairs(tried.times),
         "saved": format_saved(tried),
         "agrees": tried.agrees,
         "checked": tried.checked,
@@ -65,8 +71,37 @@ def _tried(change: Opportunity, tried: Tried) -> wire.TriedChange:
     }
 
 
-def _figures(before: Cost, after: Cost) -> Iterator[tuple[str, str, str]]:
+def convert_pairs(times: PairedTimes) -> wire.TimedPairs:
+    """The pairs as a view draws them, with the verdict that they allow."""
+    saved = times.saved_us if len(times) else None
+    return {
+        "before": _runs(times.before_us),
+        "after": _runs(times.after_us),
+        "saved_us": None if saved is None else (saved.low, saved.median, saved.high),
+        "faster": times.faster,
+        "slower": times.slower,
+        "disturbed": times.disturbed,
+        "verdict": times.verdict,
+        "doubt": times.doubt,
+        "sentence": times.sentence,
+    }
+
+
+def _runs(runs_us: Sequence[float]) -> wire.TimedRuns | None:
+    if not runs_us:
+        return None
+    low, middle, high = quantiles(runs_us, n=4) if len(runs_us) > 1 else (runs_us[0],) * 3
+    return {
+        "runs_us": [round(run, 3) for run in runs_us],
+        "minimum_us": min(runs_us),
+        "median_us": middle,
+        "middle_us": (low, high),
+    }
+
+
+def _figures(tried: Tried) -> Iterator[tuple[str, str, str]]:
     """Each figure that both have: its name, before, after."""
+    before, after = tried.before, tried.after
     if before.breaks or after.breaks:
         yield "Graph breaks, counted", str(before.breaks), str(after.breaks)
     yield "Kernels, counted", str(before.kernels), str(after.kernels)
@@ -74,5 +109,7 @@ def _figures(before: Cost, after: Cost) -> Iterator[tuple[str, str, str]]:
         yield "Traffic, counted", format_bytes(before.bytes), format_bytes(after.bytes)
     if before.bound_us is not None and after.bound_us is not None:
         yield "Bound, by the roofline", format_us(before.bound_us), format_us(after.bound_us)
-    if before.call_us is not None and after.call_us is not None:
-        yield "Call, measured in turn", format_us(before.call_us), format_us(after.call_us)
+    if tried.times is not None and len(tried.times):
+        first, second = tried.times.before_us, tried.times.after_us
+        yield "Call, shortest of the pairs", format_us(min(first)), format_us(min(second))
+        yield "Call, median of the pairs", format_us(median(first)), format_us(median(second))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from workbench.analysis.sweep.sweep import Sweep
-from workbench.analysis.trials.medians import compute_median_interval
+from workbench.analysis.trials.paired import compute_median_interval
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.views.wire.sweep_messages import SweepDocument, SweepRow

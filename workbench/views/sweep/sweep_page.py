@@ -10,7 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.sweep.sweep import CHARTS, Sweep
-from workbench.analysis.trials.medians import compute_median_interval
+from workbench.analysis.trials.paired import compute_median_interval
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.settings import Embed
