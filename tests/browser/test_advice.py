@@ -1,4 +1,4 @@
-"""What to do next in JupyterLab: a rewrite is tried in place, and compared in a dialog."""
+"""What to change in JupyterLab: a rewrite is tried in place, and compared in a dialog."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_rewrite_is_tried_and_compared_in_place(notebook: Notebook) -> None:
         notebook.run(cell)
         notebook.ended(cell)
     view = one_view(notebook.cell(2))
-    advice = view.get_by_role("group", name="What to do next")
+    advice = view.get_by_role("group", name="What to change")
     advice.get_by_role("button", name="Leave .contiguous() out").click()
     assert advice.locator("pre .b").inner_text() == "+ return torch.relu(x.t() @ y)"
     advice.get_by_role("button", name="Try it").click()

@@ -54,6 +54,6 @@ def test_why_is_this_kernel_slow(page: Any) -> None:
 
 
 def test_what_to_change_first(page: Any) -> None:
-    advice = page.get_by_role("group", name="What to do next")
+    advice = page.get_by_role("group", name="What to change")
     advice.get_by_role("button", name="Choose with torch.where").click()
     assert "+ h = torch.where(" in " ".join(advice.locator("pre").inner_text().split())

@@ -26,6 +26,7 @@ class Source:
     first_line: int  # the line of the file that its text begins on
     text: str | None  # the source; none where it could not be read
     kind: str = "user"  # "user", "notebook" or "library"
+    qualified: str | None = None  # its name with the classes that it is in; none in older records
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -13,6 +14,7 @@ from workbench.analysis.fusion.why_not import rejected
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Kernel, Report
 from workbench.views.answers.alternatives_text import format_shortest_saving
+from workbench.views.overview.answer import answer_text
 from workbench.views.words.record_words import (
     cost_text,
     count_captured,
@@ -65,6 +67,7 @@ def _head(report: Report) -> Iterator[str]:
         yield f"inputs        {'; '.join(request.inputs)}"
     if request.conditions:
         yield f"only where    {request.together}"
+    yield from textwrap.wrap(answer_text(report), _WIDTH, subsequent_indent="  ")
     graphs, ops = count_captured(report)
     yield f"captured      graphs: {graphs}, ops: {ops}"
     yield from (f"note          {note}" for note in request.notes[:_FEW])

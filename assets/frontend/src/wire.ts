@@ -593,6 +593,39 @@ export interface BudgetsPart {
   rows: Budget[];
 }
 
+/**
+ * A piece of a sentence: text, a figure or code; `select` is an id that it leads to.
+ */
+export interface Piece {
+  text: string;
+  look: "plain" | "figure" | "code";
+  select: string | null;
+}
+
+/**
+ * A row of a tree of costs; the rows after it that are deeper are its parts. `id` is a source
+ * for a function, a line, or a module as `M:layers.0–3.norm`. A `fold` stands for the lines
+ * from `id` to the line number `last`, `count` of them with text, that cost nothing. `total`
+ * and `own` are by kind of cost, with what it calls and without; what is not known is not in
+ * them. `times` equal layers are one row, `each` has the least and the most that one of them
+ * costs. `kernels` and `lines` are those of a module.
+ */
+export interface TreeRow {
+  depth: number;
+  kind: "function" | "library" | "line" | "module" | "fold" | "rest";
+  id: string;
+  name: string;
+  caption: string;
+  total: Record<string, number>;
+  own: Record<string, number>;
+  times?: number;
+  each?: Record<string, [number, number]>;
+  last?: number;
+  count?: number;
+  kernels?: string[];
+  lines?: string[];
+}
+
 export const VERSION = 1;
 
 export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
@@ -630,13 +663,30 @@ export interface PaneHead {
 }
 
 /**
- * One of the numbers of the overview, the line that explains it, the pane that it leads to.
+ * One of the numbers behind *Details*, the line that explains it, the pane that it leads to.
  */
 export interface Figure {
   label: string;
   value: string;
   note: string;
   pane: PaneId;
+}
+
+/**
+ * One remarkable thing, in a few words, and the pane that it leads to.
+ */
+export interface Chip {
+  pane: PaneId;
+  pieces: Piece[];
+}
+
+/**
+ * The sentence that matters for a record, its chips, and where its figure is from.
+ */
+export interface Answered {
+  sentence: Piece[];
+  chips: Chip[];
+  source: string;
 }
 
 /**
@@ -909,13 +959,14 @@ export interface Artifact {
 }
 
 /**
- * Everything that a view shows at rest. `omitted` counts rows that are not here, `columns` says
- * how its tables are drawn. `costs` are those that are known, the one that ranks first.
- * `variable` is how code that is copied names the record, such as `compiled.report`. `file` is
- * what the result was saved to or loaded from. `no_assembly` says why no kernel has code of a
- * GPU, or is None; `actions`, by id, why what a live view starts cannot be started from here,
- * None where it can; `has_budgets`: the part `budgets:` has some. `cuda_graphs` is None where
- * none were asked for.
+ * Everything that a view shows at rest. `calls` are the user's lines with what they call,
+ * `modules` the modules, both as rows of a tree in order. `omitted` counts rows that are not
+ * here, `columns` says how its tables are drawn. `costs` are those that are known, the one that
+ * ranks first. `variable` is how code that is copied names the record, such as
+ * `compiled.report`. `file` is what the result was saved to or loaded from. `no_assembly` says
+ * why no kernel has code of a GPU, or is None; `actions`, by id, why what a live view starts
+ * cannot be started from here, None where it can; `has_budgets`: the part `budgets:` has some.
+ * `cuda_graphs` is None where none were asked for.
  */
 export interface Document {
   version: number;
@@ -926,11 +977,14 @@ export interface Document {
   inputs: string[];
   variable: string;
   panes: PaneHead[];
+  answer: Answered;
   figures: Figure[];
   advice: Advice;
   notes: Note[];
   missing: Note[];
   sources: Source[];
+  calls: TreeRow[];
+  modules: TreeRow[];
   costs: Cost[];
   kernels: Kernel[];
   no_assembly: string | null;

@@ -34,7 +34,9 @@ def test_a_summary_takes_at_most_ten_kilobytes(name: str) -> None:
     assert SUMMARY_BYTES == 10_000
     assert len(text.encode()) <= SUMMARY_BYTES
     shown = words(text)
-    assert all(figure["value"] in shown for figure in document(report)["figures"])
+    answer = document(report)["answer"]
+    for pieces in (answer["sentence"], *(chip["pieces"] for chip in answer["chips"])):
+        assert "".join(piece["text"] for piece in pieces).strip() in shown
     assert "Not fused with" in shown or not document(report)["rejected"]
     assert "data:image/svg+xml;base64," in text
 

@@ -41,6 +41,7 @@ class NodeFacts(NamedTuple):
     shape: tuple[int | str, ...] | None
     bytes: int | None
     operator: str | None = None
+    module_path: str | None = None
 
 
 def select_nodes(report: Report, column: str, wanted: Collection[str]) -> dict[str, NodeFacts]:

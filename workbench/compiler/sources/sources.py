@@ -171,6 +171,7 @@ class _Found:
     first: int
     last: int
     lines: Sequence[str]
+    qualified: str
 
 
 class SourceLineIndex:
@@ -222,7 +223,9 @@ class SourceTable:
             shown = places.shown(block.file)
             text = texts.add("".join(block.lines).rstrip("\n"))
             kind = places.kind(block.file)
-            self.rows.append(Source(f"s{n}", block.name, shown, block.first, text, kind))
+            self.rows.append(
+                Source(f"s{n}", block.name, shown, block.first, text, kind, block.qualified)
+            )
             ids.add(shown, block.first, block.last, f"s{n}")
 
 
@@ -256,10 +259,31 @@ def _block(file: str, function: str, line: int) -> _Found | None:
         return None
     first, last = span
     if _span(lines, function, line) is None:
-        return _Found("<module>", file, first, last, lines)
+        return _Found("<module>", file, first, last, lines, "<module>")
     kept = lines[first - 1 : max(last, line)]
-    name = re.search(r"def\s+(\w+)", "".join(kept))
-    return _Found(name[1] if name else function, file, first, first + len(kept) - 1, kept)
+    found = re.search(r"def\s+(\w+)", "".join(kept))
+    name = found[1] if found else function
+    qualified = ".".join((*_classes_around(lines, first), name))
+    return _Found(name, file, first, first + len(kept) - 1, kept, qualified)
+
+
+def _classes_around(lines: Sequence[str], first: int) -> list[str]:
+    """The classes that a definition on a line is in, the outermost first."""
+    found: list[str] = []
+    column = _indent(lines[first - 1])
+    for text in reversed(lines[: first - 1]):
+        if not column:
+            break
+        is_code = text.strip() and not text.lstrip().startswith("#")
+        if is_code and _indent(text) < column:
+            column = _indent(text)
+            if name := re.match(r"\s*class\s+(\w+)", text):
+                found.insert(0, name[1])
+    return found
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
 
 
 def find_span(lines: Sequence[str], function: str, line: int) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""The overview: seven figures, what went wrong, every source line with what became of it."""
+"""The overview: its sentence, what went wrong, where the cost goes, every source line."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from workbench.analysis.memory.memory import count_quick_memory
 from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.report import Report
 from workbench.report.profile_record import MeasuredCall, read_measured_call
+from workbench.views.overview.answer import answer
+from workbench.views.overview.cost_tree import list_tree_rows
 from workbench.views.panes.advice_pane import advice
 from workbench.views.panes.artifact_pane import file_of
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
@@ -36,8 +38,13 @@ from workbench.views.words.units import (
 
 
 def document(report: Report, context: ViewContext) -> Content:
-    """The figures, the notes and the sources; `empty` is about the sources only."""
+    """The sentence, the trees, the figures, the notes, the sources; `empty` is about these."""
+    shown = sources(report)
+    calls, modules = list_tree_rows(report, shown)
     data = {
+        "answer": answer(report),
+        "calls": calls,
+        "modules": modules,
         "advice": advice(report, context),
         "costs": list_cost_heads(report),
         "figures": figures(report, context.saved or file_of(report)),
@@ -46,7 +53,7 @@ def document(report: Report, context: ViewContext) -> Content:
             {"title": name.replace("_", " "), "text": why, "tone": "fallback"}
             for name, why in describe_absent_parts(report)
         ],
-        "sources": sources(report),
+        "sources": shown,
     }
     has_text = any(text is not None for text in report.sources.columns.get("text", ()))
     part = "source lines" if report.why_missing("sources") is None else "sources"
@@ -55,7 +62,7 @@ def document(report: Report, context: ViewContext) -> Content:
 
 
 def figures(report: Report, saved: tuple[str, int] | None = None) -> list[wire.Figure]:
-    """The seven figures; `saved` is the path and the size in bytes of the artifact."""
+    """The figures behind *Details*; `saved` is the path and the size in bytes of the artifact."""
     own = (_run_time, _kernels, _traffic, _memory, _captured, _compile_time)
     return [*(figure(report) for figure in own), _artifact(report, saved)]
 

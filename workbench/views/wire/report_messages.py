@@ -32,6 +32,7 @@ from workbench.views.wire.gpu_messages import (
     Targets,
 )
 from workbench.views.wire.memory_messages import BudgetQuestion, BudgetsPart, MemoryPart
+from workbench.views.wire.overview_messages import Piece, TreeRow
 from workbench.views.wire.sweep_messages import RowQuestion, RowsQuestion
 from workbench.views.wire.table_messages import ColumnSpec, Unit
 
@@ -91,12 +92,27 @@ class PaneHead(TypedDict):
 
 
 class Figure(TypedDict):
-    """One of the numbers of the overview, the line that explains it, the pane that it leads to."""
+    """One of the numbers behind *Details*, the line that explains it, the pane that it leads to."""
 
     label: str
     value: str
     note: str
     pane: PaneId
+
+
+class Chip(TypedDict):
+    """One remarkable thing, in a few words, and the pane that it leads to."""
+
+    pane: PaneId
+    pieces: list[Piece]
+
+
+class Answered(TypedDict):
+    """The sentence that matters for a record, its chips, and where its figure is from."""
+
+    sentence: list[Piece]
+    chips: list[Chip]
+    source: str
 
 
 class Line(TypedDict):
@@ -365,8 +381,9 @@ class Artifact(TypedDict):
 class Document(TypedDict):
     """Everything that a view shows at rest.
 
-    `omitted` counts rows that are not here, `columns` says how its tables are drawn. `costs` are
-    those that are known, the one that ranks first.
+    `calls` are the user's lines with what they call, `modules` the modules, both as rows of a tree
+    in order. `omitted` counts rows that are not here, `columns` says how its tables are drawn.
+    `costs` are those that are known, the one that ranks first.
     `variable` is how code that is copied names the record, such as `compiled.report`.
     `file` is what the result was saved to or loaded from.
     `no_assembly` says why no kernel has code of a GPU, or is None; `actions`, by id, why what a
@@ -382,11 +399,14 @@ class Document(TypedDict):
     inputs: list[str]
     variable: str
     panes: list[PaneHead]
+    answer: Answered
     figures: list[Figure]
     advice: Advice
     notes: list[Note]
     missing: list[Note]
     sources: list[Source]
+    calls: list[TreeRow]
+    modules: list[TreeRow]
     costs: list[Cost]
     kernels: list[Kernel]
     no_assembly: str | None

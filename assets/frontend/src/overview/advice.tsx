@@ -1,4 +1,4 @@
-// What to do next: the changes that save most, each with its line, and tried in place.
+// What to change: the changes that save most, each with its line, and tried in place.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Change, TryIt } from "../breaks/change";
@@ -16,9 +16,9 @@ export function Advice({ store, advice }: { store: Store; advice: Given }) {
   const [open, setOpen] = usePaneState<string | null>(store, "advice", null);
   if (!advice.rows.length) return advice.none ? <p class="advice none">{advice.none}</p> : null;
   return (
-    <section class="advice" role="group" aria-label="What to do next">
+    <section class="advice" role="group" aria-label="What to change">
       <div class="row">
-        <h2>What to do next</h2>
+        <h2>What to change</h2>
         <span class="faint grow">{advice.more > 0 && `${advice.more} more in the DataFrame`}</span>
         <Frame store={store} name="opportunities" />
       </div>

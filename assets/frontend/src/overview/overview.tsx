@@ -1,13 +1,14 @@
-// The Overview: the figures, what is missing, and the user's source with what became of each line.
+// The Overview: the answer, what to change, what is missing, and where the cost goes.
 
 import { sentence } from "../format";
 import { ProgressStrip } from "../progress/progress";
 import type { Store } from "../store";
 import { Empty, Message } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
-import type { Document as Report, Figure, Note } from "../wire";
+import type { Document as Report, Note } from "../wire";
 import { Advice } from "./advice";
 import { Heat } from "./heat";
+import { Strip } from "./strip";
 
 export function Overview({ store }: { store: Store }) {
   const report = store.doc.value;
@@ -16,7 +17,7 @@ export function Overview({ store }: { store: Store }) {
   return (
     <>
       <ProgressStrip store={store} />
-      <Figures store={store} figures={report.figures} />
+      <Strip store={store} answer={report.answer} figures={report.figures} />
       <Advice store={store} advice={report.advice} />
       <Notes store={store} report={report} why={why} />
       {why ? <Empty store={store} note={why} /> : <Heat store={store} sources={report.sources} />}
@@ -66,25 +67,6 @@ function Notes({ store, report, why }: NotesProps) {
           ))}
         </details>
       )}
-    </div>
-  );
-}
-
-function Figures({ store, figures }: { store: Store; figures: Figure[] }) {
-  return (
-    <div class="stats" role="group" aria-label="Figures">
-      {figures.map((figure) => (
-        <button
-          type="button"
-          key={figure.label}
-          data-tip={`${figure.label}: ${figure.value}, ${figure.note} (opens ${figure.pane})`}
-          onClick={() => store.show(figure.pane)}
-        >
-          <span class="lab">{figure.label}</span>
-          <span class="val">{figure.value}</span>
-          <span class="sub">{figure.note}</span>
-        </button>
-      ))}
     </div>
   );
 }

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from workbench.report import Break, Kernel, Outcome, Report, Request, Table
+from workbench.report.profile_record import MeasuredCall, add_measured_call
+from workbench.views.document import document
+from workbench.views.overview.answer import answer, answer_text
+from workbench.views.static_html.static_report import summary
+from workbench.views.text import text
+
+RECORDS = Path(__file__).parents[2] / "records"
+BLOCK, LAYERS, NORM = (
+    Report.load(RECORDS / f"{name}.wbr") for name in ("block", "layers", "norm_h100")
+)
+
+
+def timed(report: Report, call: MeasuredCall) -> Report:
+    """The report with 10 µs for each kernel, and a measured call."""
+    rows = [replace(kernel, time_us=10.0) for kernel in report.kernels]
+    tables = {**report.tables, "kernels": Table.of(Kernel, rows)}
+    return add_measured_call(replace(report, tables=tables), call)
+
+
+def chips(report: Report) -> dict[str, str]:
+    """By pane the words of the chip that leads to it."""
+    found = answer(report)["chips"]
+    return {chip["pane"]: "".join(piece["text"] for piece in chip["pieces"]) for chip in found}
+
+
+def test_without_times_it_is_the_bytes_and_the_line_that_moves_most() -> None:
+    said = answer_text(BLOCK)
+    assert said.startswith("26.0 MB moved by 16 kernels, an estimate; nothing was timed. ")
+    assert "About 41 % of it is line 30, x + self.down(" in said
+    link = next(piece for piece in answer(BLOCK)["sentence"] if piece["select"])
+    assert (link["text"], link["select"]) == ("line 30", "L:s0:30")
+
+
+def test_a_line_that_calls_leads_to_the_line_that_has_most_of_it() -> None:
+    said = answer_text(LAYERS)
+    assert "About 91 % of it is line 44, layer(x), most of that line 28 of forward. " in said
+
+
+def test_a_gpu_without_a_measurement_says_its_bound_and_its_launches() -> None:
+    said = answer_text(NORM)
+    assert said.startswith("≥ 407 ns of work, 14.8 µs of launches (model) on h100: 2 kernels. ")
+
+
+def test_a_measured_call_comes_first_and_lines_are_parts_of_it() -> None:
+    said = answer_text(timed(NORM, MeasuredCall(40.0, 1.0, None, repeats=50)))
+    assert said.startswith("40.0 µs a call. ")
+    assert " of it is line 5, " in said  # 20 of 40 µs are in kernels
+    assert answer(timed(NORM, MeasuredCall(40.0, 1.5, None, 50)))["source"] == (
+        "median of 50 calls, 1.50 µs between the quartiles"
+    )
+
+
+def test_a_noisy_call_is_no_more_than_about() -> None:
+    noise = ("noisy: the kernels' medians add up to more than the whole call",)
+    said = answer_text(timed(NORM, MeasuredCall(10.0, 9.0, None, 50, noise)))
+    assert said.startswith("About 10.0 µs a call, too noisy to be sure. ")
+    assert " of it is" not in said
+    assert "of the kernels' time is line 5" in said
+
+
+def test_breaks_come_before_the_cost(sample_report: Report) -> None:
+    said = answer_text(sample_report)
+    assert said.startswith("1 graph break: line 14, if h.abs().max() > 1e4. 182 µs in 1 of 3")
+    first = next(iter(sample_report.breaks))
+    two = [replace(first, line=16, id="b1", count=1), first]
+    tables = {**sample_report.tables, "breaks": Table.of(Break, two)}
+    said = answer_text(replace(sample_report, tables=tables))
+    assert said.startswith("2 graph breaks, first of all line 14, ")
+
+
+def test_a_failure_says_where_and_why(sample_report: Report) -> None:
+    failed = replace(sample_report, outcome=Outcome(False, "capture", "Unsupported: x\nhint"))
+    assert answer_text(failed) == "Failed in capture: Unsupported: x."
+    assert answer_text(Report(outcome=Outcome(False, None, None))).startswith("Failed in")
+
+
+def test_a_trace_log_says_that_it_only_tells() -> None:
+    log = replace(BLOCK, request=replace(BLOCK.request, kind="trace"))
+    said = answer_text(log)
+    assert said.startswith("A trace log of 1 graph, ")
+    assert "it tells what was compiled, not what a call takes. 26.0 MB moved by" in said
+
+
+def test_without_any_cost_it_says_what_is_there_and_why_there_is_no_more(
+    sample_report: Report,
+) -> None:
+    kept = {n: t for n, t in sample_report.tables.items() if n in ("graphs", "nodes", "sources")}
+    kept["capabilities"] = sample_report.tables["capabilities"]
+    said = answer_text(replace(sample_report, tables=kept))
+    assert said.startswith("1 graph, 5 ops captured without a break; no code was generated. ")
+    assert said.endswith("No recompiles: this release of torch does not report them.")
+    assert answer_text(Report(request=Request())) == "Nothing was captured. "
+
+
+def test_three_chips_lead_to_what_else_is_remarkable(sample_report: Report) -> None:
+    found = chips(BLOCK)
+    assert list(found) == ["breaks", "memory", "timeline"]
+    assert found["breaks"] == "No graph breaks"
+    assert found["memory"] == "Peak 7.08 MB"
+    assert chips(sample_report)["breaks"] == "1 graph break"
+    assert chips(sample_report)["timeline"] == "Compiled in 4.42 s, 3.00 s of it C++ build"
+
+
+@pytest.mark.parametrize("report", [BLOCK, LAYERS, NORM])
+def test_text_and_static_html_say_the_same_sentence(report: Report) -> None:
+    said = " ".join(answer_text(report).split())
+    assert said in " ".join(text(report).split())
+    first = answer(report)["sentence"][0]["text"]
+    assert first in summary(document(report), None)

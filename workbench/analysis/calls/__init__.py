@@ -1,0 +1,7 @@
+"""Where the cost of a call goes: down the user's calls, and down the modules of the model."""
+
+DOORS = {
+    "call_tree": "The user's lines with what they call, library code folded, equal layers once.",
+    "module_tree": "The same costs by module, equal layers once.",
+}
+"""What other rooms import of this one."""

@@ -1,0 +1,221 @@
+"""The sentence that matters for a record: the figure, where it goes, what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from workbench.analysis.calls.call_tree import list_call_rows
+from workbench.analysis.cost.costs import Cost, CostKind, list_costs
+from workbench.analysis.gpu_model.launches import LaunchCosts, launches
+from workbench.analysis.memory.memory import count_quick_memory
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rules import opportunities
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.report.profile_record import MeasuredCall, read_measured_call
+from workbench.views.overview.whereabouts import code, figure, list_whereabouts, plain
+from workbench.views.wire import report_messages as wire
+from workbench.views.wire.overview_messages import Piece
+from workbench.views.words.progress_words import describe_phase
+from workbench.views.words.record_words import count_captured, describe_absent_parts
+from workbench.views.words.units import (
+    format_bytes,
+    format_percent,
+    format_seconds,
+    format_us,
+    plural,
+)
+
+_INSIDE: Mapping[CostKind, str] = {  # what a part is a part of where it is not the call
+    "time": "the kernels' time",
+    "bound": "the kernels' bound",
+    "bytes": "the bytes moved",
+    "memory": "the peak",
+}
+_NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
+_WORST = 0.01  # of the whole: smaller savings are not worth a headline
+
+
+def answer(report: Report) -> wire.Answered:
+    """The sentence with the chips below it, and where its figure is from."""
+    call = read_measured_call(report)
+    source = ""
+    if call is not None:
+        spread = format_us(call.call_spread_us)
+        source = f"median of {plural(call.repeats, 'call')}, {spread} between the quartiles"
+    sentence, chips = list(_sentence(report)), list(_chips(report))
+    return {"sentence": sentence, "chips": chips, "source": source}
+
+
+def answer_text(report: Report) -> str:
+    """The sentence as plain text."""
+    return "".join(piece["text"] for piece in _sentence(report))
+
+
+def _sentence(report: Report) -> Iterator[Piece]:
+    if not report.outcome.ok:
+        yield from _failure(report)
+        return
+    if len(report.breaks):
+        yield from _breaks(report)
+    elif report.request.kind == "trace":
+        graphs, ops = count_captured(report)
+        yield plain("A trace log of ")
+        yield figure(f"{plural(graphs, 'graph')}, {plural(ops, 'op')}")
+        yield plain("; it tells what was compiled, not what a call takes. ")
+    cost = next(iter(list_costs(report)), None)
+    if cost is not None:
+        yield from _cost(report, cost)
+        yield from _changes(report, cost)
+    elif not len(report.breaks):
+        yield from _no_cost(report)
+
+
+def _failure(report: Report) -> Iterator[Piece]:
+    outcome = report.outcome
+    yield figure(f"{outcome.verb.capitalize()} in {outcome.step or 'the compilation'}")
+    first = next(iter((outcome.error or "").strip().splitlines()), "")
+    yield plain(f": {first.rstrip('.')}." if first else ".")
+
+
+def _breaks(report: Report) -> Iterator[Piece]:
+    """How many there are, with the one that was met most."""
+    worst = max(report.breaks, key=lambda item: item.count)
+    files = {source.file: source for source in report.sources}
+    source = files.get(worst.file)
+    yield figure(plural(len(report.breaks), "graph break"))
+    graphs, _ = count_captured(report)
+    if graphs > 1:
+        part = "parts" if len(report.breaks) == 1 else "part"
+        yield plain(f" {part} the call into {plural(graphs, 'graph')}")
+    yield plain(": " if len(report.breaks) == 1 else ", first of all ")
+    line = None if source is None else f"L:{source.id}:{worst.line}"
+    yield plain(f"line {worst.line}", line)
+    yield plain(", ")
+    yield code(worst.text.strip())
+    yield plain(". ")
+
+
+def _cost(report: Report, cost: Cost) -> Iterator[Piece]:
+    call = read_measured_call(report)
+    if call is not None:
+        yield from _measured(cost, call)
+        is_inside = call.quiet and cost.kind == "time" and cost.total <= call.call_us
+        whole = call.call_us if is_inside else cost.total
+        of = "it" if is_inside else _INSIDE[cost.kind]
+        yield from list_whereabouts(report, list_call_rows(report), cost.kind, whole, of)
+        return
+    kernels = plural(len(report.kernels), "kernel")
+    is_whole = len(cost.by_kernel) == len(report.kernels)
+    known = kernels if is_whole else f"{len(cost.by_kernel)} of {kernels}"
+    if cost.kind == "time":
+        yield figure(format_us(cost.total))
+        yield plain(f" in {known}; the call itself was not measured. ")
+    elif cost.kind == "bound":
+        yield figure(f"≥ {format_us(cost.total)}")
+        yield plain(" of work")
+        yield from _launches(report)
+        yield plain(f" on {report.request.target}: {kernels}. ")
+    else:
+        yield figure(format_bytes(cost.total))
+        yield plain(f" moved by {known}, an estimate; nothing was timed. ")
+    yield from list_whereabouts(report, list_call_rows(report), cost.kind, cost.total, "it")
+
+
+def _measured(cost: Cost, call: MeasuredCall) -> Iterator[Piece]:
+    if call.quiet:
+        yield figure(format_us(call.call_us))
+        yield plain(" a call. ")
+        return
+    yield plain("About ")
+    yield figure(format_us(call.call_us))
+    yield plain(" a call, too noisy to be sure. ")
+
+
+def _launches(report: Report) -> Iterator[Piece]:
+    """What starting the kernels takes, by the model."""
+    try:
+        made = launches(report, LaunchCosts())
+    except UsageError:
+        return
+    is_recorded = any(part.verdict == "recorded" for part in report.cuda_graphs)
+    yield plain(", ")
+    yield figure(format_us(made.graph_host_us if is_recorded else made.host_us))
+    yield plain(" of launches (model)")
+
+
+def _changes(report: Report, cost: Cost) -> Iterator[Piece]:
+    """What the changes that are known would save together, as far as that can be said."""
+    changes = [each for each in opportunities(report) if _saved(each, cost)[1] > 0]
+    if not changes:
+        return
+    call = read_measured_call(report)
+    whole = call.call_us if call is not None else cost.total
+    low = sum(_saved(each, cost)[0] for each in changes)
+    high = sum(_saved(each, cost)[1] for each in changes)
+    count = len(changes)
+    number = _NUMBERS[count] if count < len(_NUMBERS) else str(count)
+    many = f"{number} change{'s' * (count > 1)}"
+    if not whole or high < _WORST * whole:
+        return
+    if high > whole:  # they save the same thing, or the model counts what is hidden
+        yield plain(f"{many} would save a part of that.")
+        return
+    is_sure = low >= high / 2
+    yield plain(f"{many} would save {'about' if is_sure else 'at most'} ")
+    yield figure(format_percent((low + high) / 2 if is_sure else high, whole))
+    yield plain(" by prediction.")
+
+
+def _saved(change: Opportunity, cost: Cost) -> tuple[float, float]:
+    """What a change saves of a cost by prediction, at least and at most."""
+    if cost.kind == "bytes":
+        low, high = change.saved_bytes_low, change.saved_bytes_high
+        return (low or 0, high or 0) if change.is_told_by_bytes else (0, 0)
+    return change.saved_us_low or 0, change.saved_us_high or 0
+
+
+def _no_cost(report: Report) -> Iterator[Piece]:
+    graphs, ops = count_captured(report)
+    absent = describe_absent_parts(report)
+    if len(report.kernels):
+        yield figure(plural(len(report.kernels), "kernel"))
+        yield plain("; what they move or take is not recorded. ")
+    elif graphs:
+        yield figure(f"{plural(graphs, 'graph')}, {plural(ops, 'op')}")
+        yield plain(" captured without a break; no code was generated. ")
+    else:
+        yield plain("Nothing was captured. ")
+    if absent:
+        name, why = absent[0]
+        yield plain(f"No {name.replace('_', ' ')}: {why.rstrip('.')}.")
+
+
+def _chips(report: Report) -> Iterator[wire.Chip]:
+    """Breaks, the peak, the time of compiling; each leads to its pane."""
+    broken = len(report.breaks)
+    if broken:
+        words = plain(f" graph break{'s' * (broken > 1)}")
+        yield {"pane": "breaks", "pieces": [figure(str(broken)), words]}
+    elif report.outcome.ok and count_captured(report)[0]:
+        yield {"pane": "breaks", "pieces": [plain("No graph breaks")]}
+    usage = count_quick_memory(report)
+    if usage is not None and usage.peak:
+        pieces = [plain("Peak "), figure(format_bytes(usage.peak))]
+        yield {"pane": "memory", "pieces": pieces}
+    yield from _compile_time(report)
+
+
+def _compile_time(report: Report) -> Iterator[wire.Chip]:
+    roots = [phase for phase in report.phases if phase.depth == 0]
+    by_thread: dict[str, float] = {}
+    for phase in roots:
+        by_thread[phase.thread] = by_thread.get(phase.thread, 0.0) + phase.duration_s
+    if not by_thread:
+        return
+    thread = max(by_thread, key=lambda name: by_thread[name])
+    own = [phase for phase in report.phases if phase.thread == thread]
+    longest = max(own, key=lambda phase: phase.self_s)
+    most = f", {format_seconds(longest.self_s)} of it {describe_phase(longest.name)}"
+    whole = figure(format_seconds(by_thread[thread]))
+    yield {"pane": "timeline", "pieces": [plain("Compiled in "), whole, plain(most)]}

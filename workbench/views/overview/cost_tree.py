@@ -1,0 +1,174 @@
+"""The trees of cost as rows of the view: lines with what they call, and modules."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import PurePath
+
+from workbench.analysis.calls.call_tree import list_call_rows
+from workbench.analysis.calls.module_tree import CostRow, list_module_rows
+from workbench.number_text import plural
+from workbench.report import Report
+from workbench.views.wire.overview_messages import TreeRow
+from workbench.views.wire.report_messages import Source
+
+_DIGITS = 4  # after the point
+_EXCEPTIONS = ("break", "fallback", "outside")  # states of lines that stay in sight
+
+
+def list_tree_rows(
+    report: Report, sources: Sequence[Source]
+) -> tuple[list[TreeRow], list[TreeRow]]:
+    """The rows of the lines and of the modules; `sources` are the functions with their marks.
+
+    The modules are none where the record names none.
+    """
+    root = list_module_rows(report)
+    modules = list(_Modules().rows(root, 0)) if root.parts else []
+    return list(_Lines(report, sources).rows()), modules
+
+
+class _Modules:
+    def rows(self, row: CostRow, depth: int) -> Iterator[TreeRow]:
+        made = _row(row, depth, "")
+        if row.kernels or row.lines:
+            made["kernels"], made["lines"] = list(row.kernels), list(row.lines)
+        yield made
+        for part in row.parts:
+            yield from self.rows(part, depth + 1)
+
+
+class _Lines:
+    def __init__(self, report: Report, sources: Sequence[Source]):
+        self.report = report
+        self.sources = {source["id"]: source for source in sources}
+        self.has_costs = bool(len(report.kernels))
+
+    def rows(self) -> Iterator[TreeRow]:
+        """Those with a cost, then functions in which something went wrong, then the rest."""
+        roots = list_call_rows(self.report)
+        waiting, shown = list(roots), set()
+        while waiting:
+            row = waiting.pop()
+            shown.add(row.id)
+            waiting += row.parts
+        for row in roots:
+            if row.kind != "rest":
+                yield from self._any(row, 0)
+        for source in self.sources.values():
+            lines = [CostRow("line", id, "", {}, {}) for id in self._told(source)]
+            if lines and source["id"] not in shown:
+                name = source["name"]
+                yield from self._function(CostRow("function", source["id"], name, {}, {}), lines, 0)
+        yield from (_row(row, 0, "") for row in roots if row.kind == "rest")
+
+    def _any(self, row: CostRow, depth: int) -> Iterator[TreeRow]:
+        if row.kind == "function":
+            yield from self._function(row, row.parts, depth)
+        elif row.kind == "library":
+            file, count = self.sources[row.id]["file"], plural(len(row.parts), "line")
+            yield _row(row, depth, f"{_package(file)}, {count}")
+            yield from self._parts(row, depth)
+        else:
+            yield from self._plain(row, depth)
+
+    def _plain(self, row: CostRow, depth: int) -> Iterator[TreeRow]:
+        called = [part.name for part in row.parts if part.kind in ("function", "library")]
+        made = _row(row, depth, ", ".join(dict.fromkeys(called)))
+        if len(row.parts) == 1 and row.parts[0].times > 1:
+            made["times"], made["each"] = row.parts[0].times, _round_each(row.parts[0])
+        yield made
+        yield from self._parts(row, depth)
+
+    def _parts(self, row: CostRow, depth: int) -> Iterator[TreeRow]:
+        for part in row.parts:
+            yield from self._any(part, depth + 1)
+
+    def _function(self, row: CostRow, lines: Sequence[CostRow], depth: int) -> Iterator[TreeRow]:
+        """The function, its lines in order, and what costs nothing between them folded."""
+        source = self.sources[row.id]
+        place = f"{PurePath(source['file']).name}:{source['first']}"
+        yield _row(row, depth, f"{row.module}, {place}" if row.module else place)
+        told = [CostRow("line", id, "", {}, {}) for id in self._told(source)]
+        shown = {int(line.id.rpartition(":")[2]): line for line in (*told, *lines)}
+        for is_shown, numbers in groupby(_list_body(source), key=lambda n: n in shown):
+            if is_shown:
+                for number in numbers:
+                    yield from self._plain(shown.pop(number), depth + 1)
+            else:
+                yield from _fold(source, list(numbers), depth + 1)
+        for line in shown.values():  # such as a default value in the head of the function
+            yield from self._plain(line, depth + 1)
+
+    def _told(self, source: Source) -> list[str]:
+        """The lines that something is said about, whatever they cost."""
+        told = []
+        for mark in source["marks"]:
+            is_exception = mark["notes"] or mark["state"] in _EXCEPTIONS
+            if is_exception or (not self.has_costs and mark["state"] != "plain"):
+                told.append(mark["id"])
+        return told
+
+
+def _row(row: CostRow, depth: int, caption: str) -> TreeRow:
+    made: TreeRow = {
+        "depth": depth,
+        "kind": row.kind,
+        "id": row.id,
+        "name": row.name,
+        "caption": caption,
+        "total": _round(row.total),
+        "own": _round(row.own),
+    }
+    if row.times > 1:
+        made["times"], made["each"] = row.times, _round_each(row)
+    return made
+
+
+def _round(costs: Mapping[str, float]) -> dict[str, float]:
+    return {kind: round(amount, _DIGITS) for kind, amount in costs.items()}
+
+
+def _round_each(row: CostRow) -> dict[str, tuple[float, float]]:
+    both = row.each.items()
+    return {kind: (round(low, _DIGITS), round(high, _DIGITS)) for kind, (low, high) in both}
+
+
+def _fold(source: Source, numbers: Sequence[int], depth: int) -> Iterator[TreeRow]:
+    """One row for lines that cost nothing; none where they are empty."""
+    count = sum(1 for number in numbers if source["lines"][number - source["first"]].strip())
+    if count:
+        yield {
+            "depth": depth,
+            "kind": "fold",
+            "id": f"L:{source['id']}:{numbers[0]}",
+            "name": "",
+            "caption": "",
+            "total": {},
+            "own": {},
+            "last": numbers[-1],
+            "count": count,
+        }
+
+
+def _list_body(source: Source) -> range:
+    """The numbers of the lines below the head of a function and its docstring."""
+    first, lines = source["first"], source["lines"]
+    whole = range(first, first + len(lines))
+    try:
+        (function, *rest) = ast.parse(textwrap.dedent("\n".join(lines))).body
+    except (SyntaxError, ValueError):  # a piece of code, or no text
+        return whole
+    if rest or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return whole
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return range(first + body[0].lineno - 1, first + len(lines)) if body else range(0)
+
+
+def _package(file: str) -> str:
+    """What a library's file belongs to: `transformers`, `python`."""
+    parts = PurePath(file).parts
+    return parts[1] if len(parts) > 1 and parts[0] == "site-packages" else parts[0]
