@@ -1,8 +1,8 @@
-"""What the numbers of a row are, said once: in the metadata of their fields."""
+"""What the numbers of a row are, said once; the numbers that several places tell, counted once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, Literal
@@ -59,3 +59,37 @@ def measures(row_type: Any) -> Mapping[str, Measure]:
     """By field of a row type what its number is, where the field says so."""
     named = {each.name: each.metadata.get("measure") for each in fields(row_type)}
     return {name: measure for name, measure in named.items() if measure is not None}
+
+
+@dataclass(frozen=True)
+class GuardCounts:
+    """Guards that an artifact checks at each call, and those that are not in it."""
+
+    kept: int
+    dropped: int
+
+    @property
+    def words(self) -> str:
+        """Both, after the word guards: `48 kept, 45 dropped`."""
+        return f"{self.kept} kept, {self.dropped} dropped"
+
+
+def count_guards(kept: Iterable[bool]) -> GuardCounts:
+    """How many guards there are of a record, or of what a file holds, by whether each is kept."""
+    checked = list(kept)
+    return GuardCounts(sum(checked), len(checked) - sum(checked))
+
+
+def measure_compile_seconds(phases: Iterable[tuple[float, float]]) -> float | None:
+    """The seconds in which anything compiled; threads side by side count once.
+
+    `phases` are starts and durations in seconds; None where there are none.
+    """
+    spans = sorted((start, start + duration) for start, duration in phases)
+    if not spans:
+        return None
+    total, until = 0.0, float("-inf")
+    for start, end in spans:
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return total

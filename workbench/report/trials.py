@@ -52,7 +52,7 @@ class Trial:
     speedup_high: float | None = None  # the upper end of the interval of `speedup`
     peak_bytes: int | None = None  # the most memory during a call
     artifact_bytes: int | None = None  # the size of the compiled code when it is saved
-    kernels: int | None = None  # how many kernels were generated
+    kernels: int | None = None  # how many kernels a call runs, calls of libraries among them
     dram_bytes: int | None = None  # bytes that one call moves, by Inductor's model of the traffic
     chosen: str | None = None
     difference: float | None = None

@@ -13,6 +13,7 @@ from workbench.analysis.fusion.traffic import measure_fusion_traffic
 from workbench.analysis.fusion.why_not import rejected
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Kernel, Report
+from workbench.report.measures import count_guards
 from workbench.views.answers.alternatives_text import format_shortest_saving
 from workbench.views.overview.answer import answer_text
 from workbench.views.words.record_words import (
@@ -139,8 +140,7 @@ def _cuda_graphs(report: Report) -> Iterator[str]:
 
 
 def _guards(report: Report) -> Iterator[str]:
-    kept = sum(report.guards.columns.get("kept", ()))
-    yield f"guards        {kept} kept, {len(report.guards) - kept} dropped"
+    yield f"guards        {count_guards(report.guards.columns.get('kept', ())).words}"
 
 
 def _absent(report: Report) -> Iterator[str]:

@@ -13,6 +13,7 @@ from workbench.artifacts.inspect.inspection import inspect
 from workbench.artifacts.inspect.opcodes import read_pickle
 from workbench.artifacts.inspect.pickles import level
 from workbench.artifacts.manifest.manifest import Manifest
+from workbench.report import Guard, Report, Table
 
 WRAPPER = (
     "# AOT ID: ['0_inference']\nimport torch\n\n"
@@ -132,3 +133,27 @@ def test_odd_contents_of_a_manifest_are_shown_or_left_out(tmp_path: Path) -> Non
         report = inspect(tmp_path / "f.aot")
         assert repr(report)
         assert report._repr_html_()
+
+
+def test_a_dropped_guard_that_is_spelt_in_two_ways_is_counted_once(tmp_path: Path) -> None:
+    rows = [
+        Guard("q0", True, "TENSOR_MATCH", "L['x']"),
+        Guard("q1", False, "HOOKS", "L['s'].a._forward_hooks", why_dropped="an identity"),
+    ]
+    record = Report(tables={"guards": Table.of(Guard, rows)})
+    dropped = {"kind": "HOOKS", "name": "s._modules['a']._forward_hooks", "why": "an identity"}
+    leaf = {"path": ["x"], "kind": "tensor", "dtype": "float32", "shape": [4]}
+    manifest = Manifest(
+        contract={"name": "f", "inputs": {"leaves": [leaf]}},
+        guards={"dropped": [dropped]},
+        baked=({"owner": "m", "path": ["SCALE"], "value": {"float": "0x1p+1"}},),
+    )
+    members: dict[str, aot_container.Content] = {
+        "payload": pickle.dumps(1, protocol=4),
+        "report.wbr": record.to_bytes(),
+    }
+    manifest = aot_container.with_members(manifest, members)
+    aot_container.write_artifact(tmp_path / "f.aot", manifest, members)
+    said = str(inspect(tmp_path / "f.aot"))
+    assert "guards    1 kept, 1 dropped" in said
+    assert "values    1 from outside, compared at each call" in said

@@ -10,6 +10,7 @@ from workbench.analysis.memory.memory import memory
 from workbench.analysis.session.nothing import explain_nothing_compiled
 from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.report.measures import measure_compile_seconds
 from workbench.report.session.own_breaks import find_own_breaks
 from workbench.report.session.session_record import Session, list_recompiles
 
@@ -113,14 +114,11 @@ def _report_peak(report: Report) -> Quantity:
 
 
 def _report_seconds(report: Report) -> Quantity:
-    roots = [phase for phase in report.phases if phase.depth == 0]
-    if not roots:
+    took = measure_compile_seconds((p.start_s, p.duration_s) for p in report.phases)
+    if took is None:
         why = "the record has no times"
         return Quantity("compile_s", None, "s", "measured", why=why)
-    by_thread: dict[str, float] = {}
-    for phase in roots:
-        by_thread[phase.thread] = by_thread.get(phase.thread, 0.0) + phase.duration_s
-    return Quantity("compile_s", max(by_thread.values()), "s", "measured")
+    return Quantity("compile_s", took, "s", "measured")
 
 
 def _session_breaks(session: Session) -> Quantity:

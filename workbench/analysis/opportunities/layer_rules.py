@@ -9,6 +9,7 @@ from workbench.analysis.layers.layers import format_numbers, read_layer_signatur
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts
 from workbench.number_text import number_text
+from workbench.report.measures import measure_compile_seconds
 
 _INVOKED = "invoke_subgraph"
 _FEWEST = 8
@@ -50,7 +51,7 @@ def find_single_layers(facts: Facts) -> Iterator[Opportunity]:
 
 def _took(facts: Facts) -> str:
     """How long torch took for this program, where the record has its phases."""
-    seconds = max((phase.duration_s for phase in facts.report.phases), default=None)
+    seconds = measure_compile_seconds((p.start_s, p.duration_s) for p in facts.report.phases)
     if seconds is None:
         return ""
     return f" Compiling took {number_text(seconds, 'seconds')}, most of it for each layer anew."

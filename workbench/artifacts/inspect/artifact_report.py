@@ -12,6 +12,7 @@ from workbench.arguments import checked
 from workbench.artifacts.inspect import artifact_rows
 from workbench.errors import ArtifactError, UsageError
 from workbench.number_text import number_text, plural
+from workbench.report.measures import count_guards
 from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:
@@ -188,9 +189,12 @@ def _summary(report: ArtifactReport) -> str:
     lines += _listed("outputs", [_value(row) for row in report.outputs])
     lines += _constants(report.constants)
     lines += [_line("" if n else "needs", line) for n, line in enumerate(_needs(report))]
-    if report.guards:
-        kept = sum(row.kept for row in report.guards)
-        lines.append(_line("guards", f"{kept} kept, {len(report.guards) - kept} dropped"))
+    baked = sum(row.kind == "BAKED_VALUE" for row in report.guards)
+    if len(report.guards) > baked:
+        own = (row.kept for row in report.guards if row.kind != "BAKED_VALUE")
+        lines.append(_line("guards", count_guards(own).words))
+    if baked:
+        lines.append(_line("values", f"{baked} from outside, compared at each call"))
     frozen = {f"{row.name}: {row.frozen}": None for row in report.guards if row.frozen}
     lines += _listed("frozen", [*frozen], "guards")
     # of what is imported its place: its name in the file is torch's own and long

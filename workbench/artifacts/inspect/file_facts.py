@@ -170,7 +170,10 @@ def report_facts(model: str, content: bytes | None) -> Facts:
     try:
         report = Report.from_bytes(content)
         guards = [
-            GuardFacts(model, str(r.kind), str(r.source), bool(r.kept), str(r.why_dropped or ""))
+            GuardFacts(
+                *(model, str(r.kind), str(r.source), bool(r.kept), str(r.why_dropped or "")),
+                str(r.frozen or ""),
+            )
             for r in report.guards
         ]
         return Facts(values=_outputs(model, report), guards=guards, texts=titled(_texts(report)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -193,8 +194,11 @@ def _guards(name: str, manifest: Manifest, told: Facts) -> Iterator[GuardFacts]:
         else:
             yield replace(guard, kept=False, why=drop[0], frozen=drop[1])
     known = {(guard.kind, guard.name) for guard in told.guards}
+    left = Counter(kind for kind, _ in dropped)
+    # the record and the manifest may spell the place of one guard in two ways
+    left.subtract(guard.kind for guard in told.guards if not guard.kept)
     for (kind, place), (why, frozen) in dropped.items():
-        if (kind, place) not in known:
+        if (kind, place) not in known and left[kind] > 0:
             yield GuardFacts(name, kind, place, False, why, frozen)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError
 from workbench.report import Phase, Report
+from workbench.report.measures import measure_compile_seconds
 from workbench.views.charts import bars, calls_chart, roofline_chart
 from workbench.views.charts.sheet import INK, KERNEL_COLOURS, sheet
 from workbench.views.gpu_model import matrix_answer, ranked_answer
@@ -28,6 +29,7 @@ def draw(report: Report) -> Figure:
     """One row for each depth of each thread; names where they fit, the longest in a list."""
     phases = list(report.phases)
     start = min(phase.start_s for phase in phases)
+    took = measure_compile_seconds((p.start_s, p.duration_s) for p in phases) or 0.0
     whole = max(phase.start_s + phase.duration_s for phase in phases) - start or 1.0
     charts = group_by_thread(phases, whole * _NARROWEST)
     depths = [max((phase.depth for phase in own), default=0) + 1 for own in charts.values()]
@@ -46,7 +48,7 @@ def draw(report: Report) -> Figure:
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
         axes.set_xlabel("seconds\n\n" + _longest(report), loc="left", linespacing=1.5)
-        axes.set_title(f"Compile timeline, {format_seconds(whole)} in all")
+        axes.set_title(f"Compile timeline, {format_seconds(took)} of compiling")
     return figure
 
 
@@ -69,7 +71,7 @@ def _longest(report: Report) -> str:
         totals[phase.name] += phase.self_s
     ranked = sorted(totals.items(), key=lambda item: -item[1])[:_LISTED]
     rows = [f"{format_seconds(own):>9}  {short(name, 60)}" for name, own in ranked]
-    return "\n".join(["longest by self time", *rows])
+    return "\n".join(["longest by self time, threads added", *rows])
 
 
 def group_by_thread(phases: list[Phase], narrowest: float) -> dict[str, list[Phase]]:

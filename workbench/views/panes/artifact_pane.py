@@ -6,6 +6,7 @@ import math
 
 from workbench.device_kinds import TARGETS
 from workbench.report import Report
+from workbench.report.measures import count_guards
 from workbench.views.answers.roundtrip_text import list_ways, title_of
 from workbench.views.panes.pane import Content, Pane, ViewContext
 from workbench.views.wire import report_messages as wire
@@ -82,8 +83,7 @@ def _facts(report: Report, saved: tuple[str, int] | None) -> list[wire.Artifact]
 
 def _file_rows(report: Report, saved: tuple[str, int] | None) -> list[tuple[str, str]]:
     """What the file is, as names and values; the guards that it checks."""
-    kept = sum(report.guards.columns.get("kept", ()))
-    guards = ("Guards", f"{kept} kept, {len(report.guards) - kept} dropped")
+    guards = ("Guards", count_guards(report.guards.columns.get("kept", ())).words)
     rows = [(row.name, row.value) for row in report.artifact]
     if not rows and saved is not None:
         rows = [("Path", saved[0]), ("Size", f"{saved[1]} bytes")]
@@ -121,7 +121,7 @@ def _request_rows(report: Report) -> tuple[tuple[str, str], ...]:
         ("Gradients", "on" if request.grad else "off"),
         ("Autocast", request.autocast or "off"),
         ("Module mode", train),
-        ("Guards", request.guards),
+        ("Guard policy", request.guards),
         ("Capture", request.capture),
     )
 

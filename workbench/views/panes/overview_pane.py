@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 
 from workbench.analysis.cost.costs import list_costs
@@ -12,6 +12,7 @@ from workbench.analysis.fusion.traffic import count_moved_bytes, measure_fusion_
 from workbench.analysis.memory.memory import count_quick_memory
 from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.report import Report
+from workbench.report.measures import count_guards, measure_compile_seconds
 from workbench.report.profile_record import MeasuredCall, read_measured_call
 from workbench.views.overview.answer import answer
 from workbench.views.overview.cost_tree import list_tree_rows
@@ -145,20 +146,17 @@ def _memory(report: Report) -> wire.Figure:
 
 
 def _compile_time(report: Report) -> wire.Figure:
-    roots = [phase for phase in report.phases if phase.depth == 0]
-    if not roots:
+    took = measure_compile_seconds((p.start_s, p.duration_s) for p in report.phases)
+    if took is None:
         return _figure("Compile time", "–", "not recorded", "timeline")
     longest = max(report.phases, key=lambda phase: phase.self_s)
-    by_thread: dict[str, float] = defaultdict(float)
-    for phase in roots:
-        by_thread[phase.thread] += phase.duration_s
     note = f"{describe_phase(longest.name)} {format_seconds(longest.self_s)}"
-    return _figure("Compile time", format_seconds(max(by_thread.values())), note, "timeline")
+    return _figure("Compile time", format_seconds(took), note, "timeline")
 
 
 def _artifact(report: Report, saved: tuple[str, int] | None) -> wire.Figure:
-    kept = sum(report.guards.columns.get("kept", ()))
-    guards = f"{plural(kept, 'guard')} kept, {len(report.guards) - kept} dropped"
+    counts = count_guards(report.guards.columns.get("kept", ()))
+    guards = f"{plural(counts.kept, 'guard')} kept, {counts.dropped} dropped"
     if saved is not None:
         return _figure("Artifact", format_bytes(saved[1]), guards, "artifact")
     if report.request.kind == "trace":

@@ -59,7 +59,7 @@ _TITLES: Mapping[str, tuple[str, str]] = {  # by list: title, name of the DataFr
     "choices": ("Choices", "autotune"),
     "ranked": ("Ranked by a model, not timed", "ranked_configs"),
     "points": ("Least time of each kernel by the roofline model (estimate)", "roofline"),
-    "phases": ("Where the time went", "phases"),
+    "phases": ("Time by phase, threads added", "phases"),
     "cuda_graphs": ("CUDA graphs", "cuda_graphs"),
     "ways": ("Round trip", "roundtrip"),
     "requirements": ("Does it load on this machine?", "requirements"),
