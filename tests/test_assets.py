@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 from docs.generate import pages
+from workbench.views.wire.codec import bundle
 
 ROOT = Path(__file__).parents[1]
+_PICTURES = (".png", ".webp")
 PROGRAM = """
 import sys
 
@@ -49,7 +52,14 @@ def test_the_recorded_report_names_no_machine() -> None:
 def test_the_pictures_that_pages_show_are_there_and_no_others() -> None:
     shown = set(pages.pictures())
     there = {f"assets/{path.name}" for path in (ROOT / "assets").iterdir() if path.is_file()}
-    assert shown == there - {"assets/scores_h100.wbr"}
+    assert shown == there - {"assets/scores_h100.wbr", "assets/pictures.json"}
+
+
+def test_the_pictures_are_of_the_front_end_of_now() -> None:
+    """`make pictures` takes them; that of a sweep is measured, by its name."""
+    versions = json.loads((ROOT / "assets" / "pictures.json").read_text())
+    pictures = {path.stem for path in (ROOT / "assets").glob("*.*") if path.suffix in _PICTURES}
+    assert versions == dict.fromkeys(pictures, bundle()[1])
 
 
 def test_the_moving_picture_is_small() -> None:

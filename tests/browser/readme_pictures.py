@@ -1,11 +1,13 @@
 """Pictures of records in the README and the guide, taken anew: `make pictures`.
 
 `-m tests.browser.readme_pictures NAME` takes one of them. `sweep` only so: what it shows is
-measured, in a minute on a machine that does nothing else.
+measured, in a minute on a machine that does nothing else. Of which front end each is stands in
+`assets/pictures.json`.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -18,10 +20,12 @@ from tests.browser.driving import running_chromium
 from tests.browser.moving_picture import record_clicks
 from tests.browser.panes import show
 from workbench.report import Report
+from workbench.views.wire.codec import bundle
 
 ROOT = Path(__file__).parents[2]
 BLOCK = ROOT / "tests/records/block.wbr"
 SCORES = ROOT / "assets/scores_h100.wbr"
+VERSIONS = ROOT / "assets/pictures.json"
 LARGE, SMALL = (1280, 760), (1180, 640)
 PICTURES = {
     "overview": (BLOCK, "pane=overview&sel=L:s0:30", SMALL, "light"),
@@ -85,6 +89,14 @@ def main(names: list[str]) -> None:
                 record_clicks(browser, SCORES, page_file, ROOT / "assets" / "click.webp")
             else:
                 picture(name, browser, Path(folder))
+            note_version(name)
+
+
+def note_version(name: str) -> None:
+    """Say that a picture is of the front end of now."""
+    versions = json.loads(VERSIONS.read_text()) if VERSIONS.exists() else {}
+    text = json.dumps({**versions, name: bundle()[1]}, indent=1, sort_keys=True)
+    VERSIONS.write_text(f"{text}\n")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from workbench.compiler.sources.size_symbols import BRANCH, NUMBER, find_undecided
@@ -167,21 +167,31 @@ def _tensors(shown: list[str]) -> str:
     return f"tensors of shapes {', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def code_of(parts: Iterable[str] | None) -> tuple[str, ...]:
+def code_of(
+    parts: Iterable[str] | None, environment: Collection[str] | None = None
+) -> tuple[str, ...]:
     """The checks as Python, without object identities, which change from run to run, and secrets.
 
-    Values of the environment may be such: a record is handed on.
+    Values of the environment may be such: a record is handed on. Who has many guards looks them up
+    once (`list_environment`).
     """
+    hidden = list_environment() if environment is None else environment
     texts = [_IDENTITY.sub("<id>", str(part).partition("#")[0].rstrip()) for part in parts or ()]
-    return tuple(dict.fromkeys(map(strip_environment, texts)))
+    return tuple(dict.fromkeys(_strip(text, hidden) for text in texts))
 
 
-def strip_environment(text: str) -> str:
+def list_environment() -> set[str]:
+    """The values of the environment that a text may not show, as Python writes them."""
+    return {repr(value) for value in os.environ.values() if len(value) > _SHORT}
+
+
+def _strip(text: str, environment: Collection[str]) -> str:
     """The text of a guard, without what is compared there where it is of the environment."""
-    known = {repr(value) for value in os.environ.values() if len(value) > _SHORT}
+    if not any(value in text for value in environment):
+        return text  # nearly all of them
 
     def hidden(match: re.Match[str]) -> str:
-        is_known = match["text"].removeprefix("b") in known and not match["key"]
+        is_known = match["text"].removeprefix("b") in environment and not match["key"]
         return "<of the environment>" if is_known else match[0]
 
     return _TEXTS.sub(hidden, text)

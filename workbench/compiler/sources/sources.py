@@ -254,11 +254,12 @@ def _block(file: str, function: str, line: int) -> _Found | None:
     lines = linecache.getlines(file)
     if not 0 < line <= len(lines):
         return None
-    span = find_span(lines, function, line)
+    own = _span(lines, function, line)
+    span = _widened(lines, own)
     if span is None:
         return None
     first, last = span
-    if _span(lines, function, line) is None:
+    if own is None:
         return _Found("<module>", file, first, last, lines, "<module>")
     kept = lines[first - 1 : max(last, line)]
     found = re.search(r"def\s+(\w+)", "".join(kept))
@@ -291,7 +292,11 @@ def find_span(lines: Sequence[str], function: str, line: int) -> tuple[int, int]
 
     The lines end in line feeds.
     """
-    span = _span(lines, function, line)
+    return _widened(lines, _span(lines, function, line))
+
+
+def _widened(lines: Sequence[str], span: tuple[int, int] | None) -> tuple[int, int] | None:
+    """The span of a function with its decorators; of a short file without one all of it."""
     if span is None:
         return (1, len(lines)) if len(lines) <= _LARGEST else None
     first, last = span
