@@ -11,7 +11,6 @@ from workbench.analysis.opportunities.attention_lines import rewrite_attention
 from workbench.analysis.opportunities.attention_scores import find_scores
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base
-from workbench.artifacts.programs import read_forward_outputs
 from workbench.report import Buffer, Kernel
 
 _PARAMETERS = ("k", "dim", "largest", "sorted")
@@ -260,8 +259,7 @@ def _is_returned(facts: Facts, kernel: Kernel) -> bool:
     """Whether the forward returns a result of a kernel, and does not only keep it."""
     report = facts.report
     made = {report.nodes[report.node_row[id]].name for id in kernel.nodes if id in report.node_row}
-    outputs = read_forward_outputs(report, ())
-    return any(name in made and not is_kept for name, is_kept in outputs)
+    return not facts.returned.isdisjoint(made)
 
 
 def _is_square(buffer: Buffer) -> bool:

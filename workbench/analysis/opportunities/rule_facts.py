@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from workbench.analysis.fusion.traffic import NodeFacts, count_moved_bytes, select_nodes
+from workbench.artifacts.programs import read_forward_outputs
 from workbench.report import Buffer, Kernel, Report
 from workbench.report.profile_record import read_measured_call
 
@@ -103,6 +104,12 @@ class Facts:
     def has_backward(self) -> bool:
         """Whether it is a training step, whose forward also gives what the backward takes."""
         return any(kernel.is_backward for kernel in self.kernels)
+
+    @cached_property
+    def returned(self) -> frozenset[str]:
+        """The names of what the forward of a training step returns and does not only keep."""
+        outputs = read_forward_outputs(self.report, ())
+        return frozenset(name for name, is_kept in outputs if not is_kept)
 
     @cached_property
     def gpu(self) -> str | None:
