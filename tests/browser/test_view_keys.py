@@ -56,7 +56,7 @@ def test_a_line_leads_to_its_nodes_and_kernels_and_back(view: Any) -> None:
     status = view.view.locator(".status .path")
     status.filter(has_text="nodes").wait_for()
     inspector = view.view.locator(".insp")
-    inspector.locator(".chip", has_text="topk").click()
+    inspector.locator(".chips .chip", has_text="topk").click()
     inspector.get_by_text("aten.topk.default").wait_for()
     inspector.locator(".chip", has_text="k5").click()
     inspector.get_by_text("Library call k5").wait_for()

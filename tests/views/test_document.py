@@ -70,7 +70,7 @@ def test_rejected_pairs_carry_the_whole_reason() -> None:
 def test_tabs_say_why_they_are_empty(sample_report: Report) -> None:
     empty = {pane["id"]: pane["empty"] for pane in document(Report())["panes"]}
     assert all(empty[name] for name in empty if name != "artifact")
-    assert "-m max-autotune" in (empty["autotune"] or {"text": ""})["text"]
+    assert "mode='max-autotune'" in (empty["autotune"] or {"text": ""})["text"]
     full = document(sample_report)["panes"]
     assert not any(pane["empty"] for pane in full)
     assert [pane["id"] for pane in full if pane["is_problem"]] == ["breaks"]

@@ -36,6 +36,8 @@ export interface Registration<View> {
   ties?(report: Report, ties: Ties): void;
   /** What the search looks into; parts are those that were loaded. */
   entries?(report: Report, parts: readonly Part[]): EntryGroup[];
+  /** What would fill it where it is empty, in two words beside its name. */
+  offer?: string;
   /** What stands below the words of the empty pane. */
   Remedy?: ComponentType<{ store: View }>;
   /** Whether its columns need the room more than the inspector does. */

@@ -6,19 +6,19 @@ import re
 
 from workbench.report import AutotuneChoice, Report
 from workbench.report.machine_rows import RankedConfig
-from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell_cost
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.gpu_messages import Ranked
 
 _NOTHING = (
     "Inductor had nothing to choose from in this mode. "
-    "-m max-autotune lets it time templates against library calls."
+    "`mode='max-autotune'` lets it time templates against library calls."
 )
 _NOTHING_ON_A_GPU = (
     "Inductor had nothing to choose from in this mode. "
     '`compiled.rank_configs("k0")` compiles the configurations of a kernel and ranks them by a '
-    "model; -m max-autotune lets Inductor choose among templates and library calls."
+    "model; `mode='max-autotune'` lets Inductor choose among templates and library calls."
 )
 _SIZE = re.compile(r"(\w+)\s*[=:]\s*(\d+)")
 _OWN = ("num_warps", "num_stages", "warps", "stages")  # told beside the sizes of blocks
@@ -29,7 +29,7 @@ def document(report: Report, context: ViewContext) -> Content:
     choices = [convert_row(wire.Choice, choice, state=_state(choice)) for choice in report.autotune]
     count = len(report.autotune) + len(report.ranked_configs) or None
     text = _NOTHING_ON_A_GPU if len(report.resources) else _NOTHING
-    empty = missing(report, "autotune", "Nothing was timed.", text)
+    empty = missing(report, "autotune", "Nothing was timed.", text + tell_cost(report))
     data = {"choices": choices, "ranked": _ranked(report)}
     return Content(data, count, empty=None if count else empty)
 

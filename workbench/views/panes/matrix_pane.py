@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.analysis.gpu_model.matrix import list_spreads
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
-from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell_cost
 from workbench.views.wire import gpu_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.report_messages import Note
@@ -31,7 +31,7 @@ def _empty(report: Report) -> Note | None:
         return None
     if not len(report.kernels):
         return missing(report, "kernels", "No GPUs to compare.", "There is no kernel to compare.")
-    return missing(report, "matrix", "No GPUs are compared.", _NOTHING)
+    return missing(report, "matrix", "No GPUs are compared.", _NOTHING + tell_cost(report))
 
 
 def _matrix(report: Report, targets: list[str]) -> list[wire.MatrixRow]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from workbench.analysis.opportunities.opportunity import Tried
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
+from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.tasks.live_action import LiveAction
 from workbench.views.live_actions import explain_not_started
@@ -82,6 +83,15 @@ def missing(report: Report, part: str, title: str, otherwise: str) -> Note:
         step = report.outcome.step or "an earlier step"
         text = f"The compilation {report.outcome.clause} in {step}, before this part was reached."
     return {"title": title, "text": text, "tone": "plain"}
+
+
+def tell_cost(report: Report) -> str:
+    """How long what is shown took to compile, as a measure of another; empty where not known."""
+    columns = report.phases.columns
+    ends = map(sum, zip(columns.get("start_s", ()), columns.get("duration_s", ()), strict=True))
+    seconds = max(ends, default=0.0)
+    took = number_text(seconds, "seconds")
+    return f" What is shown took {took} to compile." if seconds else ""
 
 
 def _sentence(text: str) -> str:

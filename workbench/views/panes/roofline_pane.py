@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.report import Report
-from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell_cost
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.gpu_messages import Roof, RooflinePoint
 from workbench.views.wire.report_messages import Note
@@ -27,7 +27,7 @@ def _empty(report: Report) -> Note | None:
         return None
     if not len(report.kernels):
         return missing(report, "kernels", "No roofline.", "There is no kernel to place under it.")
-    return missing(report, "roofline", "No roofline.", _NOTHING)
+    return missing(report, "roofline", "No roofline.", _NOTHING + tell_cost(report))
 
 
 def _roofs(report: Report) -> list[Roof]:

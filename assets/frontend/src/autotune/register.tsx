@@ -1,17 +1,20 @@
 // The Autotune pane and its things: choices that were timed, configurations that a model ranked.
 
+import { TryIt } from "../breaks/change";
 import { bytes, microseconds, percent, plural, seconds } from "../format";
 import { kindOf } from "../ids";
 import { Head, type RowCardProps, rowThing } from "../inspector/parts";
 import type { Registration } from "../registration";
 import type { Store } from "../store";
-import { Chips, Facts, Prose, Tag } from "../ui/basics";
+import { Chips, Copy, Facts, Prose, Tag } from "../ui/basics";
 import type { Choice, Ranked } from "../wire";
 import { AutotunePane } from "./autotune";
 
 export const autotune: Registration<Store> = {
   id: "autotune",
   Pane: AutotunePane,
+  offer: "Try max-autotune…",
+  Remedy: MaxAutotune,
   things: {
     choice: rowThing((store, id) => store.row("choices", id), {
       Card: ChoiceCard,
@@ -27,6 +30,19 @@ export const autotune: Registration<Store> = {
       if (kindOf(choice.op) === "kernel") both(choice.id, choice.op);
   },
 };
+
+const MAX_AUTOTUNE = 'mode="max-autotune"';
+
+/** The change that lets Inductor compare: tried where it is among those to try, else to copy. */
+function MaxAutotune({ store }: { store: Store }) {
+  const rows = store.doc.value?.advice.rows ?? [];
+  const found = rows.find((row) => row.action?.includes("max-autotune"));
+  return found && found.why_not === null ? (
+    <TryIt store={store} ask="try" question={{ opportunity: found.id }} reason={found.why_not} />
+  ) : (
+    <Copy text={MAX_AUTOTUNE} label={`Copy ${MAX_AUTOTUNE}`} title="Copy the argument" />
+  );
+}
 
 function ChoiceCard({ row: choice }: RowCardProps<Choice>) {
   return (

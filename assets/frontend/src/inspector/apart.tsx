@@ -13,7 +13,7 @@ export function Apart({ store }: { store: Store }) {
   const [a, b] = pair;
   if (a === undefined) return null;
   return (
-    <section class="apart" role="group" aria-label="Why apart" aria-live="polite">
+    <section class="apart" role="group" aria-label="Why apart" aria-live="polite" tabIndex={0}>
       <div class="kind">{b === undefined ? "One picked" : `Two ${kindsOf(pair)} picked`}</div>
       {b === undefined ? (
         <p>

@@ -5,6 +5,7 @@ import { graphOf, kindOf, type Kind } from "../ids";
 import type { Thing } from "../registration";
 import type { Store } from "../store";
 import { Button, Chips, Prose } from "../ui/basics";
+import { KernelBars, Nodes } from "./sections";
 
 export interface CardProps {
   store: Store;
@@ -73,19 +74,14 @@ export function relatedOf(store: Store, kind: Kind): string[] {
     .sort(COLLATOR.compare);
 }
 
+/** The kernels by cost, the lines, the nodes folded. */
 export function Belongings({ store, without }: { store: Store; without?: Kind[] }) {
-  const kinds: [Kind, string][] = [
-    ["kernel", "Kernels"],
-    ["line", "Source"],
-    ["node", "Nodes"],
-  ];
+  const own = (kind: Kind) => (without?.includes(kind) ? [] : relatedOf(store, kind));
   return (
     <>
-      {kinds
-        .filter(([kind]) => !without?.includes(kind))
-        .map(([kind, title]) => (
-          <Chips key={kind} store={store} title={title} ids={relatedOf(store, kind)} />
-        ))}
+      <KernelBars store={store} ids={own("kernel")} />
+      <Chips store={store} title="Source" ids={own("line")} />
+      <Nodes store={store} ids={own("node")} />
     </>
   );
 }

@@ -4,6 +4,7 @@ import { costWords, shownCost, valueOf } from "../cost/cost";
 import { bytes, percent, plural, sentence } from "../format";
 import { configOf, kernelOf, numberOf, ownerOf, stageOf } from "../ids";
 import { Belongings, type CardProps, Head, OpenCode, relatedOf } from "../inspector/parts";
+import { Next, Nodes, Section } from "../inspector/sections";
 import type { Registration } from "../registration";
 import type { Entry } from "../search";
 import type { Store } from "../store";
@@ -74,26 +75,33 @@ function KernelCard({ store, id }: CardProps) {
   if (!kernel) return <h2>{id}</h2>;
   const language = languageOf(store, id);
   const facts = kernel.facts.filter(([name]) => !ELSEWHERE.has(name));
+  const lines = relatedOf(store, "line");
   return (
     <>
       <Head
         kind={language === "library" ? `Library call ${id}` : `${language} kernel ${id}`}
         title={kernel.name}
       />
-      <p>
-        {summary(kernel)} <Saving store={store} kernel={kernel} />
-      </p>
-      <p data-tip={kernel.verdict[1]}>{`${kernel.verdict[0]}.`}</p>
-      <KernelCost store={store} kernel={kernel} />
-      <Facts rows={facts} />
-      {kernel.code ? (
-        <OpenCode store={store} id={id} />
-      ) : (
-        <p class="mut">A library call: it has no generated source.</p>
-      )}
+      <Section title="Costs">
+        <KernelCost store={store} kernel={kernel} />
+        <Facts rows={facts} />
+      </Section>
+      <Section title="Why">
+        <p data-tip={kernel.verdict[1]}>{`${kernel.verdict[0]}.`}</p>
+        <p>
+          {summary(kernel)} <Saving store={store} kernel={kernel} />
+        </p>
+      </Section>
       <WhyNot store={store} kernel={id} />
-      <Chips store={store} title="Source" ids={relatedOf(store, "line")} />
-      <Chips store={store} title="Nodes" ids={relatedOf(store, "node")} />
+      <Next store={store} lines={lines}>
+        {kernel.code ? (
+          <OpenCode store={store} id={id} />
+        ) : (
+          <p class="mut">A library call: it has no generated source.</p>
+        )}
+      </Next>
+      <Chips store={store} title="Source" ids={lines} />
+      <Nodes store={store} ids={relatedOf(store, "node")} />
       <Chips store={store} title="Buffers" ids={kernel.buffers} />
     </>
   );

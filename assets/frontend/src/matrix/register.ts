@@ -9,5 +9,6 @@ export const matrix: Registration<Store> = {
   id: "matrix",
   Pane: MatrixPane,
   things: {},
+  offer: "Compile for…",
   Remedy: CompareButton,
 };

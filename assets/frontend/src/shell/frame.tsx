@@ -16,6 +16,7 @@ export interface FrameRoot {
   root: RefObject<HTMLDivElement | null>;
   room: Room;
   isScarce: boolean;
+  isTight: boolean;
 }
 
 export function useFrame(): FrameRoot {
@@ -93,7 +94,7 @@ interface Props {
 
 export function Frame(props: Props) {
   const { view, tabs, show, beside, look = "", signs = [] } = props;
-  const { root, room } = props.frame;
+  const { root, room, isTight } = props.frame;
   const body = useRef<HTMLDivElement>(null);
   const panel = useId();
   const pane = view.pane.value;
@@ -146,7 +147,14 @@ export function Frame(props: Props) {
         <IconButton name="help" label="Keyboard" keys="?" press={help} />
       </div>
       {props.above}
-      <Tabs label={props.tabsLabel} tabs={tabs} pane={pane} show={show} panel={panel} />
+      <Tabs
+        label={props.tabsLabel}
+        tabs={tabs}
+        pane={pane}
+        show={show}
+        panel={panel}
+        isTight={isTight}
+      />
       <RoomContext.Provider value={room}>
         <div class={beside ? "body" : "body noinsp"}>
           <div

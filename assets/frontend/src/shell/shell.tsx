@@ -54,7 +54,11 @@ function tabsOf(store: Store): readonly Tab[] {
     title,
     count,
     isProblem: is_problem,
-    ...(empty && { vacant: empty.title }),
+    ...(empty &&
+      !store.registration(id).isHome && {
+        vacant: empty.title,
+        offer: store.registration(id).offer,
+      }),
   }));
 }
 

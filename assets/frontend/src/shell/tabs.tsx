@@ -1,6 +1,6 @@
-// The strip of panes with their counts; a pane with a problem says so.
+// The strip of panes with their counts; empty ones stand last, each with what would fill it.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { whole } from "../format";
 import { Icon } from "../ui/icons";
 import { enterPane } from "./keeping";
@@ -13,6 +13,8 @@ export interface Tab {
   isProblem?: boolean;
   /** Why there is nothing to see in it. */
   vacant?: string;
+  /** What would fill it, in two words. */
+  offer?: string | undefined;
 }
 
 interface StripProps {
@@ -22,11 +24,14 @@ interface StripProps {
   show(pane: string): void;
   /** The id of the element that shows the pane. */
   panel: string;
+  /** Whether empty panes share one entry. */
+  isTight: boolean;
 }
 
-export function Tabs({ label, tabs, pane, show, panel }: StripProps) {
+export function Tabs({ label, tabs, pane, show, panel, isTight }: StripProps) {
   const strip = useRef<HTMLElement>(null);
-  const here = tabs.findIndex((tab) => tab.id === pane);
+  const { shown, more } = placed(tabs, pane, isTight);
+  const here = shown.findIndex((tab) => tab.id === pane);
   const move = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown" && !event.altKey) {
       event.preventDefault();
@@ -37,7 +42,7 @@ export function Tabs({ label, tabs, pane, show, panel }: StripProps) {
     const step = steps[event.key];
     if (!step || event.altKey) return;
     event.preventDefault();
-    const next = tabs[(here + step + tabs.length) % tabs.length];
+    const next = shown[(here + step + shown.length) % shown.length];
     if (next) show(next.id);
   };
   useEffect(() => {
@@ -47,33 +52,54 @@ export function Tabs({ label, tabs, pane, show, panel }: StripProps) {
     const end = tab.offsetLeft + tab.offsetWidth - box.clientWidth;
     box.scrollLeft = Math.min(Math.max(box.scrollLeft, end), tab.offsetLeft);
     if (box.matches(":focus-within")) tab.focus({ preventScroll: true });
-  }, [pane, tabs.length]);
+  }, [pane, shown.length]);
   return (
-    <nav ref={strip} class="tabs" role="tablist" aria-label={label} onKeyDown={move}>
-      {tabs.map((tab, i) => (
-        <TabButton
-          key={tab.id}
-          tab={tab}
-          isHere={i === here}
-          panel={panel}
-          keys={keyOf(i + 1)}
-          show={show}
-        />
-      ))}
-    </nav>
+    <div class="strip">
+      <nav ref={strip} class="tabs" role="tablist" aria-label={label} onKeyDown={move}>
+        {shown.map((tab, i) => (
+          <TabButton
+            key={tab.id}
+            tab={tab}
+            isHere={i === here}
+            isFirstEmpty={tab.vacant !== undefined && shown[i - 1]?.vacant === undefined}
+            panel={panel}
+            keys={keyOf(tabs.indexOf(tab) + 1)}
+            show={show}
+          />
+        ))}
+      </nav>
+      {more.length > 0 && <More tabs={more} show={show} />}
+    </div>
   );
+}
+
+/** Panes with content first; where there is little room, the empty ones share an entry. */
+export function placed(
+  tabs: readonly Tab[],
+  pane: string,
+  isTight: boolean,
+): { shown: Tab[]; more: Tab[] } {
+  const full = tabs.filter((tab) => tab.vacant === undefined);
+  const empty = tabs.filter((tab) => tab.vacant !== undefined);
+  const isShown = (tab: Tab) => !isTight || tab.id === pane || empty.length < 2;
+  return {
+    shown: [...full, ...empty.filter(isShown)],
+    more: empty.filter((tab) => !isShown(tab)),
+  };
 }
 
 interface TabProps {
   tab: Tab;
   isHere: boolean;
+  isFirstEmpty: boolean;
   panel: string;
   keys: string;
   show(pane: string): void;
 }
 
-function TabButton({ tab, isHere, panel, keys, show }: TabProps) {
+function TabButton({ tab, isHere, isFirstEmpty, panel, keys, show }: TabProps) {
   const words = tab.vacant ?? tab.title;
+  const look = [tab.vacant !== undefined && "vacant", isFirstEmpty && "after"].filter(Boolean);
   return (
     <button
       type="button"
@@ -82,11 +108,12 @@ function TabButton({ tab, isHere, panel, keys, show }: TabProps) {
       aria-selected={isHere}
       aria-controls={panel}
       tabIndex={isHere ? 0 : -1}
-      class={tab.vacant === undefined ? undefined : "vacant"}
+      class={look.join(" ") || undefined}
       data-tip={keys ? `${words} (${keys})` : words}
       onClick={() => show(tab.id)}
     >
       {tab.title}
+      {tab.offer && !isHere && <span class="offer">{tab.offer}</span>}
       {tab.isProblem ? (
         <span class="n bad">
           <Icon name="break" />
@@ -96,5 +123,45 @@ function TabButton({ tab, isHere, panel, keys, show }: TabProps) {
         tab.count != null && <span class="n">{whole(tab.count)}</span>
       )}
     </button>
+  );
+}
+
+/** The empty panes in one entry. */
+function More({ tabs, show }: { tabs: readonly Tab[]; show(pane: string): void }) {
+  const [isOpen, open] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const press = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || !isOpen) return;
+    event.preventDefault();
+    event.stopPropagation();
+    open(false);
+    root.current?.querySelector("button")?.focus();
+  };
+  const leave = (event: FocusEvent) => {
+    if (!root.current?.contains(event.relatedTarget as Node | null)) open(false);
+  };
+  return (
+    <div ref={root} class="more-tabs" onKeyDown={press} onFocusOut={leave}>
+      <button type="button" class="vacant" aria-expanded={isOpen} onClick={() => open(!isOpen)}>
+        {`${tabs.length} empty`}
+        <Icon name="down" />
+      </button>
+      {isOpen && (
+        <div class="more-list">
+          {tabs.map((tab) => (
+            <button
+              key={tab.id}
+              type="button"
+              class="vacant"
+              data-tip={tab.vacant}
+              onClick={() => show(tab.id)}
+            >
+              {tab.title}
+              {tab.offer && <span class="offer">{tab.offer}</span>}
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
   );
 }

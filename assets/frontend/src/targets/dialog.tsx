@@ -37,20 +37,36 @@ export function TargetButton({ store }: { store: Store }) {
   );
 }
 
-/** Opens the dialog where kernels are compared; nothing where that cannot be done. */
-export function CompareButton({ store }: { store: Store }) {
+interface OpenProps {
+  store: Store;
+  words: string;
+  tip: string;
+}
+
+/** Opens the dialog; off, with the reason beside it, where nothing can be compiled. */
+function OpenButton({ store, words, tip }: OpenProps) {
   const targets = store.doc.value?.targets;
-  if (!targets || targets.why_not !== null) return null;
+  if (!targets) return null;
   const why = whyNot(store.host, targets.why_not);
   return (
-    <Button
-      tip={why ?? "Compile every kernel for several GPUs"}
-      isOff={why !== null}
-      press={() => (targetsOpen(store).value = true)}
-    >
-      Compare on GPUs…
-    </Button>
+    <>
+      <Button tip={why ?? tip} isOff={why !== null} press={() => (targetsOpen(store).value = true)}>
+        {words}
+      </Button>
+      {why !== null && <p class="mut">{why}</p>}
+    </>
   );
+}
+
+/** From an empty comparison: every kernel on several GPUs. */
+export function CompareButton({ store }: { store: Store }) {
+  const tip = "Compile every kernel for several GPUs";
+  return <OpenButton store={store} words="Compare on GPUs…" tip={tip} />;
+}
+
+/** From an empty roofline: the same call on a GPU. */
+export function CompileButton({ store }: { store: Store }) {
+  return <OpenButton store={store} words="Compile for…" tip="Compile the same call for a GPU" />;
 }
 
 export function TargetDialog({ store }: { store: Store }) {

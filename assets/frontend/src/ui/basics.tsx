@@ -19,6 +19,8 @@ interface ButtonProps {
   label?: string | undefined;
   tip?: string | undefined;
   isPressed?: boolean | undefined;
+  /** Whether what it folds away is shown. */
+  isOpen?: boolean | undefined;
   /** Whether pressing does nothing now; its tip says why. */
   isOff?: boolean | undefined;
   disabled?: boolean;
@@ -26,13 +28,23 @@ interface ButtonProps {
   children?: ComponentChildren;
 }
 
-export function Button({ look, icon, label, tip = label, isPressed, isOff, ...more }: ButtonProps) {
+export function Button({
+  look,
+  icon,
+  label,
+  tip = label,
+  isPressed,
+  isOpen,
+  isOff,
+  ...more
+}: ButtonProps) {
   return (
     <button
       type="button"
       class={look ? `btn ${look}` : "btn"}
       aria-label={label}
       aria-pressed={isPressed}
+      aria-expanded={isOpen}
       aria-disabled={isOff}
       data-tip={tip}
       disabled={more.disabled}

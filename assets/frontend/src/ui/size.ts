@@ -10,6 +10,7 @@ export const RoomContext = createContext<Room>("normal");
 
 const NARROW = 900;
 const SCARCE = 1000;
+const TIGHT = 1100;
 const WIDE = 1600;
 
 function roomOf(width: number): Room {
@@ -17,10 +18,11 @@ function roomOf(width: number): Room {
   return width > WIDE ? "wide" : "normal";
 }
 
-/** The room of a view, and whether there is little for what is not asked for. */
-export function useRoom(root: RefObject<HTMLElement | null>): { room: Room; isScarce: boolean } {
+/** The room of a view, whether there is little for what is not asked for, and for all tabs. */
+export function useRoom(root: RefObject<HTMLElement | null>) {
   const isScarce = useMeasured(root, (width) => width < SCARCE, false);
-  return { room: useMeasured(root, roomOf, "normal"), isScarce };
+  const isTight = useMeasured(root, (width) => width < TIGHT, false);
+  return { room: useMeasured(root, roomOf, "normal"), isScarce, isTight };
 }
 
 /** How wide an element is; until that is known, a guess. */

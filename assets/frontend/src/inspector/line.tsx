@@ -1,0 +1,96 @@
+// What the inspector says of a source line.
+
+import { costWords, shownCost, valueOf } from "../cost/cost";
+import { plural } from "../format";
+import { numberOf } from "../ids";
+import type { Store } from "../store";
+import { Chips, Prose, Tag } from "../ui/basics";
+import { Python } from "../ui/highlight";
+import { wordOf } from "../ui/words";
+import type { Line } from "../wire";
+import { type CardProps, OpenCode, relatedOf } from "./parts";
+import { KernelBars, Next, Nodes, Section } from "./sections";
+
+export function LineCard({ store, id }: CardProps) {
+  const line = store.line(id);
+  const mark = line?.mark;
+  const nodes = relatedOf(store, "node");
+  const kernels = relatedOf(store, "kernel");
+  return (
+    <>
+      <div class="kind" data-tip="">
+        {line ? `Line ${line.number} of ${line.source.file}` : `Source line ${numberOf(id)}`}
+      </div>
+      {line && (
+        <h2>
+          <Python text={line.text.trim()} />
+        </h2>
+      )}
+      {mark && <LineCost store={store} mark={mark} />}
+      {mark && <Why store={store} mark={mark} nodes={nodes.length} kernels={kernels.length} />}
+      <Next store={store} lines={[id]}>
+        {kernels.length > 0 && <OpenCode store={store} id={id} />}
+      </Next>
+      <KernelBars store={store} ids={kernels} />
+      <Nodes store={store} ids={nodes} />
+      <Chips
+        store={store}
+        title="Source"
+        ids={relatedOf(store, "line").filter((other) => other !== id)}
+      />
+    </>
+  );
+}
+
+interface WhyProps {
+  store: Store;
+  mark: Line;
+  nodes: number;
+  kernels: number;
+}
+
+/** What became of it; a captured line carries no mark. */
+function Why({ store, mark, nodes, kernels }: WhyProps) {
+  const callers = mark.called_in;
+  const isExceptional = mark.state !== "plain" && mark.state !== "captured";
+  const has = isExceptional || !!mark.said || mark.notes.length + callers.length + kernels > 0;
+  return (
+    <Section title="Why" has={has}>
+      {isExceptional && mark.state !== "plain" && (
+        <Tag tone={mark.state as Exclude<Line["state"], "plain">}>{wordOf(mark.state)}</Tag>
+      )}
+      {mark.said && <p>{mark.said}</p>}
+      {kernels > 0 && (
+        <p>
+          {nodes > 0
+            ? `${plural(nodes, "node")} ${nodes === 1 ? "ends" : "end"} in `
+            : "It ends in "}
+          {plural(kernels, "kernel")}.
+        </p>
+      )}
+      {mark.notes.map((note) => (
+        <p key={note.title}>
+          <b>{note.title}</b> <Prose text={note.text} />
+        </p>
+      ))}
+      {callers.length > 0 && (
+        <p>{`Called in ${callers.map((caller) => store.labelOf(caller)).join(", ")}.`}</p>
+      )}
+    </Section>
+  );
+}
+
+/** Its share of what its kernels cost, of the whole, and where that is from. */
+function LineCost({ store, mark }: { store: Store; mark: Line }) {
+  const cost = shownCost(store).value;
+  const own = valueOf(cost, mark);
+  if (!cost || !own) return null;
+  return (
+    <Section title="Costs">
+      <p>
+        <b>{costWords(cost, own)}</b>{" "}
+        <span class="mut">{`(${cost.source}; shared by the sizes of their values).`}</span>
+      </p>
+    </Section>
+  );
+}

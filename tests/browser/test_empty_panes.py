@@ -1,0 +1,59 @@
+"""Panes without content stand last, dimmed, with what would fill them; in one entry when tight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.axe import violations
+from tests.browser.panes import show
+from workbench.report import Report
+
+RECORD = Path(__file__).parents[1] / "records" / "convolutions.wbr"
+EMPTY = ["Autotune", "Roofline", "Matrix"]
+
+
+@pytest.fixture
+def open_at(open_page: Callable[..., Any], tmp_path: Path) -> Callable[[int], Any]:
+    path = tmp_path / "report.html"
+    Report.load(RECORD).to_html(path)
+
+    def open_at(width: int) -> Any:
+        watched = open_page(width=width)
+        show(watched.page, f"{path.as_uri()}#pane=overview")
+        return watched.page
+
+    return open_at
+
+
+@pytest.mark.parametrize("width", [1280, 1600])
+def test_empty_panes_stand_last_with_their_action(
+    open_at: Callable[[int], Any], width: int
+) -> None:
+    page = open_at(width)
+    tabs = [tab.inner_text().split("\n")[0] for tab in page.get_by_role("tab").all()]
+    assert tabs[-3:] == EMPTY
+    assert page.get_by_role("tab", name="Matrix Compile for…").is_visible()
+    page.get_by_role("tab", name="Matrix").click()
+    page.locator(".empty").get_by_text("What is shown took").wait_for()
+    page.locator(".empty").get_by_text("This is a saved view: run the cell again").wait_for()
+    assert page.get_by_role("button", name="Compare on GPUs…").is_visible()
+
+
+def test_where_it_is_tight_they_share_an_entry(open_at: Callable[[int], Any]) -> None:
+    page = open_at(900)
+    assert page.get_by_role("tab").count() == 8
+    more = page.get_by_role("button", name="3 empty")
+    more.click()
+    assert violations(page) == []
+    page.get_by_role("button", name="Roofline Compile for…").click()
+    page.locator(".empty").get_by_text("No roofline.").wait_for()
+    assert page.get_by_role("tab", name="Roofline").get_attribute("aria-selected") == "true"
+    page.get_by_role("button", name="2 empty").click()
+    page.keyboard.press("Escape")
+    assert not page.locator(".more-list").is_visible()
+    strip = page.get_by_role("tablist")
+    assert strip.evaluate("box => box.scrollWidth <= box.clientWidth")
