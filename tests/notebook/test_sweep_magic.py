@@ -171,5 +171,5 @@ def test_without_a_view_there_is_a_line_for_each_row(
     assert told.end(sweep()).view is None
     assert published == []
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("1: mode=default, threads=1, batch=1: 1.25 × (")
+    assert lines[0].startswith("1: mode=default, threads=1, batch=1: 1.23 × (")
     assert lines[-1].endswith("crashed: its process was ended")

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from workbench import api
+from workbench.analysis.sweep.recommendation import describe_speedup
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.notebook.call import WrittenCall, evaluate, find_last_output, parsed, read_line
 from workbench.notebook.following_views import call_in_subshell
 from workbench.notebook.options import parse_option_value
 from workbench.notebook.progress_display import is_interactive
-from workbench.number_text import number_text
 from workbench.report.trials import Trial
 from workbench.views.widgets.display import find_running_cell, publish_live, take_back
 from workbench.views.words.units import format_seconds
@@ -113,7 +113,7 @@ def ended(row: Trial) -> str:
         return f"{row.status}: {row.reason}" if row.reason else row.status
     if row.speedup:
         time = format_seconds((row.call_us or 0.0) / 1e6)
-        return f"{number_text(row.speedup, 'ratio')} ({time} a call)"
+        return f"{describe_speedup(row.pairs)}, {time} a call"
     if row.call_us is not None:
         return f"{format_seconds(row.call_us / 1e6)} a call by a model"
     return f"compiled in {format_seconds(row.compile_s)}"

@@ -61,6 +61,7 @@ class RoundTripWay:
         "Peak RSS", "B", "The most memory that the process had resident, Python and torch included",
         source="measured",
     )  # fmt: skip
+    steady_least_s: float | None = None  # seconds of the shortest of the later calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,7 @@ def way_of(
         steady_s=statistics.median(calls_s),
         steady_p99_s=sorted(calls_s)[math.ceil(0.99 * len(calls_s)) - 1],
         steady_calls=len(calls_s),
+        steady_least_s=min(calls_s),
         peak_rss_bytes=peak_rss_bytes,
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import plural
+from workbench.report.paired import PairedTimes
 from workbench.report.presenter import presenter
 from workbench.report.record import Report
 
@@ -99,7 +100,8 @@ class Profile:
     """Measured times of one call of the unchanged generated code.
 
     `call_us` is the whole call, checks included, measured without any proxy in place; `eager_us`
-    is the same of the original, None when there is none. `kernels_us` is the sum of `kernels`; the
+    is the same of the original, None when there is none. `against_eager` are both in turn, the
+    original before, with what may be said of them. `kernels_us` is the sum of `kernels`; the
     rest of the call is Python: checks, allocation, and the program between the kernels.
     """
 
@@ -112,6 +114,7 @@ class Profile:
     repeats: int
     report: Report = field(repr=False)
     notes: tuple[str, ...] = ()
+    against_eager: PairedTimes | None = None
 
     @property
     def kernels_us(self) -> float:

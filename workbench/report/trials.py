@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from types import NoneType
 from typing import Any
 
+from workbench.report.paired import PairedTimes
 from workbench.report.report_header import read_part
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -71,6 +72,16 @@ class Trial:
     def relative(self) -> tuple[float, ...]:
         """The rounds, each divided by what the original took in the same round."""
         return tuple(ours / theirs for ours, theirs in zip(*self.samples_us, strict=True))
+
+    @property
+    def pairs(self) -> PairedTimes:
+        """The rounds, the original before and what was compiled after."""
+        after_us, before_us = self.samples_us
+        if not all(time > 0 for time in (*after_us, *before_us)):
+            return PairedTimes()
+        # a record of an earlier version says so in words only
+        is_disturbed = self.is_disturbed or "other work disturbed" in (self.warning or "")
+        return PairedTimes(before_us, after_us, self.disturbed, is_disturbed, self.factors)
 
     @property
     def title(self) -> str:

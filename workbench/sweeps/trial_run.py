@@ -18,7 +18,6 @@ import torch
 
 from workbench.analysis.diff.report_comparison import compute_code_digest
 from workbench.analysis.fusion.traffic import measure_fusion_traffic
-from workbench.analysis.trials.paired import NO_VERDICT, PairedTimes, compute_median_interval
 from workbench.compiler.call_state.call_leaves import copy_all_inputs, leaves_of, restore_state
 from workbench.compiler.comparison.output_comparison import (
     compare,
@@ -34,6 +33,7 @@ from workbench.number_text import number_text
 from workbench.processes.parent import Parent
 from workbench.processes.shipping.shipped_values import unpack
 from workbench.report import Report
+from workbench.report.paired import NO_VERDICT, PairedTimes, compute_median_interval
 from workbench.report.trials import Trial
 from workbench.sweeps.by_model import estimate_by_bounds, estimate_by_configs
 from workbench.sweeps.case import CallArguments, Case, build_case

@@ -1309,7 +1309,10 @@ export interface SweepFigure {
  * A setting: its values by axis, its figures by column with the words for them. `id` is its
  * title. `status` is "waiting", "running" or how it ended. `rounds` are the times over those of
  * the original: the low end of the interval of the median, the median, the high end, and the
- * rounds themselves. `interval` is that of the speed-up in words, "" without one.
+ * rounds themselves. `interval` is that of the speed-up in words, "" without one. `verdict` is
+ * what the pairs allow to say against the original, "" where nothing was timed; `evidence` says
+ * on what that rests, or why there is none. `same_as` is the row with the same generated code,
+ * which was timed in its place.
  */
 export interface SweepRow {
   id: string;
@@ -1323,13 +1326,17 @@ export interface SweepRow {
   words: string[];
   interval: string;
   rounds: number[];
+  verdict: "faster" | "slower" | "no difference" | "too noisy to say" | "identical" | "";
+  evidence: string;
+  same_as: string | null;
 }
 
 /**
  * A sweep as far as it is. `status` says whether it runs; `total` is None where a search
- * decides how many are tried. `best` is the row that is the best so far; `sentence` and `code`
- * are there at the end. `by` is the figure that rows are compared by. `more` counts rows that
- * are left out.
+ * decides how many are tried. `best` are the rows of the setting to take, one for each size;
+ * none while it runs and where no setting is faster beyond the noise. `sentence` and `code` are
+ * there at the end. `by` is the figure that rows are compared by. `more` counts rows that are
+ * left out.
  */
 export interface SweepDocument {
   version: number;
@@ -1344,7 +1351,7 @@ export interface SweepDocument {
   elapsed_s: number;
   left_s: number | null;
   by: string;
-  best: string | null;
+  best: string[];
   sentence: string;
   code: string;
   facts: string;

@@ -20,6 +20,9 @@ function row(settings: string[], speedup: number | null, more: Partial<SweepRow>
     words: [`${speedup} ×`, "3 s"],
     interval: "",
     rounds: [],
+    verdict: speedup === null ? "" : "faster",
+    evidence: "",
+    same_as: null,
     ...more,
   };
 }
@@ -45,7 +48,7 @@ const SHOWN: SweepDocument = {
   elapsed_s: 3,
   left_s: null,
   by: "speedup",
-  best: "b, 1",
+  best: ["b, 1"],
   sentence: "Take b.",
   code: "",
   facts: "",

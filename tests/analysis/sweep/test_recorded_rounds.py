@@ -16,10 +16,9 @@ from pathlib import Path
 import pytest
 
 from workbench.analysis.sweep.choice import choose
-from workbench.analysis.trials.paired import (
+from workbench.report.paired import (
     compare_by_original,
     compute_median_interval,
-    read_pairs,
 )
 from workbench.report.trials import Trial
 
@@ -60,7 +59,7 @@ quiet = pytest.mark.skipif(
 
 
 def test_one_setting_under_two_names_has_no_winner() -> None:
-    found = [compare_by_original(read_pairs(a), read_pairs(b)) for a, b in PAIRS]
+    found = [compare_by_original(a.pairs, b.pairs) for a, b in PAIRS]
     assert len(found) == 100
     assert not [one.words for one in found if one.verdict in ("faster", "slower")]
     assert not [choose(pair).is_sure for pair in PAIRS if choose(pair).is_sure]
@@ -69,10 +68,7 @@ def test_one_setting_under_two_names_has_no_winner() -> None:
 @quiet
 def test_fifteen_percent_are_found() -> None:
     slow = runs(slower=1.15)[1::2]
-    found = [
-        compare_by_original(read_pairs(a), read_pairs(b))
-        for (a, _), b in zip(PAIRS, slow, strict=True)
-    ]
+    found = [compare_by_original(a.pairs, b.pairs) for (a, _), b in zip(PAIRS, slow, strict=True)]
     assert sum(one.verdict == "slower" for one in found) >= 95
 
 

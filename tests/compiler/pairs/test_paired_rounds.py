@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from workbench.analysis.trials.paired import FEWEST
 from workbench.compiler.pairs.paired_rounds import Patience, Stopwatch, measure_in_turn
+from workbench.report.paired import FEWEST
 
 Run = Callable[[], object]
 

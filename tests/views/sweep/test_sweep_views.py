@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,33 @@ def test_a_wrong_chart_is_refused(arguments: dict[str, str], words: str) -> None
 
 def test_rows_carry_the_interval_of_their_speed_up() -> None:
     (first, *_) = document(sweep())["rows"]
-    assert first["interval"] == "1.21 to 1.29"
+    assert first["interval"] == "1.20 to 1.24"
+    assert first["verdict"] == "faster"
+    assert re.fullmatch(r"(\d+) of \1 pairs faster, 0 slower", first["evidence"])
+
+
+def test_a_row_that_is_too_noisy_has_no_figure_that_stands_out() -> None:
+    rows = [replace(sweep().trials[0], is_disturbed=True, disturbed=9), *sweep().trials[1:]]
+    shown = document(replace(sweep(), trials=tuple(rows)))
+    first = shown["rows"][0]
+    assert first["verdict"] == "too noisy to say"
+    assert first["evidence"].startswith("other work disturbed 9 of")
+    assert (first["words"][0], first["interval"]) == ("noisy: 1.20 to 1.24", "")
+    assert rows[0].title not in shown["best"]
+
+
+def test_a_row_with_identical_code_says_whose_times_it_has() -> None:
+    rows = [replace(sweep().trials[0], same_as="mode=max"), *sweep().trials[1:]]
+    first = document(replace(sweep(), trials=tuple(rows)))["rows"][0]
+    assert first["same_as"] == "mode=max"
+    assert "identical code" in first["evidence"]
+    assert first["remark"].startswith("identical code: the times are those of mode=max")
+
+
+def test_the_best_are_the_rows_of_the_setting_to_take_one_for_each_size() -> None:
+    shown = document(sweep())
+    assert len(shown["best"]) == len(sweep().axes["batch"])
+    assert all("mode=max-autotune, threads=2" in id for id in shown["best"])
 
 
 def test_the_forest_plot_has_a_part_for_each_size_of_the_inputs() -> None:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from workbench.analysis.diff.difference import Diff
 from workbench.analysis.fusion.traffic import count_moved_bytes, sum_known
-from workbench.analysis.trials.paired import PairedTimes
 from workbench.report import Report
+from workbench.report.paired import PairedTimes
 from workbench.report.presenter import Presented
 
 Sure = Literal["likely", "possible", "measured elsewhere"]

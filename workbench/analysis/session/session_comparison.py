@@ -25,7 +25,10 @@ _COMPARED = 16
 
 @dataclass(frozen=True)
 class SessionChange:
-    """One quantity of both sessions; `unit` is "count" or "s". None where it was not measured."""
+    """One quantity of both sessions; `unit` is "count" or "s". None where it was not measured.
+
+    Seconds of two sessions were not taken in turn: they stand beside each other, no verdict.
+    """
 
     what: str
     a: float | None
@@ -36,7 +39,8 @@ class SessionChange:
     def words(self) -> str:
         """Both values, with their unit."""
         quantity: Quantity = "seconds" if self.unit == "s" else "whole"
-        return " → ".join(number_text(value, quantity) for value in (self.a, self.b))
+        words = " → ".join(number_text(value, quantity) for value in (self.a, self.b))
+        return f"{words} (not in turn: no verdict)" if self.unit == "s" else words
 
 
 @dataclass(frozen=True)

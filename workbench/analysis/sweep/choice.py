@@ -16,15 +16,14 @@ from statistics import median
 from typing import Any, Literal
 
 from workbench.analysis.trials.axes import OBJECTIVES
-from workbench.analysis.trials.paired import (
+from workbench.errors import UsageError
+from workbench.report.paired import (
     Comparison,
     Interval,
     PairedTimes,
     Verdict,
     compare_by_original,
-    read_pairs,
 )
-from workbench.errors import UsageError
 from workbench.report.trials import Trial
 
 _FIGURES = {
@@ -66,7 +65,7 @@ class Candidate:
     @cached_property
     def pairs(self) -> tuple[PairedTimes, ...]:
         """The original and this setting, timed in turn, for each row."""
-        return tuple(read_pairs(row) for row in self.rows)
+        return tuple(row.pairs for row in self.rows)
 
     @property
     def verdict(self) -> Overall:

@@ -15,8 +15,8 @@ from workbench.analysis.sweep.choice import (
     choose,
 )
 from workbench.analysis.trials.axes import CHOICE_NAMES, TEMPLATE, is_kernel_axis
-from workbench.analysis.trials.paired import LEAST_DIFFERENCE, NO_VERDICT, PairedTimes
 from workbench.number_text import number_text
+from workbench.report.paired import LEAST_DIFFERENCE, NO_VERDICT, PairedTimes
 from workbench.report.presenter import Presented
 from workbench.report.trials import Trial
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from workbench.analysis.trials.paired import FEWEST, PairedTimes, is_large
+from workbench.report.paired import FEWEST, PairedTimes, is_large
 
 Run = Callable[[], object]
 _ROUND_NS = 2_000_000

@@ -14,7 +14,6 @@ import torch
 from workbench.analysis.diff.report_comparison import compare as diff
 from workbench.analysis.diff.report_comparison import is_same_code
 from workbench.analysis.opportunities.opportunity import Opportunity, Tried, read_cost
-from workbench.analysis.trials.paired import PairedTimes
 from workbench.compiler.call_state.call_leaves import (
     copy_all_inputs,
     find_held_inputs,
@@ -37,6 +36,7 @@ from workbench.compiler.request.compile_request import CompileRequest
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.changed_copy import rewrite_callable
+from workbench.report.paired import PairedTimes
 from workbench.tasks.background_task import BackgroundTask
 from workbench.tasks.progress_events import ProgressCallback
 

@@ -29,10 +29,12 @@ from workbench.compiler.measuring.timing import (
     time_operators,
     time_runs,
 )
+from workbench.compiler.pairs.paired_rounds import Patience, measure_in_turn
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError, WorkbenchError
 from workbench.number_text import number_text
 from workbench.report import Kernel, Report, Table
+from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import (
     KernelTime,
     Machine,
@@ -172,14 +174,16 @@ def profile(
                 machine = measure_machine(clock, longest)
         runs, calls, why = _measure(subject, programs, repeats, progress)
         original = None if eager is None else replace(subject, call=eager)
-        eager_us: float | None = None
+        pairs: PairedTimes | None = None
         operators: tuple[OperatorTime, ...] = ()
         if original is not None:
             with step(progress, "timing the eager original"):
-                eager_us = _median_us(original.seconds(repeats))
+                patience = Patience(budget_s=longest)
+                pairs = measure_in_turn(original.run, subject.run, patience)
                 if seconds is None:
                     operators = tuple(time_operators(original, repeats))
     call_us, spread_us = _median_us(calls), _spread(calls) * 1e6
+    eager_us = None if pairs is None else statistics.median(pairs.before_us)
     rows = tuple(_rows(runs, programs, report, machine, call_us))
     by_events = (f"{_BY_EVENTS}: {why}",) if why else ()
     said = (*notes, *by_events, *_noise(call_us, spread_us, rows))
@@ -195,6 +199,7 @@ def profile(
         repeats=len(runs),
         report=add_measured_call(_filled(report, rows), whole),
         notes=(*_clock_note(rows, machine, clock, why), *said),
+        against_eager=pairs,
     )
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from workbench.analysis.opportunities.opportunity import Cost, Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure, Verdict
 from workbench.analysis.opportunities.rules import RULES
-from workbench.analysis.trials.paired import PairedTimes
 from workbench.number_text import number_text
 from workbench.report import Report
+from workbench.report.paired import PairedTimes
 from workbench.report.rivals import Rivals
 from workbench.views.words.record_words import short
 from workbench.views.words.units import format_bytes, format_ms, plural
@@ -206,16 +206,17 @@ def _breaks(trial: Rehearsal) -> Iterator[str]:
 
 
 def summarize_rivals(pair: Rivals) -> str:
-    """Which choice won, and by how much."""
+    """Which choice was taken, and the time of the next beside it; a factor only of a model."""
     winner, second = pair.winner, pair.runner_up
     how = " by a cost model, nothing was timed" if pair.is_model else ""
     words = f"{pair.op}: {winner.choice} ({winner.kind}) takes {format_ms(winner.time_ms)}{how}"
     if second is None:
         return f"{words}; it was the only choice."
-    ratio = (
-        f"{number_text(pair.ratio, 'ratio')} as long" if pair.ratio else format_ms(second.time_ms)
-    )
-    return f"{words}; {second.choice} ({second.kind}), the next, takes {ratio}."
+    if pair.is_model and pair.ratio:
+        ratio = f"{number_text(pair.ratio, 'ratio')} as long"
+        return f"{words}; {second.choice} ({second.kind}), the next, takes {ratio}."
+    took = f"{format_ms(second.time_ms)}, each timed once by Inductor's autotuner"
+    return f"{words}; {second.choice} ({second.kind}), the next, takes {took}."
 
 
 def describe_rivals(pair: Rivals) -> str:

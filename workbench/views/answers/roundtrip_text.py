@@ -39,6 +39,7 @@ _COLUMNS = {
     "load": "load_s",
     "first call": "first_call_s",
     "to first result": "first_result_s",
+    "steady least": "steady_least_s",
     "steady p50": "steady_s",
     "steady p99": "steady_p99_s",
 }
@@ -104,7 +105,7 @@ def text(trip: RoundTrip) -> str:
     lines = [
         f"RoundTrip({trip.name}, {format_bytes(trip.size)}: {_verdict(trip)})",
         *_table(trip.ways),
-        *(f"  note: {note}" for note in trip.notes),
+        *(f"  note: {note}" for note in (*trip.notes, *_told_apart(trip))),
     ]
     for way in trip.ways:
         if way.ran:
@@ -134,6 +135,12 @@ def _table(ways: Sequence[RoundTripWay]) -> Iterator[str]:
             f"{number_text(way.steady_calls, 'whole'):>9}{format_bytes(way.peak_rss_bytes):>12}"
         )
         yield f"  {title_of(way.way):<{width}}{times}{counts}  {compare_with_eager(way)}"
+
+
+def _told_apart(trip: RoundTrip) -> Iterator[str]:
+    """That the ways were not timed in turn, where there are several."""
+    if sum(way.ran for way in trip.ways) > 1:
+        yield "each way ran once, in a process of its own: no verdict on which is faster"
 
 
 def _waterfall(trip: RoundTrip, way: RoundTripWay) -> Iterator[str]:

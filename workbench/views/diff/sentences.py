@@ -17,12 +17,14 @@ from workbench.analysis.diff.difference import (
     KernelMatch,
     get_label,
 )
+from workbench.analysis.diff.report_comparison import is_same_code
 from workbench.analysis.gpu_model.matrix import COUNTED
 from workbench.report import Report
 from workbench.views.diff.words import difference_text, joined, value_text
 from workbench.views.words.record_words import short
 from workbench.views.words.units import plural
 
+_NOT_IN_TURN = "not measured in turn: no verdict"
 _SHOWN = 3
 _LETTERS = 100
 _GPU = tuple(dict.fromkeys(("spills", *COUNTED)))
@@ -308,12 +310,15 @@ def _environment(diff: Diff) -> Iterator[Sentence]:
 
 
 def _times(diff: Diff) -> Iterator[Sentence]:
+    """Times of two records, which were not taken in turn; none of the same generated code."""
+    is_same = is_same_code(diff.a, diff.b)
     for part, item, what in (("times", ALL, "Measured time of all kernels"),
                              ("phases", WHOLE, "Compiling took")):  # fmt: skip
         for change in _of(diff, part):
             is_seen = value_text(change, change.a) != value_text(change, change.b)
-            if change.item == item and is_seen:
-                yield Sentence(f"{what} {difference_text(change)}.", part)
+            if change.item == item and is_seen and not (is_same and part == "times"):
+                words = f"{what} {difference_text(change)}, {_NOT_IN_TURN}"
+                yield Sentence(f"{words}.", part)
     caches = _caches(diff)
     if caches and _of(diff, "phases"):
         yield Sentence(f"Torch's caches answered differently: {caches}.", "phases")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workbench.analysis.diff.difference import Change, Value
+from workbench.analysis.diff.difference import MEASURED, Change, Value
 from workbench.report import Report
 from workbench.views.words.units import (
     ABSENT,
@@ -73,7 +73,12 @@ def value_text(change: Change, value: Value) -> str:
 
 
 def format_delta(change: Change) -> str:
-    """How much more or less, in percent; empty where that says nothing."""
+    """How much more or less, in percent; empty where that says nothing.
+
+    Times of two records were not taken in turn: how far they are apart is not told.
+    """
+    if change.part in MEASURED:
+        return ""
     a, b = change.a, change.b
     if isinstance(a, str) or isinstance(b, str) or not a or b is None or not change.unit:
         return ""

@@ -8,8 +8,8 @@ from statistics import median, quantiles
 
 from workbench.analysis.opportunities.opportunity import SURE, Opportunity, Tried
 from workbench.analysis.opportunities.rules import opportunities
-from workbench.analysis.trials.paired import PairedTimes
 from workbench.report import Report
+from workbench.report.paired import PairedTimes
 from workbench.views.answers.alternatives_text import (
     format_prediction,
     format_saved,

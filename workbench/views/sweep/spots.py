@@ -18,13 +18,18 @@ _LETTERS = 44
 
 @dataclass(frozen=True)
 class Spot:
-    """One point with its label; `low` and `high` are the ends of the interval of `y`."""
+    """One point with its label; `low` and `high` are the ends of the interval of `y`.
+
+    Spots are compared with those of their `group` only, and what `is_noisy` with none.
+    """
 
     label: str
     x: float
     y: float
     low: float
     high: float
+    group: str = ""
+    is_noisy: bool = False
 
 
 def find_front(spots: Sequence[Spot]) -> list[Spot]:
@@ -38,7 +43,11 @@ def find_front(spots: Sequence[Spot]) -> list[Spot]:
 
 def draw(spots: Sequence[Spot], *, title: str, x: str, y: str) -> Figure:
     """Every spot, those of the front filled, numbered and named beside the chart."""
-    best = find_front(spots)
+    fronts = [
+        find_front([spot for spot in spots if spot.group == group and not spot.is_noisy])
+        for group in dict.fromkeys(spot.group for spot in spots)
+    ]
+    best = [spot for front in fronts for spot in front]
     with sheet(4.2) as (figure, axes):
         for spot in sorted(spots, key=lambda spot: spot in best):
             colour = KERNEL_COLOURS[0] if spot in best else PALE
@@ -47,14 +56,15 @@ def draw(spots: Sequence[Spot], *, title: str, x: str, y: str) -> Figure:
             axes.plot(
                 spot.x, spot.y, "o", markersize=6, markeredgecolor=colour, markerfacecolor=face
             )
-        axes.step(
-            [spot.x for spot in best],
-            [spot.y for spot in best],
-            where="post",
-            color=KERNEL_COLOURS[0],
-            linewidth=1,
-            linestyle=":",
-        )
+        for front in fronts:
+            axes.step(
+                [spot.x for spot in front],
+                [spot.y for spot in front],
+                where="post",
+                color=KERNEL_COLOURS[0],
+                linewidth=1,
+                linestyle=":",
+            )
         for number, spot in enumerate(best[:_LABELS], 1):
             axes.annotate(
                 str(number), (spot.x, spot.y), (6, 4), textcoords="offset points", fontsize=8

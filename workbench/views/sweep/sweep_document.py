@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from workbench.analysis.sweep.sweep import Sweep
-from workbench.analysis.trials.paired import compute_median_interval
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.views.wire.sweep_messages import SweepDocument, SweepRow
@@ -65,8 +64,7 @@ def document(sweep: Sweep, live: Live | None = None) -> SweepDocument:
     here = live or Live(_ended(sweep), variable="_")
     rows = [_row(sweep, trial, here) for trial in sweep.trials[:MOST_ROWS]]
     rows += _begun(sweep, here)
-    by_gain = sorted(timed(sweep), key=lambda row: (-(row.speedup or 0.0), row.call_us or 0.0))
-    sentence, code = ("", "") if here.status == "running" else _answer(sweep)
+    sentence, code, best = ("", "", []) if here.status == "running" else _answer(sweep)
     return {
         "version": VERSION,
         "name": sweep.name,
@@ -86,7 +84,7 @@ def document(sweep: Sweep, live: Live | None = None) -> SweepDocument:
         "elapsed_s": round(sweep.seconds, 1),
         "left_s": left(sweep, here),
         "by": choose_metric(sweep),
-        "best": by_gain[0].title if by_gain else None,
+        "best": best,
         "sentence": sentence,
         "code": code,
         "facts": facts(sweep) if here.status != "running" else "",
@@ -146,19 +144,45 @@ def _row(sweep: Sweep, trial: Trial, live: Live) -> SweepRow:
         "from_store": trial.title in live.known,
         "can_open": trial.report is not None and sweep.read is not None,
         "figures": [None if value is None else _rounded(value) for value in figures],
-        "words": [words_of(name, value) for (name, _), value in zip(SHOWN, figures, strict=True)],
-        "interval": _interval(trial),
+        "words": [
+            _interval(trial) if name == "speedup" and is_noisy(trial) else words_of(name, value)
+            for (name, _), value in zip(SHOWN, figures, strict=True)
+        ],
+        "interval": "" if is_noisy(trial) else _interval(trial),
         "rounds": _rounds(trial),
+        "verdict": trial.pairs.verdict if len(trial.pairs) else "",
+        "evidence": describe_evidence(trial),
+        "same_as": trial.same_as,
     }
 
 
+def describe_evidence(trial: Trial) -> str:
+    """On what the verdict of a row rests, or why there is none; nothing where nothing was timed."""
+    if trial.same_as is not None:
+        return f"identical code: not timed again, the times are those of {trial.same_as}"
+    pairs = trial.pairs
+    if not len(pairs) or pairs.doubt:
+        return pairs.doubt if len(pairs) else ""
+    disturbed = f"; {pairs.disturbed} more disturbed by other work" if pairs.disturbed else ""
+    return f"{pairs.faster} of {len(pairs)} pairs faster, {pairs.slower} slower{disturbed}"
+
+
+def is_noisy(trial: Trial) -> bool:
+    """Whether it was timed, and the pairs allow no verdict."""
+    return len(trial.pairs) > 0 and trial.pairs.verdict == "too noisy to say"
+
+
 def _interval(trial: Trial) -> str:
-    """The 95 % interval of the speed-up: `2.10 to 2.31`."""
-    low, high = trial.speedup_low, trial.speedup_high
-    if low is None or high is None:
+    """The interval of the speed-up: `2.10 to 2.31`, with the word *noisy* where it has no verdict.
+
+    No figure stands out of one that is too noisy to say.
+    """
+    if not len(trial.pairs):
         return ""
+    ratio = trial.pairs.ratio
+    low, high = 1 / ratio.high, 1 / ratio.low
     low_words, high_words = (words_of("speedup", end).removesuffix(" ×") for end in (low, high))
-    return f"{low_words} to {high_words}"
+    return f"{'noisy: ' if is_noisy(trial) else ''}{low_words} to {high_words}"
 
 
 def _rounded(value: float) -> float:
@@ -169,7 +193,7 @@ def _rounds(trial: Trial) -> list[float]:
     values = trial.relative
     if not values:
         return []
-    interval = compute_median_interval(values)
+    interval = trial.pairs.ratio
     return [_rounded(v) for v in (interval.low, interval.median, interval.high, *values[:_ROUNDS])]
 
 
@@ -189,12 +213,15 @@ def _without_figures(sweep: Sweep, texts: Texts, status: str) -> SweepRow:
     return {**_row(sweep, Trial("", texts, status), Live()), "remark": ""}
 
 
-def _answer(sweep: Sweep) -> tuple[str, str]:
+def _answer(sweep: Sweep) -> tuple[str, str, list[str]]:
+    """The sentence, the code, and the rows of the setting to take where the pairs allow one."""
     try:
         best = sweep.best()
     except UsageError as error:
-        return str(error), ""
-    return best.sentence, best.code
+        return str(error), "", []
+    winner = best.choice.winner
+    is_taken = best.choice.is_sure and winner.settings
+    return best.sentence, best.code, [row.title for row in winner.rows] if is_taken else []
 
 
 def facts(sweep: Sweep) -> str:
@@ -216,5 +243,7 @@ def remarks(trial: Trial) -> Iterator[str]:
     if trial.chosen:
         first, *others = trial.chosen.split("; ")
         yield f"chose {first}" + (f" and {len(others)} more" if others else "")
+    if trial.same_as is not None:
+        yield f"identical code: the times are those of {trial.same_as}"
     if trial.warning:
         yield trial.warning

@@ -10,8 +10,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.sweep.sweep import CHARTS, Sweep
-from workbench.analysis.trials.paired import compute_median_interval
 from workbench.errors import UsageError
+from workbench.report.paired import SURE, compute_median_interval
 from workbench.report.trials import Trial
 from workbench.settings import Embed
 from workbench.views.answers.alternatives_text import list_codes, summarize_rivals
@@ -30,7 +30,7 @@ from workbench.views.pages.interactive import interactive
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import Limits, grid
 from workbench.views.sweep import spots, strands
-from workbench.views.sweep.sweep_document import choose_metric, document, timed, words_of
+from workbench.views.sweep.sweep_document import choose_metric, document, is_noisy, timed, words_of
 from workbench.views.sweep.sweep_tables import FIGURES, choices, report_of
 from workbench.views.tables.column import Column
 from workbench.views.wire.codec import SMALL, pack
@@ -216,7 +216,11 @@ def _axis(sweep: Sweep, name: str) -> str:
 
 
 def pareto(sweep: Sweep) -> Figure:
-    """Speed-up against compile time; what no other setting beats in both is filled."""
+    """Speed-up against compile time, each compiled once.
+
+    Filled is what no other setting of its size beats in both; a row that is too noisy to say beats
+    none.
+    """
     metric = choose_metric(sweep)
     points = [
         spots.Spot(
@@ -227,13 +231,18 @@ def pareto(sweep: Sweep) -> Figure:
                 if metric == "speedup" and trial.speedup
                 else (1e3 / trial.call_us,) * 3
             ),
+            group=", ".join(f"{n}={v}" for n, v in trial.settings if n in sweep.sizes),
+            is_noisy=is_noisy(trial),
         )
         for trial in timed(sweep)
         if trial.compile_s is not None and trial.call_us
     ]
     what = "speed-up over the original" if metric == "speedup" else "calls per ms, by a model"
     return spots.draw(
-        points, title=f"{sweep.name}: {what} against compile time", x="compile time (s)", y=what
+        points,
+        title=f"{sweep.name}: {what} against compile time",
+        x="compile time (s), each compiled once",
+        y=what,
     )
 
 
@@ -277,7 +286,7 @@ def rounds(sweep: Sweep) -> Figure:
         for number, (_, values) in enumerate(lines):
             if not values:
                 continue
-            span = compute_median_interval(values)
+            span = compute_median_interval(values, SURE)
             axes.plot(values, [number] * len(values), "|", color=PALE, markersize=9, zorder=1)
             axes.plot([span.low, span.high], [number] * 2, color=KERNEL_COLOURS[0], linewidth=3)
             axes.plot(span.median, number, "o", color=KERNEL_COLOURS[0], markersize=5)
@@ -286,7 +295,7 @@ def rounds(sweep: Sweep) -> Figure:
         for label, (_, values) in zip(axes.get_yticklabels(), lines, strict=True):
             label.set_fontweight("normal" if values else "bold")
         axes.invert_yaxis()
-        axes.set_xlabel("time over that of the original; the bar holds the median with 95 %")
+        axes.set_xlabel("time over that of the original; the bar holds the median with 99.9 %")
         more = f" ({_MOST} of {len(rows)})" if len(rows) > _MOST else ""
         axes.set_title(f"{sweep.name}: rounds of each setting{more}")
     return drawn

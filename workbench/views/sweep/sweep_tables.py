@@ -27,11 +27,8 @@ from workbench.report.atomic import write_saved_file
 from workbench.report.rivals import is_model
 from workbench.report.trials import Trial
 
-FIGURES = tuple(
-    f.name
-    for f in fields(Trial)
-    if f.name not in ("key", "settings", "samples_us", "report", "status", "reason")
-)
+_NO_FIGURES = ("key", "settings", "samples_us", "report", "status", "reason", "factors", "code")
+FIGURES = tuple(f.name for f in fields(Trial) if f.name not in _NO_FIGURES)
 """Columns of a trial besides its settings; the last part of a name is the unit."""
 COLUMNS = ("op", "choice", "kind", "time_us", "against_best", "chosen", "is_model", "why")
 _OF_SWEEP = ("sweep", "expression", "sizes", "axes")
@@ -59,11 +56,12 @@ def frame(
             **{name: dict(trial.settings).get(name) for name in sweep.axes},
             "status": trial.status,
             "reason": trial.reason,
+            "verdict": trial.pairs.verdict if len(trial.pairs) else None,
             **{name: getattr(trial, name) for name in FIGURES},
         }
         for trial in sweep.trials
     ]
-    table = pandas.DataFrame(rows, columns=[*sweep.axes, "status", "reason", *FIGURES])
+    table = pandas.DataFrame(rows, columns=[*sweep.axes, "status", "reason", "verdict", *FIGURES])
     for name in sweep.axes:  # sizes and thread counts are numbers
         numbers = pandas.to_numeric(table[name], errors="coerce")
         if len(table) and numbers.notna().all():

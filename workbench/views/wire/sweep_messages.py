@@ -30,6 +30,9 @@ class SweepRow(TypedDict):
     `id` is its title. `status` is "waiting", "running" or how it ended. `rounds` are the times over
     those of the original: the low end of the interval of the median, the median, the high end,
     and the rounds themselves. `interval` is that of the speed-up in words, "" without one.
+    `verdict` is what the pairs allow to say against the original, "" where nothing was timed;
+    `evidence` says on what that rests, or why there is none. `same_as` is the row with the same
+    generated code, which was timed in its place.
     """
 
     id: str
@@ -43,13 +46,17 @@ class SweepRow(TypedDict):
     words: list[str]
     interval: str
     rounds: list[float]
+    verdict: Literal["faster", "slower", "no difference", "too noisy to say", "identical", ""]
+    evidence: str
+    same_as: str | None
 
 
 class SweepDocument(TypedDict):
     """A sweep as far as it is.
 
     `status` says whether it runs; `total` is None where a search decides how many are tried.
-    `best` is the row that is the best so far; `sentence` and `code` are there at the end.
+    `best` are the rows of the setting to take, one for each size; none while it runs and where no
+    setting is faster beyond the noise. `sentence` and `code` are there at the end.
     `by` is the figure that rows are compared by. `more` counts rows that are left out.
     """
 
@@ -65,7 +72,7 @@ class SweepDocument(TypedDict):
     elapsed_s: float
     left_s: float | None
     by: str
-    best: str | None
+    best: list[str]
     sentence: str
     code: str
     facts: str

@@ -4,7 +4,7 @@ import { useRef } from "preact/hooks";
 import { useWidth } from "../ui/size";
 import type { SweepDocument, SweepRow } from "../wire";
 import { place, rail } from "./geometry";
-import type { SweepState } from "./state";
+import { isNoisy, type SweepState } from "./state";
 
 const HEIGHT = 340;
 const TOP = 36;
@@ -28,14 +28,14 @@ export function Axes({ state, doc }: { state: SweepState; doc: SweepDocument }) 
   const order = [...rows].sort((a, b) => down(state.figure(b) ?? 0) - down(state.figure(a) ?? 0));
   return (
     <div class="scroll sweep-chart" ref={box}>
-      <p class="mut">{`A line for each setting, from its values to its ${title.toLowerCase()}; the best on top and strongest.`}</p>
+      <p class="mut">{`A line for each setting, from its values to its ${title.toLowerCase()}; the best on top and strongest, grey what is too noisy to say.`}</p>
       <svg width={width} height={HEIGHT} role="img" aria-label={`Axes and ${title}`}>
         {order.map((row) => {
           const share = down(state.figure(row) ?? 0);
           return (
             <polyline
               key={row.id}
-              class={state.selected.value === row.id ? "strand chosen" : "strand"}
+              class={`strand${state.selected.value === row.id ? " chosen" : ""}${isNoisy(row) ? " noisy" : ""}`}
               style={{ opacity: 0.15 + 0.85 * (1 - share) ** 2 }}
               data-tip={`${row.id}: ${state.words(row)}`}
               points={pointsOf(row, doc, px, py, py(share))}

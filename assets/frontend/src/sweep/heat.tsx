@@ -4,7 +4,7 @@ import { Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { SweepDocument } from "../wire";
 import { cellKey, cells } from "./geometry";
-import type { SweepState } from "./state";
+import { isNoisy, type SweepState } from "./state";
 
 export function Heat({ state, doc }: { state: SweepState; doc: SweepDocument }) {
   const longest = doc.axes
@@ -27,7 +27,10 @@ export function Heat({ state, doc }: { state: SweepState; doc: SweepDocument }) 
         <Choice label="Down" value={`${down}`} options={names} set={(n) => setDown(+n)} />
       </div>
       <div class="scroll sweep-chart" tabIndex={0} role="group" aria-label="Heat map">
-        <p class="mut">Stronger: further from the best. Of several settings in a cell the best.</p>
+        <p class="mut">
+          Stronger: further from the best. Of several settings in a cell the best. What is noisy has
+          no shade.
+        </p>
         <table class="sweep-heat">
           <thead>
             <tr>
@@ -47,7 +50,7 @@ export function Heat({ state, doc }: { state: SweepState; doc: SweepDocument }) 
                   return (
                     <td
                       key={value}
-                      style={{ "--shade": cell.shade }}
+                      style={{ "--shade": isNoisy(cell.row) ? 0 : cell.shade }}
                       class="shaded"
                       data-tip={cell.row.id}
                       onClick={() => void state.open(cell.row)}

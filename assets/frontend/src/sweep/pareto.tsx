@@ -1,11 +1,12 @@
-// The figure of each setting against its compile time; what nothing beats in both is filled.
+// The figure of each setting against its compile time; what nothing of its size beats is filled.
 
 import { useRef } from "preact/hooks";
 import { amount, seconds } from "../format";
 import { useWidth } from "../ui/size";
 import type { SweepDocument } from "../wire";
 import { front, place, type Spot, ticks } from "./geometry";
-import type { SweepState } from "./state";
+import { bySize } from "./constant";
+import { isNoisy, type SweepState } from "./state";
 
 const LEFT = 60;
 const RIGHT = 36;
@@ -24,7 +25,19 @@ export function Pareto({ state, doc }: { state: SweepState; doc: SweepDocument }
     const y = state.figure(row);
     return x === null || y === null ? [] : [{ row, x, y }];
   });
-  const best = front(spots, isLess);
+  const sure = spots.filter(({ row }) => !isNoisy(row));
+  const sizes = bySize(
+    doc,
+    sure.map(({ row }) => row),
+  );
+  const fronts = sizes.map(({ rows }) =>
+    front(
+      sure.filter(({ row }) => rows.includes(row)),
+      isLess,
+    ),
+  );
+  const best = fronts.flat();
+  const noisy = spots.length - sure.length;
   const ends = { x: range(spots.map(({ x }) => x)), y: range(spots.map(({ y }) => y)) };
   const px = (x: number) => place(x, ends.x, [LEFT, width - RIGHT]);
   const py = (y: number) => place(y, ends.y, [HEIGHT - BOTTOM, TOP]);
@@ -32,7 +45,11 @@ export function Pareto({ state, doc }: { state: SweepState; doc: SweepDocument }
   const word = isLess ? (y: number) => seconds(y / 1e6) : (y: number) => `${amount(y)} ×`;
   return (
     <div class="scroll sweep-chart" ref={box}>
-      <p class="mut">{`${title} against compile time. Filled: no other setting is better in both.`}</p>
+      <p class="mut">
+        {`${title} against compile time, each compiled once. Filled: no other setting${
+          fronts.length > 1 ? " of its size" : ""
+        } is better in both.${noisy ? ` Grey: too noisy to say (${noisy}).` : ""}`}
+      </p>
       <svg width={width} height={HEIGHT} role="img" aria-label={`${title} against compile time`}>
         {ticks(...ends.y, 5).map((y) => (
           <g key={y}>
@@ -53,15 +70,21 @@ export function Pareto({ state, doc }: { state: SweepState; doc: SweepDocument }
         {!isLess && ends.y[0] < 1 && ends.y[1] > 1 && (
           <line class="even" x1={LEFT} x2={width - RIGHT} y1={py(1)} y2={py(1)} />
         )}
-        <polyline class="front" points={best.map(({ x, y }) => `${px(x)},${py(y)}`).join(" ")} />
+        {fronts.map((spots, n) => (
+          <polyline
+            key={n}
+            class="front"
+            points={spots.map(({ x, y }) => `${px(x)},${py(y)}`).join(" ")}
+          />
+        ))}
         {[...spots.filter((spot) => !best.includes(spot)), ...best].map((spot) => (
           <circle
             key={spot.row.id}
-            class={best.includes(spot) ? "spot best" : "spot"}
+            class={`spot${best.includes(spot) ? " best" : ""}${isNoisy(spot.row) ? " noisy" : ""}`}
             cx={px(spot.x)}
             cy={py(spot.y)}
             r={5}
-            data-tip={`${spot.row.id}: ${word(spot.y)}, compiled in ${seconds(spot.x)}`}
+            data-tip={`${spot.row.id}: ${state.words(spot.row)}, compiled in ${seconds(spot.x)}`}
             onClick={() => void state.open(spot.row)}
           />
         ))}

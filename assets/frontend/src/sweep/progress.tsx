@@ -36,7 +36,8 @@ function Going({ state, doc }: { state: SweepState; doc: SweepDocument }) {
     `${failed} failed`,
     ...(left === null ? [] : [`about ${seconds(Math.round(left))} left`]),
   ];
-  const best = state.row(doc.best);
+  const timed = state.rows.value.filter((row) => row.verdict);
+  const faster = timed.filter((row) => row.verdict === "faster");
   return (
     <>
       <div class="row">
@@ -50,15 +51,11 @@ function Going({ state, doc }: { state: SweepState; doc: SweepDocument }) {
       </div>
       <Bar done={done} failed={failed} running={running} total={doc.total} />
       <p class="cut">
-        {best ? (
-          <>
-            {"Best so far: "}
-            <b>{best.id}</b>
-            {`, ${state.words(best)}`}
-          </>
-        ) : (
-          <span class="mut">The first row comes when its code is compiled and measured.</span>
-        )}
+        <span class="mut">
+          {timed.length
+            ? `${faster.length} of ${timed.length} that are timed: faster than the original beyond the noise.`
+            : "The first row comes when its code is compiled and measured."}
+        </span>
       </p>
     </>
   );

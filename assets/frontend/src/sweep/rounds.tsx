@@ -6,7 +6,7 @@ import { useWidth } from "../ui/size";
 import type { SweepDocument, SweepRow } from "../wire";
 import { bySize, constantOf, shortName } from "./constant";
 import { place, ticks } from "./geometry";
-import type { SweepState } from "./state";
+import { isNoisy, type SweepState } from "./state";
 
 const ROW = 26;
 const MOST = 60;
@@ -43,7 +43,7 @@ export function Rounds({ state, doc }: { state: SweepState; doc: SweepDocument }
   return (
     <div class="scroll sweep-chart" ref={box} tabIndex={0} role="group" aria-label="Forest plot">
       <p class="mut">
-        {`Time over that of the original in the same round: less is faster. The bar holds the median with 95 %.${more}${far ? ` ${plural(far, "round")} further out stand at the edge.` : ""}`}
+        {`Time over that of the original in the same round: less is faster. The bar holds the median with 99.9 %; grey: too noisy to say.${more}${far ? ` ${plural(far, "round")} further out stand at the edge.` : ""}`}
       </p>
       <svg width={width} height={height} role="img" aria-label="Forest plot of the settings">
         <line class="even" x1={px(1)} x2={px(1)} y1={0} y2={height - BOTTOM} />
@@ -88,8 +88,8 @@ function Strip({ state, row, name, px, left, y }: StripProps) {
   const shown = name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
   return (
     <g
-      class="strip"
-      data-tip={`${row.id}: ${amount(median)} (${amount(low)} to ${amount(high)})`}
+      class={isNoisy(row) ? "strip noisy" : "strip"}
+      data-tip={`${row.id}: ${row.verdict}, ${amount(low)} to ${amount(high)} (${row.evidence})`}
       onClick={() => void state.open(row)}
     >
       <rect class="hit" x={0} width="100%" y={y - ROW / 2} height={ROW} />

@@ -110,6 +110,11 @@ export class SweepState implements Selecting {
   }
 }
 
+/** Whether a row was timed, and the pairs allow no verdict. */
+export function isNoisy(row: SweepRow): boolean {
+  return row.verdict === "too noisy to say";
+}
+
 /** How many rows ended how: done, failed in any way, running, waiting. */
 export function counted(rows: readonly SweepRow[]): Record<"done" | "failed" | "running", number> {
   const found = { done: 0, failed: 0, running: 0 };

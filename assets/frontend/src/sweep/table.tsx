@@ -6,7 +6,7 @@ import { Button, Copy } from "../ui/basics";
 import { Icon, type IconName } from "../ui/icons";
 import type { SweepDocument, SweepRow } from "../wire";
 import { constantOf, type Constant } from "./constant";
-import type { SweepState } from "./state";
+import { isNoisy, type SweepState } from "./state";
 
 /** Figures that a narrow view leaves out. */
 const WIDE = new Set(["first_call_s", "peak_bytes", "artifact_bytes", "dram_bytes", "kernels"]);
@@ -71,6 +71,7 @@ function columnsOf(state: SweepState, doc: SweepDocument, constant: Constant): C
     width: `minmax(${widthOf([title, id === "speedup" ? "00.0 × (00.0 to 00.0)" : "00.0 MB"])}px, 1fr)`,
     value: (row) => row.figures[at] ?? null,
     draw: (row) => (id === "speedup" ? withInterval(row, row.words[at]) : row.words[at]),
+    ...(id === "speedup" ? { full: verdictOf } : {}),
     number: true,
     wide: WIDE.has(id),
   }));
@@ -82,8 +83,14 @@ function columnsOf(state: SweepState, doc: SweepDocument, constant: Constant): C
   return [...pick, statusColumn(), ...varied, remarkColumn()];
 }
 
-/** A speed-up with its interval of 95 %. */
+/** The verdict against the original and on what it rests. */
+function verdictOf(row: SweepRow): string {
+  return row.verdict ? `Against the original: ${row.verdict} (${row.evidence})` : "";
+}
+
+/** A speed-up with its interval; nothing stands out of one that is too noisy to say. */
 function withInterval(row: SweepRow, word: string | undefined) {
+  if (isNoisy(row)) return <span class="mut">{word}</span>;
   return (
     <>
       {word} {row.interval && <span class="mut">{`(${row.interval})`}</span>}

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from workbench.analysis.trials.paired import (
+from workbench.report.paired import (
     FEWEST,
     PairedTimes,
     compare_by_original,

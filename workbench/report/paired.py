@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Literal
 
 from workbench.number_text import number_text, plural
-from workbench.report.trials import Trial
 
 Verdict = Literal["faster", "slower", "no difference", "too noisy to say", "identical"]
 NO_VERDICT = "no verdict: "
@@ -281,16 +280,6 @@ def describe_change(ratio: float) -> str:
         )
     share = number_text(abs(ratio - 1), "fine_percent")
     return f"{share} {'slower' if ratio >= 1 else 'faster'}"
-
-
-def read_pairs(trial: Trial) -> PairedTimes:
-    """The rounds of a setting: before is the original, after what was compiled."""
-    after_us, before_us = trial.samples_us
-    if not all(time > 0 for time in (*after_us, *before_us)):
-        return PairedTimes()
-    # a record of an earlier version says so in words only
-    is_disturbed = trial.is_disturbed or "other work disturbed" in (trial.warning or "")
-    return PairedTimes(before_us, after_us, trial.disturbed, is_disturbed, trial.factors)
 
 
 def _time(us: float) -> str:
