@@ -13,9 +13,9 @@ import workbench.report.file_rows as file_rows
 import workbench.report.machine_rows as machine_rows
 import workbench.report.memory_rows as memory_rows
 import workbench.report.rows as rows
-from workbench.report.lowerings import Lowering
 from workbench.report.report_header import Environment, Outcome, Request
 from workbench.report.rivals import Rivals, list_rivals
+from workbench.report.rows import Lowering
 from workbench.report.table import KeptRows, Table
 from workbench.report.texts import Texts
 

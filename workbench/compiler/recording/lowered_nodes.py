@@ -17,7 +17,7 @@ from workbench.compiler.recording.flops import evaluate_count, operations
 from workbench.compiler.recording.lowered_operators import OperatorRecorder
 from workbench.compiler.recording.stage_graphs import GraphRecorder, KeptGraph
 from workbench.report import Buffer, Link, SchedulerNode
-from workbench.report.lowerings import Lowering
+from workbench.report.rows import Lowering
 
 
 def count_bytes_read(node: Any) -> int:

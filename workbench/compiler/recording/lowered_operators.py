@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook
-from workbench.report.lowerings import Lowering
+from workbench.report.rows import Lowering
 
 PANE = "lowerings"
 _ITS_INPUT = "its input"
