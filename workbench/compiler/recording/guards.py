@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook
-from workbench.compiler.sources.dynamo_messages import code_of, list_environment
+from workbench.compiler.sources.dynamo_messages import GuardTexts
 from workbench.compiler.sources.sources import Places
 from workbench.report import Guard
 
@@ -17,8 +17,9 @@ PANE = "guards"
 class GuardRecorder:
     """Takes the guards from the filter of a compilation, or from Dynamo where there is none."""
 
-    def __init__(self, places: Places):
+    def __init__(self, places: Places, texts: GuardTexts):
         self._places = places
+        self._texts = texts
         self._noted: list[tuple[Any, bool, str | None, str | None]] = []
         self._found: list[Any] = []
 
@@ -45,35 +46,26 @@ class GuardRecorder:
 
     def rows(self) -> list[Guard]:
         """The guards, in the order in which Dynamo built them."""
-        hidden = list_environment()
         if self._noted:
-            return [self._row(f"q{n}", hidden, *noted) for n, noted in enumerate(self._noted)]
-        return [self._unfiltered(f"q{n}", hidden, guard) for n, guard in enumerate(self._found)]
+            return [self._row(f"q{n}", *noted) for n, noted in enumerate(self._noted)]
+        return [self._unfiltered(f"q{n}", guard) for n, guard in enumerate(self._found)]
 
-    def _row(
-        self,
-        id: str,
-        hidden: set[str],
-        entry: Any,
-        keep: bool,
-        why: str | None,
-        frozen: str | None,
-    ) -> Guard:
+    def _row(self, id: str, entry: Any, keep: bool, why: str | None, frozen: str | None) -> Guard:
         guard = entry.orig_guard
         code = getattr(entry, "code_parts", None) or guard.code_list
         file, line = self._place(guard)
         reason = None if keep else why or "dropped by the guard filter"
         name, kind = str(guard.name), entry.guard_type
-        checks = code_of(code, hidden)
+        checks = self._texts.of(code)
         return Guard(id, keep, kind, name, checks, reason, entry.is_global, file, line, frozen)
 
-    def _unfiltered(self, id: str, hidden: set[str], guard: Any) -> Guard:
+    def _unfiltered(self, id: str, guard: Any) -> Guard:
         file, line = self._place(guard)
         name = str(guard.name)
         source = getattr(guard, "originating_source", None)
         is_global = bool(getattr(source, "is_global", lambda: False)())
         kind = str(guard.create_fn_name())
-        checks = code_of(guard.code_list, hidden)
+        checks = self._texts.of(guard.code_list)
         return Guard(id, True, kind, name, checks, None, is_global, file, line)
 
     def _place(self, guard: Any) -> tuple[str | None, int | None]:

@@ -29,6 +29,7 @@ from workbench.compiler.recording.guards import GuardRecorder
 from workbench.compiler.recording.lowered_nodes import LoweringRecorder
 from workbench.compiler.recording.saved_reasons import SavedReasonRecorder
 from workbench.compiler.recording.stage_graphs import GraphRecorder
+from workbench.compiler.sources.dynamo_messages import GuardTexts
 from workbench.compiler.sources.size_symbols import SYMBOL_RECORDS, SizeSymbols
 from workbench.compiler.sources.sources import CallSites, Places, SourceTable
 from workbench.report import (
@@ -112,7 +113,7 @@ class Recorder:
         self.sizes = SizeSymbols(partial(_line_of, self.trace.strings, self.places))
         self.breaks = BreakRecorder(self.places, self.sizes.named)
         self.bytecode = BytecodeRecorder(self.places, self.texts)
-        self.guards = GuardRecorder(self.places)
+        self.guards = GuardRecorder(self.places, GuardTexts())
         self.autotune = AutotuneRecorder(self.places, self.texts)
         self.cache = CacheRecorder(is_bypassed=level == FULL)
         self.lowering = LoweringRecorder(self.graphs)

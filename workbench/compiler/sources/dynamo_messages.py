@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from workbench.compiler.sources.size_symbols import BRANCH, NUMBER, find_undecided
@@ -167,31 +167,34 @@ def _tensors(shown: list[str]) -> str:
     return f"tensors of shapes {', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def code_of(
-    parts: Iterable[str] | None, environment: Collection[str] | None = None
-) -> tuple[str, ...]:
-    """The checks as Python, without object identities, which change from run to run, and secrets.
+def code_of(parts: Iterable[str] | None) -> tuple[str, ...]:
+    """The checks as Python, without object identities, which change, and secrets."""
+    return GuardTexts().of(parts)
 
-    Values of the environment may be such: a record is handed on. Who has many guards looks them up
-    once (`list_environment`).
+
+class GuardTexts:
+    """Writes checks as `code_of`; it looks at the environment once for many guards.
+
+    Values of the environment may be secrets: a record is handed on.
     """
-    hidden = list_environment() if environment is None else environment
-    texts = [_IDENTITY.sub("<id>", str(part).partition("#")[0].rstrip()) for part in parts or ()]
-    return tuple(dict.fromkeys(_strip(text, hidden) for text in texts))
 
+    def __init__(self) -> None:
+        self._hidden = {repr(value) for value in os.environ.values() if len(value) > _SHORT}
 
-def list_environment() -> set[str]:
-    """The values of the environment that a text may not show, as Python writes them."""
-    return {repr(value) for value in os.environ.values() if len(value) > _SHORT}
+    def of(self, parts: Iterable[str] | None) -> tuple[str, ...]:
+        """The parts of one guard, each once."""
+        texts = [
+            _IDENTITY.sub("<id>", str(part).partition("#")[0].rstrip()) for part in parts or ()
+        ]
+        return tuple(dict.fromkeys(map(self._strip, texts)))
 
+    def _strip(self, text: str) -> str:
+        """Without what is compared there where it is of the environment."""
+        if not any(value in text for value in self._hidden):
+            return text
 
-def _strip(text: str, environment: Collection[str]) -> str:
-    """The text of a guard, without what is compared there where it is of the environment."""
-    if not any(value in text for value in environment):
-        return text  # nearly all of them
+        def hidden(match: re.Match[str]) -> str:
+            is_known = match["text"].removeprefix("b") in self._hidden and not match["key"]
+            return "<of the environment>" if is_known else match[0]
 
-    def hidden(match: re.Match[str]) -> str:
-        is_known = match["text"].removeprefix("b") in environment and not match["key"]
-        return "<of the environment>" if is_known else match[0]
-
-    return _TEXTS.sub(hidden, text)
+        return _TEXTS.sub(hidden, text)
