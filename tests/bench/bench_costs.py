@@ -46,11 +46,11 @@ def _overview(browser: Any, folder: Path, repeats: int) -> Iterator[Figure]:
     name = f"Overview of {LAYERS} layers: its document in Python (s)"
     yield Figure(name, statistics.median(made), None, statistics.median(made), 0.1, "s")
     page = open_page(browser, whole_page(report, folder / "overview.html"))
-    shown = "() => document.querySelectorAll('.heats .heat').length > 10"
+    shown = "() => document.querySelectorAll('.tree .crow').length > 10"
     times = []
     for _ in range(repeats):
         page.get_by_role("tab", name="Timeline").click()
-        page.wait_for_function("() => !document.querySelector('.heats')")
+        page.wait_for_function("() => !document.querySelector('.tree')")
         tab = "[role=tab][id$=-overview]"
         times.append(float(page.evaluate(UNTIL, [tab, shown])) / 1e3)
     page.close()

@@ -103,7 +103,7 @@ def test_in_marimo_the_view_is_dressed_follows_the_theme_and_keeps_its_keys(
     assert view.evaluate("e => e.getRootNode() instanceof ShadowRoot")
     assert view.evaluate("e => [e.offsetHeight, getComputedStyle(e).display]") == [620, "grid"]
     assert view.locator(".insp").count() == 0  # marimo's column is narrow
-    view.locator(".heat", has_text="softmax").click()
+    view.locator(".crow", has_text="softmax").click()
     assert view.locator(".insp").count() == 1
     for key in "xbd3":
         page.keyboard.press(key)

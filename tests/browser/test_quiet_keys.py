@@ -59,7 +59,7 @@ def test_no_key_in_the_view_acts_on_the_notebook(view: Any) -> None:
     page, shown = view.page, view.view
     before = page.evaluate(CELLS)
     clicks = {
-        "row": shown.locator(".heat", has_text="softmax"),
+        "row": shown.locator(".crow", has_text="softmax"),
         "tab": shown.get_by_role("tab", name="Overview"),
         "header": shown.locator(".head b, .head .name, .head").first,
         "status": shown.locator(".status"),
@@ -85,8 +85,8 @@ def test_arrows_go_from_the_tabs_into_the_pane_and_stay_there(view: Any) -> None
         page.keyboard.press("ArrowDown")
     assert page.evaluate(active) == before
     assert shown.locator(".pane").evaluate(HAS_FOCUS)
-    shown.locator(".heat.sel").wait_for()
-    assert shown.locator(".heat.sel").count() == 1
+    shown.locator(".crow.sel").wait_for()
+    assert shown.locator(".crow.sel").count() == 1
     page.keyboard.press("0")  # the tenth pane, not the first half of a restart
     assert shown.locator(SELECTED).inner_text().startswith("Matrix")
 
@@ -96,7 +96,7 @@ def test_what_runs_a_cell_stays_the_notebooks(view: Any) -> None:
     page = view.page
     prompt = page.locator(".jp-InputPrompt").first
     before = prompt.inner_text()
-    view.view.locator(".heat", has_text="softmax").click()
+    view.view.locator(".crow", has_text="softmax").click()
     page.keyboard.press("Control+Enter")
     page.wait_for_function(
         "(before) => /\\d/.test(document.querySelector('.jp-InputPrompt').textContent)"

@@ -40,7 +40,7 @@ def current(view: Any) -> str:
 
 
 def test_single_keys_act_in_the_view_and_not_on_the_cell(view: Any) -> None:
-    view.view.locator(".heat", has_text="softmax").click()
+    view.view.locator(".crow", has_text="softmax").click()
     view.page.keyboard.press("3")
     assert current(view).startswith("Breaks")
     assert view.page.evaluate(TYPE) == "code"
@@ -52,7 +52,7 @@ def test_single_keys_act_in_the_view_and_not_on_the_cell(view: Any) -> None:
 
 
 def test_a_line_leads_to_its_nodes_and_kernels_and_back(view: Any) -> None:
-    view.view.locator(".heat", has_text="topk").click()
+    view.view.locator(".crow", has_text="topk").click()
     status = view.view.locator(".status .path")
     status.filter(has_text="nodes").wait_for()
     inspector = view.view.locator(".insp")
@@ -61,16 +61,16 @@ def test_a_line_leads_to_its_nodes_and_kernels_and_back(view: Any) -> None:
     inspector.locator(".chip", has_text="k5").click()
     inspector.get_by_text("Library call k5").wait_for()
     inspector.locator(".chip", has_text="block.py:26").click()
-    assert view.view.locator(".heat.sel").inner_text().strip().startswith("Fallback")
+    assert "Fallback" in view.view.locator(".crow.sel").inner_text()
 
 
 def test_the_search_finds_and_enter_goes_there(view: Any) -> None:
-    view.view.locator(".heat", has_text="softmax").click()
+    view.view.locator(".crow", has_text="softmax").click()
     view.page.keyboard.press("/")
     view.page.keyboard.type("masked_fill")
     view.view.locator(".pop mark").first.wait_for()
     view.page.keyboard.press("Enter")
-    assert "masked_fill" in view.view.locator(".heat.sel").inner_text()
+    assert "masked_fill" in view.view.locator(".crow.sel").inner_text()
 
 
 @pytest.mark.slow

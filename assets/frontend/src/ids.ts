@@ -7,6 +7,7 @@ const FORMS = [
   [/^K:/, "kernel-line"],
   [/^W:/, "wrapper-line"],
   [/^A:/, "asm-line"],
+  [/^M:/, "module"],
   [/^g\d+:/, "node"],
   [/^g\d+$/, "graph"],
   [/^k\d+$/, "kernel"],

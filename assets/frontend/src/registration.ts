@@ -40,6 +40,8 @@ export interface Registration<View> {
   offer?: string;
   /** What stands below the words of the empty pane. */
   Remedy?: ComponentType<{ store: View }>;
+  /** Whether it has answered a key that was pressed anywhere in the view. */
+  press?(event: KeyboardEvent, view: View): boolean;
   /** Whether its columns need the room more than the inspector does. */
   isFull?(view: View): boolean;
   /** Whether a compilation is followed in it; such a pane is never empty. */

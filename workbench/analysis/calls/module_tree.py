@@ -85,9 +85,9 @@ def list_module_rows(report: Report) -> CostRow:
     """The tree of the modules; its root is the call with all that belongs to no module."""
     shares = list_call_shares(report)
     parts = tuple(list_modules(report, [Placed(s, split_path(s.module)) for s in shares], ""))
-    own = sum_costs(share for share in shares if not share.module)
-    name = report.request.name or "the call"
-    return CostRow("module", "M:", name, sum_costs(shares), own, parts)
+    total, own = sum_costs(shares), sum_costs(share for share in shares if not share.module)
+    own = {kind: own.get(kind, 0.0) for kind in total}
+    return CostRow("module", "M:", report.request.name or "the call", total, own, parts)
 
 
 def list_modules(report: Report, placed: Sequence[Placed], above: str) -> Iterator[CostRow]:
@@ -104,14 +104,15 @@ def _module(report: Report, found: Layers, above: str) -> CostRow:
         (only,) = parts  # a container that does nothing itself
         return CostRow(**{**vars(only), "name": join_path(found.name, only.name)})
     everything = [each.share for each in shares]
+    total = sum_costs(everything)
     kernels = dict.fromkeys(kernel for share in everything for kernel in share.kernels)
     lines = dict.fromkeys(share.lines[-1] for share in everything if share.lines)
     return CostRow(
         "module",
         f"M:{path}",
         found.name,
-        sum_costs(everything),
-        own,
+        total,
+        {kind: own.get(kind, 0.0) for kind in total},
         parts,
         path,
         found.times,

@@ -16,7 +16,7 @@ from workbench.views.wire.overview_messages import TreeRow
 from workbench.views.wire.report_messages import Source
 
 _DIGITS = 4  # after the point
-_EXCEPTIONS = ("break", "fallback", "outside")  # states of lines that stay in sight
+_EXCEPTIONS = ("break", "fallback")  # states of lines that stay in sight
 
 
 def list_tree_rows(

@@ -1,5 +1,6 @@
 // The user's source: the state of each line, the kernels it ends in, what it costs.
 
+import type { ComponentChildren } from "preact";
 import { useId, useMemo, useRef } from "preact/hooks";
 import { shownCost, type ShownCost } from "../cost/cost";
 import { plural } from "../format";
@@ -16,11 +17,18 @@ import { HeatRow, type Row, rowsOf } from "./row";
 const HEIGHTS = { head: 26, line: 19, note: 24 };
 const HEAD = 26;
 
+interface HeatProps {
+  store: Store;
+  sources: Source[];
+  /** What else can be shown in its place. */
+  choice: ComponentChildren;
+}
+
 function heightOf(row: Row): number {
   return HEIGHTS[row.kind];
 }
 
-export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
+export function Heat({ store, sources, choice }: HeatProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const prefix = useId();
   const rows = useMemo(() => rowsOf(sources), [sources]);
@@ -37,7 +45,7 @@ export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
   const active = list.items.find((item) => rows[item.index]?.key === selected);
   return (
     <>
-      <SourceBar store={store} sources={sources} />
+      <SourceBar store={store} sources={sources} choice={choice} />
       <div
         ref={scroller}
         class="scroll heats"
@@ -128,7 +136,7 @@ function Head({ cost }: { cost: ShownCost | null }) {
   );
 }
 
-function SourceBar({ store, sources }: { store: Store; sources: Source[] }) {
+function SourceBar({ store, sources, choice }: HeatProps) {
   const first = sources[0];
   const name = sources.length === 1 && first ? baseName(first.file) : "Source";
   const met = new Set(sources.flatMap((source) => source.marks.map((mark) => mark.state)));
@@ -148,6 +156,7 @@ function SourceBar({ store, sources }: { store: Store; sources: Source[] }) {
           </span>
         ))}
       </span>
+      {choice}
       <span class="wide">
         <Frame store={store} name="costs" then={`.explode("lines")`} />
       </span>

@@ -7,8 +7,8 @@ import { Empty, Message } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { Document as Report, Note } from "../wire";
 import { Advice } from "./advice";
-import { Heat } from "./heat";
 import { Strip } from "./strip";
+import { Where } from "./where";
 
 export function Overview({ store }: { store: Store }) {
   const report = store.doc.value;
@@ -20,7 +20,7 @@ export function Overview({ store }: { store: Store }) {
       <Strip store={store} answer={report.answer} figures={report.figures} />
       <Advice store={store} advice={report.advice} />
       <Notes store={store} report={report} why={why} />
-      {why ? <Empty store={store} note={why} /> : <Heat store={store} sources={report.sources} />}
+      {why ? <Empty store={store} note={why} /> : <Where store={store} report={report} />}
     </>
   );
 }

@@ -1,4 +1,4 @@
-// The Overview pane and its things: source lines.
+// The Overview pane and its things: source lines and modules.
 
 import { numberOf } from "../ids";
 import { LineCard } from "../inspector/line";
@@ -7,13 +7,24 @@ import type { Entry } from "../search";
 import { linesOf, type Store } from "../store";
 import { baseName } from "../ui/words";
 import type { Document as Report } from "../wire";
+import { ModuleCard, moduleName } from "./module";
 import { Overview } from "./overview";
+import { pressWhere } from "./where";
 
 export const overview: Registration<Store> = {
   id: "overview",
   Pane: Overview,
   isHome: true,
-  things: { line: { Card: LineCard, label: lineName, isFollowed: true }, source: {} },
+  things: {
+    line: { Card: LineCard, label: lineName, isFollowed: true },
+    source: {},
+    module: { Card: ModuleCard, label: moduleName },
+  },
+  ties: (report, { one }) => {
+    for (const { id, kernels = [], lines = [] } of report.modules ?? [])
+      for (const other of [...lines, ...kernels]) one(id, other);
+  },
+  press: pressWhere,
   entries: (report) => [{ title: "Source", entries: sourceLines(report) }],
 };
 

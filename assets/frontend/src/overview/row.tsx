@@ -37,7 +37,7 @@ function FunctionHead({ source }: { source: Source }) {
   );
 }
 
-function Explanation({ store, note }: { store: Store; note: Note }) {
+export function Explanation({ store, note }: { store: Store; note: Note }) {
   return (
     <div class={`note ${note.tone}`} role="row">
       <Icon name={iconOf(note.tone)} />

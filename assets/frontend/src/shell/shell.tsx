@@ -138,6 +138,9 @@ const REPORT_KEYS: readonly KeyWords[] = [
   { keys: ["Ctrl", "wheel"], words: "in the graph: zoom; the wheel alone after a click in it" },
   { keys: ["Home", "End"], words: "in the graph: show all, show the selection" },
   { keys: ["Space"], words: "in the graph: open or close the box" },
+  { keys: ["←", "→"], words: "in a tree: close and open" },
+  { keys: ["m"], words: "in the Overview: lines or modules" },
+  { keys: ["s"], words: "in the Overview: the source" },
   { keys: ["e"], words: "in assembly: explain the instruction of the line" },
   { keys: ["n", "p"], words: "in a comparison: next difference, the one before" },
   { keys: ["p"], words: "in the chart of memory: the peak" },
@@ -177,6 +180,7 @@ function pressReport(event: KeyboardEvent, store: Store, actions: Actions): bool
   else if (event.key === "w") pickSelected(store);
   else if (event.key === "Escape") clear(store);
   else if (event.key === "Enter" && !isPressable(event.target)) store.openCode();
+  else if (store.registration(store.pane.peek()).press?.(event, store)) return true;
   else return false;
   return true;
 }

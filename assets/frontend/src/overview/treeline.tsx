@@ -1,0 +1,175 @@
+// One row of a tree of costs: a function, a call, a module, lines that cost nothing, a remark.
+
+import type { CostColumn } from "../cost/column";
+import { plural } from "../format";
+import { numberOf } from "../ids";
+import type { Store } from "../store";
+import { StateIcon } from "../ui/basics";
+import { coloured, Coloured, indentOf, type Piece, withoutStart } from "../ui/highlight";
+import { Icon } from "../ui/icons";
+import type { Source, TreeRow } from "../wire";
+import { Explanation } from "./row";
+import type { Shown } from "./rows";
+
+/** What all rows of a tree share. */
+export interface TreeLook {
+  kind: string;
+  column: CostColumn;
+  /** The full bar. */
+  most: number;
+  hasOneRoot: boolean;
+}
+
+interface LineProps {
+  store: Store;
+  id: string;
+  row: Shown;
+  look: TreeLook;
+  isOpen: boolean;
+  isActive: boolean;
+  choose(): void;
+  turn(): void;
+}
+
+/** What is wrong with a line; what is normal carries no mark. */
+const WRONG: ReadonlySet<string> = new Set(["break", "fallback", "unreached"]);
+
+export function TreeLine({ store, id, row, look, isOpen, isActive, choose, turn }: LineProps) {
+  if (row.kind === "note")
+    return (
+      <div class="tree-note" style={{ "--d": row.depth }}>
+        <Explanation store={store} note={row.note} />
+      </div>
+    );
+  const isQuiet = row.kind === "quiet";
+  const own: TreeRow | null = isQuiet ? null : row.placed.row;
+  const isParent = !isQuiet && row.placed.isParent;
+  const isFolder = own?.kind === "function" || own?.kind === "library" || own?.kind === "fold";
+  const depth = isQuiet ? row.depth : own!.depth;
+  const name = isQuiet ? row.id : own!.id;
+  const isSame = name === store.selected.value;
+  const isRelated = isSame || store.related.value.has(name) || belongs(own, store.selected.value);
+  const look_ = isActive ? "sel" : isRelated ? "rel" : "";
+  return (
+    <div
+      id={id}
+      class={`crow ${look_} ${own?.kind ?? "quiet"}`}
+      role="row"
+      aria-level={depth + 1}
+      aria-selected={isActive}
+      aria-expanded={isParent ? isOpen : undefined}
+      onClick={() => {
+        choose();
+        if (isFolder) turn();
+      }}
+    >
+      <span class="t" role="gridcell" style={{ "--d": depth }}>
+        <span
+          class="tw"
+          onClick={(event) => {
+            if (!isParent || isFolder) return;
+            event.stopPropagation();
+            turn();
+          }}
+        >
+          {isParent && <Icon name={isOpen ? "down" : "right"} />}
+        </span>
+        {own ? <Name store={store} row={own} look={look} /> : <Text store={store} line={name} />}
+      </span>
+      <Bar row={own} look={look} />
+      <span class="num" role="gridcell">
+        {look.column.write(own?.total[look.kind])}
+      </span>
+      <span class="num" role="gridcell">
+        {look.column.write(own?.own[look.kind])}
+      </span>
+    </div>
+  );
+}
+
+/** Whether a module has a line or a kernel that is selected. */
+function belongs(row: TreeRow | null, selected: string | null): boolean {
+  if (!row || !selected) return false;
+  return !!row.lines?.includes(selected) || !!row.kernels?.includes(selected);
+}
+
+function Name({ store, row, look }: { store: Store; row: TreeRow; look: TreeLook }) {
+  if (row.kind === "fold") {
+    const number = numberOf(row.id);
+    const tip = `Lines ${number} to ${row.last ?? number} cost nothing`;
+    return (
+      <>
+        <span class="no" />
+        <span class="src" data-tip={tip}>{`… ${plural(row.count ?? 0, "line")}`}</span>
+      </>
+    );
+  }
+  const each = row.each?.[look.kind];
+  const caption = [row.caption, each && `${range(each, look.column)} each`];
+  return (
+    <>
+      {row.kind === "line" ? (
+        <Text store={store} line={row.id} />
+      ) : (
+        <span class="src name" data-tip="">
+          {row.name}
+        </span>
+      )}
+      {row.times !== undefined && <span class="times">{`× ${row.times}`}</span>}
+      <span class="cap" data-tip="">
+        {caption.filter(Boolean).join(", ")}
+      </span>
+    </>
+  );
+}
+
+function range([least, most]: [number, number], column: CostColumn): string {
+  const [low, high] = [column.write(least), column.write(most)];
+  return `${low === high ? low : `${low} to ${high}`} ${column.unit}`;
+}
+
+/** The number and the text of a line, and what is wrong with it. */
+function Text({ store, line }: { store: Store; line: string }) {
+  const found = store.line(line);
+  const state = found?.mark?.state ?? "plain";
+  return (
+    <>
+      <span class="no">{numberOf(line)}</span>
+      {WRONG.has(state) && <StateIcon state={state} />}
+      <span class="src" data-tip="">
+        {found && <Coloured pieces={piecesOf(found.source, found.number)} />}
+      </span>
+    </>
+  );
+}
+
+const texts = new WeakMap<Source, Piece[][]>();
+
+/** The coloured text of a line, without the indentation of its function. */
+function piecesOf(source: Source, number: number): Piece[] {
+  let lines = texts.get(source);
+  if (!lines) {
+    const cut = indentOf(source.lines);
+    lines = coloured(source.lines).map((pieces) => withoutStart(pieces, cut));
+    texts.set(source, lines);
+  }
+  const pieces = lines[number - source.first] ?? [];
+  const blank = pieces.findIndex(({ text }) => text.trim());
+  const first = pieces[blank];
+  if (!first) return [];
+  return [{ ...first, text: first.text.trimStart() }, ...pieces.slice(blank + 1)];
+}
+
+/** Pale is all of it, dark what it costs itself; the only root has none. */
+function Bar({ row, look }: { row: TreeRow | null; look: TreeLook }) {
+  const total = row?.total[look.kind];
+  const isRoot = look.hasOneRoot && row?.depth === 0;
+  if (!row || !total || !look.most || isRoot) return <span class="cbar" role="gridcell" />;
+  const wide = (value: number) => ({ width: `${(100 * value) / look.most}%` });
+  return (
+    <span class="cbar" role="gridcell">
+      <i style={wide(total)} />
+      <b style={wide(row.own[look.kind] ?? 0)} />
+    </span>
+  );
+}

@@ -1,0 +1,98 @@
+// Where the cost goes: one tree of lines or of modules, or the source with its heat.
+
+import { useEffect, useRef } from "preact/hooks";
+import { shownCost } from "../cost/cost";
+import type { Store } from "../store";
+import { Frame, Segments } from "../ui/basics";
+import type { CostKind, Document as Report } from "../wire";
+import { Heat } from "./heat";
+import { Tree } from "./tree";
+
+type View = "lines" | "modules" | "source";
+
+const TITLES: Record<CostKind, string> = {
+  time: "Where the time goes",
+  bound: "Where the least time goes",
+  bytes: "Where the bytes go",
+  memory: "What makes the peak",
+};
+
+/** What the reader chose; null as long as it is what fits the record. */
+function chosenView(store: Store) {
+  return store.memory.signal<View | null>("overview", "where", () => null);
+}
+
+/** Lines, unless only libraries have any; the source where there is no tree. */
+function viewOf(store: Store, { calls, modules }: Report): View {
+  const chosen = chosenView(store).value;
+  if (chosen === "source" || !calls?.length) return "source";
+  if (chosen === "modules" || chosen === null) {
+    const hasOwn = calls.some(({ kind }) => kind === "function");
+    if (modules.length && (chosen === "modules" || !hasOwn)) return "modules";
+  }
+  return "lines";
+}
+
+/** Answers `m` and `s`. */
+export function pressWhere(event: KeyboardEvent, store: Store): boolean {
+  const report = store.doc.peek();
+  if (!report?.calls?.length) return false;
+  const present = viewOf(store, report);
+  if (event.key === "m" && report.modules.length)
+    chosenView(store).value = present === "modules" ? "lines" : "modules";
+  else if (event.key === "s") chosenView(store).value = present === "source" ? "lines" : "source";
+  else return false;
+  return true;
+}
+
+export function Where({ store, report }: { store: Store; report: Report }) {
+  const view = viewOf(store, report);
+  const section = useRef<HTMLElement>(null);
+  const before = useRef(view);
+  useEffect(() => {
+    // A key took away the list that had the focus: the next one goes on from it.
+    const root = section.current?.getRootNode() as Document | ShadowRoot | undefined;
+    const isLost = !root?.activeElement || root.activeElement === document.body;
+    if (before.current !== view && isLost)
+      section.current?.querySelector<HTMLElement>(".scroll")?.focus();
+    before.current = view;
+  }, [view]);
+  const cost = shownCost(store).value;
+  const { calls, modules, sources } = report;
+  const choice = !!calls?.length && (
+    <Segments
+      label="Cost by"
+      of={[
+        ["lines", "Lines", "What each line costs with what it calls (m)"],
+        ...(modules.length
+          ? ([["modules", "Modules", "What each module costs (m)"]] as const)
+          : []),
+        ["source", "Source", "The source, with what became of each line (s)"],
+      ]}
+      value={view}
+      set={(id) => (chosenView(store).value = id as View)}
+    />
+  );
+  return (
+    <section ref={section} class="where" role="group" aria-label="Where the cost goes">
+      {view === "source" ? (
+        <Heat store={store} sources={sources} choice={choice} />
+      ) : (
+        <>
+          <div class="bar">
+            <h2>{cost ? TITLES[cost.kind] : "What was captured"}</h2>
+            <span class="faint cut aside" data-tip="">
+              {cost?.source}
+            </span>
+            <span class="grow" />
+            {choice}
+            <span class="wide aside">
+              <Frame store={store} name="costs" then={`.explode("lines")`} />
+            </span>
+          </div>
+          <Tree key={view} store={store} view={view} rows={view === "lines" ? calls : modules} />
+        </>
+      )}
+    </section>
+  );
+}
