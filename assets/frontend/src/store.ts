@@ -55,6 +55,7 @@ export class Store implements Remembering {
   private readonly things: ReadonlyMap<Kind, PlacedThing<Store>>;
   private readonly places: Signal<{ list: Place[]; at: number }>;
   private readonly tables: ReadonlySignal<Tables | null>;
+  private record: string | null = null;
 
   private readonly stopFollowing: () => void;
 
@@ -93,6 +94,7 @@ export class Store implements Remembering {
     this.stopFollowing = effect(() => {
       if (!this.doc.value) return;
       this.parts.clear();
+      this.leaveRecord(this.doc.value);
       const selected = this.selected.peek();
       if (selected) void this.follow(selected);
     });
@@ -150,8 +152,9 @@ export class Store implements Remembering {
   async need<T extends LinkedPart>(name: string): Promise<T> {
     const known = this.parts.get(name);
     if (known) return known as T;
+    const report = this.doc.peek();
     const part = await this.host.part<T>(name);
-    this.learn(part);
+    if (this.doc.peek() === report) this.learn(part);
     return part;
   }
 
@@ -227,6 +230,19 @@ export class Store implements Remembering {
 
   close(): void {
     this.stopFollowing();
+  }
+
+  /** Where another record takes the place of what was shown, only a line is still the same thing. */
+  private leaveRecord({ variable, target }: Report): void {
+    const record = `${target} ${variable}`;
+    if (this.record !== null && this.record !== record) {
+      const id = this.selected.peek();
+      const isKept = id !== null && kindOf(id) === "line" && this.line(id) !== null;
+      this.pair.clear();
+      this.hovered.value = null;
+      this.begin({ pane: this.pane.peek(), selected: isKept ? id : null });
+    }
+    this.record = record;
   }
 
   private go({ isCode = this.isCode.peek(), ...to }: Place): void {

@@ -72,3 +72,30 @@ test("a node's details are found once its graph is here", async () => {
   const found = store.node("g1:topk");
   expect(found?.part.targets[found.at]).toBe("aten.topk.default");
 });
+
+test("where another target takes the place of the first, nothing of the first stays selected", async () => {
+  const host = pageHost(sample as unknown as Embedded);
+  const report = host.document.value;
+  if (!report) throw new Error("no document");
+  const store = new Store(host, PANES);
+  store.select("k2");
+  store.select("k9");
+  host.document.value = { ...report }; // the same record, with what became of a trial
+  expect(store.selected.value).toBe("k9");
+  host.document.value = { ...report, target: "T4, virtual" };
+  expect([store.selected.value, store.canGoBack.value]).toEqual([null, false]);
+  store.select("L:s0:37");
+  host.document.value = { ...report, variable: 'made.on("a100")' };
+  expect(store.selected.value).toBe("L:s0:37"); // the source is the same
+  await settled();
+});
+
+test("a part that comes when another record is shown is not taken for one of it", async () => {
+  const host = pageHost(sample as unknown as Embedded);
+  const report = host.document.value;
+  const store = new Store(host, PANES);
+  const late = store.need("graph:g1");
+  if (report) host.document.value = { ...report, target: "T4, virtual" };
+  await late;
+  expect(store.parts.size).toBe(0);
+});

@@ -8,6 +8,12 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.analysis.fusion.fusion import (
+    list_before_fusion,
+    list_saved_traffic,
+    list_savings,
+)
+from workbench.analysis.fusion.traffic import measure_fusion_traffic
 from workbench.report import Report
 from workbench.views.document import document
 
@@ -47,3 +53,59 @@ def test_it_is_silent_where_fusion_saves_and_about_libraries() -> None:
     (words,) = rows.why_more.dropna()
     assert rows.why_more["k15"] == words  # the residual, which the norm needs too
     assert "It computes add_1 again, which k10 computes too" in words
+
+
+class Convolutions(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Conv2d(8, 16, 3, padding=1)
+        self.second = torch.nn.Conv2d(16, 16, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(self.first(x))
+        return self.second(x) + x
+
+
+@pytest.fixture(scope="module")
+def convolved() -> Report:
+    args = (torch.randn(1, 8, 16, 16),)
+    return wb.aot_compile(Convolutions().eval(), args, grad=False).report
+
+
+def test_what_a_convolution_moves_is_not_saved_by_the_copies_that_it_needs(
+    convolved: Report,
+) -> None:
+    rows = convolved.frame("traffic")
+    calls = rows[rows.name == "extern_kernels.convolution"]
+    assert list(calls.operators) == [1, 1]
+    assert list(calls.bytes_eager) == list(calls.bytes_fused)  # a call alone saves nothing
+    (copies,) = rows[rows.operators == 0].itertuples()
+    assert copies.bytes_eager == copies.bytes_alone == 0 < copies.bytes_fused
+    assert "It copies what k1 (extern_kernels.convolution) reads into the layout" in copies.why_more
+    group = next(g for g in document(convolved)["groups"] if g["kernel"] == copies.kernel)
+    assert group["saved"] == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["block", "layers", "training", "norm_h100", "torch_2.12", "torch_2.15"]
+)
+def test_the_rows_add_up_to_the_totals(name: str) -> None:
+    report = Report.load(Path(__file__).parents[2] / "records" / f"{name}.wbr")
+    add_up(report)
+
+
+def test_the_rows_of_a_new_compilation_add_up_too(convolved: Report, reduced: Report) -> None:
+    add_up(convolved)
+    add_up(reduced)
+
+
+def add_up(report: Report) -> None:
+    rows, traffic = list_saved_traffic(report), measure_fusion_traffic(report)
+    assert traffic is not None
+    assert sum(row.bytes_fused for row in rows) == traffic.after
+    totals = {each.words: each.bytes for each in list_before_fusion(report)}
+    if "lowered operations alone" in totals:
+        assert sum(row.bytes_alone for row in rows) == totals["lowered operations alone"]
+    assert sum(row.bytes_before for row in rows) == next(iter(totals.values()))
+    groups = list_savings(report)
+    assert sum(group.after for group in groups) == traffic.after

@@ -11,11 +11,12 @@ from workbench.analysis.fusion.traffic import (
     count_bytes_by_node,
     count_operation_bytes,
     measure_fusion_traffic,
+    strip_operator_name,
     sum_known,
 )
 from workbench.analysis.fusion.why_not import describe_group, find_final_groups
 from workbench.number_text import number_text
-from workbench.report import Kernel, Report
+from workbench.report import Kernel, Report, SchedulerNode
 
 _NOTHING = 1.005  # times the bytes of the operators: less is the padding of a partial result
 
@@ -28,9 +29,9 @@ class Saving:
     """One final group: bytes of eager's operators, of its operations alone, and together.
 
     `alone` is the sum of its `operations` (else of its scheduler nodes); one that several groups
-    compute counts for the first of them. `eager` is shared out by what the parts of an operator
-    would move alone, `operators` count where most of each ended; both are None where the record
-    does not tell. `before` is `eager` where it is known.
+    come from counts for the one that writes its value, else for the first. `eager` is shared out by
+    what the parts of an operator would move alone, `operators` count where most of each ended; both
+    are None where the record does not tell. `before` is `eager` where it is known.
     """
 
     id: str
@@ -114,18 +115,22 @@ def _savings(report: Report) -> tuple[Saving, ...]:
     before = {(n.graph, n.name): n for n in report.scheduler_nodes if n.phase == "before"}
     kernels = {node: kernel.id for kernel in report.kernels for node in kernel.scheduler_nodes}
     moved_by = count_bytes_by_node(report)
-    owner: dict[str, str] = {}
+    is_counted = count_operation_bytes(report) is not None
+    parts_of = {
+        node.id: [before.get((node.graph, m.rpartition(":")[2])) for m in node.members or ()]
+        for node in report.scheduler_nodes
+        if node.phase == "after" and bytes_of(node) is not None
+    }
+    owner = _find_owners(report, parts_of, moved_by)
     savings: dict[str, Saving] = {}
     for node in report.scheduler_nodes:
-        if node.phase != "after" or bytes_of(node) is None:
+        parts = parts_of.get(node.id) if node.phase == "after" else None
+        if parts is None:
             continue
-        parts = [before.get((node.graph, m.rpartition(":")[2])) for m in node.members or ()]
-        origins = [o for part in parts if part for o in part.origins if o in moved_by]
+        origins = dict.fromkeys(o for part in parts if part for o in part.origins if o in moved_by)
         known = [moved for part in parts if part and (moved := bytes_of(part)) is not None]
-        if origins:
-            own = [o for o in dict.fromkeys(origins) if o not in owner]
-            known = [moved_by[o] for o in own]
-            owner.update(dict.fromkeys(own, node.id))
+        if is_counted:
+            known = [moved_by[o] for o in origins if owner[o] == node.id] or [0]
         after = bytes_of(node) or 0
         alone, count = (sum(known), sum(size > 0 for size in known)) if known else (after, 1)
         kernel = describe_group(node, kernels)
@@ -135,6 +140,43 @@ def _savings(report: Report) -> tuple[Saving, ...]:
     if operators is not None:
         savings = _with_eager(savings, operators, owner, moved_by)
     return tuple(sorted(savings.values(), key=lambda s: s.after - s.before))
+
+
+def _find_owners(
+    report: Report,
+    parts_of: Mapping[str, Sequence[SchedulerNode | None]],
+    moved_by: Mapping[str, int],
+) -> dict[str, str]:
+    """By operation the group that computes it: the one that writes its value, else the first.
+
+    Copies that a library call needs of its inputs come from the operation too: they are not it.
+    """
+    writers = {buffer.node: buffer.written_by for buffer in report.buffers if buffer.written_by}
+    called = {
+        node: set(_list_called(report, kernel))
+        for kernel in report.kernels
+        if not kernel.is_generated
+        for node in kernel.scheduler_nodes
+    }
+    ranks: dict[str, int] = {}
+    owner: dict[str, str] = {}
+    for group, parts in parts_of.items():
+        for part in filter(None, parts):
+            for node in part.origins:
+                rank = 2 * (part.id in writers.get(node, ())) + (node in called.get(part.id, ()))
+                if node in moved_by and rank > ranks.get(node, -1):
+                    ranks[node], owner[node] = rank, group
+    return owner
+
+
+def _list_called(report: Report, kernel: Kernel) -> Iterator[str]:
+    """The nodes whose operator a call of a library, or of an eager operator, is."""
+    name = strip_operator_name(kernel.name.removeprefix("torch.ops."))
+    targets = report.nodes.columns.get("target", ())
+    for node in kernel.nodes:
+        row = report.node_row.get(node)
+        if row is not None and strip_operator_name(targets[row]) == name:
+            yield node
 
 
 def _with_eager(
@@ -198,17 +240,20 @@ def list_saved_traffic(report: Report) -> list[KernelTraffic]:
     )
     rows = (replace(row, why_more=why.get(key)) for key, row in traffic.items())
     ranked = sorted(rows, key=lambda kernel: kernel.bytes_fused - kernel.bytes_before)
-    return [*ranked, *_in_no_kernel(operators or (), parts)]
+    alone = count_operation_bytes(report) or 0
+    return [*ranked, *_in_no_kernel(operators or (), parts, alone)]
 
 
 def _in_no_kernel(
-    operators: Sequence[Operator], parts: Sequence[Saving]
+    operators: Sequence[Operator], parts: Sequence[Saving], alone: int
 ) -> Iterator[KernelTraffic]:
-    """What the compiler removed or calculated ahead, as one row."""
-    left = sum(operator.bytes for operator in operators) - sum(part.eager or 0 for part in parts)
+    """What the compiler removed or calculated ahead, as one row; `alone` is of all operations."""
+    eager = sum(operator.bytes for operator in operators) - sum(part.eager or 0 for part in parts)
     count = len(operators) - sum(part.operators or 0 for part in parts)
-    if parts and left:
-        yield KernelTraffic(None, "in no kernel", 0, count, 0, left, 0, 0)
+    left = max(0, alone - sum(part.alone for part in parts))
+    if parts and (eager or left):
+        none = None if not operators else eager
+        yield KernelTraffic(None, "in no kernel", 0, count, 0, none, left, 0)
 
 
 @dataclass(frozen=True)
@@ -271,13 +316,24 @@ def explain_worse_fusion(report: Report, moved: Moved) -> dict[str, str]:
         kernel = kernels.get(id)
         if kernel is None or not kernel.is_generated or together <= alone * _NOTHING:
             continue
-        parts = [*_again(report, kernel, moved), *_partial(report, kernel)]
+        parts = [*_rearranges(report, kernel), *_again(report, kernel, moved)]
+        parts += _partial(report, kernel)
         reason = " ".join(parts) or "The record does not say what it reads or writes besides."
         more = (
             f"It moves {_bytes(together)}, its operations, each alone, {_bytes(alone)} (estimates)."
         )
         reasons[id] = f"{more} {reason}"
     return reasons
+
+
+def _rearranges(report: Report, kernel: Kernel) -> Iterator[str]:
+    """Copies of what library calls read, in the layout that those take."""
+    own = set(kernel.nodes)
+    libraries = [each for each in report.kernels if each.is_library]
+    calls = [each for each in libraries if not own.isdisjoint(_list_called(report, each))]
+    if calls:
+        who = ", ".join(f"{each.id} ({each.name})" for each in calls)
+        yield f"It copies what {who} reads into the layout that the library takes."
 
 
 def _again(report: Report, kernel: Kernel, moved: Moved) -> Iterator[str]:

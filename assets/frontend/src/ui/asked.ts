@@ -17,14 +17,12 @@ export function useAsked<T>(
   name: string | null,
   ask: (name: string) => Promise<T>,
 ): Asked<T> {
-  const [asked, setAsked] = useState<Asked<T> & { name: string | null }>({
-    name: null,
-    ...NOTHING,
-  });
+  const of = store.doc.value;
+  const [asked, setAsked] = useState({ name: "", of, ...(NOTHING as Asked<T>) });
   useEffect(() => {
     if (name === null) return;
     let isCurrent = true;
-    const put = (answer: Asked<T>) => isCurrent && setAsked({ name, ...answer });
+    const put = (answer: Asked<T>) => isCurrent && setAsked({ name, of, ...answer });
     ask(name).then(
       (part) => put({ part, failed: null }),
       (error: Error) => put({ part: null, failed: error.message }),
@@ -32,8 +30,8 @@ export function useAsked<T>(
     return () => {
       isCurrent = false;
     };
-  }, [store, store.doc.value, name]);
-  return asked.name === name ? asked : NOTHING;
+  }, [store, of, name]);
+  return asked.name === name && asked.of === of ? asked : NOTHING;
 }
 
 /** A part by name; the one before stays out of sight while the next is on its way. */
