@@ -80,7 +80,7 @@ def check(chosen: Namespace) -> int:
             for row in checked.requirements
             if row.verdict != "pass"
         ]
-        sentences = [f"{Path(chosen.file).name} {checked.verdict}."]
+        sentences = [f"{Path(chosen.file).name}: {checked.verdict}."]
         print(document("check", chosen.file, ok=checked.ok, sentences=sentences, findings=findings))
     else:
         print(checked)

@@ -53,7 +53,9 @@ def build_command_parser() -> argparse.ArgumentParser:
     diff.add_argument("a", help=_FILE)
     diff.add_argument("b", help="the other")
     diff.add_argument("--html", metavar="PATH", help="also write it as one page")
-    check = _command(commands, "check", "whether a file can be loaded on a machine; 1: it cannot")
+    check = _command(
+        commands, "check", "whether a file can be loaded on a machine; 1: it cannot, or not checked"
+    )
     check.add_argument("file", help="an .aot or .pt2 file; nothing of it is run")
     machine = "what `python -m workbench.machine > target.json` wrote there; else this machine"
     check.add_argument("machine", nargs="?", help=machine)

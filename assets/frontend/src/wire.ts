@@ -83,7 +83,7 @@ export interface Advice {
   none: string;
 }
 
-export type Verdict = "pass" | "warn" | "fail";
+export type Verdict = "pass" | "warn" | "fail" | "not checked";
 
 /**
  * One member of the file; `size` in bytes.

@@ -87,15 +87,18 @@ def test_a_machine_without_it_fails_and_says_why(path: Path) -> None:
 def test_a_file_of_torchs_own_needs_a_compiler(tmp_path: Path) -> None:
     (tmp_path / "own.pt").write_bytes(b"\x80\x04N.")
     rows = wb.check(tmp_path / "own.pt").frame().set_index("name")
-    assert rows.verdict["compiler"] == "warn"
+    assert rows.verdict["compiler"] == "not checked"
 
 
-def test_what_a_description_leaves_out_is_a_warning(path: Path) -> None:
+def test_what_a_description_leaves_out_is_not_checked_and_no_pass(path: Path) -> None:
     check = wb.check(path, {"torch": "2.13.0+cu130"})
     rows = check.frame().set_index("name")
-    assert check.ok
+    assert not check.ok
+    assert "not checked: " in check.verdict
+    assert "can be loaded" not in repr(check)
+    assert "? gpu" in repr(check)
     assert rows.verdict["torch"] == rows.verdict["toolkit"] == "pass"
-    assert rows.verdict["gpu"] == rows.verdict["triton"] == rows.verdict["python"] == "warn"
+    assert rows.verdict["gpu"] == rows.verdict["triton"] == rows.verdict["python"] == "not checked"
     assert rows.found["gpu"] == "not described"
 
 

@@ -50,9 +50,9 @@ def test_modules_are_looked_for_here(path: Path) -> None:
 def test_modules_of_another_machine_are_those_that_it_lists(path: Path) -> None:
     rows = needs(path, ELSEWHERE)
     assert rows["module", "json"] == ("pass", "json")
-    assert rows["module", "no_such_module.inner"] == ("warn", "not listed")
+    assert rows["module", "no_such_module.inner"] == ("not checked", "not listed")
     unknown = needs(path, replace(ELSEWHERE, modules=frozenset()))
-    assert unknown["module", "json"] == ("warn", "not described")
+    assert unknown["module", "json"] == ("not checked", "not described")
 
 
 def test_what_the_caller_hands_over_is_named(path: Path) -> None:

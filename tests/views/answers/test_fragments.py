@@ -63,3 +63,12 @@ def test_what_runs_commands_stands_first(tmp_path: Path) -> None:
     page = inspect(tmp_path / "f")._repr_html_()
     assert page.index("builtins:eval") < page.index("<details")
     assert "RUNS COMMANDS" in repr(inspect(tmp_path / "f"))
+
+
+def test_a_file_that_one_signed_opens_without_a_warning_of_its_pickles(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(pickle.dumps(eval, protocol=4))
+    own = replace(inspect(tmp_path / "f"), signature="signed by you")
+    assert "runs commands" not in own._repr_html_().partition("<details")[0]
+    assert "RUNS COMMANDS" not in repr(own)
+    assert "1 names, 1 beyond" in repr(own)
+    assert "builtins:eval" in own.unusual

@@ -94,6 +94,11 @@ class ArtifactReport(Presented):
     reports: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     @property
+    def is_own(self) -> bool:
+        """Whether this user signed it, or vouched for it: what it imports is no news then."""
+        return self.signature in ("signed by you", "trusted by you") and not self.damaged
+
+    @property
     def imports(self) -> tuple[str, ...]:
         """Every name that loading imports, from all pickles, as `module:name`."""
         return tuple(sorted({row.name for row in self.names}))
@@ -284,6 +289,8 @@ def _imports(report: ArtifactReport) -> Iterator[str]:
         for row in reversed(report.names)
         if row.level != artifact_rows.LEVELS[2]
     }
+    if report.is_own:
+        return
     ordered = sorted(worst, key=lambda name: (artifact_rows.LEVELS.index(worst[name]), name))
     for name in ordered[:_SHOWN]:
         yield f"    {name}" + (" — RUNS COMMANDS" if worst[name] == artifact_rows.LEVELS[0] else "")

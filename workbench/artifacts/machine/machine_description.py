@@ -19,7 +19,7 @@ from workbench.artifacts.machine.devices import GpuFacts, find_gpus
 from workbench.device_kinds import VENDORS, Vendor
 from workbench.errors import ArtifactError, UsageError
 from workbench.plain_data import BY_HAND, parse_json, read_file
-from workbench.report.file_rows import Requirement
+from workbench.report.file_rows import NOT_CHECKED, Requirement
 
 FAMILIES = {"GLIBC": "libc.so.6", "GLIBCXX": "libstdc++.so.6", "GOMP": "libgomp.so.1"}
 _TEXTS = ("python", "magic", "torch", "system", "machine", "triton", "cuda", "hip", "driver")
@@ -84,10 +84,10 @@ class Machine:
         advice: str = "",
         warning: str = "",
     ) -> Requirement:
-        """Pass or fail by `fits`; a warning where one is given, or for what is not described."""
+        """Pass or fail by `fits`; a warning where one is given, not checked if not described."""
         if not found and not self.is_whole:
             missing = "the description leaves it out"
-            return Requirement(name, "warn", needed, "not described", missing)
+            return Requirement(name, NOT_CHECKED, needed, "not described", missing)
         verdict = "fail" if not fits else "warn" if warning else "pass"
         return Requirement(name, verdict, needed, found or "none", warning if fits else advice)
 

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.file_path import check_file_path
-from workbench.report.file_rows import Requirement
+from workbench.report.file_rows import NOT_CHECKED, Requirement
 from workbench.report.presenter import FormerTable, Presented, presenter
 
 if TYPE_CHECKING:
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from workbench.artifacts.machine.machine_description import Machine
 
-SIGNS = {"pass": "✓", "warn": "!", "fail": "✗"}
+SIGNS = {"pass": "✓", "warn": "!", "fail": "✗", NOT_CHECKED: "?"}
 """A sign for each verdict."""
 _AGAIN = "get the file again: loading it is refused"
 
 
 @dataclass(frozen=True)
 class Check(Presented):
-    """Every requirement of a file, each pass, warn or fail on one machine."""
+    """Every requirement of a file: each pass, warn, fail or not checked on one machine."""
 
     path: str
     machine: Machine
@@ -31,13 +31,17 @@ class Check(Presented):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing fails; a warning does not keep a file from being loaded."""
-        return all(row.verdict != "fail" for row in self.requirements)
+        """Whether all was checked and nothing fails; a warning keeps no file from being loaded."""
+        return all(row.verdict in ("pass", "warn") for row in self.requirements)
 
     @property
     def verdict(self) -> str:
-        """Whether it can be loaded, and where."""
-        return f"{'can' if self.ok else 'cannot'} be loaded on {self.machine!r}"
+        """Whether it can be loaded, and where; that is not said where something was not checked."""
+        verdicts = [row.verdict for row in self.requirements]
+        unknown = verdicts.count(NOT_CHECKED)
+        if "fail" in verdicts or not unknown:
+            return f"{'can' if self.ok else 'cannot'} be loaded on {self.machine!r}"
+        return f"not checked: {unknown} of {len(verdicts)} needs are unknown of {self.machine!r}"
 
     table = FormerTable()
 

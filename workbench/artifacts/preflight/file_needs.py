@@ -20,7 +20,7 @@ from workbench.artifacts.preflight.package_preflight import (
     sort_fitting_variants,
 )
 from workbench.artifacts.preflight.preflight import check_requirements
-from workbench.report.file_rows import Requirement
+from workbench.report.file_rows import NOT_CHECKED, Requirement
 
 _SHIM = ("aoti_torch_", "torch_")
 _TARGET = re.compile(rb"^\.target\s+(sm_\d+[af]?)", re.MULTILINE)
@@ -94,7 +94,7 @@ def _interface(libraries: Libraries, machine: Machine) -> Iterator[Requirement]:
     words = f"{len(names)} functions"
     if not machine.is_here:
         advice = "can be compared on that machine only"
-        yield Requirement("torch's C interface", "warn", words, "not described", advice)
+        yield Requirement("torch's C interface", NOT_CHECKED, words, "not described", advice)
         return
     folder = find_torch_folder()
     missing = find_undefined(
@@ -122,7 +122,7 @@ def _torch_function(opened: OpenedFile, machine: Machine) -> Iterator[Requiremen
         yield row("gpu", gpu in names, gpu, names or None, "torch refuses any other GPU")
     advice = "torch compiles its kernels again on every new machine; a file of ours needs none"
     needs = "a C++ compiler for CPU kernels"
-    yield Requirement("compiler", "warn", needs, "not looked for", advice)
+    yield Requirement("compiler", NOT_CHECKED, needs, "not looked for", advice)
 
 
 def _exported(opened: OpenedFile, machine: Machine) -> Iterator[Requirement]:
@@ -159,14 +159,14 @@ def _module_row(module: str, machine: Machine) -> Requirement:
     top = module.split(".")[0]
     if not machine.modules and not machine.is_here:
         advice = "which modules it has is not described: python -m workbench.machine"
-        return Requirement("module", "warn", module, "not described", advice)
+        return Requirement("module", NOT_CHECKED, module, "not described", advice)
     if machine.modules:
         has = top in machine.modules
     else:  # found without importing it
         has = top in sys.modules or importlib.util.find_spec(top) is not None
     if not has and not machine.is_here:
         advice = "not among its installed packages: it may lie in a folder of its own"
-        return Requirement("module", "warn", module, "not listed", advice)
+        return Requirement("module", NOT_CHECKED, module, "not listed", advice)
     advice = "install it, or start Python where it can be imported"
     return machine.compared("module", has, module, top if has else None, advice)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.artifacts.machine.machine_description import Machine, numbers
-from workbench.report.file_rows import Requirement
+from workbench.report.file_rows import NOT_CHECKED, Requirement
 
 if TYPE_CHECKING:
     from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
@@ -52,7 +52,7 @@ def list_code_rows(
     gpus = _gpus(machine) if machine.gpus else None
     if any(part.kind == "bundle" for part in parts):
         advice = "which GPUs the bundle is for is not read"
-        yield Requirement("gpu", "warn", words, gpus or "no GPU described", advice)
+        yield Requirement("gpu", NOT_CHECKED, words, gpus or "no GPU described", advice)
     else:
         fits = any(
             (gpu.compiles if part.kind == "PTX" else gpu.runs)(part.arch)

@@ -24,7 +24,7 @@ from workbench.artifacts.preflight.preflight import (
     system_rows,
 )
 from workbench.errors import ArtifactError
-from workbench.report.file_rows import Requirement
+from workbench.report.file_rows import NOT_CHECKED, Requirement
 
 if TYPE_CHECKING:
     from workbench.artifacts.machine.elf import Libraries
@@ -210,7 +210,7 @@ def _operators(models: Iterable[PackagedModel], machine: Machine) -> Iterator[Re
     for name in dict.fromkeys(name for model in models for name in model.operators):
         what = "import the module that registers it, or torch.ops.load_library(path), before load"
         if not machine.is_here:
-            yield Requirement("operator", "warn", name, "not described", what)
+            yield Requirement("operator", NOT_CHECKED, name, "not described", what)
         elif is_registered(name):
             yield Requirement("operator", "pass", name, name)
         else:

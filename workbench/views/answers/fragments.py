@@ -75,7 +75,7 @@ _NUMBERS = ("constants", "exports", "imports", "registers")
 def show_check(check: Check) -> str:
     """The requirements as a table, with what to do about those that are not met."""
     rows = [{**asdict(row), "sign": SIGNS[row.verdict]} for row in check.requirements]
-    title = f"{os.path.basename(check.path)} {check.verdict}"
+    title = f"{os.path.basename(check.path)}: {check.verdict}"
     return _answer(title, _CHECK, rows)
 
 
@@ -177,7 +177,7 @@ def show_inspected(report: ArtifactReport) -> str:
 def _warnings(report: ArtifactReport) -> Iterator[str]:
     yield from (f"damaged: {name}" for name in report.damaged)
     running = sorted({row.name for row in report.names if row.level in WRONG})
-    if running:
+    if running and not report.is_own:  # who signed a file knows what is in it
         yield f"reading its pickles would import what runs commands: {', '.join(running)}"
 
 

@@ -50,6 +50,7 @@ const TONES: Record<Requirement["verdict"], Tone> = {
   pass: "captured",
   warn: "fallback",
   fail: "break",
+  "not checked": "plain",
 };
 
 export function Verdict({ verdict }: { verdict: Requirement["verdict"] }) {
