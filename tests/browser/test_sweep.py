@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,27 @@ def test_rows_are_sorted_and_the_heat_map_takes_other_axes(
     page.get_by_label("Across").select_option("threads")
     page.get_by_role("columnheader", name="threads=2").wait_for()
     assert page.locator(".sweep-heat td").first.inner_text() == "3.00 s"
+
+
+@pytest.mark.parametrize("width", [900, 1280, 1600])
+def test_a_noisy_row_is_grey_and_has_no_figure_that_stands_out(
+    open_page: Callable[..., Any], tmp_path: Path, width: int
+) -> None:
+    first, *others = sweep().trials
+    noisy = replace(first, is_disturbed=True, disturbed=9)
+    path = tmp_path / "noisy.html"
+    replace(sweep(), trials=(noisy, *others)).to_html(path)
+    page = open_page(width=width).page
+    page.goto(path.as_uri())
+    cell = page.get_by_role("grid", name="Settings").get_by_text("noisy: 1.20 to 1.24")
+    assert "mut" in (cell.get_attribute("class") or "")
+    assert cell.evaluate("cell => cell.scrollWidth <= cell.parentElement.clientWidth")
+    page.get_by_role("tab", name="Against compile time").click()
+    page.get_by_text("Grey: too noisy to say (1).").wait_for()
+    assert page.locator(".spot.noisy").count() == 1
+    assert page.locator(".spot.noisy.best").count() == 0
+    page.get_by_role("tab", name="Forest plot").click()
+    page.locator(".strip.noisy").first.wait_for()
 
 
 @pytest.mark.parametrize("scheme", ["dark", pytest.param("light", marks=pytest.mark.slow)])

@@ -106,8 +106,8 @@ def test_a_factor_above_ten_is_believed_when_it_was_measured_twice() -> None:
             "other work disturbed 15 of 20 pairs",
         ),
         (
-            PairedTimes((2.0,) * 20, (1.0,) * 20, disturbed=30),
-            "other work disturbed 30 of 50 pairs",
+            PairedTimes((2.0,) * 20, (1.0,) * 20, disturbed=6),
+            "other work disturbed 6 of 26 pairs",
         ),
         (
             PairedTimes((*(2.0,) * 19, 0.5), (1.0,) * 20),

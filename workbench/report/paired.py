@@ -26,6 +26,8 @@ FEWEST = 11
 """Pairs from which on there is a verdict: of fewer, no interval reaches that confidence."""
 LEAST_DIFFERENCE = 0.02
 """Two compilations of the same code lie up to this far apart: alignment, addresses of memory."""
+MOST_DISTURBED = 0.2
+"""The part of all pairs that other work may have disturbed where the others still count."""
 LARGE_FACTOR = 10.0
 """A factor from which on a second measurement has to show it too."""
 _SAME_FACTOR = 1.5  # two measurements of one large factor may lie this far apart
@@ -133,8 +135,11 @@ class PairedTimes:
 
     @property
     def has_been_disturbed(self) -> bool:
-        """Whether other work disturbed so many pairs that the rest says nothing either."""
-        return self.is_disturbed or self.disturbed > len(self) > 0
+        """Whether other work disturbed so many pairs that the rest says nothing either.
+
+        On a busy machine the rounds in which nobody took the processor differ from run to run, too.
+        """
+        return self.is_disturbed or self.disturbed > MOST_DISTURBED * (len(self) + self.disturbed)
 
     @cached_property
     def doubt(self) -> str:

@@ -80,7 +80,7 @@ class Trial:
         if not all(time > 0 for time in (*after_us, *before_us)):
             return PairedTimes()
         # a record of an earlier version says so in words only
-        is_disturbed = self.is_disturbed or "other work disturbed" in (self.warning or "")
+        is_disturbed = self.is_disturbed or "measure again later" in (self.warning or "")
         return PairedTimes(before_us, after_us, self.disturbed, is_disturbed, self.factors)
 
     @property

@@ -153,8 +153,8 @@ def test_sizes_alone_are_not_recommended_between() -> None:
     ]
     found = best(*rows, sizes=("batch",))
     assert found.sentence == (
-        "Compiled: 2.50 × (2.49 to 2.51) as fast as the original at batch=1, 8.99 × (8.97 to "
-        "9.03) as fast as the original at batch=64."
+        "Compiled: 2.50 × (2.49 to 2.51) at batch=1, 8.99 × (8.97 to 9.03) at batch=64 as fast as "
+        "the original."
     )
     assert found.settings == {}
 
@@ -305,8 +305,8 @@ def test_sizes_are_named_one_by_one() -> None:
     found = best(*rows, sizes=("batch",))
     assert found.settings == {"mode": "a"}
     assert found.sentence == (
-        "Take mode=a: 2.50 × (2.49 to 2.51) as fast as the original at batch=1, 2.00 × (1.99 to "
-        "2.01) as fast as the original at batch=8."
+        "Take mode=a: 2.50 × (2.49 to 2.51) at batch=1, 2.00 × (1.99 to 2.01) at batch=8 as fast "
+        "as the original."
     )
 
 

@@ -22,6 +22,7 @@ from workbench.report.trials import Trial
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target")
+_AS_FAST = " as fast as the original"
 _SHOWN = 2  # axes of which a sentence tells
 
 
@@ -137,12 +138,15 @@ def _describe_effect(effect: Effect, objective: str) -> str:
 
 
 def _against_original(winner: Candidate, sizes: tuple[str, ...]) -> str:
-    """For each size what the pairs allow to say."""
+    """For each size what the pairs allow to say; once what is the same for all sizes."""
+    are_faster = all(pairs.verdict == "faster" for pairs in winner.pairs)
     parts = []
     for row, pairs in zip(winner.rows, winner.pairs, strict=True):
         where = ", ".join(f"{n}={v}" for n, v in row.settings if n in sizes)
-        parts.append(f"{describe_speedup(pairs)}{f' at {where}' if where else ''}")
-    return ", ".join(parts)
+        words = describe_speedup(pairs)
+        words = words.removesuffix(_AS_FAST) if are_faster else words
+        parts.append(f"{words}{f' at {where}' if where else ''}")
+    return f"{', '.join(parts)}{_AS_FAST if are_faster else ''}"
 
 
 def describe_speedup(pairs: PairedTimes) -> str:
@@ -154,7 +158,7 @@ def describe_speedup(pairs: PairedTimes) -> str:
         return f"{_factor(ratio.median, ratio.low, ratio.high)} the time of the original"
     if pairs.verdict == "faster":
         factor = _factor(1 / ratio.median, 1 / ratio.high, 1 / ratio.low)
-        return f"{factor} as fast as the original"
+        return f"{factor}{_AS_FAST}"
     ends = f"{_factor(1 / ratio.high)} to {_factor(1 / ratio.low)}"
     if pairs.verdict == "no difference":
         return f"no difference from the original ({ends})"

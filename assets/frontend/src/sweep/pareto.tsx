@@ -15,6 +15,10 @@ const BOTTOM = 40;
 const HEIGHT = 340;
 const NAMED = 8;
 const LETTER = 6.2; // pixels of a label's letter
+const LINE = 14; // pixels from a name to the one above it
+const APART = 220; // pixels beside each other
+
+type Scale = (value: number) => number;
 
 export function Pareto({ state, doc }: { state: SweepState; doc: SweepDocument }) {
   const box = useRef<HTMLDivElement>(null);
@@ -88,12 +92,24 @@ export function Pareto({ state, doc }: { state: SweepState; doc: SweepDocument }
             onClick={() => void state.open(spot.row)}
           />
         ))}
-        {best.slice(-NAMED).map((spot) => (
+        {namedOf(best, px, py).map((spot) => (
           <Name key={spot.row.id} text={spot.row.id} x={px(spot.x)} y={py(spot.y)} width={width} />
         ))}
       </svg>
     </div>
   );
+}
+
+/** Some of the best, none of whose names would stand on that of another. */
+function namedOf(best: readonly Spot[], px: Scale, py: Scale): Spot[] {
+  const kept: Spot[] = [];
+  for (const spot of [...best].reverse()) {
+    const isFree = kept.every(
+      (one) => Math.abs(px(one.x) - px(spot.x)) > APART || Math.abs(py(one.y) - py(spot.y)) > LINE,
+    );
+    if (isFree && kept.length < NAMED) kept.push(spot);
+  }
+  return kept;
 }
 
 /** A label that stays inside: to the left of its spot where the right has no room. */
