@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from tests.browser.panes import show
 from workbench.report import Report
+from workbench.views.panes import overview_pane
 
 RECORDS = Path(__file__).parents[1] / "records"
 SEEN = [(900, "dark"), (1280, "light"), (1600, "dark")]
@@ -126,4 +128,97 @@ def test_what_is_wrong_with_a_line_stays_in_sight(
     tree.get_by_text("aten.topk has no lowering in Inductor").wait_for()
     assert "1 graph break: line 14" in watched.page.locator(".answer p").inner_text()
     assert watched.page.locator(".crow .st").count() == 2  # what is normal has no mark
+    assert watched.errors == []
+
+
+BEFORE = [7410.0 + 14 * n for n in range(20)]
+AFTER = [6550.0 + 15 * n for n in range(20)]
+
+
+def runs(times: list[float]) -> dict[str, Any]:
+    ordered = sorted(times)
+    middle = (ordered[5], ordered[15])
+    return {
+        "runs_us": times,
+        "minimum_us": ordered[0],
+        "median_us": ordered[10],
+        "middle_us": middle,
+    }
+
+
+def tried(verdict: str, saved: tuple[float, float, float], faster: int) -> dict[str, Any]:
+    pairs = {"before": runs(BEFORE), "after": runs(AFTER), "saved_us": saved, "verdict": verdict}
+    pairs |= {"faster": faster, "slower": 20 - faster, "disturbed": 0}
+    pairs |= {"doubt": "", "sentence": ""}
+    words = {"rows": [], "saved": "", "agrees": True, "checked": "", "part": "tried:o0"}
+    return {**words, "times": pairs}
+
+
+def change(n: int, text: str, **more: Any) -> dict[str, Any]:
+    """One of the changes, predicted by the CPU model."""
+    made = {
+        "id": f"o{n}",
+        "rule": "rule",
+        "text": text,
+        "saving": "",
+        "short": "",
+        "sure": "likely",
+    }
+    made |= {"predicted_us": None, "predicted_by": "CPU model", "sure_words": "", "source": ""}
+    made |= {"line_id": "L:s0:28", "place": "layers.py:28", "before": [], "after": ["y = x"]}
+    return {**made, "action": None, "why_not": None, "tried": None, **more}
+
+
+CHANGES = [
+    change(
+        0,
+        "Keep model and image in `channels_last`: 9 convolutions rearrange their input on each "
+        "call, and the weights with it, which nobody needs.",
+        predicted_us=(770.0, 980.0, 1190.0),
+        tried=tried("faster", (710.0, 890.0, 1020.0), 20),
+    ),
+    change(
+        1, "Compile with `freezing=True`: 13 weights are rearranged.", predicted_us=(220, 370, 520)
+    ),
+    change(
+        2,
+        "Try generated products: may be less.",
+        tried=tried("too noisy to say", (-240, 20, 110), 11),
+    ),
+    change(3, "Mend the break: it costs a call.", short="1 kernel"),
+]
+
+
+@pytest.mark.parametrize(("width", "scheme"), SEEN)
+def test_savings_stand_on_one_axis_and_noise_has_no_sign(
+    open_page: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    width: int,
+    scheme: str,
+) -> None:
+    advice = {"rows": CHANGES, "more": 2, "none": ""}
+    monkeypatch.setattr(overview_pane, "advice", lambda *_: advice)
+    path = tmp_path / "changes.html"
+    Report.load(RECORDS / "layers.wbr").to_html(path)
+    watched = open_page(width=width, scheme=scheme)
+    watched.page.set_viewport_size({"width": width, "height": 800})
+    show(watched.page, path.as_uri())
+    rows = watched.page.get_by_role("group", name="What to change").locator("li")
+    assert rows.count() == 3
+    assert "−890 µs\nmeasured, 710 µs to 1.02 ms" in rows.nth(0).inner_text()
+    assert "20 of 20 pairs faster, outputs agree" in rows.nth(0).inner_text()
+    assert "−370 µs ± 150 µs\npredicted, CPU model" in rows.nth(1).inner_text()
+    assert "too noisy to say\n+240 µs to −110 µs" in rows.nth(2).inner_text()
+    zeros = [zero.bounding_box()["x"] for zero in watched.page.locator(".mark .zero").all()]
+    assert max(zeros) - min(zeros) < 1
+    top = watched.page.get_by_role("treegrid").bounding_box()
+    assert top["y"] + 3 * 20 < 800  # the top of the tree is on the first screen
+    cut = "() => [...document.querySelectorAll('.advice :is(.sum, .grey, .cap, .pairs span)')]"
+    cut += ".filter((each) => each.scrollWidth > each.clientWidth + 1).map((e) => e.textContent)"
+    assert watched.page.evaluate(cut) == []
+    if (folder := os.environ.get("WB_PICTURES")) is not None:
+        watched.page.screenshot(path=f"{folder}/changes-{width}-{scheme}.png")
+    watched.page.get_by_role("button", name="1 more").click()
+    assert rows.count() == 4
     assert watched.errors == []

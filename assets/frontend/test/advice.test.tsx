@@ -5,7 +5,8 @@ import { act } from "preact/test-utils";
 import { beforeEach, expect, test, vi } from "vitest";
 import { idle } from "../src/host";
 import { Memory } from "../src/memory";
-import { Advice } from "../src/overview/advice";
+import { Advice, parted } from "../src/overview/advice";
+import { axisOf, placeOn, savingWords } from "../src/overview/axis";
 import type { Store } from "../src/store";
 import type { Opportunity } from "../src/wire";
 
@@ -100,4 +101,53 @@ test("without any there is one line, of a failure none", async () => {
     render(<Advice store={store} advice={{ rows: [], more: 0, none: "" }} />, document.body),
   );
   expect(document.body.textContent).toBe("");
+});
+
+const RUNS = {
+  runs_us: [10, 12],
+  minimum_us: 10,
+  median_us: 11,
+  middle_us: [10, 12] as [number, number],
+};
+
+function timed(verdict: "faster" | "too noisy to say", saved: [number, number, number]) {
+  const times = { before: RUNS, after: RUNS, saved_us: saved, faster: 20, slower: 0, disturbed: 1 };
+  const told = { ...times, verdict, doubt: "", sentence: "" };
+  return { rows: [], times: told, saved: "", agrees: true, checked: "", part: "tried:o0" };
+}
+
+test("a saving has a sign only where the pairs allow it", () => {
+  const words = (change: Partial<Opportunity>) => savingWords({ ...CHANGE, ...change });
+  expect(words({})).toEqual(["1.05 MB", "likely"]);
+  expect(words({ predicted_us: [220, 370, 520], predicted_by: "CPU model" })).toEqual([
+    "−370 µs ± 150 µs",
+    "predicted, CPU model",
+  ]);
+  expect(words({ predicted_us: [0, 200, 400], predicted_by: "model" })[0]).toBe("at most 400 µs");
+  expect(words({ tried: timed("faster", [710, 890, 1020]) })).toEqual([
+    "−890 µs",
+    "measured, 710 µs to 1.02 ms",
+  ]);
+  expect(words({ tried: timed("too noisy to say", [-240, 20, 110]) })).toEqual([
+    "too noisy to say",
+    "+240 µs to −110 µs",
+  ]);
+});
+
+test("savings stand on one axis with no change as a line, runs before and after on one scale", async () => {
+  const axis = axisOf([{ ...CHANGE, predicted_us: [100, 200, 300] }, CHANGE])!;
+  expect(axis).toEqual({ least: 0, most: 300 });
+  expect(placeOn(axis, 0)).toBeLessThan(placeOn(axis, 100));
+  expect(axisOf([CHANGE])).toBeNull();
+  await draw({ tried: timed("too noisy to say", [-240, 20, 110]) });
+  expect(document.querySelector(".mark.noise")).not.toBeNull();
+  expect(document.querySelectorAll(".runs.before line")).toHaveLength(3); // two runs on a line
+  expect(document.querySelector(".pairs")!.textContent).toContain(
+    "20 of 2 pairs faster, 1 disturbed",
+  );
+});
+
+test("what to do stands before why", () => {
+  expect(parted(CHANGE.text)).toEqual(["Leave .contiguous() out", "It writes a copy."]);
+  expect(parted("Compile again.")).toEqual(["Compile again", ""]);
 });

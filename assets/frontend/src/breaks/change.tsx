@@ -34,19 +34,26 @@ interface TryProps {
   question: Question;
   /** Why it cannot be tried here. */
   reason: string | null;
+  /** Only the button: what is to be known of it is its tip. */
+  isShort?: boolean;
 }
 
-export function TryIt({ store, ask, question, reason }: TryProps) {
+export function TryIt({ store, ask, question, reason, isShort = false }: TryProps) {
   const [error, attempt] = useAttempt();
   const why = whyNot(store.host, reason);
+  const words = why ?? "In a copy: what is here stays as it is.";
   return (
     <>
       <Problem title="That cannot be tried." text={error} />
       <div class="row">
-        <Button isOff={why !== null} press={() => void attempt(store.host.part(ask, question))}>
+        <Button
+          isOff={why !== null}
+          tip={isShort ? words : undefined}
+          press={() => void attempt(store.host.part(ask, question))}
+        >
           Try it
         </Button>
-        <span class="mut">{why ?? "In a copy: what is here stays as it is."}</span>
+        {!isShort && <span class="mut">{words}</span>}
       </div>
     </>
   );

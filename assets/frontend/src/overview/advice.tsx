@@ -4,35 +4,58 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Change, TryIt } from "../breaks/change";
 import { DiffShell } from "../diff/shell";
 import { DiffState } from "../diff/state";
+import { whyNot } from "../host";
 import type { Store } from "../store";
 import { useAttempt } from "../ui/asked";
 import { Button, Frame, Problem, Prose } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { usePaneState } from "../ui/kept";
 import type { Advice as Given, DiffDocument, Opportunity, TriedChange } from "../wire";
+import { type Axis, AxisHead, axisOf, isClear, Mark, Pairs, savingWords } from "./axis";
 import "./advice.css";
+
+/** How many stand there at once. */
+const FEW = 3;
 
 export function Advice({ store, advice }: { store: Store; advice: Given }) {
   const [open, setOpen] = usePaneState<string | null>(store, "advice", null);
+  const [isAll, setAll] = usePaneState(store, "all advice", false);
   if (!advice.rows.length) return advice.none ? <p class="advice none">{advice.none}</p> : null;
+  const axis = axisOf(advice.rows);
+  const hidden = advice.rows.length - FEW;
   return (
-    <section class="advice" role="group" aria-label="What to change">
+    <section class={axis ? "advice timed" : "advice"} role="group" aria-label="What to change">
       <div class="row">
         <h2>What to change</h2>
         <span class="faint grow">{advice.more > 0 && `${advice.more} more in the DataFrame`}</span>
         <Frame store={store} name="opportunities" />
       </div>
+      {axis && (
+        <div class="item top">
+          <span>Change</span>
+          <AxisHead axis={axis} />
+          <span class="num">Saving of a call</span>
+        </div>
+      )}
       <ol>
-        {advice.rows.map((item) => (
+        {(isAll ? advice.rows : advice.rows.slice(0, FEW)).map((item) => (
           <Row
             key={item.id}
             store={store}
             item={item}
+            axis={axis}
             isOpen={open === item.id}
             turn={() => setOpen(open === item.id ? null : item.id)}
           />
         ))}
       </ol>
+      {hidden > 0 && (
+        <div class="row">
+          <Button look="link" press={() => setAll(!isAll)}>
+            {isAll ? "Fewer" : `${hidden} more`}
+          </Button>
+        </div>
+      )}
     </section>
   );
 }
@@ -40,50 +63,78 @@ export function Advice({ store, advice }: { store: Store; advice: Given }) {
 interface RowProps {
   store: Store;
   item: Opportunity;
+  axis: Axis | null;
   isOpen: boolean;
   turn(): void;
 }
 
-function Row({ store, item, isOpen, turn }: RowProps) {
+function Row({ store, item, axis, isOpen, turn }: RowProps) {
   const { line_id, place, tried } = item;
+  const [what, why] = parted(item.text);
+  const [saving, source] = savingWords(item);
+  const isGrey = !!tried?.times && !isClear(tried.times);
   return (
     <li>
       <div class="item">
-        <button
-          type="button"
-          class="says"
-          aria-expanded={isOpen}
-          data-tip={item.text}
-          onClick={turn}
-        >
-          <Icon name={isOpen ? "down" : "right"} />
-          <span class="cut">{item.text.replaceAll("`", "")}</span>
-        </button>
-        <span
-          class="num cut"
-          data-tip={tried ? `Measured: ${tried.saved}` : `${item.saving} ${item.source}`}
-        >
-          {tried ? tried.saved : item.short}
-        </span>
-        <span class="faint cut" data-tip={tried ? tried.checked : item.sure_words}>
-          {tried ? "tried" : item.sure}
-        </span>
-        {line_id && place ? (
-          <Button look="link cut" tip={place} press={() => store.select(line_id)}>
-            {`line ${place.split(":").pop()}`}
-          </Button>
+        <div class="change">
+          <button
+            type="button"
+            class="says"
+            aria-expanded={isOpen}
+            data-tip={item.text}
+            onClick={turn}
+          >
+            <Icon name={isOpen ? "down" : "right"} />
+            <span class="cut">
+              <Prose text={what} />
+            </span>
+          </button>
+          <div class="why">
+            <span class="cut" data-tip={why}>
+              {why.replaceAll("`", "")}
+            </span>
+            {line_id && place ? (
+              <Button look="link" tip={place} press={() => store.select(line_id)}>
+                {`line ${place.split(":").pop()}`}
+              </Button>
+            ) : (
+              place && <span>{place}</span>
+            )}
+          </div>
+        </div>
+        {axis && <Mark axis={axis} item={item} />}
+        <div class="saving" data-tip={tried ? tried.checked : `${item.saving} ${item.source}`}>
+          <span class={isGrey ? "grey" : "sum"}>{saving}</span>
+          <span class="cap">{source}</span>
+        </div>
+        {tried ? (
+          <Compare store={store} tried={tried} />
         ) : (
-          <span class="faint cut" data-tip="">
-            {place ?? ""}
-          </span>
+          <TryIt
+            store={store}
+            ask="try"
+            question={{ opportunity: item.id }}
+            reason={item.why_not}
+            isShort
+          />
         )}
       </div>
+      {tried?.times && <Pairs times={tried.times} agrees={tried.agrees} />}
       {isOpen && <Details store={store} item={item} />}
     </li>
   );
 }
 
+/** What to do, and why: the text has both, with a colon or a full stop between. */
+export function parted(text: string): [what: string, why: string] {
+  const at = text.search(/[:.] /);
+  if (at < 0) return [text.replace(/\.$/, ""), ""];
+  const why = text.slice(at + 2);
+  return [text.slice(0, at), why.slice(0, 1).toUpperCase() + why.slice(1)];
+}
+
 function Details({ store, item }: { store: Store; item: Opportunity }) {
+  const why = whyNot(store.host, item.why_not);
   return (
     <div class="more">
       <p>
@@ -93,27 +144,15 @@ function Details({ store, item }: { store: Store; item: Opportunity }) {
       {!item.tried && <p>{item.saving}</p>}
       <p class="mut">{`${item.source} ${item.sure_words}`}</p>
       {item.tried ? (
-        <Measured store={store} item={item} tried={item.tried} />
+        <Measured item={item} tried={item.tried} />
       ) : (
-        <TryIt store={store} ask="try" question={{ opportunity: item.id }} reason={item.why_not} />
+        <p class="mut">{why ?? "Tried in a copy: what is here stays as it is."}</p>
       )}
     </div>
   );
 }
 
-interface MeasuredProps {
-  store: Store;
-  item: Opportunity;
-  tried: TriedChange;
-}
-
-function Measured({ store, item, tried }: MeasuredProps) {
-  const [shown, show] = useState<DiffState | null>(null);
-  const [error, attempt] = useAttempt();
-  const open = () => {
-    const found = store.host.part<DiffDocument>(tried.part);
-    void attempt(found.then((shown) => show(new DiffState(shown))));
-  };
+function Measured({ item, tried }: { item: Opportunity; tried: TriedChange }) {
   return (
     <>
       <table class="tried">
@@ -132,13 +171,25 @@ function Measured({ store, item, tried }: MeasuredProps) {
           </tr>
         </tbody>
       </table>
+      {tried.times && <p>{tried.times.sentence}</p>}
       <p class={tried.agrees === false ? "st-break" : ""}>{tried.checked}</p>
+    </>
+  );
+}
+
+function Compare({ store, tried }: { store: Store; tried: TriedChange }) {
+  const [shown, show] = useState<DiffState | null>(null);
+  const [error, attempt] = useAttempt();
+  const open = () => {
+    const found = store.host.part<DiffDocument>(tried.part);
+    void attempt(found.then((shown) => show(new DiffState(shown))));
+  };
+  return (
+    <>
+      <button type="button" class="btn" aria-haspopup="dialog" onClick={open}>
+        Compare
+      </button>
       <Problem title="No comparison." text={error} />
-      <div class="row">
-        <button type="button" class="btn" aria-haspopup="dialog" onClick={open}>
-          Compare
-        </button>
-      </div>
       {shown && <Comparison state={shown} close={() => show(null)} />}
     </>
   );

@@ -53,7 +53,7 @@ export function TreeLine({ store, id, row, look, isOpen, isActive, choose, turn 
   return (
     <div
       id={id}
-      class={`crow ${look_} ${own?.kind ?? "quiet"}`}
+      class={`crow ${look_} is-${own?.kind ?? "quiet"}`}
       role="row"
       aria-level={depth + 1}
       aria-selected={isActive}
