@@ -923,11 +923,12 @@ export interface Rejected {
 }
 
 /**
- * One bar of the flame chart.
+ * One bar of the flame chart; `words` say plainly what torch's `name` does.
  */
 export interface Phase {
   id: string;
   name: string;
+  words: string;
   start_s: number;
   duration_s: number;
   self_s: number;
@@ -963,10 +964,10 @@ export interface Artifact {
  * `modules` the modules, both as rows of a tree in order. `omitted` counts rows that are not
  * here, `columns` says how its tables are drawn. `costs` are those that are known, the one that
  * ranks first. `variable` is how code that is copied names the record, such as
- * `compiled.report`. `file` is what the result was saved to or loaded from. `no_assembly` says
- * why no kernel has code of a GPU, or is None; `actions`, by id, why what a live view starts
- * cannot be started from here, None where it can; `has_budgets`: the part `budgets:` has some.
- * `cuda_graphs` is None where none were asked for.
+ * `compiled.report`. `file` is what the result was saved to or loaded from, `phases_said` where
+ * compile time went. `no_assembly` says why no kernel has code of a GPU, or is None; `actions`,
+ * by id, why what a live view starts cannot be started from here, None where it can;
+ * `has_budgets`: the part `budgets:` has some. `cuda_graphs` is None where none were asked for.
  */
 export interface Document {
   version: number;
@@ -997,6 +998,7 @@ export interface Document {
   rejected: Rejected[];
   cuda_graphs: CudaGraphs | null;
   phases: Phase[];
+  phases_said: string;
   choices: Choice[];
   ranked: Ranked[];
   roofs: Roof[];

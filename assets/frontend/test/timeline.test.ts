@@ -3,7 +3,8 @@ import { flameOf, nextBar, ticksOf, traceOf, wholeOf } from "../src/timeline/fla
 import type { Phase } from "../src/wire";
 
 function phase(id: string, start: number, duration: number, depth: number, thread = "main"): Phase {
-  return { id, name: id, start_s: start, duration_s: duration, self_s: 0, depth, thread, side: "" };
+  const time = { start_s: start, duration_s: duration, self_s: 0 };
+  return { id, name: id, words: id, ...time, depth, thread, side: "" };
 }
 
 const PHASES = [

@@ -1,12 +1,29 @@
-"""The timeline: every phase of the compilation."""
+"""The timeline: every phase of the compilation, and where the time went in a sentence."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from workbench.report import Report
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.panes.passes import Passes
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
+from workbench.views.words.progress_words import describe_phase
+from workbench.views.words.units import format_seconds
+
+_WAITING = ("compile_file", "PyCodeCache.load_by_key_path", "async_compile.wait")
+_AROUND = {
+    "compile": "the whole compilation",
+    "create_aot_dispatcher_function": "from operators to code",
+    "compile_fx.<locals>.fw_compiler_base": "compiling the forward",
+    "compile_fx.<locals>.bw_compiler": "compiling the backward",
+    "inductor_compile": "Inductor",
+    "fx_codegen_and_compile": "Inductor, behind its cache",
+    "GraphLowering.compile_to_fn": "writing and compiling",
+}
+"""Phases that are told by what lies inside of them."""
+_SECOND = 0.1  # of the whole: what is less is not told
 
 
 def document(report: Report, context: ViewContext) -> Content:
@@ -15,10 +32,43 @@ def document(report: Report, context: ViewContext) -> Content:
     start = min(report.phases.columns.get("start_s", ()), default=0.0)
     side = Passes(report).phase
     phases = [
-        convert_row(wire.Phase, phase, start_s=round(phase.start_s - start, 6), side=side(phase))
+        convert_row(
+            wire.Phase,
+            phase,
+            words=_AROUND.get(phase.name) or describe_phase(phase.name),
+            start_s=round(phase.start_s - start, 6),
+            side=side(phase),
+        )
         for phase in report.phases
     ]
-    return Content({"phases": phases}, empty=None if phases else empty)
+    said = tell_time(phases, find_compiler(report)) if phases else ""
+    return Content({"phases": phases, "phases_said": said}, empty=None if phases else empty)
+
+
+def find_compiler(report: Report) -> str | None:
+    """The program that compiles the kernels; None where there are none or several."""
+    languages = {kernel.language for kernel in report.kernels} - {"extern"}
+    names = {"cpp": "g++", "triton": "Triton's compiler"}
+    return names.get(languages.pop()) if len(languages) == 1 else None
+
+
+def tell_time(phases: Sequence[wire.Phase], compiler: str | None) -> str:
+    """Where the time of the thread that was compiling went: the largest part and the next.
+
+    What other threads do at the same time is not added.
+    """
+    whole = max(phase["start_s"] + phase["duration_s"] for phase in phases)
+    by_words: dict[str, float] = {}
+    for phase in phases:
+        if phase["thread"] == phases[0]["thread"]:
+            is_wait = compiler is not None and phase["name"] in _WAITING
+            words = f"waiting for {compiler}" if is_wait else phase["words"]
+            by_words[words] = by_words.get(words, 0.0) + phase["self_s"]
+    (first, most), *others = sorted(by_words.items(), key=lambda part: -part[1])
+    said = f"{format_seconds(most)} of {format_seconds(whole)}: {first}"
+    if others and others[0][1] > _SECOND * whole:
+        said += f"; {format_seconds(others[0][1])}: {others[0][0]}"
+    return f"{said}."
 
 
 PANE = Pane("timeline", "Timeline", document)

@@ -346,10 +346,11 @@ class Rejected(TypedDict):
 
 
 class Phase(TypedDict):
-    """One bar of the flame chart."""
+    """One bar of the flame chart; `words` say plainly what torch's `name` does."""
 
     id: str
     name: str
+    words: str
     start_s: float
     duration_s: float
     self_s: float
@@ -385,7 +386,7 @@ class Document(TypedDict):
     in order. `omitted` counts rows that are not here, `columns` says how its tables are drawn.
     `costs` are those that are known, the one that ranks first.
     `variable` is how code that is copied names the record, such as `compiled.report`.
-    `file` is what the result was saved to or loaded from.
+    `file` is what the result was saved to or loaded from, `phases_said` where compile time went.
     `no_assembly` says why no kernel has code of a GPU, or is None; `actions`, by id, why what a
     live view starts cannot be started from here, None where it can; `has_budgets`: the part
     `budgets:` has some. `cuda_graphs` is None where none were asked for.
@@ -419,6 +420,7 @@ class Document(TypedDict):
     rejected: list[Rejected]
     cuda_graphs: CudaGraphs | None
     phases: list[Phase]
+    phases_said: str
     choices: list[Choice]
     ranked: list[Ranked]
     roofs: list[Roof]

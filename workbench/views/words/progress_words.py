@@ -38,6 +38,21 @@ _WORDS: Mapping[str, str] = {
     "async_compile.wait": _COMPILING,
 }
 """By torch's name of a phase; those that begin in lower case are of one pass."""
+_PLAIN: Mapping[str, str] = {
+    "_compile.compile_inner": _READING,
+    "additional_fake_tensor_prop": "working out shapes",
+    "build_guards": "writing the guards",
+    "code_gen": _WRITING,
+    "codegen_and_compile": _PREPARING,
+    "compile_file": "compiling C++",
+    "FxGraphCache.load": _CACHE,
+    "FxGraphHasher": _CACHE,
+    "GraphLowering.codegen": _WRITING,
+    "insert_deferred_runtime_asserts": "writing checks of sizes",
+    "PythonWrapperCodegen.generate": "writing the program around the kernels",
+    "Scheduler.fused_nodes": _FUSING,
+}
+"""Of phases that are too short to be told as they run."""
 _FORWARD: Final = "compile_fx.<locals>.fw_compiler_base"
 _BACKWARD: Final = "compile_fx.<locals>.bw_compiler"
 _JOINT: Final = "aot_trace_joint_graph"
@@ -54,7 +69,9 @@ def describe_phase(name: str) -> str:
     """What a phase does, within a sentence; one that has no words of ours as torch calls it."""
     if name.startswith(_ONE_KERNEL):  # behind it stands the kernel's name, of any length
         return "compiling one kernel"
-    words = _WORDS.get(name, "").rstrip("…")
+    if name.startswith("pass."):
+        return f"a pass over the graph: {name.rpartition('.')[2].replace('_', ' ')}"
+    words = (_WORDS.get(name) or _PLAIN.get(name, "")).rstrip("…")
     return f"{words[0].lower()}{words[1:]}" if words else name
 
 

@@ -75,6 +75,8 @@ interface Props {
   show(pane: string): void;
   /** What stands in the header before the buttons that every view has. */
   head: ComponentChildren;
+  /** Between the tabs and the pane: work in the background. */
+  job?: ComponentChildren;
   /** Between the header and the tabs. */
   above?: ComponentChildren;
   beside?: Beside | null;
@@ -155,6 +157,7 @@ export function Frame(props: Props) {
         panel={panel}
         isTight={isTight}
       />
+      {props.job}
       <RoomContext.Provider value={room}>
         <div class={beside ? "body" : "body noinsp"}>
           <div

@@ -3,10 +3,11 @@
 import { Component, type ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { Inspector } from "../inspector/inspector";
-import { ProgressView } from "../progress/progress";
+import { JobStrip } from "../progress/job";
+import { ProgressStrip, ProgressView } from "../progress/progress";
 import type { Store } from "../store";
 import { TargetDialog } from "../targets/dialog";
-import { Empty, plain, Problem } from "../ui/basics";
+import { Empty, plain, Problem, Prose } from "../ui/basics";
 import { type PaneId, TITLES } from "../wire";
 import { Frame, type FrameRoot, useFrame } from "./frame";
 import { Header } from "./header";
@@ -33,6 +34,7 @@ export function Shell({ store }: { store: Store }) {
       tabs={tabsOf(store)}
       show={(pane) => store.show(pane as PaneId)}
       head={<Header store={store} search={search} inspector={inspector} />}
+      job={store.doc.value && <JobStrip store={store} />}
       beside={inspector.beside}
       status={<StatusBar store={store} />}
       dialogs={<TargetDialog store={store} />}
@@ -69,7 +71,7 @@ function tabsOf(store: Store): readonly Tab[] {
 function useInspector(store: Store, frame: FrameRoot) {
   const [width, setWidth] = useState(INSPECTOR);
   const [asked, setAsked] = useState<boolean | null>(null);
-  const isReady = store.doc.value !== null && store.host.progress.value.status !== "running";
+  const isReady = store.doc.value !== null;
   const isFull = store.registration(store.pane.value).isFull?.(store);
   const isPaired = store.pair.picked.value.length === 2;
   const isUseless = frame.isScarce && store.selected.value === null;
@@ -84,7 +86,7 @@ function Body({ store }: { store: Store }) {
   const id = store.pane.value;
   const failure = store.host.failure.value;
   const { Pane, Remedy, isHome } = store.registration(id);
-  if (status === "running" && (isHome || !report)) return <ProgressView store={store} />;
+  if (status === "running" && !report) return <ProgressView store={store} />;
   if (!report) {
     if (status === "failed" || status === "cancelled") return <ProgressView store={store} />;
     const note = failure
@@ -96,9 +98,11 @@ function Body({ store }: { store: Store }) {
   return (
     <>
       <Problem title="The kernel did not answer." text={failure} />
+      {!isHome && <ProgressStrip store={store} />}
       {head?.empty && !isHome ? (
         <Empty store={store} note={head.empty}>
           {Remedy && <Remedy store={store} />}
+          {Remedy && <WhyOff store={store} />}
         </Empty>
       ) : (
         <Guarded key={id} store={store}>
@@ -107,6 +111,16 @@ function Body({ store }: { store: Store }) {
       )}
     </>
   );
+}
+
+/** Why nothing can be compiled from here. */
+function WhyOff({ store }: { store: Store }) {
+  const why = store.doc.value?.targets.why_not;
+  return why ? (
+    <p class="mut">
+      <Prose text={why} />
+    </p>
+  ) : null;
 }
 
 /** A pane that fails says so and leaves the rest of the view alive. */

@@ -14,7 +14,7 @@ export function StatusBar({ store }: { store: Store }) {
   return (
     <div class="status">
       <span class="path" role="status" aria-live="polite">
-        {id === null ? "Nothing selected" : <b>{store.labelOf(id)}</b>}
+        {id === null ? "Nothing selected" : <b data-tip="">{store.labelOf(id)}</b>}
         {steps.map((step) => (
           <>
             <span class="sep" aria-hidden="true">

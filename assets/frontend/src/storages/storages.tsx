@@ -246,7 +246,7 @@ function cellsOf(part: MemoryPart): Cells<Shown> {
         ),
       full: ({ value, reuse, in_layers, all }) =>
         all.length > 1
-          ? `${value}, and the same in ${all.length - 1} more layers: ${in_layers}`
+          ? `${value}, × ${all.length}: the same in ${all.length - 1} more layers, ${in_layers}`
           : [value, reuse].filter(Boolean).join(": "),
     },
     lives: {

@@ -49,12 +49,9 @@ function OpenButton({ store, words, tip }: OpenProps) {
   if (!targets) return null;
   const why = whyNot(store.host, targets.why_not);
   return (
-    <>
-      <Button tip={why ?? tip} isOff={why !== null} press={() => (targetsOpen(store).value = true)}>
-        {words}
-      </Button>
-      {why !== null && <p class="mut">{why}</p>}
-    </>
+    <Button tip={why ?? tip} isOff={why !== null} press={() => (targetsOpen(store).value = true)}>
+      {words}
+    </Button>
   );
 }
 
@@ -99,7 +96,6 @@ function Form({ store, targets, close }: FormProps) {
   const ask = async (name: "retarget" | "compare-targets") => {
     if (!(await attempt(store.host.part(name, { targets: [...chosen] })))) return;
     close();
-    store.show("overview");
     if (name === "compare-targets") showMatrixAtEnd(store);
   };
   const turn = (name: string) =>
@@ -144,13 +140,14 @@ function Form({ store, targets, close }: FormProps) {
   );
 }
 
-/** Leads to the comparison once it is there, if the reader still looks at the progress. */
+/** Leads to the comparison once it is there, if the reader is still where it was asked for. */
 function showMatrixAtEnd(store: Store): void {
+  const pane = store.pane.peek();
   const stop = effect(() => {
     const { status } = store.host.progress.value;
     if (status === "running") return;
     queueMicrotask(() => stop());
-    if (status === "done" && store.pane.peek() === "overview") store.show("matrix");
+    if (status === "done" && store.pane.peek() === pane) store.show("matrix");
   });
 }
 

@@ -136,9 +136,9 @@ function FlameBar({ id, bar, width, isSelected, select, zoom }: BarProps) {
       id={id}
       role="option"
       aria-selected={isSelected}
-      aria-label={`${phase.name}, ${seconds(phase.duration_s)}`}
+      aria-label={`${phase.words}, ${seconds(phase.duration_s)}`}
       class={isSelected ? "bar-f sel" : "bar-f"}
-      data-tip={`${phase.name}: ${seconds(phase.duration_s)}, ${seconds(phase.self_s)} of its own`}
+      data-tip={`${phase.words} (${phase.name}): ${seconds(phase.duration_s)}, ${seconds(phase.self_s)} of its own`}
       style={{
         left: `${bar.left * 100}%`,
         width: `${bar.width * 100}%`,
@@ -150,7 +150,7 @@ function FlameBar({ id, bar, width, isSelected, select, zoom }: BarProps) {
     >
       {hasText && (
         <>
-          {phase.name} <span class="mut">{seconds(phase.duration_s)}</span>
+          {phase.words} <span class="mut">{seconds(phase.duration_s)}</span>
         </>
       )}
     </div>

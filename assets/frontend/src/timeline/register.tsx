@@ -25,7 +25,7 @@ function PhaseCard({ store, row: phase }: RowCardProps<Phase>) {
   const whole = end - start;
   return (
     <>
-      <Head kind="Compile phase" title={phase.name} />
+      <Head kind={`Compile phase ${phase.name}`} title={phase.words} />
       <Facts
         rows={[
           ["Start", seconds(phase.start_s - start)],

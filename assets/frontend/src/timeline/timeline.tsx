@@ -52,8 +52,9 @@ function TimelineBar({ store, phases, isZoomed, zoomTo }: BarProps) {
   return (
     <div class="bar">
       <h2>Compile timeline</h2>
-      <span class="faint cut">
-        {`${seconds(end - start)}, ${threads === 1 ? "one thread" : `${threads} threads`}`}
+      <span class="mut cut" data-tip="">
+        {store.doc.value?.phases_said}{" "}
+        {threads === 1 ? "" : `${seconds(end - start)} on ${threads} threads.`}
       </span>
       <span class="grow" />
       {isZoomed ? (
@@ -91,4 +92,5 @@ function ZoomIn({ phase, zoomTo }: { phase: Phase | undefined; zoomTo(phase: Pha
 
 const CELLS: Cells<Phase> = {
   bar: { full: (phase) => `${seconds(phase.self_s)} of its own` },
+  name: { draw: ({ words }) => words, full: ({ name, words }) => `${words} (${name})` },
 };

@@ -1,0 +1,50 @@
+// Work in the background as one strip: what, how far, how long, what it does now; panes stay usable.
+
+import { plural, seconds } from "../format";
+import type { Store } from "../store";
+import { Button } from "../ui/basics";
+import type { Progress } from "../wire";
+import { useSince } from "./progress";
+
+export function JobStrip({ store }: { store: Store }) {
+  const progress = store.host.progress.value;
+  const isRunning = progress.status === "running";
+  const since = useSince(progress, isRunning);
+  if (!isRunning) return null;
+  const { done, now } = farOf(progress);
+  const target = store.doc.value?.target;
+  return (
+    <div class="job" role="group" aria-label="Work in the background">
+      <span class="spin" aria-hidden="true" />
+      <b>{progress.title || "Compiling"}</b>
+      <span class="mut num">{seconds(progress.elapsed_s + since)}</span>
+      <span class="mut cut grow" role="status" data-tip="">
+        {`${now}${now ? "; " : ""}what you see is the record for ${target} and stays usable`}
+      </span>
+      {progress.can_cancel ? (
+        <Button look="link" press={() => store.host.cancel()}>
+          Cancel
+        </Button>
+      ) : (
+        <span class="mut">Interrupt the kernel to stop</span>
+      )}
+      {done !== null && <i style={{ width: `${done * 100}%` }} />}
+    </div>
+  );
+}
+
+const COUNTED = /(\d+) of (\d+)/;
+
+/** Which part is done, where it is counted, and what it does now, in words. */
+export function farOf({ words, kernels, steps }: Progress): { done: number | null; now: string } {
+  const running = steps.findLast((step) => step.duration_s === null);
+  const now = [
+    words ?? running?.name ?? "",
+    !words && kernels.length ? plural(kernels.length, "kernel") : "",
+  ];
+  const [, part, whole] = COUNTED.exec(words ?? kernels.at(-1) ?? "") ?? [];
+  return {
+    done: part && whole && Number(whole) ? Math.min(1, Number(part) / Number(whole)) : null,
+    now: now.filter(Boolean).join(", "),
+  };
+}
