@@ -369,7 +369,7 @@ def sweep(
     compile_only
         Run nothing: compile times, kernels and traffic alone.
     spread, measure_s
-        Measure until half of the 95 % interval is this share of the median, or for so many seconds.
+        Measure until half of the 99.9 % interval is this share of the median, or so many seconds.
     rtol, atol
         The tolerance against eager, in place of that of the dtype.
     progress

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import median
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,8 +15,11 @@ import workbench as wb
 from workbench.analysis.opportunities.operator_rules import rewrite_topk
 from workbench.compiler.comparison.output_comparison import compare
 from workbench.handles.changed_copy import rewrite_callable
+from workbench.handles.opportunities import opportunity_trial
 from workbench.handles.opportunities.opportunities import Opportunities
 from workbench.handles.opportunities.opportunity_trial import _verdict
+from workbench.report.paired import PairedTimes
+from workbench.views.answers.alternatives_text import format_saved
 
 
 @pytest.fixture(scope="module")
@@ -161,6 +166,46 @@ def test_measured_times_give_the_saving_in_time(product: Any) -> None:
     assert found[0].saved_us_low == pytest.approx(copy.least_us / 2)
     assert "measured share of these kernels, by their least to their median" in found[0].source
     assert "the product reads the matrix in place of it" in found[0].source
+
+
+def test_identical_code_is_said_to_be_identical_and_not_timed(
+    product: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opportunity_trial, "measure_in_turn", None)  # would be called
+    change = replace(wb.opportunities(product)[0].opportunity, settings=(), before=())
+    times = opportunity_trial._measure(product, product, (), None, change)
+    assert times.verdict == "identical"
+    assert not len(times)
+
+
+def test_other_inputs_of_the_same_code_are_timed(
+    product: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = PairedTimes((2.0,) * 20, (1.0,) * 20)
+    monkeypatch.setattr(opportunity_trial, "measure_in_turn", lambda *given: found)
+    alike = SimpleNamespace(run=None)
+    monkeypatch.setattr(opportunity_trial, "_repeatable", lambda x, inputs: alike)
+    change = replace(
+        wb.opportunities(product)[0].opportunity, settings=(("dtype", "bfloat16"),), before=()
+    )
+    given = (torch.randn(96, 64), torch.randn(96, 80)), {}
+    call: Any = SimpleNamespace(inputs=given)
+    assert opportunity_trial._measure(product, product, given, call, change) is found
+
+
+def test_a_tried_change_tells_its_pairs_or_why_there_is_no_verdict(product: Any) -> None:
+    tried = wb.opportunities(product)[0].try_()
+    assert tried.times is not None
+    assert tried.times.verdict in ("faster", "slower", "no difference", "too noisy to say")
+    assert len(tried.times) > 0
+    assert tried.before.call_us == pytest.approx(median(tried.times.before_us))
+    assert (tried.saved_us is None) == (tried.times.verdict == "too noisy to say")
+    noisy = replace(tried, times=PairedTimes((2.0,) * 20, (1.0,) * 20, 15, is_disturbed=True))
+    assert noisy.saved_us is None
+    assert format_saved(noisy) == "too noisy to say"
+    told = " ".join(repr(noisy).split())
+    assert "Too noisy to say: other work disturbed 15 of 20 pairs." in told
+    assert "predicted saves" in told
 
 
 def test_without_any_there_is_one_sentence_and_an_empty_table() -> None:
