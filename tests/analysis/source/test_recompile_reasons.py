@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.analysis.source.recompile_reasons import Reason, read_reason
+from workbench.analysis.source.recompile_reasons import Reason, find_change, read_reason
 
 
 @pytest.mark.parametrize(
@@ -140,3 +140,53 @@ from workbench.analysis.source.recompile_reasons import Reason, read_reason
 )  # fmt: skip
 def test_torchs_sentence_is_taken_apart(text: str, expected: Reason) -> None:
     assert read_reason(text) == expected
+
+
+PROGRAM = """\
+SCALE = 1
+class Net:
+    def __init__(self):
+        self.log = []
+        self.n = 0
+    def forward(self, x):
+        self.log.append(x)
+        return x * SCALE == self.n
+    def tick(self):
+        self.n += 1
+class Other:
+    def reset(self):
+        self.seen = other.seen = 0
+def train(net):
+    global SCALE
+    SCALE *= 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "change"),
+    [
+        ("len(self.log)", (7, "self.log.append(x)")),
+        ("self.n", (10, "self.n += 1")),
+        ("net.n", (10, "self.n += 1")),  # by another name, but the only one
+        ("G['SCALE']", (16, "SCALE *= 2")),
+        ("self.missing", None),
+        ("x.size()[0]", None),
+        ("flag", None),
+    ],
+)
+def test_the_line_that_changes_what_a_guard_looks_at(
+    source: str, change: tuple[int, str] | None
+) -> None:
+    assert find_change(PROGRAM, source, 6) == change
+
+
+def test_of_two_lines_that_may_change_it_none_is_blamed() -> None:
+    text = PROGRAM + "    a.n = 1\n    b.n = 2\n"
+    assert find_change(text, "net.n", 6) is None
+
+
+def test_a_list_that_was_empty_and_an_object_that_was_freed_are_read() -> None:
+    empty = read_reason("0/0: not self.log")
+    assert (empty.kind, empty.source, empty.expected) == ("length", "len(self.log)", "0")
+    freed = read_reason("0/0: Cache line invalidated because L['___stack0'] got deallocated")
+    assert (freed.kind, freed.source) == ("identity", "L['___stack0']")

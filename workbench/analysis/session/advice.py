@@ -34,6 +34,7 @@ _STATES = {
 _CLASS = re.compile(r"<class '([^']+)'>")
 _COMPILER = re.compile(r"compiler='(\w+)'")
 _STACK = re.compile(r"^___stack\d+")
+_CLOSED = re.compile(r"([\w.]+)\.__closure__\[\d+\]\.cell_contents")
 _GLOBAL = re.compile(r"\bG\['(\w+)'\]")
 
 
@@ -146,10 +147,25 @@ def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterat
             f"{whole} was compiled {plural(len(rows), 'more time')}, "
             f"{number_text(spent, 'seconds')} in {_steps(steps)}, last since {_since(last)}"
         )
+        text += _list_values(rows)
+        changed = next((row for row in rows if row.changed_at), None)
+        if changed is not None:
+            text += f"; `{changed.changed_by}` changes it"
+        line = last.line if changed is None else changed.changed_at
         yield Advice(
-            "recompile", last.function, last.file, last.line, spent, steps, text, made.text,
+            "recompile", last.function, last.file, line, spent, steps, text, made.text,
             made.code, made.is_expected,
         )  # fmt: skip
+
+
+def _list_values(rows: list[SessionRecompile]) -> str:
+    """The values that the variants were compiled for, in order, where there are more than two."""
+    values = [rows[0].expected, *(row.actual for row in rows)]
+    for at, row in enumerate(rows[1:], 1):  # what was not read then is what the next one expected
+        values[at] = values[at] or row.expected
+    is_chain = len(values) > 2 and all(values) and len({row.source for row in rows}) == 1
+    shown = values if len(values) <= 8 else [*values[:4], "…", *values[-3:]]
+    return f", in order {' → '.join(map(_plain, shown))}" if is_chain else ""
 
 
 def _since(row: SessionRecompile) -> str:
@@ -157,6 +173,7 @@ def _since(row: SessionRecompile) -> str:
     source = _GLOBAL.sub(
         r"the global \1", _STACK.sub("what the line of the break gave", row.source)
     )
+    source = _CLOSED.sub(r"a variable that \1 closes over", source)
     if row.kind == "backend":
         return _backends(row.expected, row.actual)
     if row.kind == "aliasing" and row.expected:
@@ -174,7 +191,8 @@ def _since(row: SessionRecompile) -> str:
     if row.kind == "length" and row.source and row.expected:
         return f"{source} was not {row.expected}"
     if row.kind == "identity" and row.source:
-        return f"{source} was {row.actual or 'another object'}"
+        other = "freed" if row.guard.startswith("Cache line invalidated") else "another object"
+        return f"{source} was {row.actual or other}"
     if row.guard.startswith("GLOBAL_STATE"):
         return _changed(row.guard.rpartition(": ")[2].removeprefix("GLOBAL_STATE ").split())
     return f"`{row.guard}` did not hold"

@@ -407,6 +407,13 @@ def _of_grad_mode(own: Sequence[Reason]) -> Cure:
 
 
 def _of_identity(reason: Reason) -> Cure:
+    if reason.guard.startswith("Cache line invalidated"):
+        return Cure(
+            "expected: torch drops a variant with the object that it was compiled for; what lives "
+            "as long as the function is compiled once",
+            (),
+            True,
+        )
     if reason.actual:
         return Cure("expected: each of its values is a program of its own, compiled once", (), True)
     return Cure(
@@ -426,6 +433,12 @@ def _of_length(reason: Reason) -> Cure:
         return Cure("add every group of parameters before the first step")
     if "dict.keys(" in reason.guard:
         return Cure("pass the same keys in the same order in every call")
+    held = reason.source.removeprefix("len(").removesuffix(")")
+    if "." in held and held.split(".")[0] not in ("args", "kwargs"):
+        return Cure(
+            f"keep {held} at one length: change it outside of the compiled function, or keep its "
+            "entries in one tensor of a fixed size"
+        )
     return Cure(
         "pass the same arguments and as many entries in every call, or compile a function for each "
         "kind of call, such as prefill and decoding"

@@ -36,7 +36,14 @@ _EQUAL = re.compile(r"^(?P<source>.+?) (?P<is>==|is) (?P<expected>.+)$")
 # torch 2.13 tells of a dict what is the case, where it tells of all else what was wanted
 _NOT_AS_LONG = re.compile(r"^(len\(.+\)) != (\d+)$")
 _LENGTH = re.compile(
-    r"^(?:not )?(?P<source>len\(.+\)|\w+) (?:==|!=|>=|<=|<|>) |^not (?P<empty>\w+)$"
+    r"^(?:not )?(?P<source>len\(.+\)|\w+) (?:==|!=|>=|<=|<|>) |^not (?P<empty>[\w.\[\]']+)$"
+)
+_FREED = re.compile(r"^Cache line invalidated because (?P<source>.+?) got deallocated")
+_HELD = re.compile(r"^(?:len\()?(?:[\w.\[\]']+\.(?P<attribute>\w+)|G\['(?P<global>\w+)'\])\)?$")
+_CHANGES = (
+    r"(?:\[[^\]]*\])?\s*(?:[-+*/%@&|^]|//|\*\*|<<|>>)?=(?!=)"
+    r"|(?:\[[^\]]*\])?\.(?:append|extend|insert|pop|popitem|remove|clear|add|discard|update"
+    r"|setdefault|appendleft|popleft)\("
 )
 _KINDS = (
     ("grad mode", ("GRAD_MODE", "grad mode", "grad_mode")),
@@ -76,6 +83,34 @@ def read_reason(text: str) -> Reason:
     guard = _ON_PARAMETER.sub(PARAMETER, _COMMENT.sub("", rest.split("\n")[0]).strip())
     guard = _NOT_AS_LONG.sub(r"\1 == \2", guard)
     return _of_tensor(against, guard) or _of_object(against, guard) or _of_value(against, guard)
+
+
+def find_change(text: str, source: str, first: int) -> tuple[int, str] | None:
+    """The line, from 1, that changes what a guard looks at, with its code; None where none does.
+
+    `text` is a file with the function whose first line is `first`. Of an attribute or a global
+    only. What `__init__` sets, and the first line that sets a global, changes nothing; an attribute
+    of another name for its object counts where nothing else in the file changes one of its name.
+    """
+    held = _HELD.match(source)
+    if held is None:
+        return None
+    attribute, path = held["attribute"], source.removeprefix("len(").removesuffix(")")
+    name = rf"\.{attribute}" if attribute else rf"^\s*(?:for )?{held['global']}"
+    pattern = re.compile(rf"{name}(?:{_CHANGES}{'' if attribute else '|,? in '})")
+    found: list[tuple[int, str]] = []
+    inside = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        code = line.strip()
+        if match := re.match(r"(?:async )?def (\w+)", code):
+            inside = match[1]
+        is_start = inside == "__init__" if attribute else not found and line[:1].strip() != ""
+        if pattern.search(line) and not code.startswith("#"):
+            found.append((number, "" if is_start and not code.startswith("for ") else code))
+    found = [each for each in found if each[1]]
+    own = [each for each in found if path in each[1]] if attribute else found
+    among = own or (found if len(found) == 1 else [])
+    return min(among, key=lambda each: (each[0] < first, each[0]), default=None)
 
 
 def _of_tensor(against: str, guard: str) -> Reason | None:
@@ -125,6 +160,8 @@ def _named(backend: str) -> str:
 
 
 def _of_value(against: str, guard: str) -> Reason:
+    if match := _FREED.match(guard):
+        return Reason(against, guard, "identity", match["source"])
     if match := _CONTAINS.match(guard):
         return Reason(against, guard, "value", match["source"])
     kind = next((kind for kind, words in _KINDS if any(word in guard for word in words)), "")
@@ -139,7 +176,8 @@ def _of_value(against: str, guard: str) -> Reason:
         kind = "type" if expected in ("None", "not None") else kind or "value"
         return Reason(against, guard, kind, source, expected)
     if kind in ("", "length") and (match := _LENGTH.match(guard)):
-        source = match["source"] or f"len({match['empty']})"
-        return Reason(against, guard, kind or ("length" if match["empty"] else "value"), source)
+        if match["empty"]:
+            return Reason(against, guard, "length", f"len({match['empty']})", "0")
+        return Reason(against, guard, kind or "value", match["source"])
     is_sum = re.search(r" (?:<|>|<=|>=|==|!=) ", guard) is not None
     return Reason(against, guard, kind or ("value" if is_sum else "other"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,7 +11,7 @@ from dataclasses import replace
 from types import CodeType
 from typing import Any, cast
 
-from workbench.analysis.source.recompile_reasons import Reason, read_reason
+from workbench.analysis.source.recompile_reasons import Reason, find_change, read_reason
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle
 from workbench.compiler.internals.older_releases import find_backward_hook, variants
@@ -295,6 +296,10 @@ class Compiles:
             actual = reasons[0].actual or read_actual_value(reasons[0].source, scope)
             reasons[0] = replace(reasons[0], actual=actual)
             self._patches.guarded(PANE, self._compare, row, reasons[0], scope, kept)
+        if reasons and reasons[0].kind in ("value", "length", "type", "identity"):
+            text = "".join(linecache.getlines(frame.f_code.co_filename))
+            first = frame.f_code.co_firstlineno
+            row.change = find_change(text, reasons[0].source, first) or row.change
         named = [_named(reason, row.arguments) for reason in reasons]
         row.reasons = [(reason, not rank, len(kept)) for rank, reason in enumerate(named)]
         row.why = named[0].guard if named else "no guard of an earlier variant was found"
@@ -362,6 +367,8 @@ class Compiles:
                 is_last_batch=row.is_last_batch and nearest,
                 fixed_by=row.fixed_by if nearest else "",
                 resumed_at=row.resumed_at,
+                changed_at=row.change[0] if nearest else 0,
+                changed_by=row.change[1] if nearest else "",
             )
             for row in list(self.found)
             for reason, nearest, count in row.reasons

@@ -57,6 +57,7 @@ class OpenCompile:
     caught: tuple[str, ...] = ()
     is_last_batch: bool = False
     fixed_by: str = ""
+    change: tuple[int, str] = (0, "")
     is_automatic: bool = True
     is_over: bool = False
     report: Report | None = None

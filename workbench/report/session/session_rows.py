@@ -115,7 +115,9 @@ class SessionRecompile:
     `is_last_batch`: whether the size is that of the last, incomplete batch of a loader of the
     program. `fixed_by`: what made the new variant one for this size or number only, "the code" or
     "dynamic=False"; empty where it is for others too, or that is not known. `resumed_at`: of the
-    rest of a function after a graph break the line of that, else 0.
+    rest of a function after a graph break the line of that, else 0. `changed_at` is the line of the
+    file that changes the attribute or the global which the guard looks at, `changed_by` its code;
+    0 and empty where that was not found.
     """
 
     compile_id: str
@@ -136,6 +138,8 @@ class SessionRecompile:
     is_last_batch: bool = False
     fixed_by: str = ""
     resumed_at: int = 0
+    changed_at: int = 0
+    changed_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
