@@ -141,14 +141,14 @@ def format_saved(tried: Tried) -> str:
 
 
 def format_prediction(change: Opportunity) -> str:
-    """Where a predicted saving of time is from, in a few words."""
+    """Where a predicted saving of time is from, as it stands after "predicted, "."""
     if change.predicted_us is None:
         return "not predicted"
     if "the measured share" in change.source:
-        return "predicted from measured times"
+        return "from measured times"
     if change.sure == "measured elsewhere":
-        return "predicted by times of another machine"
-    return "predicted by a model"
+        return "times of another machine"
+    return "by a model"
 
 
 def _bytes(cost: Cost) -> str:
