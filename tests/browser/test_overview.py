@@ -164,7 +164,12 @@ def change(n: int, text: str, **more: Any) -> dict[str, Any]:
         "short": "",
         "sure": "likely",
     }
-    made |= {"predicted_us": None, "predicted_by": "CPU model", "sure_words": "", "source": ""}
+    made |= {
+        "predicted_us": None,
+        "predicted_by": "predicted, CPU model",
+        "sure_words": "",
+        "source": "",
+    }
     made |= {"line_id": "L:s0:28", "place": "layers.py:28", "before": [], "after": ["y = x"]}
     return {**made, "action": None, "why_not": None, "tried": None, **more}
 

@@ -119,7 +119,7 @@ function timed(verdict: "faster" | "too noisy to say", saved: [number, number, n
 test("a saving has a sign only where the pairs allow it", () => {
   const words = (change: Partial<Opportunity>) => savingWords({ ...CHANGE, ...change });
   expect(words({})).toEqual(["1.05 MB", "likely"]);
-  expect(words({ predicted_us: [220, 370, 520], predicted_by: "CPU model" })).toEqual([
+  expect(words({ predicted_us: [220, 370, 520], predicted_by: "predicted, CPU model" })).toEqual([
     "−370 µs ± 150 µs",
     "predicted, CPU model",
   ]);

@@ -47,6 +47,7 @@ def test_a_line_that_calls_leads_to_the_line_that_has_most_of_it() -> None:
 def test_a_gpu_without_a_measurement_says_its_bound_and_its_launches() -> None:
     said = answer_text(NORM)
     assert said.startswith("≥ 407 ns of work, 14.8 µs of launches (model) on h100: 2 kernels. ")
+    assert "About 81 % of the work is line 5" in said
 
 
 def test_a_measured_call_comes_first_and_lines_are_parts_of_it() -> None:

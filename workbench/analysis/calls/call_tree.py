@@ -96,22 +96,8 @@ class _Tree:
     def _library(self, source: Source, own: Sequence[Placed], level: int) -> CostRow:
         """A function of a library: all its runs, with the lines that cost."""
         lines = tuple(self._lines(own, level, "", is_own=False))
-        runs: dict[Path, list[Placed]] = defaultdict(list)
-        for each in own:
-            numbers = tuple(part for part in each.path if part.isdecimal())
-            runs[numbers[:1]].append(each)
-        each_run = Layers("", dict(enumerate(runs.values())))
-        total = sum_costs(placed.share for placed in own)
-        return CostRow(
-            "library",
-            source.id,
-            source.qualified or source.name,
-            total,
-            _sum_own(lines),
-            lines,
-            times=each_run.times,
-            each=each_run.each,
-        )
+        total, name = sum_costs(placed.share for placed in own), source.qualified or source.name
+        return CostRow("library", source.id, name, total, _sum_own(lines), lines)
 
     def _lines(
         self, placed: Sequence[Placed], level: int, module: str, *, is_own: bool

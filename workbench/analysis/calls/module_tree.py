@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from workbench.analysis.calls.call_shares import CallShare, list_call_shares
@@ -128,21 +129,18 @@ def group_modules(report: Report, placed: Sequence[Placed], above: str) -> Itera
     for each in placed:
         name, number, rest = _head(each.path)
         lists[name][number].append(Placed(each.share, rest))
+    signatures = report.once(read_layer_signatures)
     for name, by_number in lists.items():
+        path = join_path(above, name)
         alike: dict[object, dict[int | None, list[Placed]]] = defaultdict(dict)
         for number, own in by_number.items():
-            alike[_does(report, join_path(above, name), number, own)][number] = own
+            does: object = None if number is None else signatures.get((path, number))
+            if number is not None and not does:
+                does = frozenset((each.share.lines, each.path) for each in own)
+            alike[does][number] = own
         for group in alike.values():
             numbers = sorted(number for number in group if number is not None)
             yield Layers(join_path(name, format_numbers(numbers)) if numbers else name, group)
-
-
-def _does(report: Report, path: str, number: int | None, own: Sequence[Placed]) -> object:
-    """What tells a layer from others of its list."""
-    if number is None:
-        return None
-    known = report.once(read_layer_signatures).get((path, number))
-    return known or frozenset((each.share.lines, each.path) for each in own)
 
 
 def _head(path: Path) -> tuple[str, int | None, Path]:
@@ -154,6 +152,7 @@ def _head(path: Path) -> tuple[str, int | None, Path]:
     return path[0], None, path[1:]
 
 
+@lru_cache(maxsize=4096)
 def split_path(module: str) -> Path:
     """The segments of a module's path; what is in brackets stays with what is before it."""
     return tuple(_SEGMENT.findall(module))

@@ -119,7 +119,8 @@ def _cost(report: Report, cost: Cost) -> Iterator[Piece]:
     else:
         yield figure(format_bytes(cost.total))
         yield plain(f" moved by {known}, an estimate; nothing was timed. ")
-    yield from list_whereabouts(report, list_call_rows(report), cost.kind, cost.total, "it")
+    of = "the work" if cost.kind == "bound" else "it"
+    yield from list_whereabouts(report, list_call_rows(report), cost.kind, cost.total, of)
 
 
 def _measured(cost: Cost, call: MeasuredCall) -> Iterator[Piece]:
@@ -134,14 +135,22 @@ def _measured(cost: Cost, call: MeasuredCall) -> Iterator[Piece]:
 
 def _launches(report: Report) -> Iterator[Piece]:
     """What starting the kernels takes, by the model."""
+    model = _model_launches(report)
+    if model is not None:
+        yield plain(", ")
+        yield figure(format_us(model[0]))
+        yield plain(" of launches (model)")
+
+
+def _model_launches(report: Report) -> tuple[float, float] | None:
+    """By the model what the CPU spends on launches, and the whole, in µs; None without a GPU."""
     try:
         made = launches(report, LaunchCosts())
     except UsageError:
-        return
-    is_recorded = any(part.verdict == "recorded" for part in report.cuda_graphs)
-    yield plain(", ")
-    yield figure(format_us(made.graph_host_us if is_recorded else made.host_us))
-    yield plain(" of launches (model)")
+        return None
+    if any(part.verdict == "recorded" for part in report.cuda_graphs):
+        return made.graph_host_us, made.graph_us
+    return made.host_us, made.plain_us
 
 
 def _changes(report: Report, cost: Cost) -> Iterator[Piece]:
@@ -149,8 +158,10 @@ def _changes(report: Report, cost: Cost) -> Iterator[Piece]:
     changes = [each for each in opportunities(report) if _saved(each, cost)[1] > 0]
     if not changes:
         return
-    call = read_measured_call(report)
+    call, model = read_measured_call(report), _model_launches(report)
     whole = call.call_us if call is not None else cost.total
+    if call is None and cost.kind == "bound" and model is not None:
+        whole = max(whole, model[1])  # what is saved may be launches
     low = sum(_saved(each, cost)[0] for each in changes)
     high = sum(_saved(each, cost)[1] for each in changes)
     count = len(changes)

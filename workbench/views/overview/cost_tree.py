@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -15,6 +16,7 @@ from workbench.report import Report
 from workbench.views.wire.overview_messages import TreeRow
 from workbench.views.wire.report_messages import Source
 
+_GLOBAL = re.compile(r"\b[GL]\['(\w+)'\]")  # how Dynamo names what a function reads
 _DIGITS = 4  # after the point
 _EXCEPTIONS = ("break", "fallback")  # states of lines that stay in sight
 
@@ -118,7 +120,7 @@ def _row(row: CostRow, depth: int, caption: str) -> TreeRow:
         "depth": depth,
         "kind": row.kind,
         "id": row.id,
-        "name": row.name,
+        "name": _GLOBAL.sub(r"\1", row.name),
         "caption": caption,
         "total": _round(row.total),
         "own": _round(row.own),

@@ -1,5 +1,6 @@
 // A tree of costs as a list: which rows there are, which of them are seen, which open at first.
 
+import type { State } from "../ui/words";
 import type { Line, Note, TreeRow } from "../wire";
 
 /** A row in its place: what it is in, and whether there is anything in it. */
@@ -71,11 +72,32 @@ export function openAtFirst(
   rows.forEach(({ row }, n) => {
     const isWrong =
       row.kind === "line" && markOf(row.id)?.notes.some(({ tone }) => tone !== "plain");
-    if (!isWrong || told.has(row.id)) return;
+    if (!isWrong || told.has(row.id) || isInLibrary(rows, n)) return;
     told.add(row.id);
     for (const key of waysTo(rows, n)) open.add(key);
   });
   return open;
+}
+
+/** Whether a row is a library's own: its calls stay folded, with a mark for what is wrong inside. */
+function isInLibrary(rows: readonly Placed[], at: number): boolean {
+  for (let up = rows[at]!.parent; up >= 0; up = rows[up]!.parent)
+    if (rows[up]!.row.kind === "library") return true;
+  return false;
+}
+
+/** By place of a row the first thing that is wrong with a line in it. */
+export function wrongInside(
+  rows: readonly Placed[],
+  wrongOf: (id: string) => State | null,
+): ReadonlyMap<number, State> {
+  const inside = new Map<number, State>();
+  for (const { row, parent } of rows) {
+    const wrong = row.kind === "line" ? wrongOf(row.id) : null;
+    for (let up = parent; wrong && up >= 0; up = rows[up]!.parent)
+      if (!inside.has(up)) inside.set(up, wrong);
+  }
+  return inside;
 }
 
 /** A function, its costliest line, and the function that this calls. */

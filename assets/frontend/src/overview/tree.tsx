@@ -17,8 +17,9 @@ import {
   shownRows,
   standsFor,
   waysTo,
+  wrongInside,
 } from "./rows";
-import { TreeLine, type TreeLook } from "./treeline";
+import { TreeLine, type TreeLook, wrongOf } from "./treeline";
 import "./tree.css";
 
 const HEAD = 24;
@@ -55,6 +56,7 @@ export function Tree({ store, rows, view }: TreeProps) {
     key: (row) => row.key,
   });
   const look = useMemo(() => lookOf(ordered, cost), [ordered, cost]);
+  const inside = useMemo(() => wrongInside(ordered, (id) => wrongOf(markOf(id))), [ordered]);
   const selected = store.selected.value;
   const related = store.related.value;
   const here = activeOf(shown, active, selected);
@@ -140,6 +142,7 @@ export function Tree({ store, rows, view }: TreeProps) {
                   id={`${prefix}-${index}`}
                   row={row}
                   look={look}
+                  inside={row.kind === "row" && !open.has(row.key) ? inside.get(row.at) : undefined}
                   isOpen={row.kind === "row" && open.has(row.key)}
                   isActive={row === here}
                   choose={() => choose(row)}

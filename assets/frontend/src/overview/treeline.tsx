@@ -7,7 +7,8 @@ import type { Store } from "../store";
 import { StateIcon } from "../ui/basics";
 import { coloured, Coloured, indentOf, type Piece, withoutStart } from "../ui/highlight";
 import { Icon } from "../ui/icons";
-import type { Source, TreeRow } from "../wire";
+import type { State } from "../ui/words";
+import type { Line, Source, TreeRow } from "../wire";
 import { Explanation } from "./row";
 import type { Shown } from "./rows";
 
@@ -25,6 +26,8 @@ interface LineProps {
   id: string;
   row: Shown;
   look: TreeLook;
+  /** What is wrong with a line that is folded into it. */
+  inside: State | undefined;
   isOpen: boolean;
   isActive: boolean;
   choose(): void;
@@ -34,7 +37,22 @@ interface LineProps {
 /** What is wrong with a line; what is normal carries no mark. */
 const WRONG: ReadonlySet<string> = new Set(["break", "fallback", "unreached"]);
 
-export function TreeLine({ store, id, row, look, isOpen, isActive, choose, turn }: LineProps) {
+/** What is wrong with a line, or null. */
+export function wrongOf(mark: Line | undefined): State | null {
+  return mark && WRONG.has(mark.state) ? mark.state : null;
+}
+
+export function TreeLine({
+  store,
+  id,
+  row,
+  look,
+  inside,
+  isOpen,
+  isActive,
+  choose,
+  turn,
+}: LineProps) {
   if (row.kind === "note")
     return (
       <div class="tree-note" style={{ "--d": row.depth }}>
@@ -74,7 +92,12 @@ export function TreeLine({ store, id, row, look, isOpen, isActive, choose, turn 
         >
           {isParent && <Icon name={isOpen ? "down" : "right"} />}
         </span>
-        {own ? <Name store={store} row={own} look={look} /> : <Text store={store} line={name} />}
+        {inside && own?.kind !== "line" && <StateIcon state={inside} />}
+        {own ? (
+          <Name store={store} row={own} look={look} inside={inside} />
+        ) : (
+          <Text store={store} line={name} />
+        )}
       </span>
       <Bar row={own} look={look} />
       <span class="num" role="gridcell">
@@ -93,7 +116,14 @@ function belongs(row: TreeRow | null, selected: string | null): boolean {
   return !!row.lines?.includes(selected) || !!row.kernels?.includes(selected);
 }
 
-function Name({ store, row, look }: { store: Store; row: TreeRow; look: TreeLook }) {
+interface NameProps {
+  store: Store;
+  row: TreeRow;
+  look: TreeLook;
+  inside: State | undefined;
+}
+
+function Name({ store, row, look, inside }: NameProps) {
   if (row.kind === "fold") {
     const number = numberOf(row.id);
     const tip = `Lines ${number} to ${row.last ?? number} cost nothing`;
@@ -109,7 +139,7 @@ function Name({ store, row, look }: { store: Store; row: TreeRow; look: TreeLook
   return (
     <>
       {row.kind === "line" ? (
-        <Text store={store} line={row.id} />
+        <Text store={store} line={row.id} inside={inside} />
       ) : (
         <span class="src name" data-tip="">
           {row.name}
@@ -129,13 +159,13 @@ function range([least, most]: [number, number], column: CostColumn): string {
 }
 
 /** The number and the text of a line, and what is wrong with it. */
-function Text({ store, line }: { store: Store; line: string }) {
+function Text({ store, line, inside }: { store: Store; line: string; inside?: State | undefined }) {
   const found = store.line(line);
-  const state = found?.mark?.state ?? "plain";
+  const state = wrongOf(found?.mark) ?? inside;
   return (
     <>
       <span class="no">{numberOf(line)}</span>
-      {WRONG.has(state) && <StateIcon state={state} />}
+      {state && <StateIcon state={state} />}
       <span class="src" data-tip="">
         {found && <Coloured pieces={piecesOf(found.source, found.number)} />}
       </span>
