@@ -56,8 +56,7 @@ def test_a_line_without_a_kernel_says_what_is_proven_of_it(
     open_page: Callable[..., Any], saved: str
 ) -> None:
     page = open_page().page
-    page.goto(saved)
-    page.locator(".wb").get_by_text("rows, columns").first.click()
+    page.goto(f"{saved}#pane=overview&sel=L:s0:12")
     page.locator(".insp", has_text="Python ran it while Dynamo traced").wait_for()
 
 

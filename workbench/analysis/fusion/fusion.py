@@ -115,13 +115,13 @@ def _savings(report: Report) -> tuple[Saving, ...]:
     before = {(n.graph, n.name): n for n in report.scheduler_nodes if n.phase == "before"}
     kernels = {node: kernel.id for kernel in report.kernels for node in kernel.scheduler_nodes}
     moved_by = count_bytes_by_node(report)
-    is_counted = count_operation_bytes(report) is not None
     parts_of = {
         node.id: [before.get((node.graph, m.rpartition(":")[2])) for m in node.members or ()]
         for node in report.scheduler_nodes
         if node.phase == "after" and bytes_of(node) is not None
     }
     owner = _find_owners(report, parts_of, moved_by)
+    is_counted = bool(owner and count_operation_bytes(report))
     savings: dict[str, Saving] = {}
     for node in report.scheduler_nodes:
         parts = parts_of.get(node.id) if node.phase == "after" else None
