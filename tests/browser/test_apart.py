@@ -58,3 +58,12 @@ def test_what_a_page_cannot_answer_it_says(page: Any) -> None:
     row(page, "k0").click()
     row(page, "k8").click(modifiers=["Control"])
     page.get_by_text("A saved page answers for kernels of which one reads").wait_for()
+
+
+def test_lines_of_the_tree_are_picked_too(page: Any) -> None:
+    page.get_by_role("tab", name="Overview").click()
+    lines = page.locator(".crow.is-line")
+    lines.nth(0).locator(".src, .t").first.click()
+    lines.nth(1).locator(".src, .t").first.click(modifiers=["Control"])
+    page.get_by_role("group", name="Why apart").get_by_text("apart?").wait_for()
+    assert page.locator(".crow.pick").count() == 2

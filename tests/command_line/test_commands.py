@@ -126,6 +126,13 @@ def test_a_file_is_checked_for_a_machine(
     assert [one["what"] for one in found["findings"] if one["text"].startswith("torch")] == ["fail"]
 
 
+def test_the_option_that_was_meant_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["inspect", "f.aot", "--jsno"])
+    assert ended.value.code == 2
+    assert "there is no option --jsno: did you mean --json?" in capsys.readouterr().err
+
+
 def test_a_file_is_looked_into(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", str(ARTIFACT)]) == 0
     assert "artifact of this workbench" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import sys
 import traceback
 from collections.abc import Sequence
@@ -40,11 +41,22 @@ def main(words: Sequence[str] | None = None) -> int:
     return WRONG_USE
 
 
+class _Parser(argparse.ArgumentParser):
+    """Names the option that was meant by one that does not exist."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        known, rest = super().parse_known_args(args, namespace)
+        for word in rest:
+            name = word.partition("=")[0]
+            near = difflib.get_close_matches(name, list(self._option_string_actions), n=1)
+            if name.startswith("--") and near:
+                self.error(f"there is no option {name}: did you mean {near[0]}?")
+        return known, rest
+
+
 def build_command_parser() -> argparse.ArgumentParser:
     """What reads the words of the command."""
-    parser = argparse.ArgumentParser(
-        "workbench", description="Look into what PyTorch compiled.", epilog=_EXIT
-    )
+    parser = _Parser("workbench", description="Look into what PyTorch compiled.", epilog=_EXIT)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     report = _command(commands, "report", "what became of a compilation; 1: it failed")
     report.add_argument("file", help=_FILE)

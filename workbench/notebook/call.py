@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +46,9 @@ def _leading(text: str, options: Sequence[Option]) -> tuple[list[str], int]:
             if not re.fullmatch(r"--[A-Za-z][\w-]*(=.*)?|-[A-Za-z]\w*", word):
                 break
             names = ", ".join(option.names[0] for option in options)
-            raise UsageError(f"There is no option {name}. The options are {names}.")
+            near = difflib.get_close_matches(name, known, n=1)
+            meant = f" Did you mean {near[0]}?" if len(name) > 2 and near else ""
+            raise UsageError(f"There is no option {name}.{meant} The options are {names}.")
         words.append(word)
         position = match.end()
         if name in with_value and "=" not in word.removeprefix(name):

@@ -71,7 +71,7 @@ export function TreeLine({
   return (
     <div
       id={id}
-      class={`crow ${look_} is-${own?.kind ?? "quiet"}`}
+      class={`crow ${look_} is-${own?.kind ?? "quiet"} ${store.pair.has(name) ? "pick" : ""}`}
       role="row"
       aria-level={depth + 1}
       aria-selected={isActive}
