@@ -14,6 +14,7 @@ import workbench as wb
 from workbench.analysis.diff.report_comparison import compare
 from workbench.analysis.opportunities.opportunity import Cost, Opportunity, Tried
 from workbench.report import Report
+from workbench.report.paired import PairedTimes
 from workbench.tasks.background_task import BackgroundTask, Steps
 from workbench.tasks.live_action import LiveAction
 from workbench.views.widgets.display import show
@@ -37,7 +38,8 @@ class Made:
             steps("compare", 0.0)
             costs = Cost(3, 4_000_000, call_us=80.0), Cost(2, 3_000_000, call_us=60.0)
             diff = compare(self.report, self.report, ("as it is", change.rule))
-            return Tried(change, *costs, True, "Outputs agree (rtol 1e-06).", None, diff)
+            times = PairedTimes((80.0,) * 20, (60.0,) * 20)
+            return Tried(change, *costs, True, "Outputs agree (rtol 1e-06).", None, diff, times)
 
         return BackgroundTask(change.rule, work, lambda thread: self.go.set())
 
@@ -69,8 +71,10 @@ def test_what_was_measured_stands_beside_what_was_predicted(mail: Mailbox, made:
     assert tried["rows"] == [
         ["Kernels, counted", "3", "2"],
         ["Traffic, counted", "4.00 MB", "3.00 MB"],
-        ["Call, measured in turn", "80.0 µs", "60.0 µs"],
+        ["Call, shortest of the pairs", "80.0 µs", "60.0 µs"],
+        ["Call, median of the pairs", "80.0 µs", "60.0 µs"],
     ]
+    assert tried["times"]["verdict"] == "faster"
     assert tried["saved"] == "20.0 µs"
     assert tried["agrees"] is True
     _, difference = mail.ask(tried["part"])
