@@ -24,7 +24,7 @@ def test_a_compilation_is_shown_while_it_runs_and_afterwards(
     lab.open(watched, "compile.ipynb")
     page = watched.page
     view = page.locator(".wb").first
-    view.get_by_text("DRAM traffic").wait_for()
+    view.get_by_role("group", name="Answer").wait_for()
     assert "return torch.relu(x + 1) * 2" in view.inner_text()
     outputs = page.locator(".jp-OutputArea-output")
     assert "Compiled(f(" in outputs.filter(has_text="Compiled(").first.inner_text()

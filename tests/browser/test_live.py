@@ -27,7 +27,7 @@ def compiled(open_notebook: Callable[..., Notebook]) -> Notebook:
     notebook = open_notebook("live.ipynb", "%aot_compile f(x)")
     notebook.run(1)
     notebook.ended(1)
-    notebook.cell(1).get_by_text("DRAM traffic").first.wait_for()
+    notebook.cell(1).get_by_role("group", name="Answer").first.wait_for()
     return notebook
 
 
@@ -49,7 +49,7 @@ def test_what_is_shown_is_saved_as_a_page_for_those_without_jupyter(
     watched = open_page()
     watched.page.goto((tmp_path / "f.html").as_uri())
     watched.page.get_by_role("tab", name="Overview").wait_for()
-    watched.page.locator(".wb").get_by_text("DRAM traffic").first.wait_for()
+    watched.page.locator(".wb").get_by_role("group", name="Answer").first.wait_for()
     assert watched.page.get_by_role("button", name="Save as a page").count() == 0
     assert watched.errors == watched.requests == []
 
