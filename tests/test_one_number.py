@@ -17,7 +17,7 @@ from workbench.views.static_html.static_columns import count_guards as count_sho
 from workbench.views.words.record_words import count_captured
 from workbench.views.words.units import format_seconds
 
-RECORDS = Path(__file__).parents[1] / "records"
+RECORDS = Path(__file__).parent / "records"
 NAMES = ("block", "layers", "norm_h100", "training", "torch_2.12", "torch_2.15", "big")
 
 
