@@ -48,8 +48,8 @@ def test_selecting_a_line_is_seen_in_the_status_bar(
 ) -> None:
     page = open_page().page
     page.goto(saved)
-    page.locator(".wb").get_by_text("torch.relu").first.click()
-    page.get_by_text("line 13").first.wait_for()
+    page.locator(".crow", has_text="torch.relu").first.click()
+    page.locator(".status", has_text="line 13").wait_for()
 
 
 def test_a_line_without_a_kernel_says_what_is_proven_of_it(
@@ -74,7 +74,7 @@ def test_opening_code_does_not_scroll_what_is_around_the_view(
     """In a notebook the view stands between other cells, which have to stay where they are."""
     page = open_page().page
     page.goto(saved)
-    page.locator(".wb").get_by_text("torch.relu").first.click()
+    page.locator(".crow", has_text="torch.relu").first.click()
     page.evaluate("""() => {
         document.body.style.overflow = "auto";
         document.body.style.paddingTop = "300px";
