@@ -57,7 +57,8 @@ def test_what_is_shown_is_saved_as_a_page_for_those_without_jupyter(
 def test_links_lead_from_a_line_to_the_kernel_s_lines_and_back(view: Any) -> None:
     view.locator(".crow", has_text="torch.relu").click()
     inspector = view.locator(".insp")
-    inspector.locator(".chip", has_text="relu").first.click()
+    nodes = inspector.locator("section", has=view.page.get_by_role("heading", name="Nodes"))
+    nodes.locator(".chip", has_text="relu").first.click()
     inspector.get_by_text("aten.relu.default").wait_for()
     inspector.locator(".chip", has_text=re.compile(r"^k\d")).first.click()
     inspector.get_by_text(re.compile(r"C\+\+ kernel k\d")).wait_for()

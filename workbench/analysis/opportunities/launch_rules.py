@@ -63,7 +63,7 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
     """Kernels so short that the GPU waits for their launches."""
     request = facts.report.request
     has_graphs = len(facts.report.cuda_graphs) or request.mode == "reduce-overhead"
-    if facts.gpu is None or has_graphs or request.dynamic_shapes is not None:
+    if facts.gpu is None or has_graphs or request.dynamic_shapes is not None or not facts.kernels:
         return
     if any(kernel.language == "cpp" for kernel in facts.kernels):
         return

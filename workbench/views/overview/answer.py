@@ -12,6 +12,7 @@ from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.report.measures import measure_compile_seconds
 from workbench.report.profile_record import MeasuredCall, read_measured_call
 from workbench.views.overview.whereabouts import code, figure, list_whereabouts, plain
 from workbench.views.wire import report_messages as wire
@@ -218,15 +219,13 @@ def _chips(report: Report) -> Iterator[wire.Chip]:
 
 
 def _compile_time(report: Report) -> Iterator[wire.Chip]:
-    roots = [phase for phase in report.phases if phase.depth == 0]
-    by_thread: dict[str, float] = {}
-    for phase in roots:
-        by_thread[phase.thread] = by_thread.get(phase.thread, 0.0) + phase.duration_s
-    if not by_thread:
+    phases = list(report.phases)
+    seconds = measure_compile_seconds((p.start_s, p.duration_s) for p in phases)
+    if seconds is None:
         return
-    thread = max(by_thread, key=lambda name: by_thread[name])
-    own = [phase for phase in report.phases if phase.thread == thread]
-    longest = max(own, key=lambda phase: phase.self_s)
-    most = f", {format_seconds(longest.self_s)} of it {describe_phase(longest.name)}"
-    whole = figure(format_seconds(by_thread[thread]))
-    yield {"pane": "timeline", "pieces": [plain("Compiled in "), whole, plain(most)]}
+    longest = max(phases, key=lambda phase: phase.self_s)
+    words = describe_phase(longest.name)
+    words = f"{words} the kernels" if words == "compiling" else words
+    most = f", {format_seconds(longest.self_s)} of it {words}"
+    pieces = [plain("Compiled in "), figure(format_seconds(seconds)), plain(most)]
+    yield {"pane": "timeline", "pieces": pieces}

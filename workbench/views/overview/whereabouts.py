@@ -51,14 +51,13 @@ def list_whereabouts(
     share = 0.0 if most is None or not whole else most.total.get(kind, 0.0) / whole
     if most is None or share < _LEAST or len(lines) < 2:
         return
-    yield plain(f"{_part(share)} of {of} is ")
-    yield plain(f"line {most.id.rpartition(':')[2]}", most.id)
-    text = _call_of(read_line(report, most.id))
-    if text:
-        yield plain(", ")
-        yield code(text)
-    yield from _most_of(report, most, kind)
-    yield plain(". ")
+    pieces = [plain(f"{_part(share)} of {of} is ")]
+    pieces.append(plain(f"line {most.id.rpartition(':')[2]}", most.id))
+    if text := _call_of(read_line(report, most.id)):
+        pieces += [plain(", "), code(text)]
+    pieces += _most_of(report, most, kind)
+    yield from pieces
+    yield plain(" " if pieces[-1]["text"].endswith("…") else ". ")
 
 
 def _part(share: float) -> str:
