@@ -87,6 +87,7 @@ def _line(page: Any, stage: str, words: str) -> Any:
 
 
 def _click(page: Any, target: Any) -> Iterator[tuple[bytes, int]]:
+    target.scroll_into_view_if_needed()
     box = target.bounding_box()
     x, y = box["x"] + min(box["width"] / 2, 90), box["y"] + box["height"] / 2
     page.evaluate(_POINTER, [x, y, False])
