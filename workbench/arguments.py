@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, WorkbenchError
 from workbench.file_path import check_file_path, explain_no_path
 
 _P = ParamSpec("_P")
@@ -62,7 +62,10 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
         for name, value in given.items():
             if name in known and value is not signature.parameters[name].default:
                 _check(name, value, known[name])
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except WorkbenchError as error:  # it says what to do: the lines that found it do not help
+            raise error.with_traceback(None) from error.__cause__
 
     return called
 

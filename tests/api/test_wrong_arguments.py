@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+import torch
 
 import workbench as wb
 from tests.api.examples import calls_of, quick_examples, read_attributes, slow_examples
@@ -136,3 +137,13 @@ def test_what_is_as_declared_runs() -> None:
 def test_what_is_missing_or_unknown_is_said_by_python() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'size'"):
         example(size=3)  # type: ignore[call-arg]
+
+
+def test_an_error_shows_the_call_and_not_where_we_found_it() -> None:
+    def fails(x: torch.Tensor) -> torch.Tensor:
+        return x @ torch.ones(3, 4)
+
+    with pytest.raises(wb.CaptureError) as raised:
+        wb.aot_compile(fails, (torch.ones(2, 2),))
+    frames = [Path(entry.path).name for entry in raised.traceback]
+    assert frames == [Path(__file__).name, "host.py", "arguments.py"]
