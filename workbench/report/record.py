@@ -14,6 +14,7 @@ from workbench.errors import ArtifactError
 from workbench.number_text import plural
 from workbench.plain_data import read_file
 from workbench.report.atomic import write_saved_file
+from workbench.report.machine_rows import KernelRoofline
 from workbench.report.presenter import presenter
 from workbench.report.report_header import SCHEMA, Environment, Outcome, Request
 from workbench.report.rows import WhyApart
@@ -77,6 +78,12 @@ class Report(ReportBase):
         a, b, relations = (columns.get(name, ()) for name in ("a", "b", "relation"))
         is_one = map("graph-lowered".__eq__, relations)
         return dict(compress(zip(a, b, strict=True), is_one))
+
+    @cached_property
+    def own_roofline(self) -> tuple[KernelRoofline, ...]:
+        """The rows of its own GPU: `roofline` also has those that kernels were compared for."""
+        rows = tuple(self.roofline)
+        return tuple(row for row in rows if row.target == rows[0].target)
 
     @cached_property
     def node_row(self) -> Mapping[str, int]:

@@ -13,10 +13,14 @@ from workbench.analysis.cost.costs import (
     list_costs,
 )
 from workbench.analysis.cost.line_shares import LineShares
+from workbench.analysis.gpu_model.launches import LaunchCosts, launches
 from workbench.analysis.memory import memory as memory_of_calls
 from workbench.analysis.memory.memory import count_quick_memory, memory
+from workbench.analysis.opportunities.opportunity import read_cost
 from workbench.report import Kernel, Report, Table, Wrapper
 from workbench.report.profile_record import MeasuredCall, add_measured_call
+from workbench.views.panes.kernels_pane import verdicts
+from workbench.views.words.units import format_us
 
 NORM = Report.load(Path(__file__).parents[2] / "records" / "norm_h100.wbr")
 BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")
@@ -131,3 +135,13 @@ def test_a_long_program_is_left_to_who_asks_for_its_memory(
 def test_a_record_without_a_program_has_no_such_cost() -> None:
     bare = replace(STEP, tables={**STEP.tables, "wrappers": Table.of(Wrapper, [])})
     assert count_quick_memory(bare) is None
+
+
+def test_what_is_compared_for_other_gpus_is_no_cost_of_the_record() -> None:
+    report = Report.load(Path(__file__).parents[3] / "assets" / "scores_h100.wbr")
+    assert {row.target for row in report.roofline} > {"h100"}
+    bound = next(cost for cost in list_costs(report) if cost.kind == "bound")
+    assert read_cost(report).bound_us == pytest.approx(bound.total)
+    (start,) = [row for row in launches(report, LaunchCosts()).rows if row.kernel == "k3"]
+    assert start.device_us == bound.by_kernel["k3"]
+    assert f"at least {format_us(bound.by_kernel['k3'])}" in verdicts(report)["k3"].text

@@ -67,10 +67,7 @@ def choose_cost(report: Report) -> Cost | None:
 
 def get_rooflines(report: Report) -> dict[str, KernelRoofline]:
     """By kernel its place under the roofline of the first GPU that the report has one for."""
-    by_kernel: dict[str, KernelRoofline] = {}
-    for row in report.roofline:
-        by_kernel.setdefault(row.kernel, row)
-    return by_kernel
+    return {row.kernel: row for row in report.own_roofline}
 
 
 def _time(report: Report) -> Cost:

@@ -96,7 +96,7 @@ def launches(report: Report, costs: LaunchCosts) -> Launches:
     parts = list(report.cuda_graphs)
     recorded = [part for part in parts if part.verdict == "recorded"]
     copied = {(part.graph, part.part): part.copied_bytes or 0 for part in recorded}
-    rates = [row.bandwidth_gbs for row in report.roofline if row.bandwidth_gbs]
+    rates = [row.bandwidth_gbs for row in report.own_roofline if row.bandwidth_gbs]
     made = _simulated(report.request.target, rows, costs, copied, rates[0] if rates else None)
     is_known = bool(parts) and all(part.copied_bytes is not None for part in recorded)
     total = sum(copied.values()) if is_known else None
@@ -168,7 +168,7 @@ def _single(clock: _Clock, row: KernelLaunch) -> float:
 
 def _rows(report: Report, costs: LaunchCosts) -> Iterator[KernelLaunch]:
     """Every start of a kernel: in the order of the record, one that is called again beside it."""
-    bounds = {row.kernel: row.bound_us for row in report.roofline}
+    bounds = {row.kernel: row.bound_us for row in report.own_roofline}
     parts = list(report.cuda_graphs)
     places = {id: (p.part, p.verdict == "recorded") for p in parts for id in p.kernels}
     for kernel in report.kernels:

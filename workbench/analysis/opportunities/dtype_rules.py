@@ -100,7 +100,7 @@ def _time_of_single(
         return low, high, source
     by_id = {kernel.id: kernel for kernel in kernels}
     gain = 0.0
-    for row in facts.report.roofline:
+    for row in facts.report.own_roofline:
         kernel = by_id.get(row.kernel)
         if kernel is None or row.bound_us is None or row.moved_bytes is None:
             continue
@@ -127,7 +127,7 @@ def _widens(facts: Facts, node: NodeFacts) -> bool:
 def find_half_precision(facts: Facts) -> Iterator[Opportunity]:
     """Float32 on a GPU, where bfloat16 halves the memory and products run on faster units."""
     gpu = _gpu(facts)
-    rows = {row.kernel: row for row in facts.report.roofline}
+    rows = {row.kernel: row for row in facts.report.own_roofline}
     concerned = [k for k in facts.kernels if not k.is_backward]
     if gpu is None or facts.report.request.autocast or len(concerned) < len(facts.kernels):
         return
@@ -194,7 +194,7 @@ def find_tf32(facts: Facts) -> Iterator[Opportunity]:
         return
     by_id = {kernel.id: kernel for kernel in facts.kernels}
     gain, kernels = 0.0, []
-    for row in facts.report.roofline:
+    for row in facts.report.own_roofline:
         kernel = by_id.get(row.kernel)
         is_full = row.rate is not None and row.rate.endswith("fp32") and row.bound == "compute"
         if kernel is None or not is_full or not _multiplies(kernel) or not row.bound_us:

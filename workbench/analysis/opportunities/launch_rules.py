@@ -25,7 +25,7 @@ def find_independent_kernels(facts: Facts) -> Iterator[Opportunity]:
     """Many small kernels that wait for nothing of each other."""
     if facts.gpu is None or _has_option(facts, "combo_kernels"):
         return
-    bounds = {row.kernel: row.bound_us or 0.0 for row in facts.report.roofline}
+    bounds = {row.kernel: row.bound_us or 0.0 for row in facts.report.own_roofline}
     levels: list[int] = []
     groups: dict[int, list[Kernel]] = {}
     for call in calls(facts.report):
@@ -98,7 +98,7 @@ def find_products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:
     is_tuned = (request.mode or "").startswith("max-autotune")
     if facts.gpu is None or is_tuned or any(_has_option(facts, name) for name in _TUNED):
         return
-    full = {r.kernel for r in facts.report.roofline if r.rate and r.rate.endswith("fp32")}
+    full = {r.kernel for r in facts.report.own_roofline if r.rate and r.rate.endswith("fp32")}
     pairs = [
         (kernel, buffer, readers[0])
         for kernel in facts.kernels

@@ -202,7 +202,7 @@ def read_cost(report: Report, runs_us: Sequence[float] = ()) -> Cost:
     calls = {kernel.id: max(kernel.calls, 1) for kernel in report.kernels}
     bounds = [
         None if row.bound_us is None else row.bound_us * calls.get(row.kernel, 1)
-        for row in report.roofline
+        for row in report.own_roofline
     ]
     return Cost(
         kernels=sum(calls.values()),

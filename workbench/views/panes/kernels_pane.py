@@ -170,7 +170,7 @@ class Verdict(NamedTuple):
 
 def verdicts(report: Report) -> dict[str, Verdict]:
     """The verdict of every kernel by its id, of one call: by its roof, by its time, or why none."""
-    roofs = {row.kernel: row for row in report.roofline}
+    roofs = get_rooflines(report)
     return {kernel.id: _verdict(kernel, roofs) for kernel in report.kernels}
 
 
