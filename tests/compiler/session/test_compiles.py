@@ -91,4 +91,4 @@ def test_one_entry_names_the_line_and_the_values(
     assert source in said
     assert values in said
     if code:
-        assert f"`{code}` changes it (test_blame.py:" in said
+        assert f"`{code}` changes it (test_compiles.py:" in said

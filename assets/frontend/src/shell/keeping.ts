@@ -7,7 +7,7 @@ import { REVEAL } from "../ui/virtual";
 
 const REGIONS = ".insp, .pane, .tabs, .head";
 /** What arrows act on, in the order of choice. */
-const LISTS = "[role=grid], [role=listbox], [role=tree], [role=application]";
+const LISTS = "[role=grid], [role=treegrid], [role=listbox], [role=tree], [role=application]";
 
 /** Gives the focus to the list of the pane that an element's view shows, or to the pane. */
 export function enterPane(inside: Element | null): void {
