@@ -18,7 +18,8 @@ FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 MOST_BYTES = 1_000_000
 MACHINE = re.compile(
-    r"(?<![\w.~/:-])(?:/(?:home|root|tmp|work|usr|opt|var|mnt|srv|Users|private)/[\w.+-]|[A-Z]:\\\\)"
+    r"(?<![\w.~/:-])(?:/(?:home|root|tmp|work|opt|var|mnt|srv|Users|private)/[\w.+-]|[A-Z]:\\\\"
+    r"|/usr/(?!include/|lib/gcc/)[\w.+-])"  # headers of g++, of which assembly is inlined
 )
 PACKED = re.compile(r"H4sI[A-Za-z0-9+/]+=*")  # what a saved view carries: gzip as base64
 BUNDLE = re.compile(r'data-bundle="(\w+)"')
