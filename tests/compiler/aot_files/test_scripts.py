@@ -71,3 +71,33 @@ def test_a_class_that_was_changed_meanwhile_is_not_the_one_of_the_file(
 ) -> None:
     changed = SCRIPT.replace("return self.layer(x) * self.scale.by", "return self.layer(x)")
     assert run(folder, "load", changed) == saved  # compiled code, as it was saved
+
+
+GONE = """
+import sys
+import cloudpickle, torch
+import workbench as wb
+
+class Part(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = torch.nn.ModuleList([Part(), Part()])
+    def forward(self, x):
+        for part in self.parts:
+            x = part(x)
+        return x
+
+made = cloudpickle.dumps(Model())
+del Model, Part
+model = cloudpickle.loads(made)  # as a worker process gets it: a sweep measures saved files, too
+wb.aot_compile(model, (torch.ones(3),), grad=False, backend="eager").save(sys.argv[2])
+print("sum", wb.load(sys.argv[2])(torch.ones(3)).sum().item())
+"""
+
+
+def test_a_class_that_the_script_no_longer_has_is_saved_too(tmp_path: Path) -> None:
+    assert run(tmp_path, "save", GONE).strip() == "12.0"

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.aot_files.deserialize import place_classes_in_main
 from workbench.compiler.aot_files.guard_values import build_values_reducer, mark_unpicklable
 from workbench.compiler.calls.paths import Path, leaves, parse
 from workbench.compiler.captured_code.specialized_values import _is_literal, resolve
@@ -187,7 +188,13 @@ def _serializer(
         _look_at_aliases(builder, kept)
         guarded = [entry.value for entry in decisions.entries if entry.has_value]
         guarded = [v for v in guarded if isinstance(v, torch.Tensor | torch.nn.Module)]
-        with _without_gradients([*_tensors(dict(bound)), *_tensors(guarded)]):
+        held = [*bound.values(), *guarded]
+        own = {type(v).__qualname__: type(v) for v in held if type(v).__module__ == "__main__"}
+        # a worker has the class of a script without its name, and torch then writes a bare Module
+        with (
+            place_classes_in_main(None, own),
+            _without_gradients([*_tensors(dict(bound)), *_tensors(guarded)]),
+        ):
             try:
                 return serialize(kept)
             except Exception:
