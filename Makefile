@@ -23,7 +23,7 @@ BESIDE := install --quiet --no-deps --upgrade --target .venv/zoo/site-packages
 PYTEST := -m pytest $(if $(CI),--durations=25)
 
 .PHONY: setup lab demo demo-gpu test test-all test-newest test-versions test-gpu test-wild check bench \
-	browser linker packages frontend screenshots pictures notebooks docs test-notebooks
+	browser linker json packages frontend screenshots pictures notebooks docs test-notebooks
 setup: .venv/.lab
 
 .venv/.python:
@@ -74,12 +74,17 @@ browser:
 linker:
 	sh tests/install_package.sh mold mold 'The tests take longer without the linker mold'
 
+# the service of a C++ project reads JSON by it
+json:
+	@pkg-config --exists nlohmann_json 2> /dev/null || sh tests/install_package.sh '' \
+		'pkg-config nlohmann-json3-dev' 'The tests of the C++ service will be skipped without nlohmann_json'
+
 # what tests take from the front end's packages (axe-core); without Node.js those few are skipped,
 # which a CI does not accept
 packages:
 	$(if $(CI),,-)@$(MAKE) --no-print-directory $(FRONTEND)/node_modules/.installed
 
-test: .venv/.libraries browser linker packages
+test: .venv/.libraries browser linker json packages
 	$(BIN)/python $(PYTEST) $(THREE) -m 'not slow and not gpu' --nbval-lax $(SHORT) tests
 
 # every notebook from its first cell to its last, beside its saved outputs; a process runs one at a
@@ -87,7 +92,7 @@ test: .venv/.libraries browser linker packages
 test-notebooks: .venv/.test browser
 	$(BIN)/python $(PYTEST) $(THREE_FILES) --nbval-lax notebooks
 
-test-all: .venv/.all-libraries browser linker packages
+test-all: .venv/.all-libraries browser linker json packages
 	$(BIN)/python $(PYTEST) -m 'not gpu'
 	$(BIN)/python $(PYTEST) --nbval-lax notebooks
 
