@@ -177,12 +177,17 @@ def train(net):
 def test_the_line_that_changes_what_a_guard_looks_at(
     source: str, change: tuple[int, str] | None
 ) -> None:
-    assert find_change(PROGRAM, source, 6) == change
+    assert find_change(PROGRAM, source) == change
 
 
 def test_of_two_lines_that_may_change_it_none_is_blamed() -> None:
     text = PROGRAM + "    a.n = 1\n    b.n = 2\n"
-    assert find_change(text, "net.n", 6) is None
+    assert find_change(text, "net.n") is None
+    twice = PROGRAM + "    def reset(self):\n        self.n = 0\n"
+    assert find_change(PROGRAM, "self.n") is not None
+    assert find_change(twice, "self.n") is None
+    quoted = PROGRAM + '    say(\n        "self.n += 1",\n    )\n'
+    assert find_change(quoted, "self.n") == find_change(PROGRAM, "self.n")
 
 
 def test_a_list_that_was_empty_and_an_object_that_was_freed_are_read() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Break, Kernel, Outcome, Report, Request, Table
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 from workbench.views.document import document
@@ -116,3 +117,12 @@ def test_text_and_static_html_say_the_same_sentence(report: Report) -> None:
     assert said in " ".join(text(report).split())
     first = answer(report)["sentence"][0]["text"]
     assert first in summary(document(report), None)
+
+
+def test_what_was_tried_is_no_prediction_any_more() -> None:
+    report = Report.load(Path(__file__).parents[3] / "assets" / "scores_h100.wbr")
+    assert answer_text(report).endswith("One change would save at most 74 % by prediction.")
+    predicted = answer(report)["sentence"]
+    left = answer(report, {change.key for change in opportunities(report)})["sentence"]
+    assert left == predicted[: len(left)]
+    assert "change" not in "".join(piece["text"] for piece in left)

@@ -66,12 +66,8 @@ class _Answers:
         ours, theirs = self.facts.kernels_of(a), self.facts.kernels_of(b)
         for id, kernels in ((a, ours), (b, theirs)):
             if not kernels:
-                is_line, number, name = (
-                    id.startswith("L:"),
-                    id.rpartition(":")[2],
-                    id.partition(":")[2],
-                )
-                thing = f"Line {number}" if is_line else name
+                name = id.rpartition(":")[2]
+                thing = f"Line {name}" if id.startswith("L:") else name
                 return WhyApart(a, b, False, f"{thing} {_NO_KERNEL}")
         both = [kernel for kernel in ours if kernel in theirs]
         verb = "computes" if len(both) == 1 else "compute"

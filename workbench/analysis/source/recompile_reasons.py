@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 
 _AGAINST = re.compile(r"^(?P<against>!?[\d/]+): (?P<rest>.*)$", re.DOTALL)
@@ -85,12 +87,13 @@ def read_reason(text: str) -> Reason:
     return _of_tensor(against, guard) or _of_object(against, guard) or _of_value(against, guard)
 
 
-def find_change(text: str, source: str, first: int) -> tuple[int, str] | None:
+def find_change(text: str, source: str) -> tuple[int, str] | None:
     """The line, from 1, that changes what a guard looks at, with its code; None where none does.
 
-    `text` is a file with the function whose first line is `first`. Of an attribute or a global
-    only. What `__init__` sets, and the first line that sets a global, changes nothing; an attribute
-    of another name for its object counts where nothing else in the file changes one of its name.
+    `text` is the file of the function. Of an attribute or a global only, and only where one line
+    alone can be meant: of two, nobody saw which one ran. What `__init__` sets, and the first line
+    that sets a global, changes nothing; an attribute of another name for its object counts where
+    nothing else in the file changes one of its name.
     """
     held = _HELD.match(source)
     if held is None:
@@ -109,8 +112,20 @@ def find_change(text: str, source: str, first: int) -> tuple[int, str] | None:
             found.append((number, "" if is_start and not code.startswith("for ") else code))
     found = [each for each in found if each[1]]
     own = [each for each in found if path in each[1]] if attribute else found
-    among = own or (found if len(found) == 1 else [])
-    return min(among, key=lambda each: (each[0] < first, each[0]), default=None)
+    among = own or found
+    if len(among) > 1:
+        starts = _list_statement_lines(text)
+        among = [each for each in among if each[0] in starts]
+    return among[0] if len(among) == 1 else None
+
+
+def _list_statement_lines(text: str) -> Container[int]:
+    """The lines on which a statement begins: code that is quoted in a text begins none."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:  # a cell with a magic, or cut off: any line may be one
+        return range(text.count("\n") + 2)
+    return {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)}
 
 
 def _of_tensor(against: str, guard: str) -> Reason | None:

@@ -298,8 +298,7 @@ class Compiles:
             self._patches.guarded(PANE, self._compare, row, reasons[0], scope, kept)
         if reasons and reasons[0].kind in ("value", "length", "type", "identity"):
             text = "".join(linecache.getlines(frame.f_code.co_filename))
-            first = frame.f_code.co_firstlineno
-            row.change = find_change(text, reasons[0].source, first) or row.change
+            row.change = find_change(text, reasons[0].source) or row.change
         named = [_named(reason, row.arguments) for reason in reasons]
         row.reasons = [(reason, not rank, len(kept)) for rank, reason in enumerate(named)]
         row.why = named[0].guard if named else "no guard of an earlier variant was found"

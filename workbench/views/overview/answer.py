@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from workbench.analysis.calls.call_tree import list_call_rows
 from workbench.analysis.cost.costs import Cost, CostKind, list_costs
@@ -37,14 +37,17 @@ _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight"
 _WORST = 0.01  # of the whole: smaller savings are not worth a headline
 
 
-def answer(report: Report) -> wire.Answered:
-    """The sentence with the chips below it, and where its figure is from."""
+def answer(report: Report, tried: Container[str] = ()) -> wire.Answered:
+    """The sentence with the chips below it, and where its figure is from.
+
+    `tried` are the keys of changes that were tried: what was measured stands at their rows.
+    """
     call = read_measured_call(report)
     source = ""
     if call is not None:
         spread = format_us(call.call_spread_us)
         source = f"median of {plural(call.repeats, 'call')}, {spread} between the quartiles"
-    sentence, chips = list(_sentence(report)), list(_chips(report))
+    sentence, chips = list(_sentence(report, tried)), list(_chips(report))
     return {"sentence": sentence, "chips": chips, "source": source}
 
 
@@ -53,7 +56,7 @@ def answer_text(report: Report) -> str:
     return "".join(piece["text"] for piece in _sentence(report))
 
 
-def _sentence(report: Report) -> Iterator[Piece]:
+def _sentence(report: Report, tried: Container[str] = ()) -> Iterator[Piece]:
     if not report.outcome.ok:
         yield from _failure(report)
         return
@@ -67,7 +70,7 @@ def _sentence(report: Report) -> Iterator[Piece]:
     cost = next(iter(list_costs(report)), None)
     if cost is not None:
         yield from _cost(report, cost)
-        yield from _changes(report, cost)
+        yield from _changes(report, cost, tried)
     elif not len(report.breaks):
         yield from _no_cost(report)
 
@@ -154,9 +157,10 @@ def _model_launches(report: Report) -> tuple[float, float] | None:
     return made.host_us, made.plain_us
 
 
-def _changes(report: Report, cost: Cost) -> Iterator[Piece]:
-    """What the changes that are known would save together, as far as that can be said."""
-    changes = [each for each in opportunities(report) if _saved(each, cost)[1] > 0]
+def _changes(report: Report, cost: Cost, tried: Container[str]) -> Iterator[Piece]:
+    """What the changes that were not tried would save together, as far as that can be said."""
+    left = [each for each in opportunities(report) if each.key not in tried]
+    changes = [each for each in left if _saved(each, cost)[1] > 0]
     if not changes:
         return
     call, model = read_measured_call(report), _model_launches(report)
@@ -171,7 +175,7 @@ def _changes(report: Report, cost: Cost) -> Iterator[Piece]:
     if not whole or high < _WORST * whole:
         return
     if high > whole:  # they save the same thing, or the model counts what is hidden
-        yield plain(f"{many} would save a part of that.")
+        yield plain(f"{many} to try.")
         return
     is_sure = low >= high / 2
     yield plain(f"{many} would save {'about' if is_sure else 'at most'} ")

@@ -43,7 +43,7 @@ def document(report: Report, context: ViewContext) -> Content:
     shown = sources(report)
     calls, modules = list_tree_rows(report, shown)
     data = {
-        "answer": answer(report),
+        "answer": answer(report, context.tried),
         "calls": calls,
         "modules": modules,
         "advice": advice(report, context),
