@@ -15,6 +15,7 @@ FRONTEND := assets/frontend
 # the notebooks of `make test`: two that a newcomer reads first; `make test-all` runs all
 SHORT := $(foreach number,01,$(wildcard notebooks/$(number)_*.ipynb))
 # whole files in three processes: a test waits for compilers, for kernels that start, for a browser
+NBVAL := --nbval-lax --nbval-sanitize-with tests/notebooks/sanitize.cfg
 THREE := -n 3 --dist loadgroup --max-worker-restart 0
 THREE_FILES := -n 3 --dist loadfile --max-worker-restart 0
 CONSTRAINED := install --quiet --constraint constraints.txt
@@ -85,16 +86,16 @@ packages:
 	$(if $(CI),,-)@$(MAKE) --no-print-directory $(FRONTEND)/node_modules/.installed
 
 test: .venv/.libraries browser linker json packages
-	$(BIN)/python $(PYTEST) $(THREE) -m 'not slow and not gpu' --nbval-lax $(SHORT) tests
+	$(BIN)/python $(PYTEST) $(THREE) -m 'not slow and not gpu' $(NBVAL) $(SHORT) tests
 
 # every notebook from its first cell to its last, beside its saved outputs; a process runs one at a
 # time, a cell waits for the compiler more than it computes
 test-notebooks: .venv/.test browser
-	$(BIN)/python $(PYTEST) $(THREE_FILES) --nbval-lax notebooks
+	$(BIN)/python $(PYTEST) $(THREE_FILES) $(NBVAL) notebooks
 
 test-all: .venv/.all-libraries browser linker json packages
 	$(BIN)/python $(PYTEST) -m 'not gpu'
-	$(BIN)/python $(PYTEST) --nbval-lax notebooks
+	$(BIN)/python $(PYTEST) $(NBVAL) notebooks
 
 # says in its first line what it will do here; without a GPU it fails with exit code 5: nothing ran
 test-gpu: .venv/.test
