@@ -20,7 +20,7 @@ from workbench.views import presenters
 ROOT = Path(__file__).parents[1] / "workbench"
 
 FLOORS = """
-0 errors · number_text · installation · device_kinds
+0 errors · number_text · glossary · installation · device_kinds
 0 live_only · load_steps
 0 file_path · temporary · private_folder · process_memory
 0 plain_data · arguments

@@ -136,7 +136,7 @@ def meanings(frame: Frame) -> dict[str, str]:
         *measures(Kernel).items(),
         *measures(frame.row).items(),
     ]
-    meant = {name: measure.meaning for name, measure in measured if measure.meaning}
+    meant = {name: measure.sentence for name, measure in measured if measure.sentence}
     meant.setdefault("note", _NOTE)
     return {
         name: _rate(name) or said.get(name) or meant.get(name) or _of_property(frame.row, name)

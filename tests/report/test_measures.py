@@ -71,7 +71,7 @@ def test_a_diff_compares_what_configurations_say_of_themselves() -> None:
 
 def test_the_reference_says_what_the_fields_of_a_kernel_mean() -> None:
     (frame,) = (each for each in of_reports() if each.key == "kernels")
-    assert meanings(frame)["registers"] == measures(Kernel)["registers"].meaning
+    assert meanings(frame)["registers"] == measures(Kernel)["registers"].sentence
 
 
 @dataclass(frozen=True)

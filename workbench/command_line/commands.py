@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from argparse import Namespace
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -17,6 +18,7 @@ from workbench.command_line.documents import SCHEMA, document, kernels_of, read_
 from workbench.command_line.main import FINDING, FINE
 from workbench.command_line.named_call import called, raise_exits
 from workbench.errors import UsageError
+from workbench.glossary import read_glossary
 from workbench.report.presenter import presenter
 from workbench.report.session.session_record import Session
 
@@ -127,6 +129,19 @@ def explain(chosen: Namespace) -> int:
     else:
         print(presenter().text(explained.report))
     return _code(not breaks)
+
+
+def words(chosen: Namespace) -> int:
+    """`workbench words WORD`."""
+    asked = chosen.word.casefold()
+    found = [term for term in read_glossary().values() if asked in term.word.casefold()]
+    for term in found:
+        print(f"{term.word} ({term.place})", textwrap.indent(term.text, "  "), sep="\n")
+    if not found:
+        raise UsageError(
+            f"No word of the view is like {chosen.word!r}; without one all are listed."
+        )
+    return FINE
 
 
 def schema(chosen: Namespace) -> int:

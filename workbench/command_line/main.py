@@ -77,6 +77,9 @@ def build_command_parser() -> argparse.ArgumentParser:
     explain.add_argument("function", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION; it runs")
     given = 'the arguments as Python, with torch: "torch.randn(4, 8), n=3"'
     explain.add_argument("--inputs", metavar="ARGUMENTS", default="", help=given)
+    about = "what a word over a column or beside a figure means, its unit, its source"
+    words = commands.add_parser("words", help=about, description=about)
+    words.add_argument("word", nargs="?", default="", help="the word or a part of it; else all")
     about = "the JSON Schema of what --json prints"
     schema = commands.add_parser("schema", help=about, description=about)
     schema.set_defaults(json=True)

@@ -62,8 +62,8 @@ class Resources:
     kernel: str  # the kernel, by its id
     config: str  # the configuration, by its id
     choice: str  # "XBLOCK=128"
-    warps: int = field(metadata=describe("Warps", meaning="Warps of a block."))
-    stages: int = field(metadata=describe("Stages", meaning="Stages of its software pipeline."))
+    warps: int = field(metadata=describe("Warps"))
+    stages: int = field(metadata=describe("Stages"))
     registers: int | None = number("Registers")
     scalar_registers: int | None = None  # scalar registers of a warp, on AMD
     spill_stores: int | None = None
@@ -71,7 +71,7 @@ class Resources:
     stack: int | None = number("Stack", "B")
     smem_static: int | None = None  # shared memory that is fixed in the code
     smem_dynamic: int | None = None  # shared memory that is asked for when it starts
-    instructions: int | None = number("Instructions", meaning="Instructions of the machine code.")
+    instructions: int | None = number("Instructions")
     blocks: int | None = None
     occupancy: float | None = number("Occupancy", "share", source="model")
     limiter: str | None = None

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, Literal
 
+from workbench.glossary import ANYWHERE, find_term
+
 OCCUPANCY = "Warps that fit on a multiprocessor, of those that it can hold (estimate)"
 LEAST = "The least time that the roofline allows"
 
@@ -31,8 +33,9 @@ class Measure:
 
     `title` stands over its column and `hint` says there what all cells are; `heading` stands over
     a table of nothing else, or the hint where it is empty. `meaning` is the sentence of the
-    documentation, for every column of that name. The number was counted in code, measured by a
-    clock, or is an estimate of a model. What has a `place` is a column by that alone.
+    documentation, for every column of that name; without one the glossary has it. The number was
+    counted in code, measured by a clock, or is an estimate of a model. What has a `place` is a
+    column by that alone.
     """
 
     title: str
@@ -42,6 +45,12 @@ class Measure:
     meaning: str = ""
     source: Literal["counted", "measured", "model"] = "counted"
     place: Place | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What the documentation says of it: its own meaning, else what the glossary has."""
+        term = find_term(ANYWHERE, self.title)
+        return self.meaning or (term.sentence if term else "")
 
 
 def describe(*said: Any, **more: Any) -> dict[str, Measure]:

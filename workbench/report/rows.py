@@ -188,14 +188,12 @@ class Kernel:
     scheduler_nodes: tuple[str, ...] = ()  # the scheduler nodes that it runs, by their ids
     bytes_read: int | None = number(
         "Read", "B", "Of one call, an estimate", source="model", place=Place("calls", "53px"),
-        meaning="Bytes that one call reads, by Inductor's model of the traffic.",
     )  # fmt: skip
     bytes_written: int | None = number(
         "Written", "B", "Of one call, an estimate", source="model", place=Place("calls", "53px"),
-        meaning="Bytes that one call writes, by Inductor's model of the traffic.",
     )  # fmt: skip
     flops: int | None = number(
-        "FLOP", "amount", "Of one call, an estimate", meaning="Operations of one call.",
+        "FLOP", "amount", "Of one call, an estimate",
         place=Place("calls", "46px", is_wide=True),
     )  # fmt: skip
     text: str | None = None  # its source, generated; none for a call of a library
@@ -203,20 +201,17 @@ class Kernel:
         "Measured", "us", source="measured",
         meaning="Measured microseconds of one call of the whole, all its calls together.",
     )  # fmt: skip
-    calls: int = number("Calls", meaning="How often one call of the whole runs it.", default=1)
+    calls: int = number("Calls", default=1)
     called_from: tuple[str, ...] = ()
     registers: int | None = number(
-        "Registers", meaning="Registers of a thread.",
+        "Registers",
         place=Place("bound", "65px", is_wide=True, is_optional=True),
     )  # fmt: skip
-    spills: int | None = number(
-        "Spills", meaning="Instructions that spill registers to memory or load them again."
-    )
-    smem_bytes: int | None = number("Shared", "B", meaning="Shared memory of a block.")
+    spills: int | None = number("Spills")
+    smem_bytes: int | None = number("Shared", "B")
     occupancy: float | None = number(
         "Occupancy", "share", OCCUPANCY, source="model",
         place=Place("bound", "74px", is_wide=True, is_optional=True),
-        meaning="The part of the warps of a multiprocessor that can be resident, from 0 to 1.",
     )  # fmt: skip
     estimate: bool | None = None  # from limits of the device or a model: nothing was run
 

@@ -24,12 +24,12 @@ const SPECS: ColumnSpec[] = [
 ];
 
 function drawn(key: string, row: number): unknown {
-  const column = columnsOf(store, SPECS, ROWS, {}).find((each) => each.key === key)!;
+  const column = columnsOf(store, "costs", SPECS, ROWS, {}).find((each) => each.key === key)!;
   return column.draw ? column.draw(ROWS[row]!) : column.value(ROWS[row]!);
 }
 
 test("numbers are sorted as numbers and written with the unit that they are given in", () => {
-  const [, moved] = columnsOf(store, SPECS, ROWS, {});
+  const [, moved] = columnsOf(store, "costs", SPECS, ROWS, {});
   expect(ROWS.map(moved!.value)).toEqual([33_600_000, null]);
   expect([drawn("moved", 0), drawn("moved", 1)]).toEqual(["33.6 MB", "–"]);
   expect([drawn("block", 0), drawn("block", 1)]).toEqual(["64", "–"]);
@@ -37,14 +37,27 @@ test("numbers are sorted as numbers and written with the unit that they are give
   expect(drawn("time", 0)).toMatchObject({ props: { children: "not timed" } });
 });
 
+test("a head says what the glossary has of its word, else the hint of the column", () => {
+  const specs = [
+    { key: "calls", title: "Calls", width },
+    { key: "x", title: "X", width, hint: "h" },
+  ];
+  expect(columnsOf(store, "costs", specs, ROWS, {}).map(({ tip }) => tip)).toEqual([
+    "How often one call of the whole runs it.\nUnit: a count.\nSource: the generated program.",
+    "h",
+  ]);
+});
+
 test("a cell that shows only the gist has the whole text behind it", () => {
-  const [id] = columnsOf(store, SPECS, ROWS, {});
+  const [id] = columnsOf(store, "costs", SPECS, ROWS, {});
   expect(ROWS.map(id!.full!)).toEqual(["whole reason", "r1"]);
   expect(id!.look).toBe("mono");
 });
 
 test("what a pane draws its own way takes the place of the usual, the rest stays", () => {
-  const [id] = columnsOf(store, SPECS, ROWS, { id: { value: (row) => row.id.toUpperCase() } });
+  const [id] = columnsOf(store, "costs", SPECS, ROWS, {
+    id: { value: (row) => row.id.toUpperCase() },
+  });
   expect([id!.value(ROWS[0]!), id!.title, id!.width]).toEqual(["R0", "Row", "80px"]);
 });
 

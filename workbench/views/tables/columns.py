@@ -43,17 +43,13 @@ def _figure(name: str, least: int, **more: Any) -> Column:
 _KERNEL = Column("Kernel", "kernel", width="64px", kind="kernel")
 _SIDE = Column("Pass", "side", width="64px", look="mut", is_optional=True)
 _ESTIMATED_SHARE = "Share (est.)"
-_PARTS = "Imports, load and first call, of the slowest way's time"
-_BEFORE = "What eager's operators read and write; where they are not known, as under Alone"
-_ALONE = "What the lowered operations, which operators are taken apart into, move one by one"
-_WITHOUT = "How much lower the peak of the whole call would be if it took no memory"
 
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "costs": add_numbers(
         Kernel,
         replace(_KERNEL, field="id", width="52px"),
         Column("Cost", "cost", "number", "98px"),
-        Column("Share", "share", "share", "70px", "cost", hint="Its part of that of all kernels"),
+        Column("Share", "share", "share", "70px", "cost"),
         number_of(Kernel, "calls", "36px"),
         replace(_SIDE, width="60px"),
         Column("Bound by", "bound", width="66px", is_optional=True),
@@ -66,8 +62,8 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         _SIDE,
         Column("Ops in it", "label", "code", "minmax(90px, 1.6fr)"),
         Column("Parts", "parts", "length", "56px", is_wide=True),
-        Column("Before", "before", "B", "76px", hint=_BEFORE),
-        Column("Alone", "alone", "B", "76px", hint=_ALONE, is_wide=True),
+        Column("Before", "before", "B", "76px"),
+        Column("Alone", "alone", "B", "76px", is_wide=True),
         Column("Fused", "after", "B", "76px"),
         Column("Saved", "saved", "share", "72px"),
         Column("Traffic", "traffic", width="minmax(60px, 0.9fr)", field="before", kind="bar"),
@@ -100,7 +96,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Line", "place", width="minmax(126px, 0.8fr)", look="mono"),
         Column("Module", "module", width="minmax(60px, 0.8fr)", is_wide=True, is_optional=True),
         Column("From birth to death", "lives", width="minmax(120px, 1.6fr)", field="start"),
-        Column("Lowers peak", "lowers", "B", "96px", hint=_WITHOUT),
+        Column("Lowers peak", "lowers", "B", "96px"),
     ),
     "recompiles": (
         Column("Compilation", "compile_id", "code", "92px"),
@@ -148,7 +144,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         number_of(
             KernelRoofline, "measured_us", "76px", "measured", absent="estimate", is_optional=True
         ),
-        Column("Share", "share", "share", "86px", hint="Its part of the time of all calls"),
+        Column("Share", "share", "share", "86px"),
     ),
     "matrix": (
         _KERNEL,
@@ -199,7 +195,6 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
             "minmax(80px, 1.2fr)",
             "first_result_s",
             kind="bar",
-            hint=_PARTS,
             is_wide=True,
         ),
         number_of(RoundTripWay, "steady_s", "58px", "steady"),

@@ -53,7 +53,7 @@ export function ArtifactPane({ store }: { store: Store }) {
         {groups.map((group) => (
           <section key={group.title}>
             <h2>{group.title}</h2>
-            <Facts rows={group.facts} />
+            <Facts of="file" rows={group.facts} />
           </section>
         ))}
       </div>

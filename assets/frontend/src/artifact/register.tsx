@@ -62,6 +62,7 @@ function WayFacts({ way }: { way: TripWay }) {
       {way.note && <p>{way.note}</p>}
       {way.ran && (
         <Facts
+          of="ways"
           rows={[
             ...rows.map(([name, value]): [string, string] => [name, seconds(value)]),
             ["Peak RSS", bytes(way.peak_rss_bytes)],
@@ -84,6 +85,7 @@ function PhaseFacts({ way, phase }: { way: TripWay; phase: TripPhase }) {
       <Head kind={`Phase of ${way.title}`} title={phase.title} />
       <p>{meaningOf(phase.name)}</p>
       <Facts
+        of="ways"
         rows={[
           ["Takes", seconds(phase.duration_s)],
           ["From the start", seconds(phase.start_s)],
@@ -100,6 +102,7 @@ function ofFile(file: SavedFile, id: string) {
       <>
         <Head kind="Member of the file" title={shortName(member.name)} />
         <Facts
+          of="file"
           rows={[
             ["Name", member.name],
             ["What", member.what],
@@ -122,6 +125,7 @@ function ofContract(file: SavedFile, id: string) {
           <Verdict verdict={need.verdict} />
         </p>
         <Facts
+          of="requirements"
           rows={[
             ["Needs", need.needed],
             ["Here", need.found],
@@ -141,7 +145,7 @@ function ofContract(file: SavedFile, id: string) {
   return (
     <>
       <Head kind={leaf.side === "input" ? "Input" : "Output"} title={leaf.name} />
-      <Facts rows={rows.filter(([, value]) => value)} />
+      <Facts of="contract" rows={rows.filter(([, value]) => value)} />
     </>
   );
 }
@@ -156,6 +160,7 @@ function ofOutputs(file: SavedFile, id: string) {
         <Tag tone={row.ok ? "captured" : "break"}>{comparedWords(row)}</Tag>
       </p>
       <Facts
+        of="leaves"
         rows={[
           ["Dtype", row.dtype],
           ["Shape", row.shape],

@@ -4,6 +4,7 @@ import { useId, useMemo } from "preact/hooks";
 import { microseconds } from "../format";
 import { nextCell, type Spot } from "../matrix/rows";
 import type { Store } from "../store";
+import { termOf } from "../ui/terms";
 import type { Ranked } from "../wire";
 
 interface Props {
@@ -41,9 +42,13 @@ export function Plane({ store, rows, down, across }: Props) {
     >
       <div role="rowgroup" class="thead">
         <div role="row" class="hm" style={tracks}>
-          <span role="columnheader" class="cut">{`${down} by ${across}`}</span>
+          <span
+            role="columnheader"
+            class="cut"
+            data-tip={termOf("plane", "*")}
+          >{`${down} by ${across}`}</span>
           {plane.across.map((value) => (
-            <span key={value} role="columnheader" class="num">
+            <span key={value} role="columnheader" class="num" data-tip={termOf("ranked", across)}>
               {`${across} ${value}`}
             </span>
           ))}

@@ -50,6 +50,7 @@ function ChoiceCard({ row: choice }: RowCardProps<Choice>) {
       <Head kind={`Choice for ${choice.op}`} title={choice.choice} />
       {choice.chosen && <Tag tone="captured">Chosen</Tag>}
       <Facts
+        of="choices"
         rows={[
           ["Kind", choice.kind],
           ["Time", choice.time_ms === null ? "not timed" : seconds(choice.time_ms / 1e3)],
@@ -74,7 +75,7 @@ function RankedCard({ store, row }: RowCardProps<Ranked>) {
         </p>
       )}
       <p>Compiled, not run: its time is what a model gives it.</p>
-      <Facts rows={factsOf(row)} />
+      <Facts of="ranked" rows={factsOf(row)} />
       {row.note && <p>{row.note}</p>}
       <Chips store={store} title="Kernel" ids={[row.kernel]} />
     </>

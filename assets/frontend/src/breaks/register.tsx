@@ -34,6 +34,7 @@ function BreakCard({ store, row: item }: RowCardProps<Break>) {
         <Prose text={item.explanation || item.reason} />
       </p>
       <Facts
+        of="break"
         rows={[
           ["Kind", item.kind],
           ["Id", item.gb_id ?? "–"],

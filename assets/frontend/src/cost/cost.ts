@@ -3,6 +3,7 @@
 import { computed, type ReadonlySignal, type Signal } from "@preact/signals";
 import { percent, writtenIn } from "../format";
 import type { Remembering } from "../memory";
+import { termOf } from "../ui/terms";
 import type { Cost, CostKind, Document as Report } from "../wire";
 
 /** The cost that the view shows, with what the kernels have of it. */
@@ -76,4 +77,10 @@ export function costWords(cost: ShownCost, value: number): string {
   const whole = cost.isWhole ? "all kernels" : "the kernels of which it is known";
   const share = cost.total > 0 ? `, ${percent(value / cost.total)} of ${whole}` : "";
   return `${costText(cost, value)}${share}`;
+}
+
+/** What a head over costs is, with the cost that is shown and where it is from. */
+export function costTip(place: string, word: string, cost: ShownCost | null): string | undefined {
+  const what = termOf(place, word)?.split("\n")[0];
+  return cost ? `${what}\n${cost.title}: ${cost.source}` : what;
 }

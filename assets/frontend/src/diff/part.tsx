@@ -5,6 +5,7 @@ import { plural, whole } from "../format";
 import { counted } from "../lists";
 import { Button, Copy, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
+import { termOf } from "../ui/terms";
 import type { DiffPart, DiffRow } from "../wire";
 import type { DiffState } from "./state";
 
@@ -65,21 +66,13 @@ function Rows({ state, rows, look }: RowsProps) {
     <table class="listing">
       <thead>
         <tr>
-          <th scope="col">Change</th>
-          <th scope="col">What</th>
-          {hasPlaces && <th scope="col">Graph</th>}
-          <th scope="col" class={look}>
-            a
-          </th>
-          <th scope="col" class={look}>
-            b
-          </th>
-          {hasDeltas && (
-            <th scope="col" class="num">
-              Change in %
-            </th>
-          )}
-          {hasNotes && <th scope="col">Note</th>}
+          <Head word="Change" />
+          <Head word="What" />
+          {hasPlaces && <Head word="Graph" />}
+          <Head word="a" look={look} />
+          <Head word="b" look={look} />
+          {hasDeltas && <Head word="Change in %" look="num" />}
+          {hasNotes && <Head word="Note" />}
         </tr>
       </thead>
       <tbody>
@@ -98,6 +91,14 @@ function Rows({ state, rows, look }: RowsProps) {
         ))}
       </tbody>
     </table>
+  );
+}
+
+function Head({ word, look }: { word: string; look?: string | undefined }) {
+  return (
+    <th scope="col" class={look} data-tip={termOf("diff", word)}>
+      {word}
+    </th>
   );
 }
 

@@ -54,6 +54,7 @@ export function CudaGraphCard({ store, row: part }: RowCardProps<CudaGraph>) {
       <p>{sentenceOf(part)}</p>
       <WhatHelps text={part.help} />
       <Facts
+        of="cuda_graphs"
         rows={[
           ["Kernels", String(part.kernels.length)],
           ["Copied per call", bytes(part.copied_bytes)],

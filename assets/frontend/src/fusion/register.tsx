@@ -76,7 +76,7 @@ function RejectedCard({ store, row: pair }: RowCardProps<Rejected>) {
         <Prose text={pair.why} />
       </p>
       <WhatHelps text={pair.help} />
-      <Facts rows={rows} />
+      <Facts of="rejected" rows={rows} />
       <Chips store={store} title={`Nodes of ${pair.a}`} ids={pair.a_nodes} />
       <Chips store={store} title={`Nodes of ${pair.b}`} ids={pair.b_nodes} />
       <Chips store={store} title="Buffers in common" ids={buffers} />
@@ -97,7 +97,7 @@ function GroupCard({ store, row: group }: RowCardProps<Group>) {
   return (
     <>
       <Head kind="Fused group" title={group.name} />
-      <Facts rows={rows} />
+      <Facts of="groups" rows={rows} />
       {group.why_more && (
         <p>
           <Tag tone="fallback">worse by fusion</Tag> {group.why_more}

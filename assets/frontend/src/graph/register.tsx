@@ -58,7 +58,11 @@ function NodeCard({ store, id }: CardProps) {
   return (
     <>
       <Head kind={`Node · ${stage?.title ?? graphOf(id)}`} title={nameOf(id)} />
-      {found ? <Facts rows={rows} /> : <p class="mut">Its details come with its graph.</p>}
+      {found ? (
+        <Facts of="nodes" rows={rows} />
+      ) : (
+        <p class="mut">Its details come with its graph.</p>
+      )}
       {relatedOf(store, "kernel").length > 0 && <OpenCode store={store} id={id} />}
       <Belongings store={store} without={["node"]} />
       {found && (

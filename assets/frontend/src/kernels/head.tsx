@@ -5,6 +5,7 @@ import type { Store } from "../store";
 import { usePart } from "../ui/asked";
 import { Button, Copy, copyText, Frame, Mark, Select, Steps } from "../ui/basics";
 import { ofPass } from "../ui/pass";
+import { termOf } from "../ui/terms";
 import { configLabel } from "../ui/words";
 import type { CodePart, Config, Kernel, ScriptPart } from "../wire";
 import { type Content } from "./contents";
@@ -225,7 +226,7 @@ export function Facts({ store, kernel, config }: FactsProps) {
       <dl aria-label={`Facts of ${kernel.id}`} data-tip={text(": ")}>
         {[...facts, ...note].map(([name, value]) => (
           <div key={name}>
-            <dt>{name}</dt>
+            <dt data-tip={termOf("kernel", name)}>{name}</dt>
             <dd>{value}</dd>
           </div>
         ))}

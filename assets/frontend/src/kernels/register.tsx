@@ -84,7 +84,7 @@ function KernelCard({ store, id }: CardProps) {
       />
       <Section title="Costs">
         <KernelCost store={store} kernel={kernel} />
-        <Facts rows={facts} />
+        <Facts of="kernel" rows={facts} />
       </Section>
       <Section title="Why">
         <p data-tip={kernel.verdict[1]}>{`${kernel.verdict[0]}.`}</p>
@@ -260,7 +260,7 @@ function Explained({ name, opcode }: { name: string; opcode: Opcode }) {
       <p>
         <Prose text={opcode.text} />
       </p>
-      {opcode.parts.length > 0 && <Facts rows={opcode.parts} />}
+      {opcode.parts.length > 0 && <Facts of="opcode" rows={opcode.parts} />}
       <p class="mut">{`From: ${opcode.source}.`}</p>
     </section>
   );
@@ -272,7 +272,7 @@ function ConfigCard({ store, id }: CardProps) {
   return (
     <>
       <Head kind={`Configuration ${id}`} title={configLabel(config, store.doc.value?.target)} />
-      <Facts rows={config.facts} />
+      <Facts of="kernel" rows={config.facts} />
       {config.note && <p>{config.note}</p>}
       <OpenCode store={store} id={id} />
       <Belongings store={store} without={["node"]} />

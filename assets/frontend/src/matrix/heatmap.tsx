@@ -4,6 +4,7 @@ import { useId, useRef } from "preact/hooks";
 import type { Store } from "../store";
 import { Mark } from "../ui/basics";
 import { useReveal } from "../ui/kept";
+import { termOf } from "../ui/terms";
 import { useRows } from "../ui/virtual";
 import type { MatrixCell, MatrixRow } from "../wire";
 import { type MatrixFigure, nextCell, shadeOf, spotOf, valueOf } from "./rows";
@@ -47,11 +48,11 @@ export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) 
     >
       <div role="rowgroup" class="thead">
         <div role="row" class="hm" style={tracks} aria-rowindex={1}>
-          <span role="columnheader" data-tip="Those that differ most in this figure come first">
+          <span role="columnheader" data-tip={termOf("matrix", "Most different first")}>
             Most different first
           </span>
           {targets.map((target) => (
-            <span key={target} role="columnheader" class="num">
+            <span key={target} role="columnheader" class="num" data-tip={termOf("matrix", target)}>
               {target}
             </span>
           ))}

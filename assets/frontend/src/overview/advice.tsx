@@ -10,6 +10,7 @@ import { useAttempt } from "../ui/asked";
 import { Button, Frame, Problem, Prose } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { usePaneState } from "../ui/kept";
+import { termOf } from "../ui/terms";
 import type { Advice as Given, DiffDocument, Opportunity, TriedChange } from "../wire";
 import { type Axis, AxisHead, axisOf, isClear, Mark, Pairs, savingWords } from "./axis";
 import "./advice.css";
@@ -160,13 +161,17 @@ function Measured({ item, tried }: { item: Opportunity; tried: TriedChange }) {
         <tbody>
           {tried.rows.map(([name, before, after]) => (
             <tr key={name}>
-              <th scope="row">{name}</th>
+              <th scope="row" data-tip={termOf("tried", "*")}>
+                {name}
+              </th>
               <td class="num">{before}</td>
               <td class="num">{`→ ${after}`}</td>
             </tr>
           ))}
           <tr>
-            <th scope="row">Predicted</th>
+            <th scope="row" data-tip={termOf("tried", "Predicted")}>
+              Predicted
+            </th>
             <td colSpan={2}>{item.saving.replace(/^Saves /, "").replace(/\.$/, "")}</td>
           </tr>
         </tbody>

@@ -2,13 +2,14 @@
 
 import type { ComponentChildren } from "preact";
 import { useId, useMemo, useRef } from "preact/hooks";
-import { shownCost, type ShownCost } from "../cost/cost";
+import { costTip, shownCost, type ShownCost } from "../cost/cost";
 import { plural } from "../format";
 import type { Store } from "../store";
 import { target } from "../table/table";
 import { Frame } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { useReveal } from "../ui/kept";
+import { termOf } from "../ui/terms";
 import { type Rows, useRows } from "../ui/virtual";
 import { baseName, iconOf, STATES, wordOf } from "../ui/words";
 import type { Source } from "../wire";
@@ -114,21 +115,19 @@ function Head({ cost }: { cost: ShownCost | null }) {
   return (
     <div role="rowgroup" class="heat-top">
       <div class="heat hd" role="row">
-        <span class="st" role="columnheader">
+        <span class="st" role="columnheader" data-tip={termOf("source", "State")}>
           <span class="sr">State</span>
         </span>
-        <span class="no" role="columnheader">
+        <span class="no" role="columnheader" data-tip={termOf("source", "Line")}>
           Line
         </span>
-        <span role="columnheader">Source</span>
-        <span class="ks" role="columnheader">
+        <span role="columnheader" data-tip={termOf("source", "Source")}>
+          Source
+        </span>
+        <span class="ks" role="columnheader" data-tip={termOf("source", "Ends in")}>
           Ends in
         </span>
-        <span
-          class="mb"
-          role="columnheader"
-          data-tip={cost ? `Its share of what its kernels cost. ${cost.source}` : undefined}
-        >
+        <span class="mb" role="columnheader" data-tip={costTip("source", "Cost", cost)}>
           {cost?.title ?? "Cost"}
         </span>
       </div>

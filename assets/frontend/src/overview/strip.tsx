@@ -3,7 +3,8 @@
 import type { Store } from "../store";
 import { Button } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
-import type { Answered, Figure, Piece } from "../wire";
+import { termOf } from "../ui/terms";
+import type { Answered, Figure, PaneId, Piece } from "../wire";
 import "./strip.css";
 
 interface StripProps {
@@ -25,7 +26,7 @@ export function Strip({ store, answer, figures }: StripProps) {
             key={pane}
             type="button"
             class="chip"
-            data-tip={`Opens ${store.row("panes", pane)?.title ?? pane}`}
+            data-tip={tipOf(store, pane, termOf("chips", pane))}
             onClick={() => store.show(pane)}
           >
             <span>
@@ -46,6 +47,11 @@ export function Strip({ store, answer, figures }: StripProps) {
       {isOpen && <Details store={store} figures={figures} />}
     </section>
   );
+}
+
+/** What a figure is, and what a click on it does. */
+function tipOf(store: Store, pane: PaneId, term: string | undefined): string {
+  return [term, `Opens ${store.row("panes", pane)?.title ?? pane}.`].filter(Boolean).join("\n");
 }
 
 /** Text, figures and code; what has an id leads to it. */
@@ -76,7 +82,7 @@ function Details({ store, figures }: { store: Store; figures: Figure[] }) {
           <dt>
             <Button
               look="link"
-              tip={`Opens ${store.row("panes", pane)?.title ?? pane}`}
+              tip={tipOf(store, pane, termOf("figures", label))}
               press={() => store.show(pane)}
             >
               {label}

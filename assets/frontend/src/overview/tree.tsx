@@ -2,10 +2,11 @@
 
 import { useId, useMemo, useRef } from "preact/hooks";
 import { columnOf } from "../cost/column";
-import { shownCost, type ShownCost } from "../cost/cost";
+import { costTip, shownCost, type ShownCost } from "../cost/cost";
 import type { Store } from "../store";
 import { target } from "../table/table";
 import { useReveal, usePaneState } from "../ui/kept";
+import { termOf } from "../ui/terms";
 import { useRows } from "../ui/virtual";
 import type { TreeRow } from "../wire";
 import {
@@ -206,23 +207,20 @@ function lookOf(rows: readonly Placed[], cost: ShownCost | null): TreeLook {
 
 function Head({ view, cost, look }: { view: string; cost: ShownCost | null; look: TreeLook }) {
   const unit = cost ? `, ${look.column.unit}` : "";
+  const name = view === "lines" ? "Line" : "Module";
   return (
     <div role="rowgroup" class="tree-top">
       <div class="crow hd" role="row">
-        <span class="t" role="columnheader">
-          {view === "lines" ? "Line" : "Module"}
+        <span class="t" role="columnheader" data-tip={termOf("tree", name)}>
+          {name}
         </span>
-        <span role="columnheader" class="cbar">
+        <span role="columnheader" class="cbar" data-tip={termOf("tree", "Share")}>
           Share<span class="extra">, dark is self</span>
         </span>
-        <span
-          class="num"
-          role="columnheader"
-          data-tip={cost ? `With everything it calls. ${cost.title}: ${cost.source}` : undefined}
-        >
+        <span class="num" role="columnheader" data-tip={costTip("tree", "Total", cost)}>
           {`Total${unit}`}
         </span>
-        <span class="num" role="columnheader" data-tip="Without what it calls">
+        <span class="num" role="columnheader" data-tip={costTip("tree", "Self", cost)}>
           {`Self${unit}`}
         </span>
       </div>

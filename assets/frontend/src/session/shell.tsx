@@ -88,7 +88,10 @@ interface RowsProps {
 
 function Rows({ state, doc, table }: RowsProps) {
   const specs = JSON.stringify(table.columns);
-  const columns = useMemo(() => columnsOf<Row>(state, table.columns, [], NO_CELLS), [state, specs]);
+  const columns = useMemo(
+    () => columnsOf<Row>(state, table.id, table.columns, [], NO_CELLS),
+    [state, table.id, specs],
+  );
   const code = `${doc.variable}.frame("${table.id}")`;
   const isCompiles = table.id === "compiles";
   return (

@@ -141,6 +141,7 @@ function Advisor({ store, part, why, start }: Props) {
         </div>
         <div>
           <Facts
+            of="budgets"
             rows={[
               [
                 "Budget",

@@ -27,6 +27,7 @@ function StorageCard({ store, id }: CardProps) {
     <>
       <Head kind={`Storage, ${row.kind}`} title={row.value} />
       <Facts
+        of="storages"
         rows={[
           ["Bytes", bytes(row.bytes)],
           ["Lives", `step ${row.start} to ${row.end ?? "the end"}`],

@@ -189,7 +189,7 @@ function Storages({ store, part }: Props) {
     [rows, each, selected],
   );
   const columns = useMemo(
-    () => columnsOf(store, part.columns, shown, cellsOf(part)),
+    () => columnsOf(store, "storages", part.columns, shown, cellsOf(part)),
     [store, part, shown],
   );
   return (

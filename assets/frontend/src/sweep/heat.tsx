@@ -2,6 +2,7 @@
 
 import { Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
+import { termOf } from "../ui/terms";
 import type { SweepDocument } from "../wire";
 import { cellKey, cells } from "./geometry";
 import { isNoisy, type SweepState } from "./state";
@@ -34,16 +35,24 @@ export function Heat({ state, doc }: { state: SweepState; doc: SweepDocument }) 
         <table class="sweep-heat">
           <thead>
             <tr>
-              <th scope="col">{across === down ? "" : doc.axes[down]?.name}</th>
+              <th scope="col" data-tip={termOf("sweep", "*")}>
+                {across === down ? "" : doc.axes[down]?.name}
+              </th>
               {columns.map((value) => (
-                <th key={value} scope="col">{`${doc.axes[across]?.name}=${value}`}</th>
+                <th
+                  key={value}
+                  scope="col"
+                  data-tip={termOf("sweep", "*")}
+                >{`${doc.axes[across]?.name}=${value}`}</th>
               ))}
             </tr>
           </thead>
           <tbody>
             {lines.map((line) => (
               <tr key={line}>
-                <th scope="row">{line || doc.axes[across]?.name}</th>
+                <th scope="row" data-tip={termOf("sweep", "*")}>
+                  {line || doc.axes[across]?.name}
+                </th>
                 {columns.map((value) => {
                   const cell = found.get(cellKey(line, value));
                   if (!cell) return <td key={value}>–</td>;

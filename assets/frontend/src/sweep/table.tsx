@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import { Table, type Column } from "../table/table";
 import { Button, Copy } from "../ui/basics";
 import { Icon, type IconName } from "../ui/icons";
+import { termOf } from "../ui/terms";
 import type { SweepDocument, SweepRow } from "../wire";
 import { constantOf, type Constant } from "./constant";
 import { isNoisy, type SweepState } from "./state";
@@ -60,6 +61,7 @@ function columnsOf(state: SweepState, doc: SweepDocument, constant: Constant): C
   const axes = doc.axes.map(({ name, values }, at): Column<SweepRow> => ({
     key: `axis:${name}`,
     title: name,
+    tip: termOf("sweep", name),
     width: `minmax(${widthOf([name, ...values])}px, 1fr)`,
     value: (row) => sortable(row.settings[at] ?? null),
     draw: (row) => row.settings[at] ?? "–",
@@ -68,6 +70,7 @@ function columnsOf(state: SweepState, doc: SweepDocument, constant: Constant): C
   const figures = doc.figures.map(({ id, title }, at): Column<SweepRow> => ({
     key: id,
     title,
+    tip: termOf("sweep", title),
     width: `minmax(${widthOf([title, id === "speedup" ? "00.0 × (00.0 to 00.0)" : "00.0 MB"])}px, 1fr)`,
     value: (row) => row.figures[at] ?? null,
     draw: (row) => (id === "speedup" ? withInterval(row, row.words[at]) : row.words[at]),
@@ -111,6 +114,7 @@ function pickColumn(state: SweepState): Column<SweepRow> {
   return {
     key: "pick",
     title: "Pick",
+    tip: termOf("sweep", "Pick"),
     width: "32px",
     value: (row) => (state.picked.value.includes(row.id) ? 1 : 0),
     full: () => "Pick two rows to compare them",
@@ -140,6 +144,7 @@ function statusColumn(): Column<SweepRow> {
   return {
     key: "status",
     title: "Ended",
+    tip: termOf("sweep", "Ended"),
     width: "minmax(72px, 0.8fr)",
     value: (row) => row.status,
     draw: (row) => {
@@ -164,6 +169,7 @@ function remarkColumn(): Column<SweepRow> {
   return {
     key: "remark",
     title: "Remark",
+    tip: termOf("sweep", "Remark"),
     width: "minmax(110px, 2fr)",
     value: (row) => row.remark || (row.from_store ? "from the store" : ""),
     look: "mut",

@@ -5,6 +5,7 @@ import { useMemo } from "preact/hooks";
 import { writtenIn } from "../format";
 import type { Store } from "../store";
 import { Mark, type Naming } from "../ui/basics";
+import { termOf } from "../ui/terms";
 import type { ColumnSpec } from "../wire";
 import type { Sortable } from "./sorting";
 import { type Column, Table, type TableProps } from "./table";
@@ -22,7 +23,10 @@ export function useColumns<Row extends object>(
   cells: Cells<Row> = NOTHING,
 ): Column<Row>[] {
   const specs = store.doc.value?.columns[table] ?? NONE;
-  return useMemo(() => columnsOf(store, specs, rows, cells), [store, specs, rows, cells]);
+  return useMemo(
+    () => columnsOf(store, table, specs, rows, cells),
+    [store, table, specs, rows, cells],
+  );
 }
 
 interface RecordProps<Row> extends Omit<TableProps<Row>, "store" | "columns"> {
@@ -43,11 +47,16 @@ const NOTHING = {};
 
 export function columnsOf<Row extends object>(
   store: Naming,
+  table: string,
   specs: readonly ColumnSpec[],
   rows: readonly Row[],
   cells: Cells<Row>,
 ): Column<Row>[] {
-  return specs.map((spec) => ({ ...usual(store, spec, rows), ...cells[spec.key] }));
+  return specs.map((spec) => ({
+    ...usual(store, spec, rows),
+    tip: termOf(table, spec.title) ?? spec.hint,
+    ...cells[spec.key],
+  }));
 }
 
 /** What a row has in a field; a dot leads into a field. */
@@ -184,8 +193,8 @@ export function Listing<Row extends object>({ store, label, table, rows }: Listi
     <table class="listing" aria-label={label}>
       <thead>
         <tr>
-          {columns.map(({ key, title, number }) => (
-            <th key={key} scope="col" class={number ? "num" : undefined}>
+          {columns.map(({ key, title, tip, number }) => (
+            <th key={key} scope="col" class={number ? "num" : undefined} data-tip={tip}>
               {title}
             </th>
           ))}

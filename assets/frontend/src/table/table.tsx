@@ -21,6 +21,8 @@ export interface Column<Row> {
   draw?(row: Row): ComponentChildren;
   /** The full text, where `value` is not it. */
   full?(row: Row): string;
+  /** What the column is, over its head. */
+  tip?: string | undefined;
   look?: string;
   number?: boolean;
   /** Hidden in a narrow view. */
@@ -201,13 +203,19 @@ function Head<Row>({ column, order, sort }: HeadProps<Row>) {
       class={column.number ? "th num" : "th"}
       aria-sort={isSorted ? direction : "none"}
     >
-      <button type="button" onClick={sort} data-tip={`Sort by ${column.title.toLowerCase()}`}>
+      <button
+        type="button"
+        onClick={sort}
+        data-tip={[column.tip, SORTS].filter(Boolean).join("\n")}
+      >
         {column.title}
         {isSorted && <span aria-hidden="true">{order?.direction === "asc" ? " ↑" : " ↓"}</span>}
       </button>
     </div>
   );
 }
+
+const SORTS = "A click sorts by it.";
 
 interface HeadProps<Row> {
   column: Column<Row>;

@@ -27,6 +27,7 @@ function PhaseCard({ store, row: phase }: RowCardProps<Phase>) {
     <>
       <Head kind={`Compile phase ${phase.name}`} title={phase.words} />
       <Facts
+        of="phases"
         rows={[
           ["Start", seconds(phase.start_s - start)],
           ["Total", seconds(phase.duration_s)],

@@ -6,6 +6,7 @@ import { kindOf } from "../ids";
 import type { Store } from "../store";
 import type { Note } from "../wire";
 import { Icon, type IconName } from "./icons";
+import { termOf } from "./terms";
 import { iconOf, wordOf, type State } from "./words";
 
 /** What knows the kernels of a view. */
@@ -351,12 +352,18 @@ export function Segments({ label, look = "small", of, value, set }: SegmentsProp
   );
 }
 
-export function Facts({ rows }: { rows: [string, string][] }) {
+interface FactsProps {
+  /** What they are facts of, as the glossary names the place. */
+  of: string;
+  rows: [string, string][];
+}
+
+export function Facts({ of, rows }: FactsProps) {
   return (
     <dl class="props">
       {rows.map(([name, value]) => (
         <>
-          <dt>{name}</dt>
+          <dt data-tip={termOf(of, name)}>{name}</dt>
           <dd>{value}</dd>
         </>
       ))}
