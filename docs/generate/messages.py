@@ -25,6 +25,7 @@ _MARKS = {
     "folded": "The last graph has a constant in its place: nothing of it is left to run.",
     "removed": "The captured graph has it, the last one does not: merged with others or dropped.",
     "traced": "Python that ran while Dynamo traced; it left no operation in the graph.",
+    "failed": "The program itself is wrong here: it fails without a compiler too.",
     "unreached": "The call that was compiled did not come to it.",
     "plain": "Not recorded: nothing in the record tells what became of it.",
 }

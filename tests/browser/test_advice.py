@@ -20,12 +20,27 @@ CHATTY = """def chatty(x):
     print("in between")
     return y * 2
 
+def talkative(x):
+    y = x + 1
+    print("first")
+    y = y * 2
+    print("second")
+    y = y - 3
+    print("third")
+    return y / 2
+
 z = torch.randn(4)"""
 
 
 @pytest.fixture(scope="module")
 def notebook(open_notebook: Callable[..., Notebook]) -> Notebook:
-    cells = (PRODUCT, "%aot_compile product(x, y)", CHATTY, "%aot_explain chatty(z)")
+    cells = (
+        PRODUCT,
+        "%aot_compile product(x, y)",
+        CHATTY,
+        "%aot_explain chatty(z)",
+        "%aot_explain talkative(z)",
+    )
     return open_notebook("advice.ipynb", *cells)
 
 
@@ -63,3 +78,22 @@ def test_a_cure_of_a_break_is_tried_where_the_break_is(notebook: Notebook) -> No
     card.get_by_text("It helps, but a break stays. 2 graphs").wait_for(timeout=60_000)
     assert card.get_by_role("button", name="Copy patch").count() == 2
     assert notebook.watched.errors == []
+
+
+def test_what_came_of_the_lowest_break_is_in_sight(notebook: Notebook) -> None:
+    for cell in (3, 5):
+        notebook.run(cell)
+        notebook.ended(cell)
+    notebook.page.set_viewport_size({"width": 1280, "height": 800})
+    view = one_view(notebook.cell(5))
+    view.get_by_role("tab", name="Breaks").click()
+    card = view.get_by_role("article").last
+    card.get_by_role("button", name="Try it").click()
+    said = card.locator(".msg", has_text="Tried.")
+    said.wait_for(timeout=60_000)
+    shown = said.bounding_box()
+    pane = view.get_by_role("group", name="Graph breaks and recompiles").bounding_box()
+    assert shown
+    assert pane
+    assert pane["y"] <= shown["y"]
+    assert shown["y"] + shown["height"] <= min(pane["y"] + pane["height"], 800) + 1

@@ -73,12 +73,17 @@ def together(conditions: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the compilation ended; `step` and `error` are set when it failed or was cancelled."""
+    """How the compilation ended; `step` and `error` are set when it failed or was cancelled.
+
+    `file` and `line` are those of the program's own error, empty and 0 where it is none of its own.
+    """
 
     ok: bool = True
     step: str | None = None
     error: str | None = None
     is_cancelled: bool = False
+    file: str = ""
+    line: int = 0
 
     @property
     def verb(self) -> str:

@@ -27,6 +27,7 @@ WORDS: Mapping[wire.LineState, str] = {
     "captured": "Captured",
     "later": "In the next graph",
     "break": "Graph break",
+    "failed": "Fails here",
     "fallback": "Fallback",
     "folded": "Constant-folded",
     "removed": "Removed",
@@ -53,6 +54,7 @@ SIGNS: Mapping[wire.LineState, str] = {
     "captured": "✓",
     "later": "»",
     "break": "↯",
+    "failed": "✗",
     "fallback": "↗",
     "folded": "=",
     "removed": "×",
@@ -144,6 +146,10 @@ def note_lines(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
         by_line[item.file, item.line].append(
             {"title": title, "text": text, "tone": "break", "select": item.id}
         )
+    outcome = report.outcome
+    if outcome.line:
+        failed: wire.Note = {"title": "Fails here.", "text": outcome.error or "", "tone": "break"}
+        by_line[outcome.file, outcome.line].append(failed)
     ops = {kernel.id: kernel.name.removeprefix("torch.ops.") for kernel in report.kernels}
     for place, kernels in find_fallen_places(report).items():
         for name, first in {ops[id]: id for id in reversed(kernels)}.items():

@@ -630,7 +630,7 @@ export const VERSION = 1;
 
 export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
 
-export type LineState = "plain" | "captured" | "later" | "break" | "fallback" | "folded" | "removed" | "traced" | "unreached";
+export type LineState = "plain" | "captured" | "later" | "break" | "failed" | "fallback" | "folded" | "removed" | "traced" | "unreached";
 
 export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "memory" | "matrix" | "artifact";
 
@@ -1427,6 +1427,7 @@ export const WORDS: Record<Line["state"], string> = {
   captured: "Captured",
   later: "In the next graph",
   break: "Graph break",
+  failed: "Fails here",
   fallback: "Fallback",
   folded: "Constant-folded",
   removed: "Removed",

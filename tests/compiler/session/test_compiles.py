@@ -92,3 +92,29 @@ def test_one_entry_names_the_line_and_the_values(
     assert values in said
     if code:
         assert f"`{code}` changes it (test_compiles.py:" in said
+
+
+def raises(x: torch.Tensor) -> torch.Tensor:
+    raise ValueError("bad batch")
+
+
+def takes_too_many(x: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x, x)  # type: ignore[call-arg]
+
+
+def mixes(x: torch.Tensor) -> torch.Tensor:
+    return x @ x
+
+
+def asserts(x: torch.Tensor) -> torch.Tensor:
+    assert x.shape[0] == 4
+    return x + 1
+
+
+@pytest.mark.parametrize("fails", [raises, takes_too_many, mixes, asserts])
+def test_an_error_of_the_program_is_no_break_of_a_session(fails: Callable[[Any], Any]) -> None:
+    torch._dynamo.reset()
+    with wb.session() as session, pytest.raises(Exception):  # noqa: B017, PT011
+        torch.compile(fails, backend="eager")(torch.ones(3, 5))
+    assert list(session.tables["breaks"]) == []
+    assert f"at test_compiles.py:{fails.__code__.co_firstlineno + 1}" in session.advice[0]

@@ -33,11 +33,18 @@ def find_cure_of_failure(row: Compile) -> str:
     return "mend that"
 
 
+def _is_failed(row: Compile) -> bool:
+    """Whether a compile ended with an error, or before its first operator for one of the code's."""
+    is_own = row.outcome == "no graph" and row.kind == "first" and row.why != ""
+    return is_own or row.outcome in ("error", "skipped", "interrupted")
+
+
 def _why(session: Session) -> str:
     rows: list[Compile] = list(session.tables["compiles"])
-    failed = next((row for row in rows if row.outcome in ("error", "skipped", "interrupted")), None)
+    failed = next((row for row in rows if _is_failed(row)), None)
     if failed is not None:
-        how = "the program went on without" if failed.outcome != "skipped" else "it runs eagerly"
+        is_eager = failed.outcome in ("skipped", "no graph")
+        how = "it runs eagerly" if is_eager else "the program went on without"
         why = failed.why.rstrip(".") or failed.outcome
         what_to_do = find_cure_of_failure(failed)
         return f"the compile of {failed.function} failed ({why}), and {how}: {what_to_do}"

@@ -22,6 +22,7 @@ State = Literal[
     "captured",
     "later",
     "break",
+    "failed",
     "fallback",
     "folded",
     "removed",
@@ -58,6 +59,8 @@ def find_line_states(report: Report, ending: Collection[str], calls: Callers) ->
     """
     fates = _recorded(report, ending)
     broken = {(item.file, item.line) for item in report.breaks}
+    if report.outcome.line:
+        broken.add((report.outcome.file, report.outcome.line))
     computing = set(fates) - broken
     root = _find_root(report, calls)
     for source in report.sources:
@@ -89,6 +92,8 @@ def _recorded(report: Report, ending: Collection[str]) -> dict[Place, Fate]:
     fates.update(dict.fromkeys(find_fallen_places(report), Fate("fallback")))
     for item in report.breaks:
         fates[item.file, item.line] = Fate("break")
+    if report.outcome.line:
+        fates[report.outcome.file, report.outcome.line] = Fate("failed")
     return fates
 
 

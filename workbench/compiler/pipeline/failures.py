@@ -11,7 +11,11 @@ import torch
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.recording.recorder import Recorder
 from workbench.compiler.sizes import dim_errors
-from workbench.compiler.sources.dynamo_messages import explain_refused_inputs, parse_break_message
+from workbench.compiler.sources.dynamo_messages import (
+    explain_own_error,
+    explain_refused_when_lowered,
+    parse_break_message,
+)
 from workbench.compiler.sources.size_symbols import (
     BRANCH,
     NUMBER,
@@ -37,6 +41,10 @@ _EVERY_BREAK = (
     "function. workbench.rehearse(fn, args) tries cures on a copy; workbench.variants(fn, "
     "[args]) saves it with its breaks, on the CPU."
 )
+_CALL_IT = (
+    "Call it without compiling to see the same error, and mend that; where it does not fail there, "
+    "wb.explain(fn, args) tells what torch cannot trace."
+)
 _NO_GRAPH = re.compile(r"backend_input (must not be|is not) None")
 
 
@@ -53,6 +61,8 @@ def explain(error: Exception, name: str, recorder: Recorder) -> CaptureError:
 
 def _words(error: Exception, name: str, recorder: Recorder) -> str:
     places, sizes = recorder.places, recorder.sizes
+    if own := explain_own_error(str(getattr(error, "msg", error))):
+        return _raised(error, name, places, sizes.named(own))
     if isinstance(error, (tp.UNSUPPORTED.get(), tp.UNCAPTURED.get())):
         return _graph_break(error, name, places, sizes)
     words = str(error).strip() or _asserted(error) or type(error).__name__
@@ -91,11 +101,19 @@ def _words(error: Exception, name: str, recorder: Recorder) -> str:
             "TORCHINDUCTOR_CACHE_DIR before the first compilation (or in TMPDIR, under which torch "
             "puts it)."
         )
-    if refused := explain_refused_inputs(words):
-        return _raised(error, name, places, sizes.named(refused))
-    cause = error.__cause__ or error
+    return _other(error, words, name, recorder)
+
+
+def _other(error: Exception, words: str, name: str, recorder: Recorder) -> str:
+    """An operator that refuses what the captured graph gives it, or what nobody foresaw."""
+    named = recorder.sizes.named
+    if lowered := explain_refused_when_lowered(words):
+        refused, file, line = lowered
+        where = f"  at {recorder.places.shown(file)}:{line}"
+        return f"{name} fails on these inputs: {named(refused)}.\n{where}\n{_CALL_IT}"
     return (
-        f"Compiling {name} failed: {type(cause).__name__}: {sizes.named(_excerpt(words))}\n"
+        f"Compiling {name} failed: {type(error.__cause__ or error).__name__}: "
+        f"{named(_excerpt(words))}\n"
         "error.report holds every step until then. Compile with backend='eager' to see whether "
         "the capture or the code generation is to blame."
     )
@@ -129,9 +147,9 @@ def _asserted(error: Exception) -> str:
 
 
 def _raised(error: Any, name: str, places: Places, refused: str) -> str:
-    """An operator that refuses the example inputs, as it does without a compiler."""
+    """What the program itself does wrong on the example inputs, as it does without a compiler."""
     lines = [f"{name} fails on these inputs: {refused}.", *_line(error, places)]
-    return "\n".join([*lines, "Call it without compiling to see the same error, and mend that."])
+    return "\n".join([*lines, _CALL_IT])
 
 
 def _line(error: Any, places: Places) -> list[str]:

@@ -52,7 +52,7 @@ from workbench.compiler.recording.recorder import Recorder
 from workbench.compiler.request.callables import BoundCall, Callee
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.sizes import shapes
-from workbench.compiler.sources.dynamo_messages import explain_refused_inputs
+from workbench.compiler.sources.dynamo_messages import explain_own_error
 from workbench.errors import CaptureError, UsageError, WorkbenchError, read_first_line
 from workbench.report import Outcome, Report, Request
 from workbench.tasks.progress_events import ProgressCallback
@@ -376,7 +376,8 @@ def recorded(
             words = words or ("interrupted" if is_cancelled else repr(error))
         elif not isinstance(error, WorkbenchError):
             shown = explained(error)
-            words = read_first_line(shown) if explain_refused_inputs(str(error)) else words
+            is_own = explain_own_error(str(getattr(error, "msg", error))) is not None
+            words = read_first_line(shown) if is_own else words
         outcome = Outcome(ok=False, step=recorder.step, error=words, is_cancelled=is_cancelled)
         shown.report = recorder.report(outcome)  # type: ignore[attr-defined]
         if shown is error:

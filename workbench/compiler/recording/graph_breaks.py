@@ -33,6 +33,7 @@ class BreakRecorder:
         self._functions: dict[str, str] = {}
         self.counts_recompiles = True
         self.ignored: frozenset[str] = frozenset()  # kinds that our own changes cause
+        self.own_error: tuple[str, int] | None = None  # where the program itself is wrong
         self.gave_up = False  # whether Dynamo left a function that it could not resume
 
     def list_hooks(self) -> Iterator[Hook]:
@@ -113,14 +114,21 @@ class BreakRecorder:
         return {str(k): str(v[0] if isinstance(v, list) else v) for k, v in entries.items()}
 
     def take_failure(self, error: BaseException | None) -> None:
-        """Take the break that ended a capture in one graph, if one did."""
+        """Take the break that ended a capture in one graph, if one did.
+
+        What the program itself does wrong is no break: `own_error` says where.
+        """
         classes = (row.find() for row in (tp.UNSUPPORTED, tp.USER_ERROR, tp.UNCAPTURED))
         kinds = tuple(kind for kind in classes if kind is not None)
         seen: set[int] = set()
         while error is not None and id(error) not in seen:
             seen.add(id(error))
             if isinstance(error, kinds):
-                self.take(error)
+                if dynamo_messages.explain_own_error(str(getattr(error, "msg", error))) is None:
+                    self.take(error)
+                elif frame := self._frame(getattr(error, "real_stack", None) or ()):
+                    self.own_error = frame[:2]
+                    self._places.note(*frame)
                 return
             error = error.__cause__ or error.__context__
 

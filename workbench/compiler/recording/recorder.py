@@ -7,6 +7,7 @@ import os
 import platform
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from typing import Any, Self
@@ -186,7 +187,7 @@ class Recorder:
         return Report(
             environment=read_environment(),
             request=self.request,
-            outcome=outcome or Outcome(),
+            outcome=self._placed(outcome or Outcome()),
             tables=Lazy(
                 makers
                 | {
@@ -197,6 +198,13 @@ class Recorder:
             texts=texts,
             extra={"other_records": dict(self.trace.others)},
         )
+
+    def _placed(self, outcome: Outcome) -> Outcome:
+        """An outcome with the line of what the program itself does wrong."""
+        if outcome.ok or self.breaks.own_error is None:
+            return outcome
+        file, line = self.breaks.own_error
+        return replace(outcome, file=self.places.shown(file), line=line)
 
     def captured(self) -> Report:
         """The graphs and their sources alone, which costs a small part of what `report` does."""

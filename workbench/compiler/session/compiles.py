@@ -34,10 +34,10 @@ from workbench.compiler.session.frame_names import (
 )
 from workbench.compiler.session.open_compile import OpenCompile, request_of
 from workbench.compiler.session.steps import HOOK, Steps
-from workbench.compiler.sources.dynamo_messages import RESUMED, strip_reason
+from workbench.compiler.sources.dynamo_messages import RESUMED, explain_own_error, strip_reason
 from workbench.compiler.sources.sources import Places
 from workbench.report.report_header import Request
-from workbench.report.session.session_rows import Compile, SessionRecompile
+from workbench.report.session.session_rows import Compile, SessionRecompile, place
 
 PANE = "compiles"
 REPORTS = 64
@@ -218,10 +218,19 @@ class Compiles:
         if HOOK in message:  # a compiled optimizer stops before the session's own hook
             row.outcome = "no graph"
             return
-        text = _sentence(message)
+        text = self.describe_own_error(error) or _sentence(message)
         row.outcome = "limit" if _LIMIT in text else "skipped"
         row.why = row.why or text
         self.on_failure(code, row, text)
+
+    def describe_own_error(self, error: BaseException) -> str:
+        """What the program itself does wrong and where; empty for what torch cannot capture."""
+        own = explain_own_error(str(getattr(error, "msg", error)))
+        frames = getattr(error, "real_stack", None) or ()
+        stack = [frame for frame in frames if self.places.is_user(frame.filename)]
+        if own is None or not stack:
+            return own or ""
+        return f"{own} at {place(self.places.shown(stack[-1].filename), stack[-1].lineno)}"
 
     def _backward(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def get_or_compile(compiler: Any, *args: Any, **kwargs: Any) -> Any:

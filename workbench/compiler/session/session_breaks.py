@@ -53,9 +53,13 @@ class SessionBreaks:
     def _take(self, error: BaseException, translator: Any) -> None:
         if HOOK in str(getattr(error, "msg", "")):  # the session's own, not of the program
             return
+        row = self._compiles.current
+        if own := self._compiles.describe_own_error(error):  # eager code raises it too
+            if row is not None:
+                row.why = row.why or own
+            return
         before = self._breaks.counts()
         self._breaks.take(error, translator)
-        row = self._compiles.current
         for key, count in self._breaks.counts().items():
             if count == before.get(key, 0):
                 continue

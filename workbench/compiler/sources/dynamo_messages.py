@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from workbench.compiler.sources.size_symbols import BRANCH, NUMBER, find_undecided
@@ -46,6 +48,25 @@ _RAISED = re.compile(
 _OPERATOR = re.compile(r"<(?:built-in )?(?:function|method) ([\w.]+)|([\w.]+)")
 _TENSOR = re.compile(r"FakeTensor\(.*?size=\(([^)]*)\)(?:, dtype=torch\.(\w+))?")
 _TENSORS = 4  # that are written out
+_CONTEXT = r"Developer debug context: (?:{})"
+_EXCEPTION = re.compile(
+    _CONTEXT.format(r"raised exception (?P<kind>\w+)\((?P<text>.*?)\)\s*(?:\n|$)"), re.DOTALL
+)
+_MISUSED = re.compile(
+    _CONTEXT.format(r"TypeError <[^>]*?(?P<name>\w+)(?: of [^>]*)?>: (?P<text>.+)")
+)
+_DEVICES = re.compile(r"found at least two devices, (?P<devices>.+?)!")
+_CALLED = re.compile(_CONTEXT.format(r"call_\w+ <[^>]*?(?P<name>\w+)(?: of [^>]*)?>"))
+_NO_NAME = re.compile(r"Failed to find name `(?P<name>\w+)`")
+_NOT_HELD = re.compile(
+    r"^Data-dependent (?:assertion failed|branching).*"
+    + _CONTEXT.format(r"(?:value:|attempted to jump with) ConstantVariable\(bool: False\)"),
+    re.DOTALL,
+)
+_LOWERED = re.compile(
+    r"^(?P<text>[^\n]+)\s+While executing %\S+ : .*?target=(?P<target>[\w.]+)\]", re.DOTALL
+)
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in \S+$', re.MULTILINE)
 _NO_KERNEL = re.compile(r"could not find kernel for ([\w.:]+) at dispatch key")
 _IDENTITY = re.compile(r"\b\d{9,}\b")
 _TEXTS = re.compile(
@@ -143,6 +164,48 @@ def explain_refused_inputs(message: str) -> str | None:
     cause = reason.strip().rstrip(".")
     cause = cause if kind == "RuntimeError" else f"{kind}: {cause}"
     return f"{names[1] or names[2] if names else operator} does not take {_tensors(shown)}: {cause}"
+
+
+def explain_own_error(message: str) -> str | None:
+    """What the program itself does wrong, whatever Dynamo calls it; None for a graph break.
+
+    An operator that refuses what it is given, tensors of several devices, a name that is not
+    there, an assertion that does not hold, an exception that leaves what is compiled.
+    """
+    if find_missing_kernel(message) is not None:  # torch's own gap
+        return None
+    if refused := explain_refused_inputs(message):
+        return refused
+    if "when making fake tensor call" in message and (match := _MISUSED.search(message)):
+        return f"{match['name']} does not take these arguments: {_said(match['text'])}"
+    if message.startswith("Tensor device mismatch") and (match := _DEVICES.search(message)):
+        operator = _CALLED.search(message)
+        name = operator["name"] if operator else "an operator"
+        return f"{name} takes tensors of one device, not of {match['devices']}"
+    if match := _NO_NAME.search(message):
+        return f"it raises NameError: name {match['name']!r} is not defined"
+    if _NOT_HELD.search(message):
+        return "it raises AssertionError: what it asserts does not hold"
+    if message.startswith("Observed exception") and (match := _EXCEPTION.search(message)):
+        text = _said(match["text"])
+        return f"it raises {match['kind']}{f': {text}' if text else ''}"
+    return None
+
+
+def explain_refused_when_lowered(message: str) -> tuple[str, str, int] | None:
+    """What an operator refuses of a graph that was captured, with the file and line of its call."""
+    match, frames = _LOWERED.match(message), list(_FRAME.finditer(message))
+    if match is None or not frames:
+        return None
+    name = match["target"].rpartition(".")[2]
+    return f"{name}: {_said(match['text'])}", frames[-1]["file"], int(frames[-1]["line"])
+
+
+def _said(text: str) -> str:
+    """What an exception says, from its arguments as Python writes them."""
+    with suppress(SyntaxError, ValueError):  # several arguments, or one that is no constant
+        text = str(ast.literal_eval(text))
+    return _flat(text).rstrip(".")
 
 
 def find_missing_kernel(message: str) -> str | None:

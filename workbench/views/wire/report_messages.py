@@ -44,6 +44,7 @@ LineState = Literal[
     "captured",
     "later",
     "break",
+    "failed",
     "fallback",
     "folded",
     "removed",

@@ -3,6 +3,7 @@
 import type { Store } from "../store";
 import { Listing } from "../table/columns";
 import { Frame, Message, Tag } from "../ui/basics";
+import type { Note, Document as Report } from "../wire";
 import { BreakCard } from "./card";
 import { GuardTree } from "./guards";
 import { Sandbox } from "./sandbox";
@@ -23,15 +24,7 @@ export function BreaksPane({ store }: { store: Store }) {
           {report.breaks.map((item) => (
             <BreakCard key={item.id} store={store} item={item} />
           ))}
-          {report.breaks.length === 0 && (
-            <Message
-              note={{
-                title: "No graph break.",
-                text: "The whole call was captured; nothing of it goes back to Python.",
-                tone: "captured",
-              }}
-            />
-          )}
+          {report.breaks.length === 0 && <NoBreak report={report} />}
           <Recompiles store={store} />
         </div>
       </div>
@@ -41,6 +34,19 @@ export function BreaksPane({ store }: { store: Store }) {
       </div>
     </div>
   );
+}
+
+/** All was captured, or the call failed for a reason of its own. */
+function NoBreak({ report }: { report: Report }) {
+  const failures = report.notes.filter((note) => note.tone === "break");
+  const whole: Note = {
+    title: "No graph break.",
+    text: "The whole call was captured; nothing of it goes back to Python.",
+    tone: "captured",
+  };
+  return (failures.length ? failures : [whole]).map((note) => (
+    <Message key={note.title} note={note} />
+  ));
 }
 
 function Recompiles({ store }: { store: Store }) {

@@ -8,7 +8,7 @@ import { useReveal } from "../ui/kept";
 import { REVEAL } from "../ui/virtual";
 import { baseName } from "../ui/words";
 import type { Break } from "../wire";
-import { Change, TryIt } from "./change";
+import { Change, Result, TryIt } from "./change";
 
 export function BreakCard({ store, item }: { store: Store; item: Break }) {
   const isSelected = store.selected.value === item.id;
@@ -94,18 +94,20 @@ function Remedy({ store, item, at }: { store: Store; item: Break; at: number }) 
         </p>
       )}
       <Change {...cure} text={code} />
-      {tried === null ? (
-        <TryIt
-          store={store}
-          ask="cure"
-          question={{ id: item.id, cure: at }}
-          reason={store.doc.value!.actions.cure ?? null}
-        />
-      ) : (
-        <Message note={{ title: "Tried.", text: tried, tone }}>
-          {patch && <Copy quiet text={patch} label="Copy patch" title="Copy the unified diff" />}
-        </Message>
-      )}
+      <Result isThere={tried !== null}>
+        {tried === null ? (
+          <TryIt
+            store={store}
+            ask="cure"
+            question={{ id: item.id, cure: at }}
+            reason={store.doc.value!.actions.cure ?? null}
+          />
+        ) : (
+          <Message note={{ title: "Tried.", text: tried, tone }}>
+            {patch && <Copy quiet text={patch} label="Copy patch" title="Copy the unified diff" />}
+          </Message>
+        )}
+      </Result>
     </details>
   );
 }

@@ -1,10 +1,13 @@
-// A change of a few lines as a small difference, and the button that tries it in a copy.
+// A change of a few lines as a small difference, the button that tries it in a copy, what came of it.
 
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { whyNot, type Question } from "../host";
 import type { Store } from "../store";
 import { useAttempt } from "../ui/asked";
 import { Button, Copy, Problem } from "../ui/basics";
 import { indentOf } from "../ui/highlight";
+import { REVEAL } from "../ui/virtual";
 
 interface ChangeProps {
   before: string[];
@@ -26,6 +29,20 @@ export function Change({ before, after, text }: ChangeProps) {
       <Copy quiet text={text} label="Copy" title="Copy the change" />
     </div>
   );
+}
+
+/** What came of a trial: brought into sight when it comes, not where it was there before. */
+export function Result({ isThere, children }: { isThere: boolean; children: ComponentChildren }) {
+  const root = useRef<HTMLDivElement>(null);
+  const wasThere = useRef(isThere);
+  useEffect(() => {
+    const isNew = isThere && !wasThere.current;
+    wasThere.current = isThere;
+    if (!isNew || !root.current) return;
+    root.current.scrollIntoView({ block: "nearest" }); // the notebook too: it was asked for here
+    root.current.closest(".scroll")?.dispatchEvent(new Event(REVEAL, { bubbles: true }));
+  }, [isThere]);
+  return <div ref={root}>{children}</div>;
 }
 
 interface TryProps {

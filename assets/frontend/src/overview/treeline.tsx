@@ -35,7 +35,7 @@ interface LineProps {
 }
 
 /** What is wrong with a line; what is normal carries no mark. */
-const WRONG: ReadonlySet<string> = new Set(["break", "fallback", "unreached"]);
+const WRONG: ReadonlySet<string> = new Set(["break", "failed", "fallback", "unreached"]);
 
 /** What is wrong with a line, or null. */
 export function wrongOf(mark: Line | undefined): State | null {
