@@ -19,7 +19,7 @@ import torch
 from workbench.artifacts.archive.file_kinds import FUNCTION, PACKAGE, LoadableKind
 from workbench.compiler.call_state.random_states import moved, read_random_states
 from workbench.compiler.call_state.reachable import Change, Marks, Reached, Root, walk_reachable
-from workbench.compiler.internals.local_device import has_used_gpu, seed_gpus, wait_for_gpu
+from workbench.compiler.internals.local_device import has_used_gpu, seed_gpus, wait_where_used
 from workbench.load_steps import Stopwatch
 from workbench.process_memory import read_peak_rss
 
@@ -47,7 +47,7 @@ def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dic
         at_first = read_random_states()
         watch.begin("first_call")
         outcome = call(*parcel["args"], **parcel["kwargs"])
-        wait()
+        wait_where_used()
         stretches = watch.intervals()
         drawn = moved(at_first, read_random_states())
         inputs = parcel["args"], parcel["kwargs"]
@@ -87,12 +87,6 @@ def seed() -> None:
     torch.default_generator.manual_seed(SEED)
     if has_used_gpu():
         seed_gpus(SEED)
-
-
-def wait() -> None:
-    """Wait for what a GPU still computes."""
-    if has_used_gpu():
-        wait_for_gpu()
 
 
 def flatten_plain(outputs: Any, inputs: Any) -> dict[str, list[tuple[str, Any]]]:
@@ -186,7 +180,7 @@ def _calls_s(call: Loaded, order: Mapping[str, Any]) -> list[float]:
 
     def run() -> None:
         call(*parcel["args"], **parcel["kwargs"])
-        wait()
+        wait_where_used()
 
     return list(time_runs(run, REPEATS))
 

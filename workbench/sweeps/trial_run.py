@@ -24,6 +24,7 @@ from workbench.compiler.comparison.output_comparison import (
     compare_runs,
     find_largest_error,
 )
+from workbench.compiler.internals.local_device import wait_where_used
 from workbench.compiler.pairs.paired_rounds import measure_in_turn
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import WorkbenchError, read_first_line
@@ -203,6 +204,7 @@ def _outputs(
             torch.manual_seed(seed)
         start = time.perf_counter()
         outputs = function(*args, **kwargs)
+        wait_where_used()
         return time.perf_counter() - start, leaves_of(outputs)
 
 

@@ -117,8 +117,8 @@ def test_a_factor_above_ten_is_measured_a_second_time() -> None:
 def test_what_the_system_takes_for_moments_does_not_disturb_a_long_round(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    switches = iter([0, 3, 3, 4])
-    ends = iter([0, 100_000_000, 0, 3_000_000])
+    switches = iter([0, 3, 3, 4, 4, 14, 14, 34])
+    ends = iter([0, 100_000_000, 0, 3_000_000, 0, 20_000_000, 0, 20_000_000])
 
     class Usage:
         def __init__(self) -> None:
@@ -129,3 +129,27 @@ def test_what_the_system_takes_for_moments_does_not_disturb_a_long_round(
     monkeypatch.setattr(f"{place}.time.perf_counter_ns", lambda: next(ends))
     assert Stopwatch().time(first, 1) == (100_000_000, True)  # 3 switches in 100 ms
     assert Stopwatch().time(first, 1) == (3_000_000, False)  # 1 in 3 ms
+
+
+def test_a_call_is_over_when_the_gpu_has_done_what_it_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A call that only launches leaves its kernels to whoever is timed next."""
+    place, seen, queued = "workbench.compiler.pairs.paired_rounds", [], []
+
+    def launch() -> None:
+        queued.append(5_000_000)
+        seen.append("launch")
+
+    def work_off() -> None:
+        seen.append("wait")
+        moment[0] += sum(queued)
+        queued.clear()
+
+    moment = [0]
+    monkeypatch.setattr(f"{place}.time.perf_counter_ns", lambda: moment[0])
+    monkeypatch.setattr(f"{place}.wait_where_used", work_off)
+    queued.append(90_000_000)  # of the program that was timed before
+    taken, _ = Stopwatch().time(launch, 2)
+    assert taken == 10_000_000
+    assert seen == ["wait", "launch", "wait", "launch", "wait"]

@@ -45,6 +45,12 @@ def wait_for_gpu(device: torch.device | None = None) -> None:
     torch.cuda.synchronize(device)
 
 
+def wait_where_used() -> None:
+    """Wait for what a GPU still computes, where this process has started one."""
+    if has_used_gpu():
+        wait_for_gpu()
+
+
 def seed_gpus(seed: int) -> None:
     """The same random numbers on every one."""
     torch.cuda.manual_seed_all(seed)

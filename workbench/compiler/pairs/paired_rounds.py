@@ -12,13 +12,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
+
+from workbench.compiler.internals.local_device import wait_where_used
 from workbench.report.paired import FEWEST, PairedTimes, is_large
 
 Run = Callable[[], object]
 _ROUND_NS = 2_000_000
 """A round takes at least 2 ms, so that the clock and one interrupt do not count."""
 _HOUSEKEEPING_NS = 25_000_000
-"""A round may lose the processor once in so long: the system's own threads take it for moments,
+"""A thread may lose the processor once in so long: the system's own threads take it for moments,
 another program that computes takes it for milliseconds, every few of them."""
 _MANY = 200
 _SHORTEST = 8  # of the length of a round, where rounds are disturbed
@@ -38,7 +41,14 @@ class Patience:
 
 
 class Stopwatch:
-    """Times calls on this machine; a test puts one with a clock of its own in its place."""
+    """Times calls on this machine; a test puts one with a clock of its own in its place.
+
+    `threads` compute at a time, each on a core of its own: the system's own threads take the
+    processor from each of them, so that a calm round of sixteen loses it sixteen times as often.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = threads
 
     def now(self) -> float:
         """Seconds."""
@@ -47,15 +57,18 @@ class Stopwatch:
     def time(self, run: Run, count: int) -> tuple[int, bool]:
         """Nanoseconds of so many calls, and whether no other program had the processor meanwhile.
 
-        Calls of a GPU have to wait for it themselves.
+        A call is over when the GPU has done what it started: one that has only launched its kernels
+        would leave them to the round of the other.
         """
+        wait_where_used()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
         start = time.perf_counter_ns()
         for _ in range(count):
             run()
+            wait_where_used()
         taken = time.perf_counter_ns() - start
         lost = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - before
-        return taken, lost <= taken // _HOUSEKEEPING_NS
+        return taken, lost <= self.threads * taken // _HOUSEKEEPING_NS
 
 
 @dataclass
@@ -86,7 +99,7 @@ def measure_in_turn(
 
     A large factor is measured a second time before it is believed.
     """
-    watch = watch or Stopwatch()
+    watch = watch or Stopwatch(torch.get_num_threads())
     counts = [_count_calls(run, watch) for run in (before, after)]
     rounds = _measure(before, after, counts, patience, watch)
     if not is_large(rounds.factor):
