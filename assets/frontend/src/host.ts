@@ -12,6 +12,8 @@ export interface Host {
   /** Why there is no document, as a sentence. */
   readonly failure: Signal<string | null>;
   readonly progress: Signal<Progress>;
+  /** Why the kernel answers no more, or null; a page never had one. */
+  readonly lost: Signal<string | null>;
   /**
    * The part of this name. Answers without a question are kept; a rejection is an `Error` whose
    * message is a sentence for the reader.
@@ -20,8 +22,14 @@ export interface Host {
   cancel(): void;
 }
 
+/** Whether a kernel answers what is asked. */
+export function isAwake({ kind, lost }: Pick<Host, "kind" | "lost">): boolean {
+  return kind === "live" && lost.value === null;
+}
+
 /** Why nothing can be started at this moment, or null; `reason` is why it never can. */
 export function whyNot(host: Host, reason: string | null): string | null {
+  if (host.lost.value !== null) return host.lost.value;
   if (reason !== null) return reason.replaceAll("`", "");
   return host.progress.value.status === "running" ? "Something is still running." : null;
 }
@@ -56,11 +64,12 @@ export class PartCache {
   }
 }
 
-export function hostSignals(): Pick<Host, "document" | "failure" | "progress"> {
+export function hostSignals(): Pick<Host, "document" | "failure" | "progress" | "lost"> {
   return {
     document: signal<Report | null>(null),
     failure: signal<string | null>(null),
     progress: signal<Progress>(idle()),
+    lost: signal<string | null>(null),
   };
 }
 

@@ -7,7 +7,8 @@ import "./css/index.css";
 import { DiffShell } from "./diff/shell";
 import { DiffState } from "./diff/state";
 import { pageHost } from "./host";
-import { liveHost, type Model, unpack } from "./live";
+import { liveHost, unpack } from "./live";
+import type { Model } from "./model";
 import { liveRecords, readRecords, type RecordsHost } from "./opened/host";
 import { PANES } from "./panes";
 import { SessionShell } from "./session/shell";
@@ -132,7 +133,7 @@ function keepPlace(store: Store, model: Model): () => void {
     model.set("pane", store.pane.value);
     model.set("selected", store.selected.value);
     model.set("cost", cost.value);
-    model.save_changes();
+    if (store.host.lost.value === null) model.save_changes();
   });
 }
 

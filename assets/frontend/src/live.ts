@@ -1,17 +1,10 @@
 // A view in a notebook with its kernel: parts are asked for by message, one answer each.
 
+import { effect, type Signal } from "@preact/signals";
 import { type Host, hostSignals, PartCache, type Question } from "./host";
+import { STOPPED, watchKernel } from "./kernel";
+import type { Model } from "./model";
 import type { Answer, Ask, Progress, Document as Report } from "./wire";
-
-/** The part of anywidget's model that is used here. */
-export interface Model {
-  get(name: string): unknown;
-  set(name: string, value: unknown): void;
-  save_changes(): void;
-  send(content: unknown): void;
-  on(event: string, call: (...args: never[]) => void): void;
-  off(event: string, call: (...args: never[]) => void): void;
-}
 
 interface Waiting {
   resolve(part: unknown): void;
@@ -24,15 +17,25 @@ export async function unpack(buffer: BufferSource): Promise<unknown> {
   return JSON.parse(await new Response(stream).text());
 }
 
-/** Requests to a kernel, each with one answer. */
+/** Requests to a kernel, each with one answer; none is sent while it is `lost`. */
 export class Mail {
   private readonly waiting = new Map<number, Waiting>();
   // Several views share one model and hear each other's answers, so each counts from elsewhere.
   private last = Math.floor(Math.random() * 2 ** 40);
 
-  constructor(private readonly model: Model) {}
+  private readonly forget: (() => void)[];
+
+  constructor(
+    private readonly model: Model,
+    private readonly lost: Signal<string | null>,
+  ) {
+    const hear = () => lost.value === STOPPED && this.refuse(STOPPED);
+    this.forget = [watchKernel(model, lost), effect(() => void hear())];
+  }
 
   ask(name: string, question?: Question): Promise<unknown> {
+    const why = this.lost.peek();
+    if (why !== null) return Promise.reject(new Error(why));
     this.last += 1;
     const message: Ask = { id: this.last, ask: name };
     if (question) message.question = question;
@@ -57,7 +60,12 @@ export class Mail {
   }
 
   close(): void {
-    for (const waiting of this.waiting.values()) waiting.reject(new Error("The view was closed."));
+    for (const forget of this.forget) forget();
+    this.refuse("The view was closed.");
+  }
+
+  private refuse(why: string): void {
+    for (const waiting of this.waiting.values()) waiting.reject(new Error(why));
     this.waiting.clear();
   }
 }
@@ -68,7 +76,7 @@ interface LiveHost extends Host {
 
 export function liveHost(model: Model): LiveHost {
   const signals = hostSignals();
-  const mail = new Mail(model);
+  const mail = new Mail(model, signals.lost);
   const parts = new PartCache();
 
   async function askForDocument(): Promise<void> {
@@ -77,7 +85,7 @@ export function liveHost(model: Model): LiveHost {
       signals.document.value = (await mail.ask("document")) as Report | null;
       signals.failure.value = null;
     } catch (error) {
-      signals.failure.value = (error as Error).message;
+      if (signals.lost.peek() === null) signals.failure.value = (error as Error).message;
     }
   }
   const receive = (answer: Answer, buffers: BufferSource[] = []) => {
@@ -90,6 +98,11 @@ export function liveHost(model: Model): LiveHost {
   model.on("change:revision", refresh);
   follow();
   refresh();
+  const end = effect(() => {
+    const now = signals.progress.peek();
+    if (signals.lost.value === STOPPED && now.status === "running")
+      signals.progress.value = { ...now, status: "failed", error: STOPPED };
+  });
   return {
     kind: "live",
     ...signals,
@@ -101,6 +114,7 @@ export function liveHost(model: Model): LiveHost {
       mail.ask("cancel").catch((error: Error) => (signals.failure.value = error.message));
     },
     close() {
+      end();
       model.off("msg:custom", receive);
       model.off("change:progress", follow);
       model.off("change:revision", refresh);

@@ -38,7 +38,12 @@ let store: Store;
 beforeEach(() => {
   vi.clearAllMocks();
   const memory = new Memory();
-  const view = { memory, pane: signal("overview"), host: { part, progress }, select };
+  const view = {
+    memory,
+    pane: signal("overview"),
+    host: { part, progress, lost: signal(null) },
+    select,
+  };
   store = { ...view, doc: signal({ variable: "fast" }) } as unknown as Store;
 });
 

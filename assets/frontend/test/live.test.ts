@@ -1,16 +1,30 @@
 import { gzipSync } from "node:zlib";
-import { expect, test } from "vitest";
-import { idle } from "../src/host";
-import { liveHost, type Model } from "../src/live";
-import type { Ask } from "../src/wire";
+import { expect, test, vi } from "vitest";
+import { idle, isAwake, whyNot } from "../src/host";
+import { AWAY, STOPPED } from "../src/kernel";
+import { liveHost } from "../src/live";
+import type { Model } from "../src/model";
+import type { Ask, Progress } from "../src/wire";
 
 /** A model that keeps what was asked and lets the test answer. */
 class Kernel implements Model {
   readonly asked: Ask[] = [];
+  readonly widget_manager: unknown;
+  isLive = true;
   private readonly calls = new Map<string, ((...args: unknown[]) => void)[]>();
 
+  /** `signals` are what a manager of widgets has of its kernel. */
+  constructor(
+    signals: object | null = null,
+    private readonly progress: Progress = idle(),
+  ) {
+    this.widget_manager = {
+      kernel: signals,
+      get_model: (id: string) => Promise.resolve({ comm_live: id === "front" && this.isLive }),
+    };
+  }
   get(name: string): unknown {
-    return name === "progress" ? idle() : null;
+    return { progress: this.progress, front_end: "IPY_MODEL_front" }[name] ?? null;
   }
   set(): void {}
   save_changes(): void {}
@@ -86,4 +100,69 @@ test("crejection refuses what is still open and hears nothing more", async () =>
   await expect(waiting).rejects.toThrow("The view was closed.");
   kernel.tell("change:revision");
   expect(kernel.asked).toHaveLength(2);
+});
+
+/** What JupyterLab's kernel tells of itself. */
+class Signal<Word> {
+  private readonly hear = new Set<(from: unknown, word: Word) => void>();
+
+  connect(hear: (from: unknown, word: Word) => void): void {
+    this.hear.add(hear);
+  }
+  disconnect(hear: (from: unknown, word: Word) => void): void {
+    this.hear.delete(hear);
+  }
+  emit(word: Word): void {
+    for (const hear of this.hear) hear(null, word);
+  }
+  get count(): number {
+    return this.hear.size;
+  }
+}
+
+test("a cut comm refuses what is asked, ends what runs and says why", async () => {
+  const running: Progress = { ...idle(), status: "running", task: "trial" };
+  const kernel = new Kernel(null, running);
+  const host = liveHost(kernel);
+  const waiting = host.part("code:k0");
+  kernel.tell("comm_live_update"); // told of a new comm, too
+  await turn();
+  expect(host.lost.value).toBeNull();
+  kernel.isLive = false;
+  kernel.tell("comm_live_update");
+  await expect(waiting).rejects.toThrow(STOPPED);
+  await expect(host.part("code:k1")).rejects.toThrow(STOPPED);
+  expect(kernel.asked.map((ask) => ask.ask)).toEqual(["document", "code:k0"]);
+  expect(host.progress.value).toMatchObject({ status: "failed", error: STOPPED });
+  expect([whyNot(host, null), isAwake(host)]).toEqual([STOPPED, false]);
+});
+
+test.each(["restarting", "autorestarting", "terminating", "dead"])(
+  "a kernel that is %s has stopped",
+  (word) => {
+    const statusChanged = new Signal<string>();
+    const host = liveHost(new Kernel({ statusChanged }));
+    statusChanged.emit("busy");
+    expect(host.lost.value).toBeNull();
+    statusChanged.emit(word);
+    expect(host.lost.value).toBe(STOPPED);
+    host.close();
+    expect(statusChanged.count).toBe(0);
+  },
+);
+
+test("a kernel that is shut down has stopped; one that is far away comes back", () => {
+  vi.useFakeTimers();
+  const [disposed, connectionStatusChanged] = [new Signal<void>(), new Signal<string>()];
+  const host = liveHost(new Kernel({ disposed, connectionStatusChanged }));
+  connectionStatusChanged.emit("connecting");
+  expect(host.lost.value).toBeNull(); // as at each restart
+  vi.advanceTimersByTime(5000);
+  expect(host.lost.value).toBe(AWAY);
+  connectionStatusChanged.emit("connected");
+  expect(host.lost.value).toBeNull();
+  disposed.emit();
+  connectionStatusChanged.emit("connected");
+  expect(host.lost.value).toBe(STOPPED);
+  vi.useRealTimers();
 });

@@ -45,6 +45,7 @@ function stateOf(kind: "live" | "saved"): [SessionState, string[]] {
   const asked: string[] = [];
   const host: RecordsHost<SessionDocument> = {
     kind,
+    lost: signal(null),
     document: signal<SessionDocument | null>(SHOWN),
     row(id) {
       asked.push(id);

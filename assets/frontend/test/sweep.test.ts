@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { liveRecords, readRecords } from "../src/opened/host";
-import type { Model } from "../src/live";
+import type { Model } from "../src/model";
 import { cellKey, cells, front, place, ticks } from "../src/sweep/geometry";
 import { bySize, constantOf, shortName } from "../src/sweep/constant";
 import { counted, SweepState } from "../src/sweep/state";

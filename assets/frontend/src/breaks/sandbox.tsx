@@ -35,7 +35,9 @@ function Open({ store, sandbox }: { store: Store; sandbox: Described }) {
   );
   const [answer, setAnswer] = useState<Answer>(null);
   const asked = useRef(0);
+  const lost = store.host.lost.value;
   useEffect(() => {
+    if (lost !== null) return setAnswer({ kind: "error", text: "No guards are here to be asked." });
     const inputs = sandbox.inputs.map((input, i) => edited(input, drafts[i] ?? draftOf(input)));
     const wrong = inputs.find((input) => typeof input === "string");
     asked.current += 1;
@@ -51,7 +53,7 @@ function Open({ store, sandbox }: { store: Store; sandbox: Described }) {
         );
     }, PAUSE_MS);
     return () => clearTimeout(timer);
-  }, [drafts]);
+  }, [drafts, lost]);
   const change = (at: number, draft: Draft) =>
     setDrafts(drafts.map((each, i) => (i === at ? draft : each)));
   return (
@@ -71,6 +73,7 @@ function Open({ store, sandbox }: { store: Store; sandbox: Described }) {
             input={input}
             draft={drafts[i] ?? draftOf(input)}
             dtypes={sandbox.dtypes}
+            off={lost}
             change={(draft) => change(i, draft)}
           />
         ))}
@@ -84,13 +87,15 @@ interface FieldsProps {
   input: Input;
   draft: Draft;
   dtypes: string[];
+  /** Why it cannot be changed. */
+  off: string | null;
   change(draft: Draft): void;
 }
 
-function Fields({ input, draft, dtypes, change }: FieldsProps) {
+function Fields({ input, draft, dtypes, off, change }: FieldsProps) {
   const all = dtypes.includes(draft.dtype) ? dtypes : [draft.dtype, ...dtypes];
   return (
-    <fieldset>
+    <fieldset disabled={off !== null} data-tip={off ?? undefined}>
       <legend class="mono" data-tip={`${input.path} on ${input.device}`}>
         {input.path}
       </legend>

@@ -1,6 +1,7 @@
 // What stands above the columns: which kernel, which configuration, what can be copied, its facts.
 
 import { useEffect, useState } from "preact/hooks";
+import { isAwake } from "../host";
 import type { Store } from "../store";
 import { usePart } from "../ui/asked";
 import { Button, Copy, copyText, Frame, Mark, Select, Steps } from "../ui/basics";
@@ -175,7 +176,7 @@ const WHAT = "Inputs, the call, a comparison with eager, and the time, as a Pyth
 /** Copies the script that Python makes; where a page does not hold it, the line that makes it. */
 function CopyScript({ store, kernel }: CopiesProps) {
   const line = `print(${store.doc.value?.variable ?? "report"}.kernel_script("${kernel.id}"))`;
-  const isLive = store.host.kind === "live";
+  const isLive = isAwake(store.host);
   const [said, setSaid] = useState<{ word: string; why: string } | null>(null);
   useEffect(() => setSaid(null), [kernel.id]);
   const copy = async () => {

@@ -3,12 +3,15 @@
 
 import { signal, type Signal } from "@preact/signals";
 import { type Host, hostSignals, idle, PartCache, type Question } from "../host";
-import { Mail, type Model, unpack } from "../live";
+import { Mail, unpack } from "../live";
+import type { Model } from "../model";
 import type { Answer, Document as Report } from "../wire";
 
 export interface RecordsHost<Shown> {
   readonly kind: "live" | "saved" | "page";
   readonly document: Signal<Shown | null>;
+  /** Why the kernel answers no more, or null. */
+  readonly lost: Signal<string | null>;
   /** The record of a row; a rejection is an `Error` with a sentence for the reader. */
   row(id: string): Promise<Host>;
   ask<T>(name: string, question?: Question): Promise<T>;
@@ -18,7 +21,8 @@ export interface RecordsHost<Shown> {
 /** What a model shows in one of its traits, as gzip of JSON. */
 export function liveRecords<Shown>(model: Model, trait: string): RecordsHost<Shown> {
   const document = signal<Shown | null>(null);
-  const mail = new Mail(model);
+  const lost = signal<string | null>(null);
+  const mail = new Mail(model, lost);
   let asked = 0;
   const receive = (answer: Answer, buffers: BufferSource[] = []) => {
     void mail.receive(answer, buffers);
@@ -37,10 +41,11 @@ export function liveRecords<Shown>(model: Model, trait: string): RecordsHost<Sho
   return {
     kind: "live",
     document,
+    lost,
     ask,
     async row(row) {
       const part = <T>(name: string) => ask<T>("row", { row, part: name });
-      return rowHost(await part<Report>("document"), part);
+      return rowHost(await part<Report>("document"), part, lost);
     },
     close() {
       model.off("msg:custom", receive);
@@ -51,7 +56,11 @@ export function liveRecords<Shown>(model: Model, trait: string): RecordsHost<Sho
 }
 
 /** What a view of one row's record asks: its parts, nothing that needs the function. */
-function rowHost(report: Report, ask: (part: string) => Promise<unknown>): Host {
+function rowHost(
+  report: Report,
+  ask: (part: string) => Promise<unknown>,
+  lost: Signal<string | null>,
+): Host {
   const signals = hostSignals();
   const parts = new PartCache();
   signals.document.value = report;
@@ -59,6 +68,7 @@ function rowHost(report: Report, ask: (part: string) => Promise<unknown>): Host 
   return {
     kind: "live",
     ...signals,
+    lost,
     part: <T>(name: string) => parts.get(name, () => ask(name) as Promise<T>),
     cancel() {},
   };
@@ -67,5 +77,6 @@ function rowHost(report: Report, ask: (part: string) => Promise<unknown>): Host 
 /** What was embedded, without the records. */
 export function readRecords<Shown>(shown: Shown, kind: "page" | "saved"): RecordsHost<Shown> {
   const refuse = () => Promise.reject(new Error("The records are where it was recorded."));
-  return { kind, document: signal<Shown | null>(shown), row: refuse, ask: refuse, close() {} };
+  const document = signal<Shown | null>(shown);
+  return { kind, document, lost: signal(null), row: refuse, ask: refuse, close() {} };
 }

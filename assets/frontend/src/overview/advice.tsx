@@ -185,15 +185,16 @@ function Measured({ item, tried }: { item: Opportunity; tried: TriedChange }) {
 function Compare({ store, tried }: { store: Store; tried: TriedChange }) {
   const [shown, show] = useState<DiffState | null>(null);
   const [error, attempt] = useAttempt();
+  const lost = store.host.lost.value;
   const open = () => {
     const found = store.host.part<DiffDocument>(tried.part);
     void attempt(found.then((shown) => show(new DiffState(shown))));
   };
   return (
     <>
-      <button type="button" class="btn" aria-haspopup="dialog" onClick={open}>
+      <Button tip={lost ?? undefined} isOff={lost !== null} press={open}>
         Compare
-      </button>
+      </Button>
       <Problem title="No comparison." text={error} />
       {shown && <Comparison state={shown} close={() => show(null)} />}
     </>

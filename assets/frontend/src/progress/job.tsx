@@ -2,8 +2,8 @@
 
 import { plural, seconds } from "../format";
 import type { Store } from "../store";
-import { Button } from "../ui/basics";
 import type { Progress } from "../wire";
+import { Cancel } from "./cancel";
 import { useSince } from "./progress";
 
 export function JobStrip({ store }: { store: Store }) {
@@ -22,9 +22,7 @@ export function JobStrip({ store }: { store: Store }) {
         {`${now}${now ? "; " : ""}what you see is the record for ${target} and stays usable`}
       </span>
       {progress.can_cancel ? (
-        <Button look="link" press={() => store.host.cancel()}>
-          Cancel
-        </Button>
+        <Cancel host={store.host} look="link" />
       ) : (
         <span class="mut">Interrupt the kernel to stop</span>
       )}

@@ -2,9 +2,11 @@
 
 import { useEffect, useReducer, useRef } from "preact/hooks";
 import { plural, seconds } from "../format";
+import { STOPPED } from "../kernel";
 import type { Store } from "../store";
-import { Button, Copy, Message, Problem } from "../ui/basics";
+import { Copy, Message, Problem } from "../ui/basics";
 import { Icon } from "../ui/icons";
+import { Cancel } from "./cancel";
 import type { Note, Progress, StepState } from "../wire";
 
 const TICK_MS = 200;
@@ -37,9 +39,7 @@ export function ProgressView({ store }: { store: Store }) {
           <b class="cut">{progress.title || "Compiling"}</b>
           <span class="mut num">{seconds(progress.elapsed_s + since)}</span>
           <span class="grow" />
-          {isRunning && progress.can_cancel && (
-            <Button press={() => store.host.cancel()}>Cancel</Button>
-          )}
+          {isRunning && progress.can_cancel && <Cancel host={store.host} />}
         </div>
         {isRunning && progress.words && <p role="status">{progress.words}</p>}
         <Steps progress={progress} since={since} />
@@ -110,6 +110,10 @@ function Kernels({ names, isRunning }: { names: string[]; isRunning: boolean }) 
 
 function endNote(progress: Progress): Note | null {
   const what = progress.task ?? "compilation";
+  if (progress.error === STOPPED) {
+    const text = `It had run for ${seconds(progress.elapsed_s)} when the kernel stopped.`;
+    return { title: `The ${what} did not end.`, text, tone: "plain" };
+  }
   if (progress.status === "failed")
     return {
       title: `The ${what} failed.`,

@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { plural } from "../format";
+import { isAwake } from "../host";
 import { Openable, useReturn } from "../opened/opened";
 import { Frame, useFrame } from "../shell/frame";
 import type { KeyWords } from "../shell/keys";
@@ -46,6 +47,7 @@ function Whole({ state, isHidden }: { state: SessionState; isHidden: boolean }) 
       show={(id) => state.show(id)}
       head={<Head doc={doc} />}
       above={doc && <Timeline state={state} doc={doc} />}
+      lost={state.host.lost.value}
       status={<Status state={state} doc={doc} />}
       keys={KEYS}
     >
@@ -99,7 +101,7 @@ function Rows({ state, doc, table }: RowsProps) {
       <div class="bar">
         <h2>{table.title}</h2>
         <span class="mut cut">
-          {isCompiles && state.host.kind === "live" && "A click opens the report of a compile."}
+          {isCompiles && isAwake(state.host) && "A click opens the report of a compile."}
         </span>
         <span class="grow" />
         {table.more > 0 && (
@@ -140,7 +142,7 @@ function Status({ state, doc }: { state: SessionState; doc: SessionDocument | nu
     <div class="status">
       <span class="path">{doc?.facts}</span>
       <span class="grow" />
-      {state.host.kind === "live" && (
+      {isAwake(state.host) && (
         <span class="keys" aria-hidden="true">
           <kbd>n</kbd> <kbd>p</kbd> events <kbd>Enter</kbd> opens
         </span>

@@ -2,6 +2,7 @@
 
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { Memory } from "../memory";
+import { isAwake } from "../host";
 import type { RecordsHost } from "../opened/host";
 import { Opening } from "../opened/state";
 import type { Selecting } from "../table/table";
@@ -54,7 +55,7 @@ export class SessionState implements Selecting {
   /** The compile that a row is about, if its report can be opened here. */
   compileOf(row: Row): Row | undefined {
     const found = this.compiles.find((each) => each === row || each.id === row.compile_id);
-    return this.host.kind === "live" && this.doc.value?.can_open.includes(String(found?.row))
+    return isAwake(this.host) && this.doc.value?.can_open.includes(String(found?.row))
       ? found
       : undefined;
   }

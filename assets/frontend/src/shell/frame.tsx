@@ -3,6 +3,7 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Remembering } from "../memory";
+import { LostStrip } from "../progress/lost";
 import { Border } from "../ui/dragging";
 import { type Room, RoomContext, useRoom } from "../ui/size";
 import { IconButton, ThemeButton } from "./buttons";
@@ -77,6 +78,8 @@ interface Props {
   head: ComponentChildren;
   /** Between the tabs and the pane: work in the background. */
   job?: ComponentChildren;
+  /** Why the kernel answers no more; this takes the place of work in the background. */
+  lost?: string | null;
   /** Between the header and the tabs. */
   above?: ComponentChildren;
   beside?: Beside | null;
@@ -157,7 +160,7 @@ export function Frame(props: Props) {
         panel={panel}
         isTight={isTight}
       />
-      {props.job}
+      {props.lost ? <LostStrip why={props.lost} /> : props.job}
       <RoomContext.Provider value={room}>
         <div class={beside ? "body" : "body noinsp"}>
           <div

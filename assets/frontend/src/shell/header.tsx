@@ -87,7 +87,8 @@ const ASLEEP = "To save a page, run the cell again: report.to_html(PATH) needs i
 function ShareButton({ host }: { host: Host }) {
   const [state, setState] = useState<"idle" | "busy" | { why: string }>("idle");
   if (host.kind === "page") return null;
-  const isAsleep = host.kind === "saved" || !host.document.value;
+  const lost = host.lost.value;
+  const isAsleep = host.kind === "saved" || !host.document.value || lost !== null;
   const save = () => {
     setState("busy");
     host.part<SavedPage>("page").then(
@@ -99,7 +100,8 @@ function ShareButton({ host }: { host: Host }) {
     );
   };
   const why = typeof state === "object" ? state.why : null;
-  const label = state === "busy" ? "Making the page…" : host.kind === "saved" ? ASLEEP : WORDS;
+  const asleep = lost ?? (host.kind === "saved" ? ASLEEP : WORDS);
+  const label = state === "busy" ? "Making the page…" : asleep;
   return (
     <>
       {why && (

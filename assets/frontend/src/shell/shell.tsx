@@ -34,6 +34,7 @@ export function Shell({ store }: { store: Store }) {
       tabs={tabsOf(store)}
       show={(pane) => store.show(pane as PaneId)}
       head={<Header store={store} search={search} inspector={inspector} />}
+      lost={store.host.lost.value}
       job={store.doc.value && <JobStrip store={store} />}
       beside={inspector.beside}
       status={<StatusBar store={store} />}
@@ -89,8 +90,9 @@ function Body({ store }: { store: Store }) {
   if (status === "running" && !report) return <ProgressView store={store} />;
   if (!report) {
     if (status === "failed" || status === "cancelled") return <ProgressView store={store} />;
-    const note = failure
-      ? plain("Nothing to show.", failure)
+    const why = store.host.lost.value ?? failure;
+    const note = why
+      ? plain("Nothing to show.", failure ?? "The record had not arrived.")
       : plain("Loading", "The report is on its way.");
     return <Empty store={store} note={note} />;
   }

@@ -2,6 +2,8 @@
 
 import { bytes, plural, seconds } from "../format";
 import { whyNot } from "../host";
+import { STOPPED } from "../kernel";
+import { Cancel } from "../progress/cancel";
 import { useSince } from "../progress/progress";
 import type { Store } from "../store";
 import { useAttempt, usePart } from "../ui/asked";
@@ -38,7 +40,7 @@ export function Budgets({ store }: { store: Store }) {
             </p>
             {asleep === null ? (
               <>
-                <Button isOff={why !== null} press={() => start()}>
+                <Button tip={why ?? undefined} isOff={why !== null} press={() => start()}>
                   Look at the budgets
                 </Button>
                 <p class="mut">
@@ -62,7 +64,7 @@ function Doing({ store }: { store: Store }) {
   const progress = store.host.progress.value;
   const since = useSince(progress, progress.status === "running");
   const { status, title, elapsed_s, steps, can_cancel, error } = progress;
-  if (status === "failed")
+  if (status === "failed" && error !== STOPPED)
     return (
       <Message note={{ title: "The compilation failed.", text: error ?? "", tone: "break" }} />
     );
@@ -73,7 +75,7 @@ function Doing({ store }: { store: Store }) {
       <b>{title}</b>
       <span class="mut num">{seconds(elapsed_s + since)}</span>
       <span class="mut cut grow">{steps.findLast((step) => step.duration_s === null)?.name}</span>
-      {can_cancel && <Button press={() => store.host.cancel()}>Cancel</Button>}
+      {can_cancel && <Cancel host={store.host} />}
     </div>
   );
 }

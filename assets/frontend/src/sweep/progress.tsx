@@ -25,29 +25,30 @@ export function Progress({ state }: { state: SweepState }) {
 }
 
 function Going({ state, doc }: { state: SweepState; doc: SweepDocument }) {
-  const since = useSince(doc, true);
+  const lost = state.host.lost.value;
+  const since = useSince(doc, lost === null);
   const { done, failed, running } = counted(state.rows.value);
   const known = state.rows.value.filter((row) => row.from_store).length;
   const left = doc.left_s === null ? null : Math.max(1, doc.left_s - since);
   const words = [
     `${done} done`,
     ...(known ? [`${known} of them from the store`] : []),
-    `${running} running`,
+    lost === null ? `${running} running` : "the rest did not end",
     `${failed} failed`,
-    ...(left === null ? [] : [`about ${seconds(Math.round(left))} left`]),
+    ...(left === null || lost !== null ? [] : [`about ${seconds(Math.round(left))} left`]),
   ];
   const timed = state.rows.value.filter((row) => row.verdict);
   const faster = timed.filter((row) => row.verdict === "faster");
   return (
     <>
       <div class="row">
-        <span class="spin" aria-hidden="true" />
+        {lost === null && <span class="spin" aria-hidden="true" />}
         <b>{`${done + failed}${doc.total === null ? "" : ` of ${doc.total}`} settings`}</b>
         <span class="mut grow" role="status">
           {words.join(" · ")}
         </span>
         <span class="mut num">{seconds(Math.floor(doc.elapsed_s + since))}</span>
-        <Cancel state={state} />
+        <Cancel state={state} off={lost} />
       </div>
       <Bar done={done} failed={failed} running={running} total={doc.total} />
       <p class="cut">
@@ -61,7 +62,7 @@ function Going({ state, doc }: { state: SweepState; doc: SweepDocument }) {
   );
 }
 
-function Cancel({ state }: { state: SweepState }) {
+function Cancel({ state, off }: { state: SweepState; off: string | null }) {
   const isAsked = state.isCancelling.value;
   const isLate = useLate(isAsked, PATIENCE_MS);
   return (
@@ -70,7 +71,8 @@ function Cancel({ state }: { state: SweepState }) {
         <span class="mut">If it goes on, interrupt the kernel: what is done is kept.</span>
       )}
       <Button
-        tip="Ends what runs; what is done is kept"
+        tip={off ?? "Ends what runs; what is done is kept"}
+        isOff={off !== null}
         disabled={isAsked}
         press={() => void state.cancel()}
       >

@@ -1,6 +1,7 @@
 // The view of a sweep: the frame with progress, table and charts; or one row, opened.
 
 import { plural } from "../format";
+import { isAwake } from "../host";
 import { Openable, useReturn } from "../opened/opened";
 import { Frame, useFrame } from "../shell/frame";
 import type { KeyWords } from "../shell/keys";
@@ -46,6 +47,7 @@ function Whole({ state, isHidden }: { state: SweepState; isHidden: boolean }) {
       show={(id) => state.show(id as SweepPane)}
       head={<Head doc={doc} />}
       above={<Progress state={state} />}
+      lost={state.host.lost.value}
       status={<Status state={state} />}
       keys={KEYS}
       style={{ "--rows": state.rows.value.length }}
@@ -104,7 +106,7 @@ function Status({ state }: { state: SweepState }) {
       </span>
       <span class="grow" />
       {more > 0 && <span>{`${plural(more, "row")} more in .frame()`}</span>}
-      {state.host.kind === "live" && (
+      {isAwake(state.host) && (
         <span class="keys" aria-hidden="true">
           <kbd>↑</kbd> <kbd>↓</kbd> move <kbd>Enter</kbd> opens
         </span>

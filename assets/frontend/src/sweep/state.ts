@@ -2,6 +2,7 @@
 
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { Memory } from "../memory";
+import { isAwake } from "../host";
 import type { RecordsHost } from "../opened/host";
 import { Opening } from "../opened/state";
 import type { Selecting } from "../table/table";
@@ -61,7 +62,7 @@ export class SweepState implements Selecting {
   }
 
   canOpen(row: SweepRow): boolean {
-    return row.can_open && this.host.kind === "live";
+    return row.can_open && isAwake(this.host);
   }
 
   select(id: string): void {

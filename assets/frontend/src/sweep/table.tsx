@@ -1,6 +1,7 @@
 // The settings of a sweep: how they ended, their figures; a click opens one, two are compared.
 
 import { useMemo } from "preact/hooks";
+import { isAwake } from "../host";
 import { Table, type Column } from "../table/table";
 import { Button, Copy } from "../ui/basics";
 import { Icon, type IconName } from "../ui/icons";
@@ -15,6 +16,7 @@ const WIDE = new Set(["first_call_s", "peak_bytes", "artifact_bytes", "dram_byte
 export function Settings({ state, doc }: { state: SweepState; doc: SweepDocument }) {
   const count = state.picked.value.length;
   const constant = constantOf(doc);
+  const lost = state.host.lost.value;
   const same = constant.words.join(", ");
   const shape = JSON.stringify([doc.axes, doc.figures, state.host.kind, same]);
   const columns = useMemo(() => columnsOf(state, doc, constant), [state, shape]);
@@ -29,9 +31,9 @@ export function Settings({ state, doc }: { state: SweepState; doc: SweepDocument
         <span class="grow" />
         {state.host.kind === "live" && (
           <Button
-            tip="What differs between the two rows that are picked"
-            isOff={count !== 2}
-            press={() => count === 2 && void state.compare()}
+            tip={lost ?? "What differs between the two rows that are picked"}
+            isOff={count !== 2 || lost !== null}
+            press={() => void state.compare()}
           >
             {count === 2 ? "Compare the two" : `Compare (${count} of 2 picked)`}
           </Button>
@@ -53,7 +55,7 @@ export function Settings({ state, doc }: { state: SweepState; doc: SweepDocument
 }
 
 function hintOf(state: SweepState): string {
-  if (state.host.kind !== "live") return "";
+  if (!isAwake(state.host)) return "";
   return state.rows.value.some((row) => row.can_open) ? "A click opens the full record." : "";
 }
 
@@ -123,7 +125,7 @@ function pickColumn(state: SweepState): Column<SweepRow> {
         <input
           type="checkbox"
           aria-label={`Pick ${row.id}`}
-          disabled={!row.can_open}
+          disabled={!state.canOpen(row)}
           checked={state.picked.value.includes(row.id)}
           onClick={(event) => event.stopPropagation()}
           onDblClick={(event) => event.stopPropagation()}

@@ -92,7 +92,8 @@ interface FormProps {
 function Form({ store, targets, close }: FormProps) {
   const [chosen, choose] = useState<readonly string[]>([]);
   const [error, attempt] = useAttempt();
-  const { place, compare } = offers(targets, chosen);
+  const off = whyNot(store.host, targets.why_not);
+  const { place, compare } = offers(targets, chosen, off);
   const ask = async (name: "retarget" | "compare-targets") => {
     if (!(await attempt(store.host.part(name, { targets: [...chosen] })))) return;
     close();
@@ -180,6 +181,7 @@ const HERE = new Set(["host", "cpu", "cuda"]);
 export function offers(
   targets: Targets,
   chosen: readonly string[],
+  off: string | null = null,
 ): { place: Offer; compare: Offer } {
   const own = chosen.find((name) => HERE.has(name));
   const count = chosen.length;
@@ -187,11 +189,11 @@ export function offers(
   return {
     place: {
       words: one ? `Compile for ${one}` : "Compile for one",
-      why: placeWhy(targets, one, count),
+      why: off ?? placeWhy(targets, one, count),
     },
     compare: {
       words: count > 1 ? `Compare kernels on ${count} GPUs` : "Compare kernels on GPUs",
-      why: compareWhy(own, count),
+      why: off ?? compareWhy(own, count),
     },
   };
 }
