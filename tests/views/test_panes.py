@@ -89,6 +89,15 @@ def test_traffic_of_what_tells_nothing_of_the_time_before_fusion(sample_report: 
         assert (traffic["value"], traffic["note"]) == shown
 
 
+def test_what_eager_moves_is_counted_at_once_where_that_is_quick(
+    sample_report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.views.panes.overview_pane._QUICK", 2)
+    traffic = next(f for f in figures(sample_report) if f["label"] == "DRAM traffic")
+    assert traffic["value"] == "6.31 MB"
+    assert traffic["note"] == "after fusion (estimate); what it was before is counted in Fusion"
+
+
 def test_every_source_line_has_its_state_and_its_share(sample_report: Report) -> None:
     marks = {mark["id"]: mark for mark in document(sample_report)["sources"][0]["marks"]}
     assert [marks[f"L:s0:{n}"]["state"] for n in (12, 13, 14, 16, 18)] == [
