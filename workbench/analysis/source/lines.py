@@ -166,7 +166,9 @@ def _find_root(report: Report, calls: Callers) -> str | None:
 def _is_outermost(report: Report, source: Source) -> bool:
     last = source.first_line + report.texts.get(source.text or "", "").count("\n")
     columns = report.nodes.columns  # a row object for each node takes ten times as long
-    rows = zip(*(columns.get(name, ()) for name in ("file", "line", "module_path", "op")))
+    rows = zip(
+        *(columns.get(name, ()) for name in ("file", "line", "module_path", "op")), strict=True
+    )
     return any(
         file == source.file and module_path is None and op.startswith("call_")
         for file, line, module_path, op in rows
