@@ -133,3 +133,15 @@ def test_work_that_ends_its_thread_has_ended(end: BaseException) -> None:
     with pytest.raises(WorkbenchError, match=f"was ended by {type(end).__name__}"):
         job.result(10)
     assert job.status == "failed"
+
+
+def test_a_count_belongs_to_the_innermost_phase_that_runs() -> None:
+    steps = Steps(lambda: None)
+    steps.count(0, 2, "kernel")  # before any phase there is nothing to count
+    steps("outer", 0.0)
+    steps("inner", 0.0)
+    steps.count(1, 2, "kernel")
+    steps.end("inner", 0.0)
+    steps.count(1, 1, "depth")
+    counted = {step["name"]: step["counted"] for step in steps.state()["steps"]}
+    assert counted == {"inner": "1 of 2 kernels", "outer": "1 of 1 depth"}

@@ -35,11 +35,12 @@ class Engine:
         return self._job("block", Made(replace(self.report, request=request)))
 
     def compare(self, targets: Sequence[str]) -> BackgroundTask[Any]:
-        return self._job("kernels of block", Compared(self.report))
+        return self._job("block", Compared(self.report))
 
     def _job(self, name: str, result: Any) -> BackgroundTask[Any]:
         def work(steps: Steps) -> Any:
-            steps("compile", 0.0)
+            steps("compiling every kernel", 0.0)
+            steps.count(4, 11, "kernel")
             self.go.wait(10)
             return result
 
@@ -118,8 +119,12 @@ def test_a_comparison_keeps_what_is_compared(
     made = Made(replace(sample_report, tables=tables))
     mail = Mailbox(show(made, ViewContext("fast")).live())
     switch = mail.view._live_actions
+    counted = threading.Event()
+    mail.view.observe(lambda change: "words" in change["new"] and counted.set(), "progress")
     mail.ask("compare-targets", question={"targets": ["a100", "t4"]})
-    assert mail.view.progress["title"] == "Compiling kernels of block…"
+    assert mail.view.progress["title"] == "Compiling block for a100, t4…"
+    assert counted.wait(10)
+    assert mail.view.progress["words"] == "4 of 11 kernels, compiling every kernel"
     made.engine.go.set()
     switch.join(10)
     _, shown = mail.ask("document")

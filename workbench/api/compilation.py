@@ -229,6 +229,7 @@ def package(
     >>> torch.equal(package(x), f(x))
     True
     """
+    from workbench.api.progress_line import follow_in_a_line
     from workbench.compiler.packaging.package_request import read_requests
     from workbench.handles.packages.package import make_package
 
@@ -242,7 +243,8 @@ def package(
         weights=weights,
         capture=capture,
     )
-    return make_package(requests, path, variant=variant, target=target, progress=progress)
+    with follow_in_a_line(progress, "Packaging") as told:
+        return make_package(requests, path, variant=variant, target=target, progress=told)
 
 
 @require_torch

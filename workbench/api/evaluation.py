@@ -77,6 +77,9 @@ def fits(
         The layers of the whole, where the model has fewer or is made by a function.
     capacity
         Bytes, in place of those of the GPU.
+    progress
+        Called with the name of each phase and the seconds since the start; without it a line says
+        how far it is, in a terminal and a person's notebook.
 
     Raises
     ------
@@ -91,22 +94,24 @@ def fits(
     >>> wb.fits(torch.nn.Linear(8, 8), (torch.randn(4, 8),), grad=False).fits
     True
     """
+    from workbench.api.progress_line import follow_in_a_line
     from workbench.handles.memory.fits import FitRequest, fit_model
 
-    request = FitRequest(
-        model,
-        args if callable(args) else tuple(args),
-        kwargs if callable(kwargs) else dict(kwargs or {}),
-        target=target,
-        grad=grad,
-        optimizer=optimizer,
-        moments=moments,
-        layers=tuple(layers or ()),
-        total=total,
-        capacity=capacity,
-        progress=progress,
-    )
-    return fit_model(request)
+    with follow_in_a_line(progress, f"Does it fit into {target}?") as told:
+        request = FitRequest(
+            model,
+            args if callable(args) else tuple(args),
+            kwargs if callable(kwargs) else dict(kwargs or {}),
+            target=target,
+            grad=grad,
+            optimizer=optimizer,
+            moments=moments,
+            layers=tuple(layers or ()),
+            total=total,
+            capacity=capacity,
+            progress=told,
+        )
+        return fit_model(request)
 
 
 @require_torch
@@ -240,7 +245,8 @@ def matrix(
     configs
         Which configuration is compared, by kernel: `{"k0": "k0:c1"}`; the first by default.
     progress
-        Called with what was just compiled and the seconds since the start.
+        Called with what was just compiled and the seconds since the start; without it a line says
+        how far it is, in a terminal and a person's notebook.
 
     Raises
     ------
@@ -254,9 +260,11 @@ def matrix(
     kernel
     k0           12    12
     """
+    from workbench.api.progress_line import follow_in_a_line
     from workbench.handles.dispatch import matrix as run
 
-    return run(x, args, targets, configs=configs, progress=progress)
+    with follow_in_a_line(progress, "Kernels on several GPUs") as told:
+        return run(x, args, targets, configs=configs, progress=told)
 
 
 @require_torch
@@ -293,7 +301,7 @@ def roundtrip(
     model
         Which model is called, of several in a package.
     progress
-        Called with each way and the seconds since the start.
+        Called with each way and the seconds since the start; without it a line says which runs.
 
     Raises
     ------
@@ -307,9 +315,11 @@ def roundtrip(
     >>> wb.roundtrip(compiled, (x,)).ok
     True
     """
+    from workbench.api.progress_line import follow_in_a_line
     from workbench.roundtrips.trip import roundtrip as run
 
-    return run(x, args, kwargs, ways=ways, reference=reference, model=model, progress=progress)
+    with follow_in_a_line(progress, "Round trip") as told:
+        return run(x, args, kwargs, ways=ways, reference=reference, model=model, progress=told)
 
 
 @require_torch

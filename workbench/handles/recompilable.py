@@ -97,15 +97,9 @@ class Retarget(LivePart):
             made = self._x
             if not has_triton:
                 made = self._made[targets[0]] = self._known.compile(targets[0], steps)
-            steps(f"compiling every kernel for {', '.join(targets)}", 0.0)
+            return compare(made.report, targets, is_ours=True, progress=steps)
 
-            def built(words: str, elapsed: float) -> None:
-                steps.kernel(words)
-
-            return compare(made.report, targets, is_ours=True, progress=built)
-
-        name = f"kernels of {self._x.report.request.name}"
-        return BackgroundTask(name, work, keep_warm_worker().kill_for)
+        return BackgroundTask(self._x.report.request.name, work, keep_warm_worker().kill_for)
 
     @property
     def _known(self) -> Recipe:

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from workbench.arguments import checked
 from workbench.errors import WorkbenchError
 from workbench.live_only import LiveOnly
+from workbench.number_text import plural
 
 Result = TypeVar("Result")
 
@@ -64,6 +65,14 @@ class Steps:
     def kernel(self, name: str) -> None:
         """A kernel was generated or compiled."""
         self._kernels.append(name)
+        self._heard()
+
+    def count(self, done: int, of: int, thing: str) -> None:
+        """So many things of the innermost running phase are done; `thing` names one of them."""
+        for step in reversed(self._steps):
+            if step["duration_s"] is None:
+                step["counted"] = f"{done} of {plural(of, thing)}"
+                break
         self._heard()
 
     def _heard(self) -> None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 ProgressCallback = Callable[[str, float], object]
 """Called when a phase begins, with its name and the seconds since the start.
 
-Where it has methods, `end(name, seconds)` is called when a phase ends and `kernel(name)` when a
-kernel was generated.
+Where it has methods, `end(name, seconds)` is called when a phase ends, `kernel(name)` when a
+kernel was generated and `count(done, of, thing)` when so many things of a phase are done.
 """
 
 
@@ -22,6 +22,17 @@ def step(progress: ProgressCallback | None, name: str) -> Iterator[None]:
     ProgressEvent("begin", name).pass_on(progress)
     yield
     ProgressEvent("end", name, time.monotonic() - began).pass_on(progress)
+
+
+def listens_to_counts(progress: ProgressCallback | None) -> bool:
+    """Whether it is told how many are done; a plain function only gets names of phases."""
+    return hasattr(progress, "count")
+
+
+def tell_count(progress: ProgressCallback | None, done: int, of: int, thing: str) -> None:
+    """Say how many things of the running phase are done; `thing` names one of them."""
+    if (count := getattr(progress, "count", None)) is not None:
+        count(done, of, thing)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from workbench.tasks.live_action import LiveAction
 from workbench.views.wire.gpu_messages import TargetChoice, TargetQuestion, Targets
 from workbench.views.wire.memory_messages import BudgetQuestion
 from workbench.views.wire.report_messages import CureQuestion, Progress, Task, TrialQuestion
+from workbench.views.words.progress_words import describe_progress
 
 if TYPE_CHECKING:
     from workbench.analysis.opportunities.opportunity import Opportunity, Tried
@@ -42,7 +43,7 @@ _HERE = {
 _DOING: Mapping[Task | None, tuple[str, str]] = {
     "measurement": ("Measuring", "measured"),
     "trial": ("Trying", "tried"),
-    **dict.fromkeys((None, "budget"), ("Compiling", "compiled")),
+    **dict.fromkeys((None, "budget", "target"), ("Compiling", "compiled")),
 }
 
 
@@ -143,6 +144,8 @@ class LiveActions(LivePart):
         is_running = progress["status"] == "running"
         title = f"{_DOING[shown.task][0]} {self._title}…" if is_running else self._title
         made: Progress = {**progress, "title": title}
+        if progress["steps"]:
+            made["words"] = describe_progress(progress)
         return made if shown.task is None else {**made, "task": shown.task}
 
 
@@ -178,12 +181,20 @@ ACTIONS: Mapping[str, ShownAction] = {
         _NOT_ALIVE,
         TargetQuestion,
         _read_target,
+        task="target",
         title=lambda name, given: f"{name} for {given[0]}",
         show=lambda live, view, given, made: live.present(
             made, f'{live.variable}.on("{given[0]}")', view
         ),
     ),
-    "compare-targets": ShownAction(_NOT_ALIVE, TargetQuestion, _read_targets, show=_show_matrix),
+    "compare-targets": ShownAction(
+        _NOT_ALIVE,
+        TargetQuestion,
+        _read_targets,
+        task="target",
+        title=lambda name, given: f"{name} for {', '.join(given[0])}",
+        show=_show_matrix,
+    ),
     "profile": ShownAction(
         "Nothing is alive here to be measured: show what `wb.aot_compile` returned.",
         None,

@@ -1184,21 +1184,24 @@ export interface Answer {
 }
 
 /**
- * One phase of a running compilation; `kernels` were generated before it.
+ * One phase of a running compilation; `kernels` were generated before it. `counted` says how
+ * many of its things are done: "4 of 11 kernels".
  */
 export interface StepState {
   name: string;
   start_s: number;
   duration_s: number | null;
   kernels?: number;
+  counted?: string;
 }
 
-export type Task = "measurement" | "trial" | "budget";
+export type Task = "measurement" | "trial" | "budget" | "target";
 
 /**
  * A running or ended compilation: phases so far, kernels as they are generated. `task` is
  * "measurement" where kernels are measured, "trial" where a change is tried, "budget" where
- * another memory budget is. `can_cancel` is true only where a button works (a compilation in a
+ * another memory budget is, "target" where code for other GPUs is made; without it what is
+ * shown is compiled itself. `can_cancel` is true only where a button works (a compilation in a
  * worker process). `words` are what it does now, in plain words.
  */
 export interface Progress {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from tests.compiler.virtual_gpu.gpus import H100
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all
@@ -45,3 +46,18 @@ def test_nothing_is_asked_for_nothing() -> None:
     worker = Fragile("")
     assert build_all([], worker) == {}
     assert worker.jobs == []
+
+
+def test_who_listens_to_counts_is_told_how_many_are_done() -> None:
+    class Counting:
+        counts: ClassVar[list[tuple[int, int, str]]] = []
+
+        def __call__(self, name: str, elapsed: float) -> None:
+            assert name == "compiling with Triton"
+
+        def count(self, done: int, of: int, thing: str) -> None:
+            self.counts.append((done, of, thing))
+
+    builds = [Build(f"k{n}:h100", f"k{n}", H100, "") for n in range(2)]
+    build_all(builds, Fragile(""), Counting(), "configuration")
+    assert Counting.counts == [(done, 2, "configuration") for done in range(3)]

@@ -108,3 +108,13 @@ def test_a_model_without_a_loss_is_refused() -> None:
 def test_a_function_that_makes_no_tuple_of_inputs_is_refused() -> None:
     with pytest.raises(wb.UsageError, match="gives a tuple and one for kwargs= a dict"):
         wb.fits(Model(4), lambda layers: IDS, grad=False)  # type: ignore[arg-type, return-value]
+
+
+def test_a_model_without_a_loss_is_refused_before_anything_is_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr("workbench.handles.memory.fits.compile_for_target", asked.append)
+    with pytest.raises(wb.UsageError, match="Model gives no loss"):
+        wb.fits(Model(2), (IDS,))
+    assert asked == []

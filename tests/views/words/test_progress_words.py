@@ -76,3 +76,20 @@ def test_a_phase_is_named_in_words_where_there_are_some() -> None:
     assert describe_phase("bytecode_tracing") == "reading your code"
     assert describe_phase("C++ build") == "C++ build"
     assert describe_phase("async_compile.precompile: triton_per_fused_0") == "compiling one kernel"
+
+
+def test_a_count_stands_before_what_runs_inside_of_it() -> None:
+    progress = told("starting")
+    step = progress["steps"][0]
+    step["name"], step["counted"] = "compiling 2 layers", "0 of 2 depths"
+    assert describe_progress(progress) == "0 of 2 depths, compiling 2 layers"
+    inner = told(FORWARD)["steps"]
+    whole: Progress = {**told(FORWARD), "steps": [step, *inner]}
+    words = "0 of 2 depths, forward: 1 of 2 kernels compiled"
+    assert describe_progress(whole) == words
+
+
+def test_a_phase_of_ours_begins_as_a_sentence() -> None:
+    progress = told("k0")
+    progress["steps"][0]["name"] = "comparing outputs"
+    assert describe_progress(progress) == "Comparing outputs"

@@ -27,7 +27,12 @@ from workbench.processes.worker import Worker, WorkerEnded
 from workbench.settings import Settings
 from workbench.specs import Gpu
 from workbench.specs.device import Device
-from workbench.tasks.progress_events import ProgressCallback
+from workbench.tasks.progress_events import (
+    ProgressCallback,
+    listens_to_counts,
+    step,
+    tell_count,
+)
 
 HIDDEN = ("TRITON_INTERPRET", "TRITON_CACHE_DIR", "TORCHINDUCTOR_FORCE_DISABLE_CACHES")
 
@@ -98,22 +103,39 @@ def _worker_of(pid: int) -> CrossCompiler:
 
 
 def build_all(
-    builds: Iterable[Build], worker: CrossCompiler, progress: ProgressCallback | None = None
+    builds: Iterable[Build],
+    worker: CrossCompiler,
+    progress: ProgressCallback | None = None,
+    thing: str = "kernel",
 ) -> Mapping[str, Built]:
     """Every build by its id, in order; one that ends the worker has a note instead of code.
 
-    Raises `CaptureError` when no worker can be started.
+    `thing` is what one of them is called in a count. Raises `CaptureError` when no worker can be
+    started.
     """
     waiting = {build.id: build for build in builds}
+    is_counted = listens_to_counts(progress)
     order, start = list(waiting), time.monotonic()
     by_id: dict[str, Built] = {}
 
     def hear(built: Built) -> None:
         waiting.pop(built.id, None)
         by_id[built.id] = built
-        if progress is not None:
+        if is_counted:
+            tell_count(progress, len(by_id), len(order), thing)
+        elif progress is not None:
             progress(f"{built.id} ({len(by_id)} of {len(order)})", time.monotonic() - start)
 
+    with step(progress if is_counted else None, "compiling with Triton"):
+        tell_count(progress, 0, len(order), thing)
+        _build_to_the_end(waiting, worker, hear)
+    return {id: by_id[id] for id in order}
+
+
+def _build_to_the_end(
+    waiting: Mapping[str, Build], worker: CrossCompiler, hear: Callable[[Built], object]
+) -> None:
+    """Compile what waits until nothing does; `hear` takes each away."""
     at_once = 2
     while waiting:
         worker.start()
@@ -125,7 +147,6 @@ def build_all(
                 died = "Triton's compiler ended its process while it compiled this for"
                 hear(Built(id, None, note=f"{died} {waiting[id].gpu.target}."))
             at_once = 1
-    return {id: by_id[id] for id in order}
 
 
 def pack_job(request: CompileRequest, gpu: Gpu) -> Job:

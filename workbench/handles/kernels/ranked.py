@@ -113,6 +113,7 @@ def _ranked(
         [_build(sweep, id, config) for id, config in builds.items()],
         worker or keep_warm_worker(),
         progress,
+        "configuration",
     )
     rows = rank_rows(_row(sweep, config, built[id]) for id, config in builds.items())
     others = [

@@ -21,12 +21,16 @@ from workbench.compiler.request.composition import choose_options
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 from workbench.handles.dispatch import compile_for_target
-from workbench.number_text import number_text
-from workbench.tasks.progress_events import ProgressCallback
+from workbench.number_text import number_text, plural
+from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 
 _BENT = (
     "how far the line bends: through {} and {} layers it is {:+.1%} off at {}, so that it is taken "
     "through the last two"
+)
+_NO_LOSS = (
+    "The forward of {} gives no loss, a single number: a training step needs one. Wrap the model "
+    "in a module that returns it, such as cross_entropy(model(x), y), or pass grad=False."
 )
 _ON_THE_LINE = 0.005
 _SCALAR = 16  # bytes of a number of the largest type
@@ -66,8 +70,8 @@ def fit_model(request: FitRequest) -> Fit:
     make, total = _models(request)
     depths = sorted({min(count, total) for count in request.layers}) if request.layers else [total]
     shape = call_shape(*request.inputs(depths[0]))
-    compiled = _Depths(request, make)
     training = request.grad
+    compiled = _Depths(request, make, tuple(depths))
     fit = Fit(
         name=type(make(depths[0])).__name__,
         gpu=gpu,
@@ -111,6 +115,7 @@ def _compared(fit: Fit, compiled: _Depths) -> Fit:
 class _Depths:
     request: FitRequest
     make: Callable[[int], torch.nn.Module]
+    planned: tuple[int, ...]
 
     def __call__(self, layers: int, axis: int | None = None) -> Depth:
         """Compile one depth and count, with twice the size of a dimension of the inputs."""
@@ -122,10 +127,16 @@ class _Depths:
         if request.grad:
             learned = [tuple(p.shape) for p in model.parameters() if p.requires_grad]
             state = state_bytes(learned, request.optimizer, request.moments)
+            if layers == self.planned[0] and axis is None:
+                _refuse_no_loss(self.make(layers), args, kwargs)
         options = choose_options(model, grad=request.grad, target=request.target, guards="portable")
-        compiled = compile_for_target(
-            CompileRequest.of(model, args, kwargs, options), request.progress
-        )
+        with step(request.progress, f"compiling {plural(layers, 'layer')}"):
+            if axis is None and layers in self.planned:
+                done = self.planned.index(layers)
+                tell_count(request.progress, done, len(self.planned), "depth")
+            compiled = compile_for_target(
+                CompileRequest.of(model, args, kwargs, options), request.progress
+            )
         counted = memory(compiled.report)
         if request.grad:
             _check_loss(counted)
@@ -175,11 +186,19 @@ def _check_loss(counted: Memory) -> None:
     """A step is a forward that gives one number, and its backward."""
     tangents = [row.bytes for row in counted.allocations if row.kind == "tangent"]
     if not any(size <= _SCALAR for size in tangents):
-        raise UsageError(
-            f"The forward of {counted.report.request.name} gives no loss, a single number: a "
-            "training step needs one. Wrap the model in a module that returns it, such as "
-            "cross_entropy(model(x), y), or pass grad=False."
-        )
+        raise UsageError(_NO_LOSS.format(counted.report.request.name))
+
+
+def _refuse_no_loss(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """The same before anything is compiled, where the forward runs without data."""
+    try:
+        with torch.random.fork_rng(devices=[]):
+            found = model(*args, **kwargs)
+    except Exception:  # what has no kernel for sizes alone is left to the compiler
+        return
+    outputs = [leaf for _, leaf in leaves(found, Path("out")) if isinstance(leaf, torch.Tensor)]
+    if outputs and not any(leaf.nbytes <= _SCALAR for leaf in outputs):
+        raise UsageError(_NO_LOSS.format(type(model).__name__))
 
 
 def _optimizer_name(request: FitRequest) -> str:

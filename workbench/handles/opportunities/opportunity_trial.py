@@ -38,7 +38,7 @@ from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.changed_copy import rewrite_callable
 from workbench.report.paired import PairedTimes
 from workbench.tasks.background_task import BackgroundTask
-from workbench.tasks.progress_events import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback, step
 
 if TYPE_CHECKING:
     from workbench.handles.compiled_base import CompiledBase
@@ -99,16 +99,16 @@ def try_opportunity(
         raise UsageError(why)
     recipe: Any = subject.recipe
     made, call, before = recipe.compile_changed(lambda call: _make_change(call, change), progress)
-    if progress is not None:
-        progress("comparing", 0.0)
     times: PairedTimes | None = None
     if isinstance(subject, Explanation):
         agrees, checked = _compare(
             _Eager(recipe.target), _Eager(call.target), before.inputs, call, change.changes_numbers
         )
     elif _runs_here(subject):
-        agrees, checked = _compare(subject, made, before.inputs, call, change.changes_numbers)
-        times = _measure(subject, made, before.inputs, call, change)
+        with step(progress, "comparing outputs"):
+            agrees, checked = _compare(subject, made, before.inputs, call, change.changes_numbers)
+        with step(progress, "timing both in turn"):
+            times = _measure(subject, made, before.inputs, call, change)
     elif change.changes_numbers:
         agrees, checked = None, _MEANT
     elif interpret:

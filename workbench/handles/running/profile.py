@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ from workbench.report.profile_record import (
     add_measured_call,
 )
 from workbench.tasks.background_task import BackgroundTask, Steps
-from workbench.tasks.progress_events import ProgressCallback, step
+from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 
 if TYPE_CHECKING:
     from workbench.handles.checked_call import CheckedCall
@@ -62,6 +63,7 @@ _BY_EVENTS = (
     "the times of kernels are by events and contain the start of a kernel, some µs where the GPU "
     "is idle"
 )
+_PARTS = 6  # of a profile, the eager original included
 _NOISY = 0.25  # quartile distance over median from which times should not be compared
 
 
@@ -159,7 +161,7 @@ def profile(
         copied = copy_all_inputs(args, kwargs, held)
         longest = LONGEST_S if seconds is None else seconds
         subject = RepeatableCall(call, *copied, tuple(parameters), longest_s=longest)
-        with step(progress, "finding the generated programs"):
+        with _measurement(progress, 0, "finding the generated programs"):
             programs = subject.programs()
         if not programs:
             raise WorkbenchError(
@@ -170,14 +172,14 @@ def profile(
         clock = choose_clock(programs)
         subject = replace(subject, clock=clock)
         if machine is None:
-            with step(progress, "measuring the memory bandwidth of this machine"):
+            with _measurement(progress, 1, "measuring the memory bandwidth of this machine"):
                 machine = measure_machine(clock, longest)
         runs, calls, why = _measure(subject, programs, repeats, progress)
         original = None if eager is None else replace(subject, call=eager)
         pairs: PairedTimes | None = None
         operators: tuple[OperatorTime, ...] = ()
         if original is not None:
-            with step(progress, "timing the eager original"):
+            with _measurement(progress, 5, "timing the eager original"):
                 patience = Patience(budget_s=longest)
                 pairs = measure_in_turn(original.run, subject.run, patience)
                 if seconds is None:
@@ -203,6 +205,14 @@ def profile(
     )
 
 
+@contextmanager
+def _measurement(progress: ProgressCallback | None, done: int, name: str) -> Iterator[None]:
+    """One part of a profile; what runs inside of it is not disturbed by being counted."""
+    with step(progress, name):
+        tell_count(progress, done, _PARTS, "part")
+        yield
+
+
 def _measure(
     subject: RepeatableCall,
     programs: list[GeneratedProgram],
@@ -210,11 +220,11 @@ def _measure(
     progress: ProgressCallback | None,
 ) -> tuple[list[Log], list[float], str]:
     """The calls of each repeat in order, the seconds of whole calls, why events timed kernels."""
-    with step(progress, "timing whole calls"):
+    with _measurement(progress, 2, "timing whole calls"):
         calls = subject.seconds(repeats)
-    with step(progress, "timing each kernel"):
+    with _measurement(progress, 3, "timing each kernel"):
         runs, by_events = time_kernels(subject, programs, repeats)
-    with step(progress, "timing whole calls again"):
+    with _measurement(progress, 4, "timing whole calls again"):
         calls += subject.seconds(repeats)  # before and after: drift shows as spread
     labels = [label for label, _ in runs[-1]]  # the first has the calls of the warm-up before it
     return [run for run in runs if [label for label, _ in run] == labels], calls, by_events

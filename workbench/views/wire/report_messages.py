@@ -619,22 +619,27 @@ class Answer(TypedDict):
 
 
 class StepState(TypedDict):
-    """One phase of a running compilation; `kernels` were generated before it."""
+    """One phase of a running compilation; `kernels` were generated before it.
+
+    `counted` says how many of its things are done: "4 of 11 kernels".
+    """
 
     name: str
     start_s: float
     duration_s: float | None
     kernels: NotRequired[int]
+    counted: NotRequired[str]
 
 
-Task = Literal["measurement", "trial", "budget"]
+Task = Literal["measurement", "trial", "budget", "target"]
 
 
 class Progress(TypedDict):
     """A running or ended compilation: phases so far, kernels as they are generated.
 
     `task` is "measurement" where kernels are measured, "trial" where a change is tried, "budget"
-    where another memory budget is.
+    where another memory budget is, "target" where code for other GPUs is made; without it what is
+    shown is compiled itself.
     `can_cancel` is true only where a button works (a compilation in a worker process). `words`
     are what it does now, in plain words.
     """

@@ -78,8 +78,22 @@ def describe_phase(name: str) -> str:
 def describe_progress(progress: Progress, target: str | None = None) -> str:
     """What runs now: `Forward: 9 of 16 kernels compiled`.
 
-    A phase that has no words of ours is called as torch calls it.
+    A phase that has no words of ours is called as torch calls it. A count of what a phase works
+    through stands first: `0 of 2 depths, reading your code`.
     """
+    steps = progress["steps"]
+    counted = [at for at, step in enumerate(steps) if _is_running(step) and "counted" in step]
+    if not counted:
+        return _describe(progress, target)
+    at = counted[-1]
+    inner: Progress = {**progress, "steps": steps[at + 1 :]}
+    is_parted = any(_is_running(step) for step in inner["steps"])
+    now = _describe(inner, target) if is_parted else describe_phase(steps[at]["name"])
+    return f"{steps[at]['counted']}, {now[:1].lower()}{now[1:]}"
+
+
+def _describe(progress: Progress, target: str | None) -> str:
+    """What the innermost running phase does."""
     steps = progress["steps"]
     running = [step["name"] for step in steps if step["duration_s"] is None]
     if not steps:
@@ -88,13 +102,22 @@ def describe_progress(progress: Progress, target: str | None = None) -> str:
         return "Finishing"
     words = next((_WORDS[name] for name in reversed(running) if name in _WORDS), None)
     if words is None:
-        return running[-1]
+        return _sentence(running[-1]) if " " in running[-1] else running[-1]
     if words in (_WRITING, _COMPILING):
         words = _kernel_words(progress, words)
     if words in _WORDS.values() and not words[0].islower():
         return words
     side = _pass(steps)
-    return f"{side}: {words}" if side else f"{words[0].upper()}{words[1:]}"
+    return f"{side}: {words}" if side else _sentence(words)
+
+
+def _is_running(step: StepState) -> bool:
+    return step["duration_s"] is None
+
+
+def _sentence(words: str) -> str:
+    """The same as the beginning of a sentence."""
+    return f"{words[:1].upper()}{words[1:]}"
 
 
 def _kernel_words(progress: Progress, words: str) -> str:
@@ -102,7 +125,7 @@ def _kernel_words(progress: Progress, words: str) -> str:
     steps = progress["steps"]
     begins = [at for at, step in enumerate(steps) if step["name"] in (_FORWARD, _BACKWARD)]
     own = steps[begins[-1] :] if begins else steps
-    count = len(progress["kernels"]) - (own[0].get("kernels", 0) if begins else 0)
+    count = len(progress["kernels"]) - own[0].get("kernels", 0)
     if words == _WRITING:
         return f"{plural(count, 'kernel')} written" if count else words
     done = [step for step in own if step["name"].startswith(_ONE_KERNEL)]

@@ -1,6 +1,6 @@
 // Work in the background as one strip: what, how far, how long, what it does now; panes stay usable.
 
-import { plural, seconds } from "../format";
+import { plural, whole } from "../format";
 import type { Store } from "../store";
 import type { Progress } from "../wire";
 import { Cancel } from "./cancel";
@@ -16,10 +16,15 @@ export function JobStrip({ store }: { store: Store }) {
   return (
     <div class="job" role="group" aria-label="Work in the background">
       <span class="spin" aria-hidden="true" />
-      <b>{progress.title || "Compiling"}</b>
-      <span class="mut num">{seconds(progress.elapsed_s + since)}</span>
-      <span class="mut cut grow" role="status" data-tip="">
-        {`${now}${now ? "; " : ""}what you see is the record for ${target} and stays usable`}
+      <b class="cut" data-tip="">
+        {progress.title || "Compiling"}
+      </b>
+      <span class="now cut" role="status" data-tip="">
+        {now}
+      </span>
+      <span class="mut num">{whole(progress.elapsed_s + since)} s</span>
+      <span class="mut cut grow" data-tip="">
+        {`what you see is the record for ${target} and stays usable`}
       </span>
       {progress.can_cancel ? (
         <Cancel host={store.host} look="link" />

@@ -7,7 +7,7 @@ import type { Store } from "../store";
 import { Copy, Message, Problem } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { Cancel } from "./cancel";
-import type { Note, Progress, StepState } from "../wire";
+import type { Note, Progress, StepState, Task } from "../wire";
 
 const TICK_MS = 200;
 
@@ -108,8 +108,16 @@ function Kernels({ names, isRunning }: { names: string[]; isRunning: boolean }) 
   );
 }
 
+/** What runs is called, and what the header says while it does. */
+export const TASKS: Record<Task, readonly [what: string, doing: string]> = {
+  measurement: ["measurement", "measuring"],
+  trial: ["trial", "trying"],
+  budget: ["compilation", "compiling"],
+  target: ["compilation", "compiling"],
+};
+
 function endNote(progress: Progress): Note | null {
-  const what = progress.task ?? "compilation";
+  const [what] = TASKS[progress.task ?? "target"];
   if (progress.error === STOPPED) {
     const text = `It had run for ${seconds(progress.elapsed_s)} when the kernel stopped.`;
     return { title: `The ${what} did not end.`, text, tone: "plain" };
@@ -121,7 +129,8 @@ function endNote(progress: Progress): Note | null {
       tone: "break",
     };
   if (progress.status !== "cancelled") return null;
-  const text = `It was stopped after ${seconds(progress.elapsed_s)}; what was done by then is shown.`;
+  const left = progress.task ? "what is shown is as it was" : "what was done by then is shown";
+  const text = `It was stopped after ${seconds(progress.elapsed_s)}; ${left}.`;
   return { title: `The ${what} was cancelled.`, text, tone: "plain" };
 }
 

@@ -4,6 +4,7 @@ import type { RefObject } from "preact";
 import { useState } from "preact/hooks";
 import { CostSwitch, ProfileButton } from "../cost/switch";
 import type { Host } from "../host";
+import { TASKS } from "../progress/progress";
 import type { Store } from "../store";
 import { TargetButton } from "../targets/dialog";
 import { Tag } from "../ui/basics";
@@ -67,7 +68,7 @@ function Verdict({ store }: { store: Store }) {
     return (
       <span class="tag plain">
         <span class="spin" aria-hidden="true" />
-        {task ? "measuring" : "compiling"}
+        {TASKS[task ?? "target"][1]}
       </span>
     );
   if (report) return <Tag tone={report.tone}>{report.verdict}</Tag>;
