@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
+from workbench.views.parts.fusion_part import build_pairs_part
 from workbench.views.wire import report_messages as wire
 
 PANES: tuple[str, ...] = get_args(wire.PaneId)
@@ -33,12 +34,13 @@ def _chosen(report: Report) -> dict[str, str | None]:
     kernels = [kernel for kernel in shown["kernels"] if kernel["code"]]
     kernel = max(kernels, key=lambda kernel: len(kernel["nodes"]), default=None)
     first = {name: next((row["id"] for row in shown[name]), None) for name in _ROWS}  # type: ignore[literal-required]
+    pair = next((row["id"] for row in build_pairs_part(report)["rows"]), None)
     return {
         "memory": kernel["id"] if kernel else None,
         "overview": line["id"] if line else None,
         "graphs": kernel["nodes"][0] if kernel else None,
         "breaks": first["breaks"] or first["guards"],
-        "fusion": first["rejected"] or first["groups"],
+        "fusion": pair or (kernel["id"] if kernel else None),
         "kernels": kernel["id"] if kernel else None,
         "timeline": first["phases"],
         "autotune": first["choices"] or first["ranked"],
@@ -52,7 +54,7 @@ def _chosen(report: Report) -> dict[str, str | None]:
     }
 
 
-_ROWS = ("breaks", "guards", "rejected", "groups", "phases", "choices", "ranked")
+_ROWS = ("breaks", "guards", "phases", "choices", "ranked")
 
 
 def show(page: Any, address: str) -> None:

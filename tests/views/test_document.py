@@ -11,6 +11,7 @@ from workbench.report import Guard, Kernel, Outcome, Report, Table
 from workbench.views.document import ViewContext, document
 from workbench.views.pages.redaction import redact
 from workbench.views.panes.breaks_pane import path
+from workbench.views.parts.fusion_part import build_pairs_part
 from workbench.views.wire import report_messages as wire
 
 BLOCK = Report.load(Path(__file__).parents[1] / "records" / "block.wbr")
@@ -61,9 +62,11 @@ def test_graphs_name_what_was_made_from_them() -> None:
 
 
 def test_rejected_pairs_carry_the_whole_reason() -> None:
-    pair = document(BLOCK)["rejected"][0]
+    pair = build_pairs_part(BLOCK)["rows"][0]
     assert (pair["a_kernel"], pair["b_kernel"], pair["rounds"]) == ("k4", "k6", 4)
-    assert pair["why"].startswith("Not fused with k6: another node lies between. In between, k5")
+    assert pair["why"].startswith(
+        "Not fused with k6: something else stands between. In between, k5"
+    )
     assert BLOCK.fusion[int(pair["id"].partition(":")[2])].reason.startswith("intermediate")
 
 

@@ -47,6 +47,10 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
     return cast(wire.Document, made)
 
 
+_OF_PARTS = ("storages", "groups", "rejected")
+"""Tables of the parts `memory:`, `fusion:` and `pairs:`."""
+
+
 def _tables(made: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
     """The rows of the tables of a document by the names of their columns."""
     rows: Mapping[str, Any] = {
@@ -56,7 +60,7 @@ def _tables(made: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
         "cuda_graphs": made["cuda_graphs"]["parts"] if made["cuda_graphs"] else [],
         "nodes": made["graphs"],
         "costs": made["kernels"],
-        "storages": [],  # of the part `memory:`, which has its columns with it
+        **dict.fromkeys(_OF_PARTS, ()),  # which have their columns with them
     }
     return {name: rows[name] for name in COLUMNS}
 

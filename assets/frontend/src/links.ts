@@ -8,6 +8,7 @@ import type {
   Document as Report,
   GraphPart,
   MemoryPart,
+  PairsPart,
   Part,
   StagePart,
   WrapperPart,
@@ -120,8 +121,17 @@ export class Links<View> {
         break;
       case "memory":
         this.learnMemory(part);
+        break;
+      case "pairs":
+        this.learnPairs(part);
     }
     return true;
+  }
+
+  private learnPairs({ rows }: PairsPart): void {
+    for (const { id, a_kernel, b_kernel, a_nodes, b_nodes } of rows)
+      for (const end of [a_kernel, b_kernel, ...a_nodes, ...b_nodes])
+        if (end !== null) add(this.direct, id, end);
   }
 
   /** Everything that belongs to `id`, without itself. */

@@ -79,7 +79,8 @@ export class Store implements Remembering {
       const links = this.links.value;
       return id && links ? links.related(id).add(id) : NOTHING;
     });
-    const kernelOfGroup = (id: string) => this.row("groups", id)?.kernel ?? null;
+    const kernelOfGroup = (id: string) =>
+      this.doc.value?.kernels.find(({ groups }) => groups.includes(id))?.id ?? null;
     this.pair = new Pair({ selected: this.selected, related: this.related, kernelOfGroup });
     const linesOf = (id: Signal<string | null>) =>
       computed(() => {

@@ -267,6 +267,76 @@ export interface DiffDocument {
   kernels: DiffKernels[];
 }
 
+export type Side = "" | "forward" | "backward";
+
+/**
+ * One kernel or library call: what it does in plain words, and its bytes before and after. `id`
+ * is the kernel's. Bytes are those of all its calls: of eager's operators (`before`, where they
+ * are not known `alone`), of its operations, each alone, and together (`after`); None where the
+ * record has none. `saved` is a share of `before`, below zero where fusion made it worse: then
+ * `why_more` says why.
+ */
+export interface FusionStep {
+  id: string;
+  kernel: string;
+  side: Side;
+  kind: string;
+  words: string;
+  places: string;
+  before: number | null;
+  alone: number | null;
+  after: number | null;
+  saved: number | null;
+  why_more: string | null;
+}
+
+/**
+ * The kernels in the order of the program, with what fusion saves in a sentence.
+ */
+export interface FusionPart {
+  kind: "fusion";
+  id: string;
+  sentence: string;
+  steps: FusionStep[];
+  columns: ColumnSpec[];
+}
+
+/**
+ * One pair that stayed apart; `why` is the whole sentence, `help` a remedy where one is known.
+ * `names` are what the two compute, `said` the scheduler's own words. `a_nodes` and `b_nodes`
+ * are FX nodes, `a_kernel` and `b_kernel` the kernels they ended in.
+ */
+export interface Rejected {
+  id: string;
+  graph: string;
+  side: Side;
+  a: string;
+  b: string;
+  names: string;
+  a_nodes: string[];
+  b_nodes: string[];
+  a_kernel: string | null;
+  b_kernel: string | null;
+  reason: string;
+  why: string;
+  said: string;
+  help: string | null;
+  shared_bytes: number | null;
+  shared: string[];
+  rounds: number;
+}
+
+/**
+ * The pairs with most data in common first; `omitted` counts those that were left out.
+ */
+export interface PairsPart {
+  kind: "pairs";
+  id: string;
+  rows: Rejected[];
+  omitted: number;
+  columns: ColumnSpec[];
+}
+
 /**
  * One kernel on one GPU; `id` names its code, `note` says why there is none. What is counted in
  * code compares GPUs of one `vendor`.
@@ -634,8 +704,6 @@ export type LineState = "plain" | "captured" | "later" | "break" | "failed" | "f
 
 export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "memory" | "matrix" | "artifact";
 
-export type Side = "" | "forward" | "backward";
-
 export type CostKind = "time" | "bound" | "bytes" | "memory";
 
 export type Cell = string | number | boolean | null;
@@ -878,51 +946,6 @@ export interface Recompile {
 }
 
 /**
- * One final group of scheduler nodes: bytes of eager's operators (`before`), and together.
- * Where the operators are not known, `before` is `alone`: of its operations, each alone. `kind`
- * and `label` say of its kernel what it is and computes, `saved` is a share of `before`, below
- * zero where fusion made it worse: then `why_more` says why.
- */
-export interface Group {
-  id: string;
-  graph: string;
-  side: Side;
-  name: string;
-  kernel: string | null;
-  kind: string;
-  label: string;
-  parts: string[];
-  nodes: string[];
-  before: number;
-  alone: number;
-  after: number;
-  saved: number | null;
-  why_more: string | null;
-}
-
-/**
- * One pair that stayed apart; `why` is the whole sentence, `help` a remedy where one is known.
- * `a_nodes` and `b_nodes` are FX nodes, `a_kernel` and `b_kernel` the kernels they ended in.
- */
-export interface Rejected {
-  id: string;
-  graph: string;
-  side: Side;
-  a: string;
-  b: string;
-  a_nodes: string[];
-  b_nodes: string[];
-  a_kernel: string | null;
-  b_kernel: string | null;
-  reason: string;
-  why: string;
-  help: string | null;
-  shared_bytes: number | null;
-  shared: string[];
-  rounds: number;
-}
-
-/**
  * One bar of the flame chart; `words` say plainly what torch's `name` does.
  */
 export interface Phase {
@@ -994,8 +1017,6 @@ export interface Document {
   guards: Guard[];
   sandbox: Sandbox;
   recompiles: Recompile[];
-  groups: Group[];
-  rejected: Rejected[];
   cuda_graphs: CudaGraphs | null;
   phases: Phase[];
   phases_said: string;
@@ -1149,7 +1170,7 @@ export interface SavedPage {
   html: string;
 }
 
-export type Part = GraphPart | CodePart | ScriptPart | BytecodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart | MemoryPart | BudgetsPart | ApartPart;
+export type Part = GraphPart | CodePart | ScriptPart | BytecodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart | MemoryPart | BudgetsPart | ApartPart | FusionPart | PairsPart;
 
 /**
  * The edited inputs that the guard sandbox asks about.

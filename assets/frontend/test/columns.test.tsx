@@ -4,7 +4,7 @@ import { PANES } from "../src/panes";
 import { Store } from "../src/store";
 import { columnsOf, shareOf } from "../src/table/columns";
 import { writtenIn } from "../src/format";
-import type { ColumnSpec, Embedded } from "../src/wire";
+import type { ColumnSpec, Embedded, FusionPart, PairsPart } from "../src/wire";
 import sample from "./sample.json";
 
 const embedded = sample as unknown as Embedded;
@@ -79,7 +79,14 @@ test.each([
 });
 
 test("every table of the sample has its columns, and every field of them is in its rows", () => {
-  const { columns, rejected, phases, groups } = embedded.document;
-  for (const [table, rows] of Object.entries({ rejected, phases, groups }))
-    for (const { key, field = key } of columns[table]!) expect(rows[0]).toHaveProperty(field);
+  const { columns, phases } = embedded.document;
+  const pairs = embedded.parts["pairs:"] as PairsPart;
+  const fusion = embedded.parts["fusion:"] as FusionPart;
+  const tables = [
+    [columns["phases"]!, phases],
+    [pairs.columns, pairs.rows],
+    [fusion.columns, fusion.steps],
+  ] as const;
+  for (const [specs, rows] of tables)
+    for (const { key, field = key } of specs) expect(rows[0]).toHaveProperty(field);
 });

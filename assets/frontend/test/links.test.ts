@@ -3,7 +3,7 @@ import { PANES } from "../src/panes";
 import { chainOf } from "../src/shell/statusbar";
 import { Links } from "../src/links";
 import type { Store } from "../src/store";
-import type { CodePart, Embedded, GraphPart, Document as Report } from "../src/wire";
+import type { CodePart, Embedded, GraphPart, PairsPart, Document as Report } from "../src/wire";
 import sample from "./sample.json";
 
 const embedded = sample as unknown as Embedded;
@@ -40,8 +40,11 @@ test("a line of a kernel leads to its node, the node's line and its kernel, and 
 });
 
 test("a rejected pair leads to both kernels", () => {
-  const pair = report.rejected[0]!;
-  const related = taught().related(pair.id);
+  const part = embedded.parts["pairs:"] as PairsPart;
+  const pair = part.rows[0]!;
+  const links = taught();
+  links.learn(part);
+  const related = links.related(pair.id);
   expect(related).toContain(pair.a_kernel);
   expect(related).toContain(pair.b_kernel);
 });

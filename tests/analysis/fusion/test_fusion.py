@@ -15,7 +15,7 @@ from workbench.analysis.fusion.fusion import (
 )
 from workbench.analysis.fusion.traffic import measure_fusion_traffic
 from workbench.report import Report
-from workbench.views.document import document
+from workbench.views.parts.fusion_part import build_fusion_part
 
 
 def both_ways(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -41,7 +41,7 @@ def test_what_is_computed_twice_is_named_with_what_it_costs(reduced: Report) -> 
 
 
 def test_the_view_marks_it(reduced: Report) -> None:
-    groups = {group["kernel"]: group for group in document(reduced)["groups"]}
+    groups = {step["kernel"]: step for step in build_fusion_part(reduced)["steps"]}
     assert groups["k2"]["why_more"] is not None
     assert groups["k2"]["saved"] == pytest.approx(1 - 3147776 / 1050624, abs=1e-3)
     assert groups["k0"]["why_more"] is None
@@ -82,7 +82,9 @@ def test_what_a_convolution_moves_is_not_saved_by_the_copies_that_it_needs(
     (copies,) = rows[rows.operators == 0].itertuples()
     assert copies.bytes_eager == copies.bytes_alone == 0 < copies.bytes_fused
     assert "It copies what k1 (extern_kernels.convolution) reads into the layout" in copies.why_more
-    group = next(g for g in document(convolved)["groups"] if g["kernel"] == copies.kernel)
+    steps = build_fusion_part(convolved)["steps"]
+    group = next(step for step in steps if step["kernel"] == copies.kernel)
+    assert group["words"] == "Rearranges data of `first`"
     assert group["saved"] == 0
 
 

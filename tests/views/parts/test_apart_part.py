@@ -11,6 +11,7 @@ from workbench.settings import Embed
 from workbench.views.document import document
 from workbench.views.pages.embedded_parts import embedded
 from workbench.views.parts import report_part
+from workbench.views.parts.fusion_part import build_pairs_part
 from workbench.views.wire.codec import pack
 
 RECORDS = Path(__file__).parents[2] / "records"
@@ -28,7 +29,7 @@ def test_a_pair_has_one_answer_with_the_row_of_the_scheduler() -> None:
     (answer,) = ask(CONVOLUTIONS, "apart:k4|k6")
     assert answer["kernels"] == ["k4", "k6"]
     assert answer["words"] == ["op11_op12_op14_op15 and op18: no shared data"]
-    rows = {row["id"]: row for row in document(CONVOLUTIONS)["rejected"]}
+    rows = {row["id"]: row for row in build_pairs_part(CONVOLUTIONS)["rows"]}
     assert rows[answer["rejected"]]["a_kernel"] == "k4"
     assert answer["opportunity"] is None
 

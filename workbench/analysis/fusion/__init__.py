@@ -1,7 +1,7 @@
 """What fusion did with memory traffic, and why pairs stayed apart."""
 
 DOORS = {
-    "fusion": "What fusion did: kinds of kernels, final groups with their traffic, their calls.",
+    "fusion": "What fusion did: kinds and names of kernels, groups with their traffic, calls.",
     "traffic": "Memory traffic of operations alone, and of fused groups.",
     "why_not": "Pairs of groups that stayed apart, and why.",
 }

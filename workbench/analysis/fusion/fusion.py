@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.analysis.fusion.eager import Operator, list_eager_operators
+from workbench.analysis.fusion.plain_names import PlainName as PlainName
+from workbench.analysis.fusion.plain_names import name_kernels as name_kernels
 from workbench.analysis.fusion.traffic import (
     bytes_of,
     count_bytes_by_node,

@@ -29,8 +29,6 @@ _LISTED = 50  # parts that are missing and say why; for others the front end has
 _NODE, _ROW, _LETTERS = 8, 2, 1 / 40  # packed bytes of each, at the least
 _LISTS: Mapping[str, str] = {
     "guards": "guards",
-    "rejected": "fusion",
-    "groups": "scheduler_nodes",
     "phases": "phases",
     "kernels": "kernels",
     "choices": "autotune",
@@ -190,6 +188,8 @@ def list_part_names(report: Report) -> Iterator[str]:
     yield from (f"code:{kernel.id}" for kernel in _kept(report, report.kernels))
     yield from (f"bytecode:{row.id}" for row in _kept(report, report.bytecode))
     yield from (f"wrapper:{wrapper.id}" for wrapper in _kept(report, report.wrappers))
+    if len(report.scheduler_nodes) or len(report.fusion):
+        yield from ("fusion:", "pairs:")
     if len(report.kernels) > 1:
         yield "apart:"
     if explain_unknown_memory(report) is None:

@@ -13,6 +13,7 @@ from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedded_parts import embedded
 from workbench.views.pages.interactive import interactive
 from workbench.views.pages.redaction import redact as without_sources
+from workbench.views.parts import build_fused
 from workbench.views.parts.budgets_part import build_budgets_part
 from workbench.views.parts.memory_part import build_memory_part
 from workbench.views.static_html import render
@@ -42,7 +43,8 @@ def page(report: Report, path: str | PathLike[str] | None = None, *, redact: boo
     shown = document(report, ViewContext(loaded, dropped=dropped))
     memory = _memory(report)
     budgets = build_budgets_part(report) if shown["has_budgets"] else None
-    static = body(shown, encode_picture(report), tuple(_codes(report)), memory, budgets)
+    codes = tuple(_codes(report))
+    static = body(shown, encode_picture(report), codes, memory, budgets, build_fused(report))
     limit = PAGE_BYTES - len(static.encode()) - len(bundle()[0])
     record = pack(embedded(report, shown, "full", limit, has_scripts=True), SMALL)
     view = interactive(static, record, kind="page", carries_bundle=True)
@@ -67,7 +69,7 @@ def _file_name(report: Report) -> str:
 
 def fragment(report: Report) -> str:
     """A small version for a notebook's output: no script, no style sheet, readable untrusted."""
-    return summary(document(report), encode_picture(report))
+    return summary(document(report), encode_picture(report), build_fused(report))
 
 
 def _codes(report: Report) -> Iterator[Code]:

@@ -8,6 +8,7 @@ from workbench.views.charts.calls_chart import encode_picture
 from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedded_parts import CELL_BYTES, embedded
 from workbench.views.pages.interactive import interactive, loader
+from workbench.views.parts import build_fused
 from workbench.views.static_html.static_report import summary
 from workbench.views.wire.codec import SMALL, pack
 
@@ -23,7 +24,7 @@ def render_saved_view(
     is found, the summary stays. A sanitiser leaves the summary alone and takes the scripts.
     """
     shown = document(report, context)
-    static = summary(shown, encode_picture(report))
+    static = summary(shown, encode_picture(report), build_fused(report))
     if embed == "none":
         return static
     limit = CELL_BYTES - len(static.encode()) - len(loader()) - _MARKUP

@@ -11,6 +11,7 @@ from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.tasks.live_action import LiveAction
 from workbench.views.live_actions import explain_not_started
+from workbench.views.panes.passes import Passes as Passes
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.gpu_messages import Targets
 from workbench.views.wire.report_messages import Note

@@ -10,10 +10,12 @@ from workbench.report import Report
 from workbench.views.parts.apart_part import build_apart_part
 from workbench.views.parts.budgets_part import build_budgets_part
 from workbench.views.parts.code_part import Codes, build_bytecode_part, build_wrapper_part
+from workbench.views.parts.fusion_part import build_fusion_part, build_pairs_part
 from workbench.views.parts.graph_part import GraphParts, build_changes_part
 from workbench.views.parts.memory_part import build_memory_part
 from workbench.views.parts.stage import Stages, compare_part
 from workbench.views.parts.table_part import build_table_part
+from workbench.views.wire.fusion_messages import FusionPart, PairsPart
 from workbench.views.wire.report_messages import Part
 
 DOORS = {
@@ -24,7 +26,7 @@ DOORS = {
 
 _FORMS = (
     "graph:ID, bytecode:ID, code:ID, script:ID, wrapper:ID, table:NAME, changes:ID:ID, "
-    "asm:CONFIG:STAGE, compare:CONFIG:CONFIG:STAGE, memory:, budgets:, apart:ID|ID"
+    "asm:CONFIG:STAGE, compare:CONFIG:CONFIG:STAGE, memory:, budgets:, fusion:, pairs:, apart:ID|ID"
 )
 
 
@@ -70,8 +72,15 @@ class Parts:
             "compare": lambda rest: compare_part(self._stages, rest),
             "memory": lambda _: build_memory_part(report),
             "budgets": lambda _: build_budgets_part(report),
+            "fusion": lambda _: build_fusion_part(report),
+            "pairs": lambda _: build_pairs_part(report),
             "apart": lambda pair: build_apart_part(report, pair),
         }
+
+
+def build_fused(report: Report) -> tuple[FusionPart, PairsPart]:
+    """The parts of the Fusion pane, for where no script asks for them."""
+    return build_fusion_part(report), build_pairs_part(report)
 
 
 def report_part(report: Report, name: str) -> Part:

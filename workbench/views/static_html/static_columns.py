@@ -33,9 +33,14 @@ _OWN: Mapping[str, tuple[Column, ...]] = {
         Column("", "choice"),
         Column("", "facts", "prose"),
     ),
+    "groups": (
+        Column("Kernel", "kernel", "code"),
+        Column("What it does", "words"),
+        Column("Before", "before", "B"),
+        Column("Fused", "after", "B"),
+    ),
     "rejected": (
         Column("Pair", "pair", "code"),
-        Column("Operations", "ops", "code"),
         Column("Shared", "shared_bytes", "B"),
         Column("Why", "why", "prose"),
         Column("What would help", "help", "prose"),
@@ -52,8 +57,8 @@ _OWN: Mapping[str, tuple[Column, ...]] = {
 _TITLES: Mapping[str, tuple[str, str]] = {  # by list: title, name of the DataFrame
     "kernels": ("Kernels by cost", "costs"),
     "configs": ("Configurations, counted in compiled code", "resources"),
-    "rejected": ("Not fused, pair by pair", "fusion"),
-    "groups": ("What fusion saved", "scheduler_nodes"),
+    "rejected": ("Not fused, pair by pair", "not_fused"),
+    "groups": ("What runs as one kernel", "traffic"),
     "recompiles": ("Recompiles", "recompiles"),
     "guards": ("Guards", "guards"),
     "choices": ("Choices", "autotune"),
@@ -121,14 +126,16 @@ def matrix(shown: Document, limits: Limits) -> Iterator[Grid]:
     yield from (each for each in grids if each is not None)
 
 
+def _groups(shown: Document) -> list[dict[str, Any]]:
+    """Without the marks of code, which nothing draws here."""
+    steps = cast(Any, shown)["groups"]
+    return [{**step, "words": step["words"].replace("`", "")} for step in steps]
+
+
 def _rejected(shown: Document) -> list[dict[str, Any]]:
     return [
-        {
-            **row,
-            "pair": f"{row['a_kernel'] or row['a']} · {row['b_kernel'] or row['b']}",
-            "ops": f"{row['a']}, {row['b']}",
-        }
-        for row in shown["rejected"]
+        {**row, "pair": f"{row['a_kernel'] or row['a']} · {row['b_kernel'] or row['b']}"}
+        for row in cast(Any, shown)["rejected"]
     ]
 
 
@@ -193,6 +200,7 @@ _ROWS: Mapping[str, Any] = {
     "guards": _guards,
     "phases": _phases,
     "configs": _configs,
+    "groups": _groups,
     "rejected": _rejected,
     "points": _points,
     "cuda_graphs": lambda shown: (shown["cuda_graphs"] or {"parts": []})["parts"],

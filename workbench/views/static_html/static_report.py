@@ -12,6 +12,7 @@ from workbench.views.static_html.grids import PAGE, SUMMARIES, Grid, Limits, gri
 from workbench.views.static_html.listing import choose_listings
 from workbench.views.static_html.static_columns import FIGURES, count_guards, matrix, table
 from workbench.views.tables.column import Column
+from workbench.views.wire.fusion_messages import FusionPart, PairsPart
 from workbench.views.wire.memory_messages import BudgetsPart, MemoryPart, MemoryShare
 from workbench.views.wire.report_messages import Document, Note, Source
 from workbench.views.words.record_words import share_words
@@ -91,6 +92,9 @@ _LISTS = (
 _EXPECTED = ("overview", "graphs", "fusion", "kernels", "timeline")
 
 
+Fused = tuple[FusionPart, PairsPart]
+
+
 @dataclass(frozen=True)
 class Code:
     """A kernel's or a wrapper's source, with what it is."""
@@ -101,9 +105,9 @@ class Code:
     language: str
 
 
-def summary(shown: Document, picture: str | None) -> str:
+def summary(shown: Document, picture: str | None, fused: Fused | None = None) -> str:
     """What a notebook keeps of a report: at most 10 kB."""
-    return render.summary("report", partial(_view, shown, picture, ()))
+    return render.summary("report", partial(_view, _with_fusion(shown, fused), picture, ()))
 
 
 def body(
@@ -112,10 +116,22 @@ def body(
     codes: tuple[Code, ...] = (),
     memory: MemoryPart | None = None,
     budgets: BudgetsPart | None = None,
+    fused: Fused | None = None,
 ) -> str:
     """A report as the body of a page; where no script runs, that is all there is."""
-    view = partial(_view, shown, picture, codes, memory=memory, budgets=budgets)
+    whole = _with_fusion(shown, fused)
+    view = partial(_view, whole, picture, codes, memory=memory, budgets=budgets)
     return render.body("report", view)
+
+
+def _with_fusion(shown: Document, fused: Fused | None) -> Document:
+    """The document with the lists of two parts, which the tables are drawn of."""
+    kernels, pairs = fused or (None, None)
+    more = {
+        "groups": kernels["steps"] if kernels else [],
+        "rejected": pairs["rows"] if pairs else [],
+    }
+    return cast(Document, {**shown, **more, "fusion": kernels["sentence"] if kernels else ""})
 
 
 def source_summary(source: Source) -> str:

@@ -57,11 +57,10 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Lines", "lines", "length", "minmax(60px, 0.4fr)", is_optional=True),
     ),
     "groups": (
-        replace(_KERNEL, width="72px"),
-        Column("Kind", "kind", width="minmax(76px, 0.6fr)", look="mut", is_wide=True),
+        replace(_KERNEL, width="64px"),
+        Column("What it does", "words", width="minmax(200px, 3fr)"),
         _SIDE,
-        Column("Ops in it", "label", "code", "minmax(90px, 1.6fr)"),
-        Column("Parts", "parts", "length", "56px", is_wide=True),
+        Column("Your lines", "places", "code", "minmax(88px, 0.8fr)", is_wide=True),
         Column("Before", "before", "B", "76px"),
         Column("Alone", "alone", "B", "76px", is_wide=True),
         Column("Fused", "after", "B", "76px"),
@@ -70,11 +69,10 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ),
     "rejected": (
         Column("Pair", "pair", width="124px", field="a_kernel"),
-        Column("Operations", "ops", "code", "minmax(80px, 0.8fr)", "a", is_wide=True),
+        Column("What they do", "names", "code", "minmax(120px, 1.2fr)"),
         _SIDE,
-        Column("Reason", "reason", width="minmax(120px, 1.5fr)", full="why"),
         Column("Shared", "shared", "B", "80px", "shared_bytes"),
-        Column("Rounds", "rounds", "number", "70px"),
+        Column("Reason", "reason", width="minmax(120px, 1.5fr)", full="why"),
     ),
     "cuda_graphs": (
         Column("Part", "part", width="60px", field="name"),
@@ -218,18 +216,12 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
 
 
 def specs(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[ColumnSpec]]:
-    """The columns of tables as they travel; of those without a row nothing.
-
-    A table that stands beside another one keeps its head where the other has rows.
-    """
+    """The columns of tables as they travel; of those without a row nothing."""
     return {
         table: [column.spec() for column in choose_columns(table, rows)]
         for table, rows in tables.items()
-        if rows or tables.get(_BESIDE.get(table, ""))
+        if rows
     }
-
-
-_BESIDE = {"groups": "rejected", "rejected": "groups"}
 
 
 def choose_columns(table: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:

@@ -19,6 +19,8 @@ from typing import Literal, NotRequired, TypedDict
 
 from workbench.views.wire.advice_messages import Advice
 from workbench.views.wire.artifact_messages import SavedFile
+from workbench.views.wire.fusion_messages import FusionPart, PairsPart
+from workbench.views.wire.fusion_messages import Side as Side
 from workbench.views.wire.gpu_messages import (
     ComparePart,
     Config,
@@ -64,7 +66,6 @@ PaneId = Literal[
     "matrix",
     "artifact",
 ]
-Side = Literal["", "forward", "backward"]
 """The pass of a compilation with a backward; empty for what is of both."""
 CostKind = Literal["time", "bound", "bytes", "memory"]
 Cell = str | int | float | bool | None
@@ -299,53 +300,6 @@ class Recompile(TypedDict):
     reason: str
 
 
-class Group(TypedDict):
-    """One final group of scheduler nodes: bytes of eager's operators (`before`), and together.
-
-    Where the operators are not known, `before` is `alone`: of its operations, each alone.
-    `kind` and `label` say of its kernel what it is and computes, `saved` is a share of `before`,
-    below zero where fusion made it worse: then `why_more` says why.
-    """
-
-    id: str
-    graph: str
-    side: Side
-    name: str
-    kernel: str | None
-    kind: str
-    label: str
-    parts: list[str]
-    nodes: list[str]
-    before: int
-    alone: int
-    after: int
-    saved: float | None
-    why_more: str | None
-
-
-class Rejected(TypedDict):
-    """One pair that stayed apart; `why` is the whole sentence, `help` a remedy where one is known.
-
-    `a_nodes` and `b_nodes` are FX nodes, `a_kernel` and `b_kernel` the kernels they ended in.
-    """
-
-    id: str
-    graph: str
-    side: Side
-    a: str
-    b: str
-    a_nodes: list[str]
-    b_nodes: list[str]
-    a_kernel: str | None
-    b_kernel: str | None
-    reason: str
-    why: str
-    help: str | None
-    shared_bytes: int | None
-    shared: list[str]
-    rounds: int
-
-
 class Phase(TypedDict):
     """One bar of the flame chart; `words` say plainly what torch's `name` does."""
 
@@ -417,8 +371,6 @@ class Document(TypedDict):
     guards: list[Guard]
     sandbox: Sandbox
     recompiles: list[Recompile]
-    groups: list[Group]
-    rejected: list[Rejected]
     cuda_graphs: CudaGraphs | None
     phases: list[Phase]
     phases_said: str
@@ -579,6 +531,8 @@ Part = (
     | MemoryPart
     | BudgetsPart
     | ApartPart
+    | FusionPart
+    | PairsPart
 )
 
 

@@ -1,111 +1,162 @@
-// Fusion: the groups that became kernels, why each rejected pair stayed apart, CUDA graphs.
+// Fusion: kernels and library calls in plain words, why pairs stayed apart, CUDA graphs.
 
 import { useMemo } from "preact/hooks";
 import { bytes, percent, plural } from "../format";
 import { counted } from "../lists";
 import type { Store } from "../store";
-import { Bars, type Cells, RecordTable, shareOf } from "../table/columns";
-import { Frame, Mark, Select } from "../ui/basics";
+import { Bars, type Cells, columnsOf, shareOf } from "../table/columns";
+import { Table } from "../table/table";
+import { usePart } from "../ui/asked";
+import { Empty, Frame, Mark, plain, Prose, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { PassFilter, ofPass } from "../ui/pass";
-import type { Group, Rejected } from "../wire";
+import type { FusionPart, FusionStep, PairsPart, Rejected } from "../wire";
 import { CudaGraphs } from "./cudagraphs";
+import { KERNELS, PAIRS } from "./parts";
+import "./fusion.css";
 
 export function FusionPane({ store }: { store: Store }) {
-  const report = store.doc.value;
-  const side = store.side.value;
-  const groups = useMemo(() => ofPass(store, report?.groups ?? []), [report, side]);
-  const pairs = useMemo(() => ofPass(store, report?.rejected ?? []), [report, side]);
-  if (!report) return null;
+  const kernels = usePart<FusionPart>(store, KERNELS);
+  const pairs = usePart<PairsPart>(store, PAIRS);
   return (
     <>
-      <Groups store={store} groups={groups} />
-      <NotFused store={store} pairs={pairs} omitted={report.omitted["fusion"] ?? 0} />
+      {kernels.part ? (
+        <Kernels store={store} part={kernels.part} />
+      ) : (
+        <Waiting store={store} what="kernels" failed={kernels.failed} />
+      )}
+      {pairs.part ? (
+        <NotFused store={store} part={pairs.part} />
+      ) : (
+        <Waiting store={store} what="pairs" failed={pairs.failed} />
+      )}
       <CudaGraphs store={store} />
     </>
   );
 }
 
-function Groups({ store, groups }: { store: Store; groups: Group[] }) {
-  const cells = useMemo(() => groupCells(groups), [groups]);
+interface WaitingProps {
+  store: Store;
+  what: string;
+  failed: string | null;
+}
+
+function Waiting({ store, what, failed }: WaitingProps) {
+  const note = failed
+    ? plain(`No ${what}.`, failed)
+    : plain("Reading", `What fusion did with the ${what} is being put into words.`);
+  return <Empty store={store} note={note} />;
+}
+
+function Kernels({ store, part }: { store: Store; part: FusionPart }) {
+  const side = store.side.value;
+  const steps = useMemo(() => ofPass(store, part.steps), [part, side]);
+  const columns = useMemo(
+    () => columnsOf(store, "groups", part.columns, steps, stepCells(steps)),
+    [store, part, steps],
+  );
   return (
-    <section class="half first" role="group" aria-label="Fused groups">
+    <section class="half first" role="group" aria-label="Kernels in their order">
+      <p class="fusion-says">
+        <Prose text={part.sentence} />
+      </p>
       <div class="bar">
-        <h2>Groups</h2>
-        <span class="faint cut">{`${plural(groups.length, "group")}; bytes are Inductor's estimate of DRAM traffic`}</span>
+        <h2>In the order of the program</h2>
+        <span class="faint cut" data-tip="">
+          bytes are Inductor's estimate of DRAM traffic
+        </span>
         <span class="grow" />
         <PassFilter store={store} />
         <Frame store={store} name="traffic" />
       </div>
-      <RecordTable
+      <Table
         store={store}
-        label="Fused groups"
-        table="groups"
-        cells={cells}
-        rows={groups}
-        none="Nothing was lowered, so there are no groups."
-        open={(group) => store.select(group.kernel ?? group.id, { pane: "kernels" })}
+        label="Kernels in their order"
+        columns={columns}
+        rows={steps}
+        none="Nothing was lowered, so there are no kernels."
+        open={({ kernel }) => store.select(kernel, { pane: "kernels" })}
       />
     </section>
   );
 }
 
-/** Two bars: what is moved before fusion, and after it. */
-function groupCells(groups: readonly Group[]): Cells<Group> {
-  const share = shareOf(groups, ({ before, after }) => Math.max(before, after));
+/** Sentences, and two bars: what is moved before fusion, and after it. */
+function stepCells(steps: readonly FusionStep[]): Cells<FusionStep> {
+  const share = shareOf(steps, ({ before, after }) => Math.max(before ?? 0, after ?? 0));
   return {
+    words: {
+      value: ({ words }) => bare(words),
+      draw: ({ words }) => <Prose text={words} />,
+    },
     saved: {
       draw: ({ saved, why_more }) =>
         why_more ? <span class="tag fallback">{percent(saved)}</span> : percent(saved),
       full: ({ saved, why_more }) => why_more ?? percent(saved),
     },
     traffic: {
-      full: (group) => `grey: ${bytes(group.before)} before, blue: ${bytes(group.after)} fused`,
-      draw: (group) => {
-        const { before, after } = group;
-        const scale = share(group) / (Math.max(before, after) || 1);
+      full: ({ before, after }) => `grey: ${bytes(before)} before, blue: ${bytes(after)} fused`,
+      draw: (step) => {
+        const [before, after] = [step.before ?? 0, step.after ?? 0];
+        const scale = share(step) / (Math.max(before, after) || 1);
         return <Bars parts={[{ share: before * scale }, { share: after * scale }]} />;
       },
     },
   };
 }
 
-function NotFused({ store, pairs, omitted }: { store: Store; pairs: Rejected[]; omitted: number }) {
-  const [reason, setReason] = usePaneState(store, "reason", "");
+/** A sentence without its marks of code. */
+function bare(text: string): string {
+  return text.replaceAll("`", "");
+}
+
+/** What stands for all reasons but that nothing is shared, which most pairs have. */
+const SHARING = "sharing";
+const ALL = "";
+
+function NotFused({ store, part }: { store: Store; part: PairsPart }) {
+  const side = store.side.value;
+  const pairs = useMemo(() => ofPass(store, part.rows), [part, side]);
+  const [reason, setReason] = usePaneState(store, "reason", SHARING);
   const counts = useMemo(() => reasonsOf(pairs), [pairs]);
-  const rows = useMemo(
-    () => (reason ? pairs.filter((pair) => pair.reason === reason) : pairs),
-    [pairs, reason],
+  const sharing = useMemo(() => pairs.filter((pair) => pair.shared_bytes), [pairs]);
+  const shown = reason === SHARING && !sharing.length ? ALL : reason;
+  const rows = useMemo(() => {
+    if (shown === SHARING) return sharing;
+    return shown ? pairs.filter((pair) => pair.reason === shown) : pairs;
+  }, [pairs, sharing, shown]);
+  const columns = useMemo(
+    () => columnsOf(store, "rejected", part.columns, rows, pairCells(store)),
+    [store, part, rows],
   );
-  const cells = useMemo(() => pairCells(store), [store]);
-  const count = omitted
-    ? `${pairs.length} of ${plural(pairs.length + omitted, "pair")}`
-    : plural(pairs.length, "pair");
+  const all = pairs.length + part.omitted;
   return (
     <section class="half" role="group" aria-label="Not fused">
       <div class="bar edge">
-        <h2>Not fused</h2>
-        <span class="faint">{count}</span>
+        <h2>Apart</h2>
+        <span class="faint">
+          {rows.length === all ? plural(all, "pair") : `${rows.length} of ${plural(all, "pair")}`}
+        </span>
         <Select
           label="Reason"
           of={[
-            ["", `Every reason (${pairs.length})`],
+            [SHARING, `Those that share data (${sharing.length})`, !sharing.length],
+            [ALL, `Every pair (${pairs.length})`],
             ...counts.map(([name, many]) => [name, `${name} (${many})`] as const),
           ]}
-          value={reason}
+          value={shown}
           set={setReason}
         />
         <span class="grow" />
         <Frame store={store} name="not_fused" />
       </div>
-      <RecordTable
+      <Table
         store={store}
         label="Rejected fusions"
-        table="rejected"
-        cells={cells}
+        columns={columns}
         rows={rows}
         order={{ key: "shared", direction: "desc" }}
-        none="No pair was rejected."
+        none="No pair was rejected: all that could be fused was fused."
         open={(pair) => store.select(pair.id, { pane: "kernels" })}
       />
     </section>
@@ -151,6 +202,5 @@ function pairCells(store: Store): Cells<Rejected> {
           </>
         ),
     },
-    ops: { value: (pair) => `${pair.a}, ${pair.b}` },
   };
 }

@@ -35,7 +35,15 @@ function kindsOf(pair: readonly string[]): string {
   return a === b ? `${a}s` : "things";
 }
 
-function Answer({ store, a, b }: { store: Store; a: string; b: string }) {
+interface AnswerProps {
+  store: Store;
+  a: string;
+  b: string;
+  /** What is said where a saved page keeps no answer. */
+  otherwise?: string;
+}
+
+export function Answer({ store, a, b, otherwise = NOT_KEPT }: AnswerProps) {
   const isLive = store.host.kind === "live";
   const { part, failed } = useAnswer<ApartPart>(store, isLive ? `apart:${a}|${b}` : "apart:");
   if (failed) return <Problem title="No answer." text={failed} />;
@@ -43,7 +51,12 @@ function Answer({ store, a, b }: { store: Store; a: string; b: string }) {
   const answer = isLive
     ? part.answers[0]
     : keptAnswer(part, kernelsOf(store, a), kernelsOf(store, b));
-  return answer ? <Said store={store} answer={answer} /> : <p>{NOT_KEPT}</p>;
+  if (answer) return <Said store={store} answer={answer} />;
+  return (
+    <p>
+      <Prose text={otherwise} />
+    </p>
+  );
 }
 
 const NOT_KEPT =
@@ -123,7 +136,7 @@ function Said({ store, answer }: { store: Store; answer: WhyApart }) {
               <li key={each}>{each}</li>
             ))}
           </ul>
-          {rejected && store.row("rejected", rejected) && (
+          {rejected && (
             <Button look="link" press={() => store.select(rejected, { pane: "fusion" })}>
               Show the pair in Fusion
             </Button>

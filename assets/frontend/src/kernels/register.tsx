@@ -5,12 +5,23 @@ import { bytes, percent, plural, sentence } from "../format";
 import { configOf, kernelOf, numberOf, ownerOf, stageOf } from "../ids";
 import { Belongings, type CardProps, Head, OpenCode, relatedOf } from "../inspector/parts";
 import { Next, Nodes, Section } from "../inspector/sections";
+import { KERNELS, PAIRS, stepOf } from "../fusion/parts";
 import type { Registration } from "../registration";
 import type { Entry } from "../search";
 import type { Store } from "../store";
+import { usePart } from "../ui/asked";
 import { Button, Chip, Chips, Facts, Prose, Tag } from "../ui/basics";
 import { configLabel, languageOf, stageName } from "../ui/words";
-import type { Config, Kernel, Opcode, Part, Rejected, Document as Report } from "../wire";
+import type {
+  Config,
+  FusionPart,
+  Kernel,
+  Opcode,
+  PairsPart,
+  Part,
+  Rejected,
+  Document as Report,
+} from "../wire";
 import { KernelsPane } from ".";
 import { addressOf, inlinedAt, opcodesIn } from "./code/stages";
 
@@ -130,18 +141,17 @@ function summary(kernel: Kernel): string {
 }
 
 function Saving({ store, kernel }: { store: Store; kernel: Kernel }) {
-  const groups = store.doc.value?.groups.filter((group) => group.kernel === kernel.id) ?? [];
-  const before = groups.reduce((sum, group) => sum + group.before, 0);
-  const after = groups.reduce((sum, group) => sum + group.after, 0);
-  const worse = groups.find((group) => group.why_more)?.why_more;
-  if (worse)
+  usePart<FusionPart>(store, KERNELS);
+  const step = stepOf(store, kernel.id);
+  if (step?.why_more)
     return (
       <>
-        <Tag tone="fallback">worse by fusion</Tag> {worse}
+        <Tag tone="fallback">worse by fusion</Tag> {step.why_more}
       </>
     );
-  if (before <= after) return null;
-  const saved = percent(1 - after / before);
+  if (!step || step.saved === null) return null;
+  const { before, after } = step;
+  const saved = percent(step.saved);
   return (
     <>{`Fusion cut its traffic from ${bytes(before)} to ${bytes(after)}, by ${saved} (estimate).`}</>
   );
@@ -151,8 +161,8 @@ const SHOWN = 6;
 
 /** Why it was not fused with its neighbours, the pairs with most data in common first. */
 function WhyNot({ store, kernel }: { store: Store; kernel: string }) {
-  const all = store.doc.value?.rejected ?? [];
-  const pairs = all
+  const { part } = usePart<PairsPart>(store, PAIRS);
+  const pairs = (part?.rows ?? [])
     .filter((pair) => pair.a_kernel !== pair.b_kernel)
     .filter((pair) => pair.a_kernel === kernel || pair.b_kernel === kernel)
     .sort((a, b) => (b.shared_bytes ?? 0) - (a.shared_bytes ?? 0));

@@ -1,0 +1,84 @@
+"""The Fusion pane in plain words: kernels and library calls in their order, pairs apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from wire_types import mismatches
+
+from workbench.report import Report
+from workbench.views.document import document
+from workbench.views.parts import report_part
+from workbench.views.parts.fusion_part import build_fusion_part, build_pairs_part
+from workbench.views.wire.fusion_messages import FusionPart, PairsPart
+
+RECORDS = Path(__file__).parents[2] / "records"
+CONVOLUTIONS = Report.load(RECORDS / "convolutions.wbr")
+BLOCK = Report.load(RECORDS / "block.wbr")
+LAYERS = Report.load(RECORDS / "layers.wbr")
+
+
+def says(report: Report) -> dict[str, str]:
+    return {step["kernel"]: step["words"] for step in build_fusion_part(report)["steps"]}
+
+
+def test_a_kernel_is_named_by_the_modules_and_operators_that_it_joins() -> None:
+    assert says(CONVOLUTIONS)["k2"] == "`norm1` and `silu` run as one kernel: saves 112 kB a call"
+    assert says(BLOCK)["k6"] == (
+        "`lt`, `masked_fill` and `softmax` run as one kernel: saves 3.55 MB a call"
+    )
+    assert says(LAYERS)["k2"] == "`gelu` runs as one kernel, 4 times a call"
+    parts = "a part of `norm2`, `silu`, `add` and `avg_pool2d` run as one kernel"
+    assert says(CONVOLUTIONS)["k6"].startswith(parts)
+
+
+def test_library_calls_stand_between_the_kernels_in_the_order_of_the_program() -> None:
+    steps = build_fusion_part(CONVOLUTIONS)["steps"]
+    assert [step["kernel"] for step in steps] == [kernel.id for kernel in CONVOLUTIONS.kernels]
+    assert steps[1]["words"] == "`conv1`: a library call, nothing is fused into it"
+    assert steps[0]["words"] == "Rearranges data of `conv1` and `skip`"
+    called = says(BLOCK)["k5"]
+    assert called == "`topk` is eager's operator: Inductor has no code for it"
+
+
+@pytest.mark.parametrize("report", [CONVOLUTIONS, BLOCK, LAYERS])
+def test_the_parts_are_what_the_wire_says(report: Report) -> None:
+    assert mismatches(build_fusion_part(report), FusionPart) == []
+    assert mismatches(build_pairs_part(report), PairsPart) == []
+    assert report_part(report, "fusion:")["kind"] == "fusion"
+    assert report_part(report, "pairs:")["kind"] == "pairs"
+
+
+def test_the_sentence_says_what_fusion_saves_and_what_nothing_goes_into() -> None:
+    assert build_fusion_part(BLOCK)["sentence"] == (
+        "Fusion saves 7.23 MB of 33.2 MB a call, 22 % (estimate), in 4 of 16 kernels. "
+        "8 library calls take and give whole tensors: nothing is fused into them."
+    )
+    little = build_fusion_part(LAYERS)["sentence"]
+    assert little.startswith(
+        "Fusion saves next to nothing of 1.03 MB a call (estimate). 27 library"
+    )
+    assert build_fusion_part(Report())["sentence"].startswith("No kernel was generated")
+
+
+def test_a_pair_says_what_its_kernels_do_and_keeps_the_schedulers_words() -> None:
+    pair = build_pairs_part(BLOCK)["rows"][0]
+    assert (pair["names"], pair["reason"]) == (
+        "mul with lt, masked_fill …",
+        "something else stands between",
+    )
+    assert "(aten.topk.default, a fallback) needs what k4 makes, and k6 needs" in pair["why"]
+    said = "op6 with op10_op11_op12_op13: intermediate nodes between node1 & node2. In between, k5"
+    assert pair["said"].startswith(said)
+    (first, *_) = build_pairs_part(CONVOLUTIONS)["rows"]
+    assert (first["a_kernel"], first["names"]) == ("k8", "two loops of norm1, silu")
+    assert first["why"] == (
+        "Both run in k8, as two loops one after the other: something else stands between."
+    )
+
+
+def test_a_document_at_rest_holds_no_sentence_of_a_pair() -> None:
+    shown = document(BLOCK)
+    assert not {"rejected", "groups"} & shown.keys()
+    assert "Not fused with" not in str(shown)

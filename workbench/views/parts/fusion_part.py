@@ -1,0 +1,197 @@
+"""The parts `fusion:` and `pairs:`: what runs as one kernel, and what stayed apart and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from workbench.analysis.fusion.fusion import (
+    KernelTraffic,
+    PlainName,
+    kernel_kinds,
+    list_saved_traffic,
+    name_kernels,
+)
+from workbench.analysis.fusion.why_not import Apart, WhyNot, rejected
+from workbench.report import Kernel, Report
+from workbench.views.panes.pane import Passes
+from workbench.views.tables.columns import choose_columns
+from workbench.views.wire.codec import convert_row
+from workbench.views.wire.fusion_messages import FusionPart, FusionStep, PairsPart, Rejected
+from workbench.views.words.record_words import format_line_numbers, list_kernel_ops
+from workbench.views.words.units import format_bytes, format_percent, plural
+
+_NOTHING = 0.005  # of the traffic of a kernel
+_MOST = 3000
+"""Pairs that a part holds; the frame `not_fused` has all of them."""
+_NAMED = 5  # operators of a kernel that its sentence names
+_IN_PAIR = 2
+_TAKES = re.compile(r"takes \S+ from (.+?), and")
+_PLAIN: Mapping[str, str] = {
+    "another node lies between": "something else stands between",
+    "no shared data": "no element in common",
+    "memory deps did not match": "they go over memory in different orders",
+    "the backend gives no reason": "no reason given",
+}
+"""Reasons as the frame `not_fused` has them, in plainer words."""
+
+
+def build_fusion_part(report: Report) -> FusionPart:
+    """Build the part: every kernel and library call in the order of the program."""
+    traffic = {row.kernel: row for row in list_saved_traffic(report) if row.kernel is not None}
+    names, kinds, passes = name_kernels(report), kernel_kinds(report), Passes(report)
+    steps = [
+        _step(report, kernel, traffic.get(kernel.id), names[kernel.id], kinds, passes)
+        for kernel in report.kernels
+    ]
+    return {
+        "kind": "fusion",
+        "id": "",
+        "sentence": _summarize(report, steps),
+        "steps": steps,
+        "columns": [column.spec() for column in choose_columns("groups", steps)],
+    }
+
+
+def _step(
+    report: Report,
+    kernel: Kernel,
+    moved: KernelTraffic | None,
+    name: PlainName,
+    kinds: Mapping[str, str],
+    passes: Passes,
+) -> FusionStep:
+    before = None if moved is None else moved.bytes_before
+    after = None if moved is None else moved.bytes_fused
+    share = 1 - after / before if before and after is not None else 0.0
+    why_more = None if moved is None else moved.why_more
+    is_less = kernel.is_generated and share > _NOTHING
+    text = describe_kernel(kernel, name)
+    if is_less and before is not None and after is not None:
+        text += f": saves {format_bytes(before - after)} a call"
+    return {
+        "id": kernel.id,
+        "kernel": kernel.id,
+        "side": passes.kernel(kernel),
+        "kind": kinds.get(kernel.id, ""),
+        "words": text,
+        "places": format_line_numbers(report, kernel),
+        "before": before,
+        "alone": None if moved is None else moved.bytes_alone,
+        "after": after,
+        "saved": round(share, 4) if is_less or why_more else None,
+        "why_more": why_more if share < 0 else None,
+    }
+
+
+def describe_kernel(kernel: Kernel, name: PlainName) -> str:
+    """What a kernel does in the words of the program: `norm2` and `gelu` run as one kernel."""
+    words = _join([_word(name, each) for each in name.words[:_NAMED]], name.words[_NAMED:])
+    words = words or f"`{list_kernel_ops(kernel)}`"
+    is_one = len(name.words) < 2
+    if kernel.is_fallback:
+        return f"{words} {'is' if is_one else 'are'} eager's operator: Inductor has no code for it"
+    if kernel.is_library:
+        return f"{words}: a library call, nothing is fused into it"
+    if not name.words and name.laid:
+        return f"Rearranges data of {_join([f'`{each}`' for each in name.laid[:_NAMED]])}"
+    times = f", {kernel.calls} times a call" if kernel.calls > 1 else ""
+    return f"{words} {'runs' if is_one else 'run'} as one kernel{times}"
+
+
+def _word(name: PlainName, word: str) -> str:
+    return f"a part of `{word}`" if word in name.parts else f"`{word}`"
+
+
+def _join(shown: Sequence[str], rest: Sequence[str] = ()) -> str:
+    """Words with commas and an *and*; what is not shown is counted."""
+    listed = [*shown, f"{len(rest)} more"] if rest else list(shown)
+    return " and ".join(filter(None, (", ".join(listed[:-1]), *listed[-1:])))
+
+
+def _summarize(report: Report, steps: Sequence[FusionStep]) -> str:
+    """What fusion saves in all, in how many kernels, and what nothing is fused into."""
+    if not steps:
+        return "No kernel was generated, so there is nothing to fuse."
+    before = sum(step["before"] or 0 for step in steps)
+    after = sum(step["after"] or 0 for step in steps)
+    joined = sum((step["saved"] or 0) > 0 for step in steps)
+    called = sum(not kernel.is_generated for kernel in report.kernels)
+    text = "Fusion saves no traffic that the record tells of."
+    if joined:
+        text = f"Fusion saves next to nothing of {format_bytes(before)} a call (estimate)."
+    if joined and before - after > before * _NOTHING:
+        share = format_percent(before - after, before)
+        saved, whole = format_bytes(before - after), format_bytes(before)
+        text = (
+            f"Fusion saves {saved} of {whole} a call, {share} (estimate), in {joined} of "
+            f"{plural(len(steps), 'kernel')}."
+        )
+    if called:
+        verb = "takes and gives whole tensors" if called == 1 else "take and give whole tensors"
+        text += f" {plural(called, 'library call')} {verb}: nothing is fused into "
+        text += "it." if called == 1 else "them."
+    return text
+
+
+def build_pairs_part(report: Report) -> PairsPart:
+    """Build the part: pairs that ended in different kernels, most data in common first."""
+    pairs = rejected(report)
+    why_not, passes, names = Apart(report), Passes(report), name_kernels(report)
+    rows: list[Rejected] = []
+    for pair in pairs[:_MOST]:
+        why = why_not(pair)
+        kernels = (why.a_kernel, why.b_kernel)
+        reason = _PLAIN.get(why.reason, why.reason)
+        own = {
+            "id": f"f0:{pair.row}",
+            "graph": pair.graph,
+            "a": pair.a,
+            "b": pair.b,
+            "rounds": pair.rounds,
+            "side": passes.lowered(pair.graph),
+            "reason": reason,
+            "shared_bytes": pair.shared,
+            "why": _explain_loops(kernels, reason) or _put_plainly(why, reason),
+            "said": f"{pair.a} with {pair.b}: {pair.reason}. {why.because}".strip(),
+            "names": _name_pair(names, kernels, (pair.a, pair.b)),
+        }
+        rows.append(convert_row(Rejected, why, **own))
+    return {
+        "kind": "pairs",
+        "id": "",
+        "rows": rows,
+        "omitted": max(0, len(pairs) - _MOST),
+        "columns": [column.spec() for column in choose_columns("rejected", rows)],
+    }
+
+
+def _put_plainly(why: WhyNot, reason: str) -> str:
+    """The sentence without names of buffers."""
+    return _TAKES.sub(r"needs what \1 makes, and", why.sentence.replace(why.reason, reason, 1))
+
+
+def _explain_loops(kernels: tuple[str | None, str | None], reason: str) -> str | None:
+    """The sentence for two loops of one kernel; None where two kernels are apart."""
+    a, b = kernels
+    if a is None or a != b:
+        return None
+    return f"Both run in {a}, as two loops one after the other: {reason}."
+
+
+def _name_pair(
+    names: Mapping[str, PlainName], kernels: tuple[str | None, str | None], ops: tuple[str, str]
+) -> str:
+    """What the two compute; of one kernel both loops together."""
+    ends = [_short(names.get(kernel or ""), op) for kernel, op in zip(kernels, ops, strict=True)]
+    is_one = kernels[0] is not None and kernels[0] == kernels[1]
+    return f"two loops of {ends[0]}" if is_one else " with ".join(ends)
+
+
+def _short(name: PlainName | None, otherwise: str) -> str:
+    """Two of what a kernel computes, the scheduler's name where nothing is known of it."""
+    if name is None or not (name.words or name.laid):
+        return otherwise
+    words = name.words or name.laid
+    more = " …" if len(words) > _IN_PAIR else ""
+    return f"{', '.join(words[:_IN_PAIR])}{more}"
