@@ -29,6 +29,9 @@ class Texts(Mapping[str, str]):
     def __getitem__(self, key: str) -> str:
         return "\n".join(map(self._lines.__getitem__, self._texts[key]))
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._texts
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._texts)
 
@@ -53,36 +56,48 @@ class Texts(Mapping[str, str]):
 
 
 class LateTexts(Texts):
-    """Known texts, then those that are made when one is asked for that is not known."""
+    """Known texts, then those that are made when one is asked for that is not known.
 
-    def __init__(self, known: Texts, late: Callable[[], Texts]):
+    `late` makes them by the table whose texts they are; what is listed first is asked first.
+    """
+
+    def __init__(self, known: Texts, late: Mapping[str, Callable[[], Texts]]):
         self._known = known
         self._late = late
 
-    @property
-    def known(self) -> Texts:
-        """Those that are there without making any."""
-        return self._known
+    def without(self, table: str) -> LateTexts:
+        """All but those of one table."""
+        return LateTexts(self._known, {k: v for k, v in self._late.items() if k != table})
+
+    def __contains__(self, key: object) -> bool:
+        return any(key in part for part in self._parts())
+
+    def _parts(self) -> Iterator[Texts]:
+        yield self._known
+        yield from (make() for make in self._late.values())
 
     def __getitem__(self, key: str) -> str:
-        try:
-            return self._known[key]
-        except KeyError:
-            return self._late()[key]
+        for part in self._parts():
+            if key in part:
+                return part[key]
+        raise KeyError(key)
 
     def __iter__(self) -> Iterator[str]:
-        yield from self._known
-        yield from (key for key in self._late() if key not in self._known)
+        yield from dict.fromkeys(key for part in self._parts() for key in part)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data of all."""
-        known, late = self._known.to_json(), self._late().to_json()
-        first = len(known["lines"])
-        moved = {key: [first + line for line in text] for key, text in late["texts"].items()}
-        return {"lines": known["lines"] + late["lines"], "texts": moved | known["texts"]}
+        lines: list[str] = []
+        texts: dict[str, list[int]] = {}
+        for part in self._parts():
+            made, first = part.to_json(), len(lines)
+            lines += made["lines"]
+            for key, text in made["texts"].items():
+                texts.setdefault(key, [first + line for line in text])
+        return {"lines": lines, "texts": texts}
 
 
 class TextWriter:

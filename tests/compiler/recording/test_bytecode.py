@@ -10,6 +10,7 @@ import torch
 import workbench as wb
 from workbench.compiler.recording import bytecode
 from workbench.report import Report
+from workbench.views.document import document
 from workbench.views.pages.redaction import redact
 from workbench.views.parts import Parts
 
@@ -73,6 +74,20 @@ def test_bytecode_is_written_as_python_source() -> None:
     assert "__temp_0" in numbers  # each source counts its own
     shown = Parts(report)(f"bytecode:{begin.id}")
     assert (shown["source"], shown["note"]) == (first, None)
+
+
+def test_the_source_is_written_when_it_is_first_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+    monkeypatch.setattr(bytecode, "decompiled", lambda code: written.append(code) or ("s", None))
+    compiled = wb.aot_compile(doubled, (torch.ones(3),), backend="eager")
+    report = compiled.report
+    document(report)
+    assert report.texts[report.bytecode.columns["text"][0]]
+    assert not written
+
+    assert report.frame("bytecode").source_text.tolist() == ["s"]
+    assert Report.from_bytes(report.to_bytes()).texts == report.texts
+    assert len(written) == 1
 
 
 @by_depyf

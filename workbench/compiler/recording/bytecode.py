@@ -8,7 +8,8 @@ import importlib
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -16,7 +17,8 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook
 from workbench.compiler.recording.stage_graphs import KeptGraph
 from workbench.compiler.sources.sources import Places
-from workbench.report import Bytecode, TextWriter
+from workbench.report import Bytecode, Table, Texts, TextWriter
+from workbench.report.wbr_file import Lazy
 
 _INSTALL = "depyf writes bytecode as Python: pip install 'aot-workbench[decompile]'"
 _STOPPED = re.compile(r"opname='(\w+)'")
@@ -102,19 +104,20 @@ class BytecodeRecorder:
         """Keep what stands in the place of one function."""
         self._kept.append((code, compile_id))
 
-    def rows(self, graphs: Sequence[KeptGraph]) -> list[Bytecode]:
+    def finish(self, graphs: Sequence[KeptGraph]) -> WrittenFrames:
         """The frames in the order in which they were compiled, with the graph that each calls."""
         captured = {graph.compile_id: graph.id for graph in graphs if graph.stage == "dynamo"}
-        return [
+        codes = tuple(code for code, _ in self._kept)
+        rows = [
             self._row(number, code, captured.get(compile_id), compile_id)
             for number, (code, compile_id) in enumerate(self._kept)
         ]
+        return WrittenFrames(rows, codes, self._places)
 
     def _row(
         self, number: int, code: CodeType, graph: str | None, compile_id: str | None
     ) -> Bytecode:
-        text = self._shared(dis.Bytecode(code).dis())
-        source, why_not = decompiled(code)
+        text = _share(dis.Bytecode(code).dis(), self._places)
         return Bytecode(
             id=f"d{number}",
             function=code.co_name,
@@ -122,10 +125,45 @@ class BytecodeRecorder:
             compile_id=compile_id,
             calls=tuple(dict.fromkeys(_CALLED.findall(text))),
             text=self._texts.add(text),
-            source_text=None if source is None else self._texts.add(self._shared(source)),
-            why_no_source=why_not,
         )
 
-    def _shared(self, text: str) -> str:
-        """A text without random names, addresses and the machine's own folders."""
-        return self._places.shared(_ADDRESS.sub("", _RANDOM.sub(r"\1", text)).rstrip("\n"))
+
+class WrittenFrames:
+    """The table `bytecode`; its sources are written when one is first asked for.
+
+    depyf takes a twentieth of a small compilation, and few people look.
+    """
+
+    def __init__(self, rows: Sequence[Bytecode], codes: Sequence[CodeType], places: Places):
+        self._rows, self._codes, self._places = rows, codes, places
+
+    @property
+    def table(self) -> Table[Bytecode]:
+        """A row for each frame."""
+        known = Table.of(Bytecode, self._rows).columns
+        makers: dict[str, Callable[[], Sequence[Any]]] = {
+            name: partial(_same, values) for name, values in known.items()
+        }
+        makers["source_text"] = lambda: self._made[0]
+        makers["why_no_source"] = lambda: self._made[1]
+        return Table(Bytecode, Lazy(makers))
+
+    def texts(self) -> Texts:
+        """The texts of the sources."""
+        return self._made[2]
+
+    @cached_property
+    def _made(self) -> tuple[list[str | None], list[str | None], Texts]:
+        writer = TextWriter()
+        written = [decompiled(code) for code in self._codes]
+        keys = [None if s is None else writer.add(_share(s, self._places)) for s, _ in written]
+        return keys, [why for _, why in written], writer.finish()
+
+
+def _same(values: Sequence[Any]) -> Sequence[Any]:
+    return values
+
+
+def _share(text: str, places: Places) -> str:
+    """A text without random names, addresses and the machine's own folders."""
+    return places.shared(_ADDRESS.sub("", _RANDOM.sub(r"\1", text)).rstrip("\n"))

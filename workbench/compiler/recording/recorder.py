@@ -44,7 +44,7 @@ from workbench.report import (
     Table,
     TextWriter,
 )
-from workbench.report.texts import LateTexts, Texts
+from workbench.report.texts import LateTexts
 from workbench.report.wbr_file import Lazy
 from workbench.tasks.progress_events import ProgressCallback
 
@@ -172,18 +172,19 @@ class Recorder:
         tables: dict[str, Table[Any]] = {
             name: Table.of(TABLES[name], part) for name, part in rows.items()
         }
-        tables["nodes"] = nodes
+        frames = self.bytecode.finish(self.graphs.graphs)
+        tables |= {"nodes": nodes, "bytecode": frames.table}
         links = self._links(sources, nodes, rows["kernels"])
         calls = [Link(line, caller, "line-line") for line, caller in sites.pairs]
         tables["links"] = Table.of(Link, [*links, *calls])
         makers: dict[str, Callable[[], Table[Any]]] = {
             name: partial(_same, table) for name, table in tables.items()
         }
-        texts: Texts = self.texts.finish()
+        late = {"bytecode": frames.texts}
         built = self.kernels.find_libraries(rows["kernels"])
         if built:
             host = HostCode(built, self.places)
-            makers["assembly"], texts = host.table, LateTexts(texts, host.texts)
+            makers["assembly"], late["assembly"] = host.table, host.texts
         return Report(
             environment=read_environment(),
             request=self.request,
@@ -195,7 +196,7 @@ class Recorder:
                     "cache_parts": self.cache.parts.table,
                 }
             ),
-            texts=texts,
+            texts=LateTexts(self.texts.finish(), late),
             extra={"other_records": dict(self.trace.others)},
         )
 
@@ -236,7 +237,6 @@ class Recorder:
             "recomputed": self.budgets.recomputed,
             "saved_reasons": self.saved_reasons.rows,
             "wrappers": self.kernels.wrappers,
-            "bytecode": self.bytecode.rows(self.graphs.graphs),
             "breaks": self.breaks.rows(),
             "recompiles": self.breaks.recompiles(),
             "guards": self.guards.rows(),

@@ -186,7 +186,8 @@ def list_part_names(report: Report) -> Iterator[str]:
     first = list(dict.fromkeys([*ends[:1], *starts[:1]]))
     yield from (f"graph:{id}" for id in first)
     yield from (f"code:{kernel.id}" for kernel in _kept(report, report.kernels))
-    yield from (f"bytecode:{row.id}" for row in _kept(report, report.bytecode))
+    frames = (report.bytecode.columns.get(name, ()) for name in ("id", "text"))  # no source yet
+    yield from (f"bytecode:{id}" for id, text in zip(*frames, strict=True) if text in report.texts)
     yield from (f"wrapper:{wrapper.id}" for wrapper in _kept(report, report.wrappers))
     if len(report.scheduler_nodes) or len(report.fusion):
         yield from ("fusion:", "pairs:")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from workbench.report import Bytecode, Graph, Report
+from workbench.report import Graph, Report
 from workbench.report.column_filter import list_linked_pairs
 from workbench.report.graph_stages import GRAPH_STAGES
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
@@ -42,24 +44,32 @@ def _graphs(report: Report) -> list[wire.GraphHead]:
                 next=[id for id in following[graph.id] if id != graph.id],
             )
         )
-        rows = (row for row in report.bytecode if row.graph == graph.id and row.text is not None)
-        heads += [_bytecode(row, compilation) for row in rows]
+        frames = (row for row in _frames(report) if row["graph"] == graph.id)
+        heads += [_bytecode(row, compilation) for row in frames]
     return heads
 
 
-def _bytecode(row: Bytecode, compilation: str) -> wire.GraphHead:
+def _frames(report: Report) -> Iterator[dict[str, Any]]:
+    """Bytecode with a text: the columns of its rows that need no source, which is written late."""
+    names = ("id", "function", "graph", "compile_id", "text")
+    columns = (report.bytecode.columns.get(name, ()) for name in names)
+    rows = (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
+    return (row for row in rows if row["text"] is not None)
+
+
+def _bytecode(row: Mapping[str, Any], compilation: str) -> wire.GraphHead:
     """The bytecode that calls a captured graph, beside it like a stage; it has no nodes."""
-    return convert_row(
-        wire.GraphHead,
-        row,
-        stage="bytecode",
-        title=f"{compilation}Bytecode of {row.function}",
-        node_count=0,
-        is_backward=False,
-        side="",
-        part=f"bytecode:{row.id}",
-        next=[],
-    )
+    return {
+        "id": row["id"],
+        "stage": "bytecode",
+        "title": f"{compilation}Bytecode of {row['function']}",
+        "compile_id": row["compile_id"],
+        "node_count": 0,
+        "is_backward": False,
+        "side": "",
+        "part": f"bytecode:{row['id']}",
+        "next": [],
+    }
 
 
 def _stage_name(graph: Graph) -> str:

@@ -207,7 +207,7 @@ def _without_assembly(report: Report) -> Report:
     if not isinstance(report.texts, LateTexts):
         return report
     kept = {name: report.tables[name] for name in report.tables if name != "assembly"}
-    return replace(report, tables=kept, texts=report.texts.known)
+    return replace(report, tables=kept, texts=report.texts.without("assembly"))
 
 
 def _options(report: Report | None) -> dict[str, Any]:
