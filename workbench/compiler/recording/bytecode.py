@@ -107,12 +107,11 @@ class BytecodeRecorder:
     def finish(self, graphs: Sequence[KeptGraph]) -> WrittenFrames:
         """The frames in the order in which they were compiled, with the graph that each calls."""
         captured = {graph.compile_id: graph.id for graph in graphs if graph.stage == "dynamo"}
-        codes = tuple(code for code, _ in self._kept)
         rows = [
             self._row(number, code, captured.get(compile_id), compile_id)
             for number, (code, compile_id) in enumerate(self._kept)
         ]
-        return WrittenFrames(rows, codes, self._places)
+        return WrittenFrames(rows, [code for code, _ in self._kept], self._places)
 
     def _row(
         self, number: int, code: CodeType, graph: str | None, compile_id: str | None
@@ -137,7 +136,6 @@ class WrittenFrames:
     def __init__(self, rows: Sequence[Bytecode], codes: Sequence[CodeType], places: Places):
         self._rows, self._codes, self._places = rows, codes, places
 
-    @property
     def table(self) -> Table[Bytecode]:
         """A row for each frame."""
         known = Table.of(Bytecode, self._rows).columns

@@ -172,15 +172,15 @@ class Recorder:
         tables: dict[str, Table[Any]] = {
             name: Table.of(TABLES[name], part) for name, part in rows.items()
         }
-        frames = self.bytecode.finish(self.graphs.graphs)
-        tables |= {"nodes": nodes, "bytecode": frames.table}
+        tables["nodes"] = nodes
         links = self._links(sources, nodes, rows["kernels"])
         calls = [Link(line, caller, "line-line") for line, caller in sites.pairs]
         tables["links"] = Table.of(Link, [*links, *calls])
         makers: dict[str, Callable[[], Table[Any]]] = {
             name: partial(_same, table) for name, table in tables.items()
         }
-        late = {"bytecode": frames.texts}
+        frames = self.bytecode.finish(self.graphs.graphs)
+        makers["bytecode"], late = frames.table, {"bytecode": frames.texts}
         built = self.kernels.find_libraries(rows["kernels"])
         if built:
             host = HostCode(built, self.places)
