@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 
 import pytest
+import torch
 
 from workbench.compiler.pairs.paired_rounds import Patience, Stopwatch, measure_in_turn
 from workbench.report.paired import FEWEST
@@ -153,3 +157,24 @@ def test_a_call_is_over_when_the_gpu_has_done_what_it_started(
     taken, _ = Stopwatch().time(launch, 2)
     assert taken == 10_000_000
     assert seen == ["wait", "launch", "wait", "launch", "wait"]
+
+
+@pytest.fixture
+def busy_machine() -> Iterator[None]:
+    """Twice as many processes that compute as there are cores."""
+    spin = [sys.executable, "-c", "while True: pass"]
+    others = [subprocess.Popen(spin) for _ in range(2 * (os.cpu_count() or 1))]
+    yield
+    for other in others:
+        other.kill()
+        other.wait()
+
+
+def test_a_machine_that_is_kept_busy_shows_no_winner_among_equals(busy_machine: None) -> None:
+    x = torch.rand(256, 256)
+    pairs = [
+        measure_in_turn(lambda: x @ x.sin(), lambda: x @ x.sin(), Patience(budget_s=0.25))
+        for _ in range(8)
+    ]
+    assert not any(found.is_sure for found in pairs)
+    assert all(found.verdict in ("too noisy to say", "no difference") for found in pairs)
