@@ -16,6 +16,20 @@ import workbench as wb
 @torch.compile(backend="aot_eager")
 def scaled(x):
     return torch.softmax(x * 2, dim=-1)"""
+COUNTING = """class Counts(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.seen = 0
+
+    def forward(self, x):
+        self.seen += 1
+        return x * self.seen
+
+counts = Counts()
+counting = torch.compile(counts, backend="eager")"""
+COUNTED = """%%aot_session -o counted
+for _ in range(4):
+    counting(torch.ones(3))"""
 LOOP = """%%aot_session -o run
 for size in run.steps([4, 4, 8, *[8] * 60]):
     scaled(torch.ones(size))
@@ -71,3 +85,32 @@ def test_at_its_end_it_is_one_view_and_can_be_shown_again(running: Notebook) -> 
     again.get_by_role("row").filter(has_text="recompile").click()
     running.cell(3).get_by_role("tab", name="Overview").wait_for(timeout=LONG)
     assert running.watched.errors == running.watched.requests == []
+
+
+def test_the_line_that_had_it_compiled_again_has_a_patch_that_is_tried(
+    open_notebook: Callable[..., Notebook],
+) -> None:
+    notebook = open_notebook("counted.ipynb", COUNTING, COUNTED)
+    for cell in (1, 2):
+        notebook.run(cell)
+        notebook.ended(cell)
+    notebook.page.set_viewport_size({"width": 1280, "height": 800})
+    view = one_view(notebook.cell(2))
+    view.get_by_role("tab", name="What to change").click()
+    sentence = view.locator(".ses-advice p").first.inner_text()
+    assert "in order 0 → 1 → 2 → 3; self.seen += 1 changes it (cell " in sentence
+    lines = view.locator(".ses-patch pre").inner_text().split("\n")
+    assert lines[1:] == [
+        "- self.seen = 0",
+        "+ self.register_buffer('seen', torch.tensor(0), persistent=False)",
+    ]
+    view.get_by_role("button", name="Try it").click()
+    said = view.locator(".msg", has_text="Tried.")
+    said.wait_for(timeout=LONG)
+    assert "3 → 0 recompiles in 4 calls" in said.inner_text()
+    assert "Outputs agree" in said.inner_text()
+    shown = said.bounding_box()
+    assert shown
+    assert shown["y"] + shown["height"] <= 800
+    assert view.get_by_role("button", name="Copy patch").count() == 1
+    assert notebook.watched.errors == []

@@ -64,7 +64,9 @@ def recorded(
 def _published(shell: InteractiveShell, session: LiveSession, variable: str) -> SessionView:
     from workbench.views.session.session_view import SessionView
 
-    view = call_in_subshell(shell, lambda: SessionView(session.so_far(), "running", variable))
+    view = call_in_subshell(
+        shell, lambda: SessionView(session.so_far(), "running", variable, session)
+    )
     view.cell = find_running_cell(shell)
     session.view = view
     publish_live(shell, view)

@@ -884,6 +884,13 @@ export interface Cure {
 }
 
 /**
+ * Which patch of a session's recompiles is to be tried.
+ */
+export interface PatchQuestion {
+  id: string;
+}
+
+/**
  * Which cure is to be tried: the id of its break, and its place there.
  */
 export interface CureQuestion {
@@ -1192,7 +1199,7 @@ export interface TrialQuestion {
 export interface Ask {
   id: number;
   ask: string;
-  question?: GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion | BudgetQuestion | CureQuestion;
+  question?: GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion | BudgetQuestion | CureQuestion | PatchQuestion;
 }
 
 /**
@@ -1287,9 +1294,45 @@ export interface SessionTable {
 }
 
 /**
+ * A line, at `place`, and the lines in its place.
+ */
+export interface SessionEdit {
+  place: string;
+  before: string;
+  after: string[];
+}
+
+/**
+ * One way to write a cure, asked to be tried by its `id`. `above` are lines over the function,
+ * `before_call` those before each call, in the names of the function's arguments, where the
+ * line that calls is not known. `tried` says what came of it, null where it was not tried,
+ * empty while it is; `patch` is the unified diff.
+ */
+export interface SessionPatch {
+  id: string;
+  title: string;
+  why: string;
+  above: string[];
+  edits: SessionEdit[];
+  before_call: string[];
+  tried: string | null;
+  tone: Tone;
+  patch: string;
+}
+
+/**
+ * What to change in a sentence, with the ways to write it.
+ */
+export interface SessionChange {
+  sentence: string;
+  patches: SessionPatch[];
+}
+
+/**
  * A session as far as it is. `title` counts what happened, `facts` say how it was recorded.
  * `scale` are lines of the picture: how high, and their words. `slow` are sentences on the
- * slowest steps. `can_open` are ids of the compiles that have a report.
+ * slowest steps. `can_open` are ids of the compiles that have a report. `changes` are the
+ * sentences of `advice` with their patches, `why_not_tried` why none of these can be tried.
  */
 export interface SessionDocument {
   version: number;
@@ -1299,6 +1342,8 @@ export interface SessionDocument {
   facts: string;
   notes: string[];
   advice: string[];
+  changes: SessionChange[];
+  why_not_tried: string | null;
   slow: string[];
   bars: SessionBar[];
   scale: [number, string][];

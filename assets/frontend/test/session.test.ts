@@ -31,6 +31,8 @@ const SHOWN: SessionDocument = {
   facts: "",
   notes: [],
   advice: [],
+  changes: [],
+  why_not_tried: null,
   slow: [],
   bars: BARS,
   scale: [],

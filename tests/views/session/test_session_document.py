@@ -109,7 +109,7 @@ def test_what_cannot_be_opened_says_why(mail: Mailbox) -> None:
     answer, _ = mail.ask("row", question={"row": "compiles:3", "part": "document"})
     assert answer["error"].startswith("There is no report of compile 3 (scaled)")
     answer, _ = mail.ask("cancel")
-    assert answer["error"] == "A session has no part 'cancel': it has row."
+    assert answer["error"] == "A session has no part 'cancel': it has row and try-patch."
 
 
 class Recording(Session):

@@ -11,6 +11,13 @@ from typing import Any
 from workbench.analysis.session.break_cures import cure, describe_harm
 from workbench.analysis.session.nothing import explain_nothing_compiled, find_cure_of_failure
 from workbench.analysis.session.recompile_cures import find_recompile_cure, is_of_inference
+from workbench.analysis.session.recompile_patches import RecompilePatch as RecompilePatch
+from workbench.analysis.session.recompile_patches import (
+    asks_for_line,
+    join_places,
+)
+from workbench.analysis.session.recompile_patches import group_recompiles as group_recompiles
+from workbench.analysis.session.recompile_patches import list_patches as list_patches
 from workbench.number_text import number_text, plural
 from workbench.report.session.own_breaks import find_own_breaks, find_step, list_compiled
 from workbench.report.session.session_record import Session, list_failed_compiles
@@ -23,8 +30,6 @@ from workbench.report.session.session_rows import (
     place,
 )
 
-_APART = {"value", "type", "length", "identity"}
-"""Kinds whose recompiles are of one cause only where they are of one source."""
 _AUTOCAST = re.compile(r"^autocast\((\w+)\)_(\w+)$")
 _STATES = {
     "grad_mode": "the grad mode",
@@ -45,7 +50,8 @@ class Advice:
     `kind`: "nothing", "error", "fallback", "recompile" or "break". `steps` are those that were
     slower for it. `code` are lines of the cure that stand before each call, in the names of the
     function's arguments. `is_expected`: whether there is nothing to change. `shown` is the file as
-    it is told apart from others of its name.
+    it is told apart from others of its name. `patches` are ways to write the cure, which can be
+    tried where the program runs.
     """
 
     kind: str
@@ -59,6 +65,7 @@ class Advice:
     code: tuple[str, ...] = ()
     is_expected: bool = False
     shown: str = ""
+    patches: tuple[RecompilePatch, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -122,19 +129,8 @@ def _of_fallbacks(rows: list[Fallback], breaks: list[SessionBreak]) -> Iterator[
 
 def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterator[Advice]:
     """The recompiles of one function by one kind of guard together."""
-    own = {row.id: row for row in compiles}
-    nearest: dict[tuple[str, ...], list[SessionRecompile]] = {}
-    for row in tables["recompiles"]:
-        if not row.nearest:
-            continue
-        at = own.get(row.compile_id)
-        if not row.file and at is not None:  # a record of before the rows had a place
-            row = replace(row, file=at.file, line=at.line)
-        what = row.source or row.guard if row.kind in _APART else ""
-        key = (row.function, row.file, str(row.line), row.kind, what)
-        nearest.setdefault(key, []).append(row)
     refused = {row.id for row in compiles if row.outcome == "limit"}
-    for rows in nearest.values():
+    for key, rows in group_recompiles(compiles, tables["recompiles"]).items():
         made = find_recompile_cure(rows)
         rows = [row for row in rows if row.compile_id not in refused]
         if not rows:  # asked for once the limit was reached, which is said of the eager calls
@@ -151,10 +147,17 @@ def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterat
         changed = next((row for row in rows if row.changed_at), None)
         if changed is not None:
             text += f"; `{changed.changed_by}` changes it"
-        line = last.line if changed is None else changed.changed_at
+        elif suspects := next((row.suspects for row in rows if row.suspects), ()):
+            text += f"; which of {plural(len(suspects), 'line')} changes it is not known: "
+            text += join_places(suspects)
+        elif asks_for_line(last):
+            text += "; no line was found that changes it"
+        file, line = last.file, last.line
+        if changed is not None:
+            file, line = changed.changed_in or file, changed.changed_at
         yield Advice(
-            "recompile", last.function, last.file, line, spent, steps, text, made.text,
-            made.code, made.is_expected,
+            "recompile", last.function, file, line, spent, steps, text, made.text,
+            made.code, made.is_expected, patches=list_patches(rows, key),
         )  # fmt: skip
 
 

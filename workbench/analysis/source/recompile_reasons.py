@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _AGAINST = re.compile(r"^(?P<against>!?[\d/]+): (?P<rest>.*)$", re.DOTALL)
@@ -87,45 +87,121 @@ def read_reason(text: str) -> Reason:
     return _of_tensor(against, guard) or _of_object(against, guard) or _of_value(against, guard)
 
 
-def find_change(text: str, source: str) -> tuple[int, str] | None:
-    """The line, from 1, that changes what a guard looks at, with its code; None where none does.
+@dataclass(frozen=True)
+class Changed:
+    """A line, from 1, of a file, with its code."""
 
-    `text` is the file of the function. Of an attribute or a global only, and only where one line
-    alone can be meant: of two, nobody saw which one ran. What `__init__` sets, and the first line
-    that sets a global, changes nothing; an attribute of another name for its object counts where
-    nothing else in the file changes one of its name.
+    file: str
+    line: int
+    code: str
+
+
+def list_changes(
+    own: str, others: Mapping[str, str], source: str, file: str = ""
+) -> tuple[Changed, ...]:
+    """The lines that may have changed what a guard looks at: one is blamed, of two nobody knows.
+
+    `own` is the text of the function's `file`; where nothing in it changes the value, the `others`
+    are looked through, by file. Of an attribute or a global only. What `__init__` sets, and the
+    first line that sets a global, changes nothing; an attribute of another name for its object
+    counts where nothing else in the file changes one of its name.
     """
     held = _HELD.match(source)
     if held is None:
-        return None
-    attribute, path = held["attribute"], source.removeprefix("len(").removesuffix(")")
-    name = rf"\.{attribute}" if attribute else rf"^\s*(?:for )?{held['global']}"
-    pattern = re.compile(rf"{name}(?:{_CHANGES}{'' if attribute else '|,? in '})")
+        return ()
+    found, is_set = _scan(own, held, is_set=False)
+    if found:
+        path = source.removeprefix("len(").removesuffix(")")
+        among = [each for each in found if path in each[1]] if held["attribute"] else found
+        among = among or found
+        among = _drop_quoted(own, among, held)
+        return tuple(Changed(file, *each) for each in among)
+    changed: list[Changed] = []
+    for name, text in others.items():
+        # a cell has the globals of the function's cell, another file has them by its module's name
+        is_same = is_cell(file) and is_cell(name)
+        lines, is_set = _scan(text, held, is_set=is_set, is_same=is_same)
+        changed += [Changed(name, *each) for each in _drop_quoted(text, lines, held)]
+    return tuple(changed)
+
+
+def is_cell(file: str) -> bool:
+    """Whether a file is a cell of a notebook, by the name that is shown or that IPython gives."""
+    return file.startswith("cell ") or "ipykernel_" in file
+
+
+def find_change(text: str, source: str) -> tuple[int, str] | None:
+    """The line of a file that changes what a guard looks at; None where none or several may."""
+    found = list_changes(text, {}, source)
+    return (found[0].line, found[0].code) if len(found) == 1 else None
+
+
+def _scan(
+    text: str, held: re.Match[str], *, is_set: bool, is_same: bool = True
+) -> tuple[list[tuple[int, str]], bool]:
+    """The lines of one text that change it, and whether a line has set it by now."""
+    attribute, name = held["attribute"], held["global"]
+    if attribute or not is_same:
+        pattern = re.compile(rf"\.{attribute or name}(?:{_CHANGES})")
+    else:
+        pattern = re.compile(rf"^\s*(?:for )?{name}(?:{_CHANGES}|,? in )")
     found: list[tuple[int, str]] = []
     inside = ""
     for number, line in enumerate(text.split("\n"), 1):
         code = line.strip()
         if match := re.match(r"(?:async )?def (\w+)", code):
             inside = match[1]
-        is_start = inside == "__init__" if attribute else not found and line[:1].strip() != ""
-        if pattern.search(line) and not code.startswith("#"):
-            found.append((number, "" if is_start and not code.startswith("for ") else code))
-    found = [each for each in found if each[1]]
-    own = [each for each in found if path in each[1]] if attribute else found
-    among = own or found
-    if len(among) > 1:
-        starts = _list_statement_lines(text)
-        among = [each for each in among if each[0] in starts]
-    return among[0] if len(among) == 1 else None
+        if not pattern.search(line) or code.startswith("#"):
+            continue
+        is_start = inside == "__init__"
+        if not attribute and is_same:
+            is_start = not is_set and line[:1].strip() != "" and not code.startswith("for ")
+            is_set = True
+        if not is_start:
+            found.append((number, code))
+    return found, is_set
 
 
-def _list_statement_lines(text: str) -> Container[int]:
-    """The lines on which a statement begins: code that is quoted in a text begins none."""
+def _drop_quoted(
+    text: str, found: list[tuple[int, str]], held: re.Match[str]
+) -> list[tuple[int, str]]:
+    """Of lines those that name it in code: what is quoted in a text changes nothing."""
     try:
-        tree = ast.parse(text)
+        tree = ast.parse(text) if found else None
     except SyntaxError:  # a cell with a magic, or cut off: any line may be one
-        return range(text.count("\n") + 2)
-    return {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)}
+        return found
+    name = held["attribute"] or held["global"]
+    nodes = () if tree is None else ast.walk(tree)
+    named = {
+        node.lineno
+        for node in nodes
+        if (isinstance(node, ast.Attribute) and node.attr == name)
+        or (isinstance(node, ast.Name) and node.id == name)
+    }
+    return [each for each in found if each[0] in named]
+
+
+def find_set(text: str, source: str) -> tuple[int, str] | None:
+    """The one line that first gives an attribute or a global its number, with its code."""
+    held = _HELD.match(source)
+    if held is None or source.startswith("len("):
+        return None
+    name = rf"self\.{held['attribute']}" if held["attribute"] else held["global"]
+    start = r"^\s+" if held["attribute"] else "^"
+    pattern = re.compile(rf"{start}{name}(?:\s*:\s*\w+)?\s*=\s*-?[\d.]+(?:e-?\d+)?\s*(?:#.*)?$")
+    lines = list(enumerate(text.split("\n"), 1))
+    found = [(number, line) for number, line in lines if pattern.match(line)]
+    inside = [each for each in found if _is_inside(text, each[0], "__init__")]
+    found = inside if held["attribute"] else found[:1]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_inside(text: str, line: int, function: str) -> bool:
+    """Whether the definition before a line is of a function of this name."""
+    names = re.findall(
+        r"^\s*(?:async )?def (\w+)", "\n".join(text.split("\n")[:line]), re.MULTILINE
+    )
+    return names[-1:] == [function]
 
 
 def _of_tensor(against: str, guard: str) -> Reason | None:

@@ -121,6 +121,16 @@ def restore_automatic_dynamic() -> Iterator[None]:
             _put(row, value)
 
 
+@contextlib.contextmanager
+def forget_automatic_dynamic() -> Iterator[None]:
+    """Inside, torch has seen no size yet; at the end it knows what it knew before."""
+    with restore_automatic_dynamic():
+        seen = tp.SIZES_SEEN.find()
+        if seen is not None:  # the copy that stands there inside
+            seen.clear()
+        yield
+
+
 def _put(row: tp.Name, value: Any) -> None:
     module = importlib.import_module(row.module)
     if hasattr(module, row.attribute):

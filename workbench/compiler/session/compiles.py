@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,12 +10,15 @@ from dataclasses import replace
 from types import CodeType
 from typing import Any, cast
 
-from workbench.analysis.source.recompile_reasons import Reason, find_change, read_reason
+from torch.nn import Module
+
+from workbench.analysis.source.recompile_reasons import Reason, read_reason
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle
 from workbench.compiler.internals.older_releases import find_backward_hook, variants
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.recorder import Recorder
+from workbench.compiler.session.evidence import find_evidence
 from workbench.compiler.session.failed_guards import (
     Scope,
     find_failed_guards,
@@ -32,6 +34,7 @@ from workbench.compiler.session.frame_names import (
     frame_of,
     is_users,
 )
+from workbench.compiler.session.kept_calls import MOST_KEPT, keep_call
 from workbench.compiler.session.open_compile import OpenCompile, request_of
 from workbench.compiler.session.steps import HOOK, Steps
 from workbench.compiler.sources.dynamo_messages import RESUMED, explain_own_error, strip_reason
@@ -94,6 +97,7 @@ class Compiles:
     def _frame(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def compile_frame(code: CodeType, *args: Any, **kwargs: Any) -> Any:
             row = self._begin(str(kwargs.get("compile_id")), code, *_parts(args))
+            self._patches.guarded(PANE, self._keep_call, row, code, args)
             try:
                 result = self._run(row, inner, code, *args, **kwargs)
             except Exception as error:
@@ -105,6 +109,13 @@ class Compiles:
             return result
 
         return compile_frame
+
+    def _keep_call(self, row: OpenCompile, code: CodeType, args: tuple[Any, ...]) -> None:
+        """Keep the arguments of a call, so that a change can be tried on it."""
+        names, values = args[:2]
+        left = MOST_KEPT - sum(each.call.size for each in self.found if each.call is not None)
+        if row.kind == "first" and is_users(self.places, row.file):
+            row.call = keep_call(code, names, values, _parts(args)[0], left)
 
     def _begin(
         self, id: str, code: CodeType, closure: tuple[Any, ...], backend: Any
@@ -304,13 +315,24 @@ class Compiles:
             scope = scope_of(kept[reasons[0].against], frame)
             actual = reasons[0].actual or read_actual_value(reasons[0].source, scope)
             reasons[0] = replace(reasons[0], actual=actual)
+            holder = scope.read(reasons[0].source.rpartition(".")[0] or "None")
+            row.is_of_module = isinstance(holder, Module)
             self._patches.guarded(PANE, self._compare, row, reasons[0], scope, kept)
-        if reasons and reasons[0].kind in ("value", "length", "type", "identity"):
-            text = "".join(linecache.getlines(frame.f_code.co_filename))
-            row.change = find_change(text, reasons[0].source) or row.change
         named = [_named(reason, row.arguments) for reason in reasons]
+        if reasons:
+            self._patches.guarded(PANE, self._find_evidence, row, reasons[0].kind, named[0].source)
         row.reasons = [(reason, not rank, len(kept)) for rank, reason in enumerate(named)]
         row.why = named[0].guard if named else "no guard of an earlier variant was found"
+
+    def _find_evidence(self, row: OpenCompile, kind: str, source: str) -> None:
+        """The lines of the program that a recompile is about."""
+        if row.code is None:
+            return
+        inner = row.around and row.around()
+        code = getattr(inner, "__code__", row.code)
+        names = row.arguments or code.co_varnames[: code.co_argcount]
+        at = find_calling_frame(self.places)
+        row.evidence = find_evidence(self.places, code, kind, source, at, names)
 
     def _is_of_another(self, row: OpenCompile, reason: Reason) -> bool:
         """Whether a variant of a wrapper is of another function than a compile is.
@@ -375,12 +397,22 @@ class Compiles:
                 is_last_batch=row.is_last_batch and nearest,
                 fixed_by=row.fixed_by if nearest else "",
                 resumed_at=row.resumed_at,
-                changed_at=row.change[0] if nearest else 0,
-                changed_by=row.change[1] if nearest else "",
+                **(_tell(row) if nearest else {}),
             )
             for row in list(self.found)
             for reason, nearest, count in row.reasons
         ]
+
+
+def _tell(row: OpenCompile) -> dict[str, Any]:
+    """The lines of the program in the fields of a row."""
+    found = row.evidence
+    lines = {name: getattr(found, name) for name in ("set_by", "made_by", "called_by", "called_as")}
+    lines["is_of_module"] = row.is_of_module
+    if len(found.changed) != 1:
+        return {**lines, "suspects": found.changed}
+    file, line, code = found.changed[0]
+    return {**lines, "changed_at": line, "changed_by": code, "changed_in": file}
 
 
 def _sentence(text: str) -> str:

@@ -12,6 +12,8 @@ from workbench.analysis.source.caught_errors import find_caught_errors, may_rais
 from workbench.analysis.source.recompile_reasons import Reason
 from workbench.compiler.internals.trace import Record
 from workbench.compiler.recording.recorder import Recorder
+from workbench.compiler.session.evidence import Evidence
+from workbench.compiler.session.kept_calls import KeptCall
 from workbench.report.record import Report
 from workbench.report.report_header import Outcome, Request
 
@@ -57,7 +59,9 @@ class OpenCompile:
     caught: tuple[str, ...] = ()
     is_last_batch: bool = False
     fixed_by: str = ""
-    change: tuple[int, str] = (0, "")
+    evidence: Evidence = field(default_factory=Evidence)
+    is_of_module: bool = False
+    call: KeptCall | None = None
     is_automatic: bool = True
     is_over: bool = False
     report: Report | None = None

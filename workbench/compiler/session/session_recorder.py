@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.recorder import read_environment
 from workbench.compiler.session.compiles import Compiles
 from workbench.compiler.session.fallbacks import Fallbacks
+from workbench.compiler.session.kept_calls import KeptCall as KeptCall
 from workbench.compiler.session.open_compile import OpenCompile
 from workbench.compiler.session.regions import Regions
 from workbench.compiler.session.session_breaks import SessionBreaks
@@ -129,6 +130,34 @@ class SessionRecorder:
                 "of each"
             )
         return "the loop over s.steps(…) had no item" if self.had_no_item else ""
+
+    def find_calls(self, compile_ids: Sequence[str]) -> list[KeptCall]:
+        """The first call of a function and those that it was compiled again for, by their ids.
+
+        Raises `UsageError` where one was not kept.
+        """
+        rows = [self.compiles.of(id) for id in compile_ids]
+        own = next((row for row in rows if row is not None), None)
+        first = next(
+            (
+                row
+                for row in self.compiles.found
+                if own is not None and row.kind == "first" and row.is_same(own)
+            ),
+            None,
+        )
+        calls = [None if row is None else row.call for row in (first, *rows)]
+        kept = [call for call in calls if call is not None]
+        if len(kept) < len(calls):
+            raise UsageError(
+                "The calls cannot be made again: their inputs take more than 16 MB, or cannot be "
+                "copied, or a wrapper stands around the function."
+            )
+        return kept
+
+    def path_of(self, shown: str) -> str:
+        """The path of a file that is shown by its name."""
+        return self.compiles.places.path_of(shown)
 
     def tables(self) -> dict[str, Table[Any]]:
         """Every table as it is now."""

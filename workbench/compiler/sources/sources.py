@@ -116,6 +116,10 @@ class Places:
             name = self._shown[file] = self._show(file)
         return name
 
+    def path_of(self, shown: str) -> str:
+        """The file that is shown by a name; the name itself where none was."""
+        return next((file for file, name in self._shown.items() if name == shown), shown)
+
     def _show(self, file: str) -> str:
         count = self.cells.get(file)
         match = re.match(r"<ipython-input-(\d+)-", file)

@@ -9,11 +9,13 @@ from typing import Any, Literal, Self, TypeVar
 from workbench.arguments import checked
 from workbench.compiler.session.session_recorder import SessionRecorder
 from workbench.errors import UsageError
+from workbench.handles.rehearsing.live_cures import TriedPatch, start_trial
 from workbench.live_only import LiveOnly
 from workbench.report.record import Report
 from workbench.report.session.session_record import Session, make_empty_tables
 from workbench.report.session.session_rows import SessionHeader
 from workbench.report.table import Table
+from workbench.tasks.background_task import BackgroundTask
 
 Item = TypeVar("Item")
 Capture = Literal["light", "full"]
@@ -82,6 +84,23 @@ class LiveSession(LiveOnly, Session):
             yield item
             if self.is_running:  # it may be stopped while the loop goes on
                 self.step()
+
+    @property
+    def why_no_trial(self) -> str | None:
+        """Why no patch can be tried, in a sentence; None where one can."""
+        is_done = self._recorder is not None and not self.is_running
+        return None if is_done else "A patch is tried when the session has stopped."
+
+    def start_patch(self, id: str) -> BackgroundTask[TriedPatch]:
+        """Start to try a patch of the advice, by its id, as soon as no cell runs.
+
+        Nothing of the program is changed. Raises `UsageError` while it records and for a patch that
+        there is not.
+        """
+        recorder = self._recorder
+        if recorder is None or self.why_no_trial is not None:
+            raise UsageError(str(self.why_no_trial))
+        return start_trial(id, recorder)
 
     @property
     def is_running(self) -> bool:

@@ -20,6 +20,8 @@ from workbench.handles.compiled_base import Recipe
 from workbench.handles.opportunities.opportunity_trial import try_opportunity
 from workbench.handles.rehearsing.cell_thread import run_after_cells
 from workbench.handles.rehearsing.outcomes import Inputs
+from workbench.handles.rehearsing.recompile_trials import TriedPatch as TriedPatch
+from workbench.handles.rehearsing.recompile_trials import start_trial as start_trial
 from workbench.handles.rehearsing.rehearse import BrokenCall
 from workbench.number_text import plural
 from workbench.report import Report

@@ -87,6 +87,15 @@ class Session(Presented):
         """What to change, in sentences, that with the greatest cost first."""
         return presenter().sentences(self)
 
+    @property
+    def why_no_trial(self) -> str | None:
+        """Why no patch can be tried, in a sentence; None where one can."""
+        return "The program is not here: a patch is tried in the process that recorded it."
+
+    def start_patch(self, id: str) -> Any:
+        """Start to try a patch of the advice, by its id; raises `UsageError` where none can be."""
+        raise UsageError(self.why_no_trial or f"There is no patch {id!r} in this session.")
+
     @checked
     def report(self, which: int | str) -> Report:
         """The report of one compile: by its row in `compiles`, or by its id such as "0/1".

@@ -10,6 +10,10 @@ from typing import Any
 from workbench.report.record import Report
 from workbench.report.report_header import Environment
 
+Spot = tuple[str, int, str]
+"""A file as it is shown, a line of it from 1, and its code; of none the file is empty."""
+NOWHERE: Spot = ("", 0, "")
+
 
 @dataclass(frozen=True)
 class SessionHeader:
@@ -115,9 +119,12 @@ class SessionRecompile:
     `is_last_batch`: whether the size is that of the last, incomplete batch of a loader of the
     program. `fixed_by`: what made the new variant one for this size or number only, "the code" or
     "dynamic=False"; empty where it is for others too, or that is not known. `resumed_at`: of the
-    rest of a function after a graph break the line of that, else 0. `changed_at` is the line of the
-    file that changes the attribute or the global which the guard looks at, `changed_by` its code;
-    0 and empty where that was not found.
+    rest of a function after a graph break the line of that, else 0. `changed_at` is the line that
+    changes the attribute or the global which the guard looks at, `changed_by` its code, in the
+    function's file unless `changed_in` names another; 0 and empty where no line alone can be meant:
+    `suspects` are those of several that may be. `set_by` first gave it its number, `made_by` calls
+    torch.compile, `called_by` calls the function, with the caller's names in `called_as`, such as
+    `x=batch`. `is_of_module`: whether the attribute is one of a module of torch.nn.
     """
 
     compile_id: str
@@ -140,6 +147,13 @@ class SessionRecompile:
     resumed_at: int = 0
     changed_at: int = 0
     changed_by: str = ""
+    changed_in: str = ""
+    suspects: tuple[Spot, ...] = ()
+    set_by: Spot = NOWHERE
+    made_by: Spot = NOWHERE
+    called_by: Spot = NOWHERE
+    called_as: tuple[str, ...] = ()
+    is_of_module: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from workbench.analysis.session.advice import advice, explain_slow_steps
+from workbench.analysis.session.advice import Advice, RecompilePatch, advice, explain_slow_steps
 from workbench.report.session.session_record import Session
+from workbench.report.session.session_rows import place
 from workbench.views.session.session_answer import counts
 from workbench.views.session.session_facts import explain_slowest, facts, notes
 from workbench.views.session.session_lists import Shown, tables
 from workbench.views.session.session_timeline import timeline
 from workbench.views.tables.column import Column
-from workbench.views.wire.report_messages import Cell
-from workbench.views.wire.session_messages import SessionBar, SessionDocument, SessionTable
+from workbench.views.wire.report_messages import Cell, Tone
+from workbench.views.wire.session_messages import (
+    SessionBar,
+    SessionChange,
+    SessionDocument,
+    SessionPatch,
+    SessionTable,
+)
 
 VERSION = 1
 MOST_ROWS, MOST_LIVE = 1000, 200
@@ -22,14 +30,34 @@ _DIGITS = 4
 Status = Literal["running", "done"]
 
 
+@dataclass(frozen=True)
+class Trials:
+    """What became of patches, by their ids: words, tone, diff; words are empty while one runs.
+
+    `why_not` is why none can be tried.
+    """
+
+    why_not: str | None
+    tried: Mapping[str, tuple[str, Tone, str]]
+
+
+NOT_HERE = Trials("The program is not here: a patch is tried in the notebook that recorded it.", {})
+
+
 def document(
-    session: Session, status: Status = "done", variable: str = "_", *, has_reports: bool = True
+    session: Session,
+    status: Status = "done",
+    variable: str = "_",
+    *,
+    has_reports: bool = True,
+    trials: Trials = NOT_HERE,
 ) -> SessionDocument:
     """Everything that a view shows of the session itself."""
     is_running = status == "running"
     most = MOST_LIVE if is_running else MOST_ROWS
     shown = [_table(each, most) for each in tables(session)]
     bars, scale = _picture(session, shown)
+    changes = advice(session)
     return {
         "version": VERSION,
         "variable": variable,
@@ -37,12 +65,37 @@ def document(
         "title": counts(session),
         "facts": facts(session),
         "notes": notes(session, is_running=is_running),
-        "advice": [one.sentence for one in advice(session)],
+        "advice": [one.sentence for one in changes],
+        "changes": [_change(one, trials) for one in changes],
+        "why_not_tried": trials.why_not,
         "slow": explain_slowest(session),
         "bars": bars,
         "scale": scale,
         "tables": shown,
         "can_open": [f"compiles:{at}" for at in session.reports] if has_reports else [],
+    }
+
+
+def _change(one: Advice, trials: Trials) -> SessionChange:
+    return {"sentence": one.sentence, "patches": [_patch(each, trials) for each in one.patches]}
+
+
+def _patch(patch: RecompilePatch, trials: Trials) -> SessionPatch:
+    tried = trials.tried.get(patch.id)
+    words, tone, diff = tried or (None, "plain", "")
+    return {
+        "id": patch.id,
+        "title": patch.title,
+        "why": patch.why,
+        "above": list(patch.above),
+        "edits": [
+            {"place": place(each.file, each.line), "before": each.before, "after": [*each.after]}
+            for each in patch.edits
+        ],
+        "before_call": list(patch.before_call),
+        "tried": words,
+        "tone": tone,
+        "patch": diff,
     }
 
 

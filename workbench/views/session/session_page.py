@@ -9,6 +9,7 @@ from typing import Any
 
 from workbench.analysis.session.advice import advice
 from workbench.report.session.session_record import Session
+from workbench.report.session.session_rows import NOWHERE
 from workbench.report.table import Table
 from workbench.report.texts import HIDDEN
 from workbench.settings import Embed
@@ -30,6 +31,11 @@ _DROPPED: Mapping[str, tuple[str, ...]] = {
     "events": ("text",),
 }
 """By table: the columns that hold lines of code, values that were compared, texts of errors."""
+_NO_LINES: Mapping[str, Any] = {
+    **{"changed_at": 0, "changed_by": "", "changed_in": "", "suspects": (), "called_as": ()},
+    **dict.fromkeys(("set_by", "made_by", "called_by"), NOWHERE),
+}
+"""What a recompile says of lines of the program where none is shown."""
 
 
 def page(session: Session, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
@@ -48,10 +54,12 @@ def _hide_code(session: Session) -> Session:
     tables = dict(session.tables)
     for name, columns in _DROPPED.items():
         table = tables[name]
-        hidden = {
+        hidden: dict[str, list[Any]] = {
             column: [HIDDEN if value else value for value in table.columns[column]]
             for column in columns
         }
+        lines = _NO_LINES if name == "recompiles" else {}
+        hidden |= {column: [none] * len(table) for column, none in lines.items()}
         tables[name] = Table(table.row_type, {**table.columns, **hidden}, table.omitted)
     return Session(session.header, tables, {})
 

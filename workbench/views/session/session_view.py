@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import traitlets
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, WorkbenchError
 from workbench.report.session.session_record import Session
-from workbench.views.session.session_document import Status, document
+from workbench.views.session.session_document import Status, Trials, document
 from workbench.views.session.session_page import saved
 from workbench.views.widgets.display import display_record, show_row
 from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
+from workbench.views.wire.report_messages import Tone
+from workbench.views.wire.session_messages import SessionDocument
 
+_TONES: Mapping[str, Tone] = {
+    "cures": "captured",
+    "helps": "captured",
+    "no help": "plain",
+    "not checked": "fallback",
+    "refused": "break",
+}
 _OPEN = 4  # reports that are kept in memory
 _EVERY_S = 0.5
 _IDLE = 125  # seconds without work for each of work: 1 % of the time, the first picture included
@@ -28,10 +37,19 @@ class SessionView(RequestWidget):
 
     session = traitlets.Bytes().tag(sync=True)
 
-    def __init__(self, session: Session, status: Status = "done", variable: str = "_") -> None:
-        super().__init__(session=pack(document(session, status, variable)))
+    def __init__(
+        self,
+        session: Session,
+        status: Status = "done",
+        variable: str = "_",
+        live: Session | None = None,
+    ) -> None:
+        """`live` is the session whose program is here, so that patches can be tried on it."""
+        self._live, self._tried = live or session, dict[str, tuple[str, Tone, str]]()
+        super().__init__(session=pack(self._document(session, status, variable)))
         self.cell, self.variable = "", variable
         self._shown = session
+        self._tries: threading.Thread | None = None
         self._report = lru_cache(_OPEN)(lambda at: self._shown.report(at))
 
     def follow(self, session: Session, status: Status = "done") -> None:
@@ -39,15 +57,44 @@ class SessionView(RequestWidget):
         self._shown = session
         if status == "done":  # a backward may have been compiled since a report was opened
             self._report.cache_clear()
-        self.session = pack(document(session, status, self.variable))
+        self.session = pack(self._document(session, status, self.variable))
+
+    def _document(self, session: Session, status: Status, variable: str) -> SessionDocument:
+        trials = Trials(self._live.why_no_trial, self._tried)
+        return document(session, status, variable, trials=trials)
+
+    def _try(self, id: str) -> None:
+        """Start to try a patch; the view shows what came of it."""
+        if self._tries is not None and self._tries.is_alive():
+            raise UsageError("Another patch is still being tried.")
+        task = self._live.start_patch(id)
+        self._tell(id, ("", "plain", ""))
+
+        def follow() -> None:
+            try:
+                made = task.result()
+            except WorkbenchError as error:
+                self._tell(id, (str(error), "break", ""))
+            else:
+                self._tell(id, (made.sentence, _TONES[made.verdict], made.patch))
+
+        self._tries = threading.Thread(target=follow, name="patch of a session", daemon=True)
+        self._tries.start()
+
+    def _tell(self, id: str, tried: tuple[str, Tone, str]) -> None:
+        self._tried[id] = tried
+        self.session = pack(self._document(self._shown, "done", self.variable))
 
     def __repr__(self) -> str:
         """A short stable line: no times, no addresses."""
         return "Workbench view of a session"
 
     def _answer(self, ask: Any, question: Any) -> Any:
+        if ask == "try-patch":
+            self._try(question["id"])
+            return None
         if ask != "row":
-            raise UsageError(f"A session has no part {ask!r}: it has row.")
+            raise UsageError(f"A session has no part {ask!r}: it has row and try-patch.")
         number = question["row"].partition(":")[2]
         if not (number.isascii() and number.isdecimal()):
             raise UsageError(f"A session has no row {question['row']!r:.80}: rows are compile:N.")
@@ -98,7 +145,7 @@ def display(session: Session) -> None:
 
     def make() -> SessionView:
         is_running = session.is_running
-        view = SessionView(session.so_far(), "running" if is_running else "done")
+        view = SessionView(session.so_far(), "running" if is_running else "done", live=session)
         if is_running:
             Following(session, view)
         return view

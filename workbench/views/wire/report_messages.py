@@ -242,6 +242,12 @@ class Cure(TypedDict):
     patch: str
 
 
+class PatchQuestion(TypedDict):
+    """Which patch of a session's recompiles is to be tried."""
+
+    id: str
+
+
 class CureQuestion(TypedDict):
     """Which cure is to be tried: the id of its break, and its place there."""
 
@@ -561,6 +567,7 @@ class Ask(TypedDict):
         | TrialQuestion
         | BudgetQuestion
         | CureQuestion
+        | PatchQuestion
     ]
 
 

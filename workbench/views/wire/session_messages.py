@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from workbench.views.wire.report_messages import Cell
+from workbench.views.wire.report_messages import Cell, Tone
 from workbench.views.wire.table_messages import ColumnSpec
 
 
@@ -43,12 +43,47 @@ class SessionTable(TypedDict):
     more: int
 
 
+class SessionEdit(TypedDict):
+    """A line, at `place`, and the lines in its place."""
+
+    place: str
+    before: str
+    after: list[str]
+
+
+class SessionPatch(TypedDict):
+    """One way to write a cure, asked to be tried by its `id`.
+
+    `above` are lines over the function, `before_call` those before each call, in the names of the
+    function's arguments, where the line that calls is not known. `tried` says what came of it, null
+    where it was not tried, empty while it is; `patch` is the unified diff.
+    """
+
+    id: str
+    title: str
+    why: str
+    above: list[str]
+    edits: list[SessionEdit]
+    before_call: list[str]
+    tried: str | None
+    tone: Tone
+    patch: str
+
+
+class SessionChange(TypedDict):
+    """What to change in a sentence, with the ways to write it."""
+
+    sentence: str
+    patches: list[SessionPatch]
+
+
 class SessionDocument(TypedDict):
     """A session as far as it is.
 
     `title` counts what happened, `facts` say how it was recorded. `scale` are lines of the picture:
     how high, and their words. `slow` are sentences on the slowest steps. `can_open` are ids of the
-    compiles that have a report.
+    compiles that have a report. `changes` are the sentences of `advice` with their patches,
+    `why_not_tried` why none of these can be tried.
     """
 
     version: int
@@ -58,6 +93,8 @@ class SessionDocument(TypedDict):
     facts: str
     notes: list[str]
     advice: list[str]
+    changes: list[SessionChange]
+    why_not_tried: str | None
     slow: list[str]
     bars: list[SessionBar]
     scale: list[tuple[float, str]]

@@ -13,6 +13,7 @@ import { Copy, Prose } from "../ui/basics";
 import type { SessionDocument, SessionTable } from "../wire";
 import "./session.css";
 import { ADVICE, type Row, type SessionState } from "./state";
+import { Change } from "./patches";
 import { Timeline } from "./timeline";
 
 const KEYS: readonly KeyWords[] = [
@@ -79,7 +80,11 @@ function Head({ doc }: { doc: SessionDocument | null }) {
 
 function Pane({ state, doc }: { state: SessionState; doc: SessionDocument }) {
   const table = doc.tables.find(({ id }) => id === state.pane.value);
-  return table ? <Rows state={state} doc={doc} table={table} /> : <Advice doc={doc} />;
+  return table ? (
+    <Rows state={state} doc={doc} table={table} />
+  ) : (
+    <Advice state={state} doc={doc} />
+  );
 }
 
 interface RowsProps {
@@ -123,11 +128,15 @@ function Rows({ state, doc, table }: RowsProps) {
   );
 }
 
-function Advice({ doc }: { doc: SessionDocument }) {
-  const sentences = [...doc.advice, ...doc.slow];
+function Advice({ state, doc }: { state: SessionState; doc: SessionDocument }) {
+  // what an older version saved has the sentences alone
+  const changes = doc.changes ?? doc.advice.map((sentence) => ({ sentence, patches: [] }));
   return (
     <div class="scroll ses-advice">
-      {sentences.map((sentence) => (
+      {changes.map((change) => (
+        <Change key={change.sentence} state={state} doc={doc} change={change} />
+      ))}
+      {doc.slow.map((sentence) => (
         <p key={sentence}>
           <Prose text={sentence} />
         </p>

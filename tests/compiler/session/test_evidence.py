@@ -1,0 +1,128 @@
+"""A line of another file or cell is blamed where it alone can be meant."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.analysis.session.advice import advice
+
+MODEL = """\
+import torch
+SCALE = 1
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rate_of_this_test = 0.5
+    def forward(self, x):
+        return x * self.rate_of_this_test
+def scaled(x):
+    return x * SCALE
+"""
+TRAIN = """\
+import torch, wb_model
+def train_rate(net):
+    call = torch.compile(net, backend="eager")
+    for k in (0.25, 0.75):
+        net.rate_of_this_test = k
+        call(torch.ones(3))
+def train_scale():
+    call = torch.compile(wb_model.scaled, backend="eager")
+    for k in (2, 3):
+        wb_model.SCALE = k
+        call(torch.ones(3))
+"""
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    (tmp_path / "wb_model.py").write_text(MODEL)
+    (tmp_path / "wb_train.py").write_text(TRAIN)
+    monkeypatch.syspath_prepend(tmp_path)
+    torch._dynamo.reset()
+    import wb_model  # type: ignore[import-not-found]
+    import wb_train  # type: ignore[import-not-found]
+
+    yield wb_model, wb_train
+    for name in ("wb_model", "wb_train"):
+        sys.modules.pop(name, None)
+    torch._dynamo.reset()
+    linecache.checkcache()
+
+
+def said(session: wb.Session) -> Any:
+    (found,) = [one for one in advice(session) if one.kind == "recompile"]
+    return found
+
+
+def test_a_line_of_another_file_changed_an_attribute(modules: Any) -> None:
+    model, train = modules
+    net = model.Net()
+    with wb.session() as session:
+        train.train_rate(net)
+    found = said(session)
+    assert "`net.rate_of_this_test = k` changes it (wb_train.py:5)" in found.sentence
+    (patch, *_) = found.patches
+    places = [(edit.file.rpartition("/")[2], edit.line) for edit in patch.edits]
+    assert places == [("wb_model.py", 6), ("wb_train.py", 5)]
+    assert session.start_patch(patch.id).result().verdict == "cures"
+
+
+def test_a_line_of_another_file_changed_a_global(modules: Any) -> None:
+    _, train = modules
+    with wb.session() as session:
+        train.train_scale()
+    assert "`wb_model.SCALE = k` changes it (wb_train.py:10)" in said(session).sentence
+
+
+def test_of_two_lines_of_other_files_none_is_blamed(modules: Any, tmp_path: Path) -> None:
+    model, train = modules
+    (tmp_path / "wb_train.py").write_text(
+        f"{TRAIN}\ndef also(net):\n    net.rate_of_this_test = 1\n"
+    )
+    linecache.checkcache()
+    net = model.Net()
+    with wb.session() as session:
+        train.train_rate(net)
+    text = said(session).sentence
+    assert "which of 2 lines changes it is not known: wb_train.py:5, wb_train.py:14" in text
+
+
+def test_where_no_line_is_found_it_is_said(modules: Any) -> None:
+    model, _ = modules
+    del sys.modules["wb_train"]  # which has a line that would do
+    net = model.Net()
+    call = torch.compile(net, backend="eager")
+    with wb.session() as session:
+        for k in (0.25, 0.75):
+            setattr(net, "rate_of_" + "this_test", k)
+            call(torch.ones(3))
+    assert "; no line was found that changes it" in said(session).sentence
+
+
+def test_a_cell_changes_what_another_cell_defined(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch._dynamo.reset()
+    cells = {
+        "/tmp/ipykernel_7/1.py": "import torch\nSCALE = 1\ndef f(x):\n    return x * SCALE\n",
+        "/tmp/ipykernel_7/2.py": "call = torch.compile(f, backend='eager')\ncall(torch.ones(3))\n",
+        "/tmp/ipykernel_7/3.py": "SCALE = 5\ncall(torch.ones(3))\n",
+    }
+    names = {file: number for number, file in enumerate(cells, 1)}
+    monkeypatch.setattr(
+        "workbench.compiler.sources.sources.CELLS", type("C", (), {"get": lambda _: names})()
+    )
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    for file, text in cells.items():
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    with wb.session() as session:
+        for file, text in cells.items():
+            exec(compile(text, file, "exec"), scope)
+    assert "`SCALE = 5` changes it (cell 3:1)" in said(session).sentence
+    torch._dynamo.reset()

@@ -1,0 +1,204 @@
+"""A patch of a recompile is run before it is praised: recompiles before and after, outputs."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.analysis.session.advice import Advice, advice
+
+SCALE = 1
+
+
+class Grows(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.log: list[torch.Tensor] = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.log.append(x)
+        return x + 1
+
+
+class Counts(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen += 1
+        return x * self.seen
+
+
+class Loops(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rounds = 1
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.rounds += 1
+        for _ in range(self.rounds):
+            x = x + 1
+        return x
+
+
+class Rated(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rate = 0.5
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.rate
+
+
+def scaled(x: torch.Tensor) -> torch.Tensor:
+    return x * SCALE
+
+
+@torch.compile(backend="eager")
+def sized(x: torch.Tensor) -> torch.Tensor:
+    return x.sum() * 2
+
+
+def by(x: torch.Tensor, k: float) -> torch.Tensor:
+    return x * k
+
+
+def laid_out(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+def run_list() -> Any:
+    grows = Grows()
+    call = torch.compile(grows, backend="eager")
+    for _ in range(4):
+        call(torch.ones(3))
+    return grows
+
+
+def run_counter() -> Any:
+    counts = Counts()
+    call = torch.compile(counts, backend="eager")
+    for _ in range(4):
+        call(torch.ones(3))
+    return counts
+
+
+def run_loop() -> Any:
+    loops = Loops()
+    call = torch.compile(loops, backend="eager")
+    for _ in range(3):
+        call(torch.ones(3))
+    return loops
+
+
+def run_rate() -> Any:
+    rated = Rated()
+    call = torch.compile(rated, backend="eager")
+    for k in (0.25, 0.75):
+        rated.rate = k
+        call(torch.ones(3))
+    return rated
+
+
+def run_global() -> Any:
+    global SCALE
+    call = torch.compile(scaled, backend="eager")
+    for _ in range(3):
+        call(torch.ones(3))
+        SCALE *= 2
+
+
+def run_sizes() -> Any:
+    for n in (4, 6):
+        batch = torch.ones(n)
+        sized(batch)
+
+
+def run_number() -> Any:
+    call = torch.compile(by, backend="eager")
+    for k in (0.25, 0.5):
+        call(torch.ones(4), k)
+
+
+def run_layout() -> Any:
+    call = torch.compile(laid_out, backend="eager")
+    for x in (torch.ones(4, 6), torch.ones(6, 4).t()):
+        call(x)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def record(program: Callable[[], Any]) -> tuple[wb.Session, Advice, Any]:
+    with wb.session() as session:
+        kept = program()
+    found = [one for one in advice(session) if one.kind == "recompile"]
+    assert len(found) == 1
+    return session, found[0], kept
+
+
+CURED = [
+    (run_list, 0, "add_to_log(self, x)", "3 → 0 recompiles, 0 → 1 graph breaks"),
+    (run_counter, 0, "self.register_buffer('seen', torch.tensor(0), persistent=False)", "3 → 0"),
+    (run_rate, 0, "rated.rate = torch.tensor(k)", "1 → 0"),
+    (run_global, 0, "SCALE = torch.tensor(1)", "2 → 0"),
+    (run_sizes, 0, '@torch.compile(backend="eager", dynamic=True)', "1 → 0"),
+    (run_sizes, 1, "torch._dynamo.maybe_mark_dynamic(batch, 0)", "1 → 0"),
+    (run_number, 0, "k = torch.tensor(k)", "1 → 0"),
+    (run_layout, 0, "x = x.contiguous()", "1 → 0"),
+]
+
+
+@pytest.mark.parametrize(("program", "at", "line", "counts"), CURED)
+def test_a_patch_is_tried_on_the_calls_that_were_compiled(
+    program: Callable[[], Any], at: int, line: str, counts: str
+) -> None:
+    session, found, kept = record(program)
+    before = dict(vars(kept)) if isinstance(kept, torch.nn.Module) else SCALE
+    patch = found.patches[at]
+    made = session.start_patch(patch.id).result()
+    assert made.verdict == "cures", made
+    assert made.sentence.startswith(counts)
+    assert "Outputs agree" in made.sentence
+    written = [each for edit in patch.edits for each in edit.after]
+    assert line in written
+    assert f"+{line}".replace(" ", "") in made.patch.replace(" ", "")
+    now = dict(vars(kept)) if isinstance(kept, torch.nn.Module) else SCALE
+    assert str(now) == str(before)  # the program stays as it is
+
+
+def test_a_patch_that_does_not_help_is_refused() -> None:
+    session, found, _kept = record(run_loop)
+    made = session.start_patch(found.patches[0].id).result()
+    assert made.verdict in ("refused", "no help")
+
+
+def test_what_is_gone_is_said() -> None:
+    session, found, kept = record(run_counter)
+    del kept
+    gc.collect()
+    torch._dynamo.reset()
+    made = session.start_patch(found.patches[0].id).result()
+    assert made.sentence == "The call cannot be made again: self is gone."
+
+
+def test_nothing_is_tried_while_it_records_or_from_a_file(tmp_path: Any) -> None:
+    session, found, _kept = record(run_counter)
+    session.save(tmp_path / "a.wbs")
+    loaded = wb.Session.load(tmp_path / "a.wbs")
+    (again,) = [one for one in advice(loaded) if one.kind == "recompile"]
+    assert again.patches == found.patches
+    with pytest.raises(wb.WorkbenchError, match="the process that recorded it"):
+        loaded.start_patch(found.patches[0].id)
+    with wb.session() as running, pytest.raises(wb.WorkbenchError, match="has stopped"):
+        running.start_patch("any")

@@ -1,0 +1,240 @@
+"""Changes of the program that take recompiles away, written from what a session recorded."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from workbench.analysis.session.recompile_cures import find_recompile_cure
+from workbench.number_text import plural
+from workbench.report.session.session_rows import Compile, SessionRecompile, Spot, place
+
+_APART = {"value", "type", "length", "identity"}
+"""Kinds whose recompiles are of one cause only where they are of one source."""
+_ATTRIBUTE = re.compile(r"^(?P<holder>[A-Za-z_]\w*(?:\.\w+)*)\.(?P<name>\w+)$")
+_GLOBAL = re.compile(r"^G\['(?P<name>\w+)'\]$")
+_NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?$")
+_SET = re.compile(r"^(?P<place>.+?)(?:\s*:\s*\w+)?\s*=\s*(?P<number>-?[\d.]+(?:e-?\d+)?)")
+_GIVEN = re.compile(r"^(?P<place>[^=\s][^=]*?)\s*=\s*(?P<value>[^=].*)$")
+_ADDS = re.compile(r"^[\w.]*?(?P<list>\w+)\.(?:append|extend|add|insert)\(.*\)$")
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A line of a file, from 1, and the lines in its place; all without their indentation."""
+
+    file: str
+    line: int
+    before: str
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RecompilePatch:
+    """One way to write it: what it does in a few words, why, the lines.
+
+    `edits` are in the order of their places; where they are empty, `before_call` are lines that
+    stand before each call, in the names of the function's arguments. `above` stand over the
+    function. `state` is what becomes a tensor, as torch names it. `is_dynamic`: whether it is
+    compiled with dynamic=True.
+    """
+
+    id: str
+    title: str
+    why: str
+    edits: tuple[Edit, ...] = ()
+    before_call: tuple[str, ...] = ()
+    above: tuple[str, ...] = ()
+    state: str = ""
+    is_dynamic: bool = False
+
+
+def group_recompiles(
+    compiles: Iterable[Compile], recompiles: Iterable[SessionRecompile]
+) -> dict[str, list[SessionRecompile]]:
+    """The recompiles of one function by one kind of guard together, by a key; nearest variants."""
+    own = {row.id: row for row in compiles}
+    nearest: dict[str, list[SessionRecompile]] = {}
+    for row in recompiles:
+        if not row.nearest:
+            continue
+        at = own.get(row.compile_id)
+        if not row.file and at is not None:  # a record of before the rows had a place
+            row = replace(row, file=at.file, line=at.line)
+        what = row.source or row.guard if row.kind in _APART else ""
+        key = f"{row.function}:{row.file}:{row.line}:{row.kind}:{what}"
+        nearest.setdefault(key, []).append(row)
+    return nearest
+
+
+def list_patches(rows: Sequence[SessionRecompile], key: str) -> tuple[RecompilePatch, ...]:
+    """The changes that can be written for the recompiles of one cause, the nearest variants' rows.
+
+    None for what is expected, and where the record does not tell which line to write.
+    """
+    cure = find_recompile_cure(rows)
+    last = rows[-1]
+    if cure.is_expected or last.resumed_at:
+        return ()
+    found = [
+        *_make_dynamic(last),
+        *_keep_as_tensor(rows),
+        *_move_out(last),
+        *_write_before(last, cure.code),
+    ]
+    return tuple(replace(one, id=f"{key}:{at}") for at, one in enumerate(found))
+
+
+def _make_dynamic(row: SessionRecompile) -> Iterator[RecompilePatch]:
+    """`dynamic=True` where the function is compiled, for a size or a number that is passed."""
+    is_passed = row.kind == "value" and row.source.isidentifier() and _is_number(row)
+    if row.fixed_by or not (row.kind == "size" or is_passed) or not row.made_by[0]:
+        return
+    file, line, code = row.made_by
+    changed = _with_dynamic(code.strip())
+    if changed is not None:
+        what = "size" if row.kind == "size" else "number"
+        yield RecompilePatch(
+            "",
+            "Compile with `dynamic=True`",
+            f"One code for every {what}, from the first call on.",
+            (Edit(file, line, code.strip(), (changed,)),),
+            is_dynamic=True,
+        )
+
+
+def _with_dynamic(code: str) -> str | None:
+    """A line with `dynamic=True` in its call of torch.compile; None for more than one line."""
+    if code == "@torch.compile":
+        return "@torch.compile(dynamic=True)"
+    mark = "@" if code.startswith("@") else ""
+    text = code.removeprefix("@")
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.compile":
+            end = (node.end_col_offset or 0) - 1
+            given = text[:end].rstrip().rstrip(",")
+            comma = "" if given.endswith("(") else ", "
+            return f"{mark}{given}{comma}dynamic=True{text[end:]}"
+    return None
+
+
+def _keep_as_tensor(rows: Sequence[SessionRecompile]) -> Iterator[RecompilePatch]:
+    """A number of an object or of a file as a tensor, which the graph reads in place of it."""
+    row = rows[-1]
+    attribute, name = _ATTRIBUTE.match(row.source), _GLOBAL.match(row.source)
+    if row.kind != "value" or not (attribute or name) or not _is_number(row) or not row.set_by[0]:
+        return
+    file, line, code = row.set_by
+    given = _SET.match(code.strip())
+    if given is None:
+        return
+    values = [value for each in rows for value in (each.expected, each.actual) if value]
+    is_float = any("." in value or "e" in value for value in (*values, given["number"]))
+    number = repr(float(given["number"])) if is_float else given["number"]
+    made = f"torch.tensor({number})"
+    is_own = attribute is not None and given["place"].startswith("self.")
+    kept = (
+        f"self.register_buffer({given['place'][5:]!r}, {made}, persistent=False)"
+        if is_own and row.is_of_module
+        else f"{given['place']} = {made}"
+    )
+    edits = [Edit(file, line, code.strip(), (kept,))]
+    edits += _give_tensor(row)
+    yield RecompilePatch(
+        "",
+        f"Keep `{name['name'] if name else row.source}` as a tensor",
+        "The graph reads its value when it runs, so that one code serves all values.",
+        tuple(sorted(edits, key=lambda edit: (edit.file, edit.line))),
+        state=row.source,
+    )
+
+
+def _give_tensor(row: SessionRecompile) -> Iterator[Edit]:
+    """The line that changes a number, where it puts another in its place."""
+    match = _GIVEN.match(row.changed_by)
+    if match is None or match["place"].rstrip()[-1] in "+-*/%|&^":
+        return
+    # what is computed from the number itself is a tensor then
+    is_computed = match["place"].strip() in match["value"]
+    if not is_computed:
+        spot = row.changed_in or row.file, row.changed_at, row.changed_by
+        yield Edit(*spot, (f"{match['place']} = torch.tensor({match['value']})",))
+
+
+def _move_out(row: SessionRecompile) -> Iterator[RecompilePatch]:
+    """A list that the function adds to: the line that does is left to Python."""
+    match = _ADDS.match(row.changed_by)
+    if row.kind != "length" or match is None or row.changed_in not in ("", row.file):
+        return
+    try:
+        tree = ast.parse(row.changed_by)
+    except SyntaxError:
+        return
+    loaded = sorted(
+        (node.col_offset, node.id) for node in ast.walk(tree) if isinstance(node, ast.Name)
+    )
+    names = ", ".join(dict.fromkeys(name for _, name in loaded if name != "torch"))
+    function = f"add_to_{match['list']}"
+    above = ("@torch.compiler.disable", f"def {function}({names}):", f"    {row.changed_by}")
+    edit = Edit(row.file, row.changed_at, row.changed_by, (f"{function}({names})",))
+    why = "The graph ends there and goes on behind it, and no longer asks how long the list is."
+    yield RecompilePatch(
+        "", f"Leave `{row.changed_by}` out of the graph", why, (edit,), above=above
+    )
+
+
+def _write_before(row: SessionRecompile, code: Sequence[str]) -> Iterator[RecompilePatch]:
+    """The lines of a cure before each call, in the caller's names where these are plain."""
+    if row.kind == "value" and row.source.isidentifier() and _is_number(row):
+        code = (f"{row.source} = torch.tensor({row.source})",)
+    if not code:
+        return
+    file, line, call = row.called_by
+    named = dict(each.split("=", 1) for each in row.called_as)
+    lines = [_rename(each, named) for each in code]
+    edits: tuple[Edit, ...] = ()
+    if file and None not in lines:
+        edits = (Edit(file, line, call.strip(), (*filter(None, lines), call.strip())),)
+    title = _TITLES.get(row.kind, f"Write {plural(len(code), 'line')} before each call")
+    yield RecompilePatch("", title, "", edits, tuple(code))
+
+
+_TITLES = {
+    "size": "Mark the size before each call",
+    "stride": "Pass it in one layout",
+    "type": "Pass it in one dtype",
+    "value": "Pass the number as a tensor",
+    "aliasing": "Pass tensors of their own",
+}
+
+
+def _rename(code: str, named: dict[str, str]) -> str | None:
+    """A line in the caller's names; None where it has no plain name for one of them."""
+    tree = ast.parse(code)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id != "torch":
+            if node.id not in named:
+                return None
+            node.id = named[node.id]
+    return ast.unparse(tree)
+
+
+def _is_number(row: SessionRecompile) -> bool:
+    return all(_NUMBER.match(value) for value in (row.expected, row.actual or row.expected))
+
+
+def join_places(spots: Sequence[Spot]) -> str:
+    """Lines by their places, as `net.py:3, train.py:9`."""
+    return ", ".join(place(file, line) for file, line, _ in spots)
+
+
+def asks_for_line(row: SessionRecompile) -> bool:
+    """Whether a line of the program changes what a guard looks at: an attribute or a global."""
+    is_held = _ATTRIBUTE.match(row.source) is not None or _GLOBAL.match(row.source) is not None
+    return row.kind in ("value", "length") and is_held and not row.source.endswith(".training")

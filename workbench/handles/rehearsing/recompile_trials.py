@@ -1,0 +1,371 @@
+"""Tries a change that is to take recompiles away: the calls of a session again, on copies."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import copy
+import difflib
+import linecache
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from types import CodeType
+from typing import Any, Literal
+
+import torch
+
+from workbench.analysis.session.advice import RecompilePatch, group_recompiles, list_patches
+from workbench.compiler.call_state.call_leaves import leaves_of
+from workbench.compiler.internals.dynamo_state import forget_automatic_dynamic, preserved
+from workbench.compiler.internals.patches import hold_torch_warnings
+from workbench.compiler.measuring.silence import silent
+from workbench.compiler.session.session_recorder import KeptCall, SessionRecorder
+from workbench.errors import UsageError, read_first_line
+from workbench.handles.changed_copy import apply_line_changes, rewrite_callable
+from workbench.handles.rehearsing.cell_thread import run_after_cells
+from workbench.handles.rehearsing.outcomes import Leaves, difference
+from workbench.number_text import plural
+from workbench.report.session.session_rows import SessionRecompile
+from workbench.tasks.background_task import BackgroundTask
+
+_ATTRIBUTE = re.compile(r"^(?P<root>[A-Za-z_]\w*)(?P<path>(?:\.\w+)*)\.(?P<name>\w+)$")
+_GLOBAL = re.compile(r"^G\['(?P<name>\w+)'\]$")
+Verdict = Literal["cures", "helps", "no help", "refused", "not checked"]
+
+
+@dataclass(frozen=True)
+class TriedPatch:
+    """What came of a change on the calls that a session saw compiled.
+
+    Recompiles and graph breaks before and after; `checked` says what was compared. `patch` is a
+    unified diff, empty where no line is known.
+    """
+
+    verdict: Verdict
+    checked: str
+    calls: int
+    recompiles_before: int = 0
+    recompiles_after: int = 0
+    breaks_before: int = 0
+    breaks_after: int = 0
+    patch: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What came of it, in words."""
+        if self.verdict == "not checked":
+            return self.checked
+        counts = f"{self.recompiles_before} → {self.recompiles_after} recompiles"
+        if self.breaks_before or self.breaks_after:
+            counts += f", {self.breaks_before} → {self.breaks_after} graph breaks"
+        where = f"{plural(self.calls, 'call')} that the session saw compiled, made again on copies"
+        return f"{counts} in {where}, captured by Dynamo and run with the backend eager. " + (
+            self.checked
+        )
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """What calls gave, and how often they were compiled again and broke."""
+
+    leaves: Leaves
+    recompiles: int = 0
+    breaks: int = 0
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """The calls of a cause with the values that the changed state had in each."""
+
+    calls: tuple[KeptCall, ...]
+    kind: str
+    source: str
+    values: tuple[Any, ...]
+    is_changed_inside: bool
+
+
+def start_trial(id: str, recorder: SessionRecorder) -> BackgroundTask[TriedPatch]:
+    """Start to try a patch of a session's advice, by its id, as soon as no cell runs.
+
+    Raises `UsageError` for a patch that there is not, and for calls that were not kept.
+    """
+    tables = recorder.tables()
+    causes = group_recompiles(tables["compiles"], tables["recompiles"])
+    for key, rows in causes.items():
+        for patch in list_patches(rows, key):
+            if patch.id == id:
+                calls = recorder.find_calls([row.compile_id for row in rows])
+                work = partial(_try_patch, patch, rows, calls, recorder.path_of)
+                return _task(patch.title, work)
+    raise UsageError(f"There is no patch {id!r} in this session.")
+
+
+def _task(name: str, work: Callable[[], TriedPatch]) -> BackgroundTask[TriedPatch]:
+    return BackgroundTask(name, lambda steps: work(), lambda thread: None, run_after_cells)
+
+
+def _try_patch(
+    patch: RecompilePatch,
+    rows: Sequence[SessionRecompile],
+    calls: Sequence[KeptCall],
+    files: Callable[[str], str],
+) -> TriedPatch:
+    """Make the calls again, as they were and with the change, and compare what they give.
+
+    `files` gives the path of a file that is shown by its name. What Dynamo had compiled stays, and
+    so does what the program holds; what is gone is said.
+    """
+    last = rows[-1]
+    inside = _is_inside(last, calls[0])
+    known = _Calls(tuple(calls), last.kind, last.source, _read_values(rows), inside)
+    diff = _write_diff(patch, files, calls[0].code)
+    with _quietly(), preserved():
+        try:
+            expected = _run(known, None, files, is_compiled=False)
+            again = _run(known, None, files, is_compiled=False)
+            before = _run(known, None, files)
+        except UsageError as error:
+            return TriedPatch("not checked", str(error), len(calls), patch=diff)
+        except Exception as error:  # of the program, whose state is another one by now
+            why = f"The calls cannot be made again: {type(error).__name__}: {_first_line(error)}."
+            return TriedPatch("not checked", why, len(calls), patch=diff)
+        try:
+            after = _run(known, patch, files)
+        except Exception as error:  # the change is wrong here: it is refused
+            why = f"It raises {type(error).__name__}: {_first_line(error)}."
+            return TriedPatch("refused", why, len(calls), before.recompiles, patch=diff)
+    agrees, checked = difference(expected.leaves, again.leaves, after.leaves)
+    made = TriedPatch(
+        "no help",
+        checked.replace("Outputs, gradients, inputs and buffers after the call", "Outputs"),
+        len(calls),
+        before.recompiles,
+        after.recompiles,
+        before.breaks,
+        after.breaks,
+        diff,
+    )
+    if not before.recompiles:
+        return replace(made, checked="The recompiles did not come again. " + made.checked)
+    if agrees is not True:
+        return replace(made, verdict="refused" if agrees is False else "not checked")
+    is_dearer = after.recompiles > 0 and after.breaks > before.breaks
+    if after.recompiles >= before.recompiles or is_dearer:
+        return made
+    return replace(made, verdict="helps" if after.recompiles else "cures")
+
+
+def _first_line(error: Exception) -> str:
+    return read_first_line(error).rstrip(".")
+
+
+def _run(
+    known: _Calls,
+    patch: RecompilePatch | None,
+    files: Callable[[str], str],
+    *,
+    is_compiled: bool = True,
+) -> _Ran:
+    """Make the calls once, on copies of the objects that they are given."""
+    memo: dict[int, Any] = {}
+    leaves: Leaves = []
+    recorder = SessionRecorder("light")
+    function: Any = None
+    with contextlib.ExitStack() as stack:
+        if is_compiled:
+            stack.enter_context(forget_automatic_dynamic())
+            recorder.start()
+            stack.callback(recorder.stop)
+        stack.enter_context(_restored(known))
+        for at, call in enumerate(known.calls):
+            given, cells = call.read()
+            given = {name: _own(value, memo) for name, value in given.items()}
+            if function is None:
+                function = _make(call, cells, patch, files)
+                if is_compiled:
+                    dynamic = True if patch is not None and patch.is_dynamic else None
+                    function = torch.compile(function, backend="eager", dynamic=dynamic)
+            _set_state(known, at, given, is_tensor=patch is not None and patch.state != "")
+            if patch is not None and patch.before_call:
+                exec("\n".join(patch.before_call), {"torch": torch}, given)
+            args, kwargs = call.arrange(given)
+            result = function(*args, **kwargs)
+            leaves += [(f"call {at} {name}", leaf) for name, leaf in leaves_of(result)]
+        leaves += _state_leaves(known, given)
+    if not is_compiled:
+        return _Ran(leaves)
+    tables = recorder.tables()
+    again = sum(row.kind == "recompile" for row in tables["compiles"])
+    return _Ran(leaves, again, len(tables["breaks"]))
+
+
+def _own(value: Any, memo: dict[int, Any]) -> Any:
+    """The copy of an object of the program that all calls of a run share; functions are shared."""
+    is_object = isinstance(value, torch.nn.Module) or hasattr(value, "__dict__")
+    if not is_object or (callable(value) and not isinstance(value, torch.nn.Module)):
+        return value
+    if isinstance(value, torch.Tensor | type):
+        return value
+    if id(value) not in memo:
+        own = value.parameters() if isinstance(value, torch.nn.Module) else ()
+        memo |= {id(each): each for each in own}  # a forward pass reads them
+        memo[id(value)] = copy.deepcopy(value, {each: memo[each] for each in memo})
+    return memo[id(value)]
+
+
+def _make(
+    call: KeptCall, cells: Any, patch: RecompilePatch | None, files: Callable[[str], str]
+) -> Any:
+    """The function of a call, with the lines of a change that are inside of it."""
+    code = _at_its_head(call.code)
+    function = call.function(cells, code)
+    if patch is None or not patch.above:
+        return function
+    return rewrite_callable(function, *(_line_of(edit, files) for edit in patch.edits),
+                            above=patch.above)  # fmt: skip
+
+
+def _at_its_head(code: CodeType) -> CodeType:
+    """The same code, new to Dynamo; it begins with its `def`: what is above was called around."""
+    first = code.co_firstlineno
+    for line in range(first, first + 8):
+        if linecache.getline(code.co_filename, line).lstrip().startswith(("def ", "async def ")):
+            return code.replace(co_firstlineno=line)
+    return code.replace(co_firstlineno=first)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """An edit with the indentation of its line, as a change of a copy takes it."""
+
+    file: str
+    line: int
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+def _line_of(edit: Any, files: Callable[[str], str]) -> _Change:
+    line = linecache.getline(files(edit.file), edit.line).rstrip("\n")
+    if line.strip() != edit.before:
+        raise UsageError(f"Line {edit.line} of {edit.file} is no longer what was recorded.")
+    indent = line[: len(line) - len(line.lstrip())]
+    after = tuple(f"{indent}{each}" for each in edit.after)
+    return _Change(edit.file, edit.line, (line,), after)
+
+
+def _write_diff(patch: RecompilePatch, files: Callable[[str], str], code: CodeType) -> str:
+    """The change as a unified diff; empty where a file is not what it was."""
+    texts: list[str] = []
+    by_file: dict[str, list[_Change]] = {}
+    try:
+        for edit in patch.edits:
+            by_file.setdefault(edit.file, []).append(_line_of(edit, files))
+    except UsageError:
+        return ""
+    for file, changes in by_file.items():
+        old = [line.rstrip("\n") for line in linecache.getlines(files(file))]
+        new = apply_line_changes(old, changes)
+        if patch.above:
+            at = code.co_firstlineno - 1
+            while at > 0 and (not old[at].strip() or old[at][0].isspace()):
+                at -= 1
+            new[at:at] = [*patch.above, "", ""]
+        name = file.lstrip("~/")
+        rows = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", lineterm="")
+        texts += [f"{row}\n" for row in rows]
+    return "".join(texts)
+
+
+def _read_values(rows: Sequence[SessionRecompile]) -> tuple[Any, ...]:
+    """What the state was in each call, where it is a number."""
+    texts = [rows[0].expected, *(row.actual for row in rows)]
+    try:
+        return tuple(ast.literal_eval(text) for text in texts)
+    except (SyntaxError, ValueError):
+        return ()
+
+
+def _is_inside(row: SessionRecompile, call: KeptCall) -> bool:
+    """Whether the line that changes the state is one of the function itself."""
+    lines = [line for *_, line in call.code.co_lines() if line]
+    return row.changed_at in lines and row.changed_in in ("", row.file)
+
+
+def _find_holder(known: _Calls, given: Mapping[str, Any]) -> tuple[Any, str] | None:
+    """The object and the name of an attribute that the cause is about."""
+    match = _ATTRIBUTE.match(known.source.removeprefix("len(").removesuffix(")"))
+    if match is None or match["root"] not in given:
+        return None
+    holder = given[match["root"]]
+    for name in match["path"].split(".")[1:]:
+        holder = getattr(holder, name)
+    return holder, match["name"]
+
+
+def _set_state(known: _Calls, at: int, given: Mapping[str, Any], *, is_tensor: bool) -> None:
+    """Give the state the value of a call, where nothing inside the function does."""
+    if known.kind not in ("value", "length") or not known.values:
+        return
+    if at and known.is_changed_inside:
+        return
+    value = known.values[at]
+    if known.kind == "length":
+        found = _find_holder(known, given)
+        held = None if found is None else getattr(*found)
+        if isinstance(held, list) and isinstance(value, int):
+            del held[value:]
+        return
+    if is_tensor:
+        is_float = any(isinstance(each, float) for each in known.values)
+        value = torch.tensor(float(value) if is_float else value)
+    if match := _GLOBAL.match(known.source):
+        known.calls[0].globals[match["name"]] = value
+        return
+    found = _find_holder(known, given)
+    if found is None:
+        return
+    holder, name = found
+    if is_tensor and isinstance(holder, torch.nn.Module) and name not in holder._buffers:
+        delattr(holder, name)
+        holder.register_buffer(name, value)
+    else:
+        setattr(holder, name, value)
+
+
+def _state_leaves(known: _Calls, given: Mapping[str, Any]) -> Leaves:
+    """What the state is after the calls, a number as a tensor of it."""
+    if known.kind not in ("value", "length"):
+        return []
+    if match := _GLOBAL.match(known.source):
+        value = known.calls[0].globals.get(match["name"])
+    else:
+        found = _find_holder(known, given)
+        value = None if found is None else getattr(*found)
+    if isinstance(value, bool | int | float | torch.Tensor):
+        return [("the state", torch.as_tensor(value, dtype=torch.float64))]
+    return [(f"the state {name}", leaf) for name, leaf in leaves_of(value)]
+
+
+@contextlib.contextmanager
+def _restored(known: _Calls) -> Iterator[None]:
+    """Put a global back that the calls are given other values of."""
+    match, scope = _GLOBAL.match(known.source), known.calls[0].globals
+    if match is None:
+        yield
+        return
+    value = scope[match["name"]]
+    try:
+        yield
+    finally:
+        scope[match["name"]] = value
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Without what the program prints and what torch warns of, and with its random state back."""
+    with silent(), hold_torch_warnings(), warnings.catch_warnings(), torch.random.fork_rng([]):
+        warnings.simplefilter("ignore")
+        yield
