@@ -40,7 +40,26 @@ def test_empty_panes_stand_last_with_their_action(
     page.get_by_role("tab", name="Matrix").click()
     page.locator(".empty").get_by_text("What is shown took").wait_for()
     page.locator(".empty").get_by_text("This is a saved view: run the cell again").wait_for()
-    assert page.get_by_role("button", name="Compare on GPUs…").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("pane", "line"),
+    [
+        ("Autotune", 'wb.aot_compile(fn, args, mode="max-autotune")'),
+        ("Roofline", 'wb.aot_compile(fn, args, target="h100")'),
+        ("Matrix", 'wb.matrix(wb.Report.load("Net.wbr"), targets=["a100", "h100"])'),
+        ("Artifact", 'compiled.save("Net.aot")'),
+    ],
+)
+def test_without_a_kernel_the_action_is_a_line_to_write(
+    open_at: Callable[[int], Any], pane: str, line: str
+) -> None:
+    page = open_at(1280)
+    page.get_by_role("tab", name=pane).click()
+    offered = page.locator(".offered")
+    assert offered.locator("code").inner_text() == line
+    offered.get_by_role("button", name="Copy").click()
+    offered.get_by_text("Copied").wait_for()
 
 
 def test_where_it_is_tight_they_share_an_entry(open_at: Callable[[int], Any]) -> None:

@@ -150,17 +150,36 @@ class Recompilable(CompiledBase, ABC):
     @property
     def live_actions(self) -> tuple[LiveAction, ...]:
         """What a live view can start while this is alive, each with the reason where it cannot."""
-        from workbench.handles.running.profile import start_profile
+        from workbench.handles import autotuned, live_files
+        from workbench.handles.running.profile import describe_profile, start_profile
         from workbench.tasks.live_action import LiveAction
 
         again, budgets = self.retarget, self.live_budgets
+        no_choices = autotuned.explain_no_autotune(self, again.why_not)
         return (
             LiveAction("retarget", again.start, again.why_not, again.names),
             LiveAction("compare-targets", again.compare, again.why_not, again.names),
             LiveAction("try", self.try_in_background, again.why_not),
             LiveAction("budgets", lambda: budgets.start(None), budgets.why_not),
             LiveAction("budget", budgets.start, budgets.why_not),
-            LiveAction("profile", lambda: start_profile(self), self.why_no_profile),
+            LiveAction(
+                "profile",
+                lambda: start_profile(self),
+                self.why_no_profile,
+                cost=describe_profile(self.report),
+            ),
+            LiveAction(
+                "autotune",
+                lambda: autotuned.start_autotune(self),
+                no_choices,
+                cost=autotuned.COST,
+            ),
+            LiveAction(
+                "save",
+                lambda path: live_files.start_save(self, path),
+                cost=live_files.describe_saving(self),
+            ),
+            LiveAction("check", lambda machine: live_files.start_check(self, machine)),
         )
 
     @checked

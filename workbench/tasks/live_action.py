@@ -16,10 +16,12 @@ class LiveAction:
 
     `start` takes what the view's table of actions reads from the question, and raises `UsageError`
     for what cannot be started. `why_not` says why nothing can be, None where something can;
-    `choices` are the names that may be asked for, such as targets.
+    `choices` are the names that may be asked for, such as targets. `cost` says what it takes, in a
+    sentence.
     """
 
     id: str
     start: Callable[..., BackgroundTask[Any]]
     why_not: str | None = None
     choices: tuple[str, ...] = ()
+    cost: str = ""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from workbench.report import TABLES, Report
-from workbench.views.live_actions import find_asleep
+from workbench.views.live_actions import find_asleep, list_costs
 from workbench.views.panes.pane import ViewContext as ViewContext
 from workbench.views.panes.registry import PANES
 from workbench.views.tables.columns import COLUMNS, specs
@@ -39,6 +39,7 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
         ],
         "targets": here.targets or find_asleep(report),
         "actions": here.why_not | {id: why for _, c in contents for id, why in c.why_not.items()},
+        "efforts": list_costs(here.actions),
         "omitted": {name: count for name, count in omitted.items() if count},
     }
     for _, content in contents:

@@ -13,6 +13,7 @@ from workbench.live_only import LivePart
 from workbench.report import Report
 from workbench.specs import Catalogue
 from workbench.tasks.live_action import LiveAction
+from workbench.views.wire.artifact_messages import FileQuestion, MachineQuestion
 from workbench.views.wire.gpu_messages import TargetChoice, TargetQuestion, Targets
 from workbench.views.wire.memory_messages import BudgetQuestion
 from workbench.views.wire.report_messages import CureQuestion, Progress, Task, TrialQuestion
@@ -21,6 +22,7 @@ from workbench.views.words.progress_words import describe_progress
 if TYPE_CHECKING:
     from workbench.analysis.opportunities.opportunity import Opportunity, Tried
     from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
+    from workbench.artifacts.preflight.check import Check
 
 _SHORTEST = 0.2  # seconds between two updates of the view
 _NOT_ALIVE = (
@@ -43,6 +45,8 @@ _HERE = {
 _DOING: Mapping[Task | None, tuple[str, str]] = {
     "measurement": ("Measuring", "measured"),
     "trial": ("Trying", "tried"),
+    "saving": ("Saving", "saved"),
+    "comparison": ("Comparing", "compared"),
     **dict.fromkeys((None, "budget", "target"), ("Compiling", "compiled")),
 }
 
@@ -62,6 +66,9 @@ class ActionView(Protocol):
 
     def learn_trial(self, key: str, tried: Tried) -> None:
         """Show what became of an opportunity."""
+
+    def learn_check(self, found: Check) -> None:
+        """Show how the file compares with a machine."""
 
     def learn_cure(self, key: tuple[str, int], tried: RehearsedCure) -> None:
         """Show what became of a cure."""
@@ -201,6 +208,29 @@ ACTIONS: Mapping[str, ShownAction] = {
         lambda view, question: (),
         task="measurement",
     ),
+    "autotune": ShownAction(
+        _NOT_ALIVE,
+        None,
+        lambda view, question: (),
+        task="target",
+        title=lambda name, given: f"{name} with max-autotune",
+        show=lambda live, view, given, made: live.present(
+            made, 'wb.aot_compile(fn, args, mode="max-autotune")', view
+        ),
+    ),
+    "save": ShownAction(
+        "Nothing is alive here to be saved: show what `wb.aot_compile` returned.",
+        FileQuestion,
+        lambda view, question: (question["path"],),
+        task="saving",
+    ),
+    "check": ShownAction(
+        "Nothing is alive here to be compared: show what `wb.aot_compile` returned.",
+        MachineQuestion,
+        lambda view, question: (question["machine"],),
+        task="comparison",
+        show=lambda live, view, given, found: view.learn_check(found),
+    ),
     "budgets": ShownAction(_NO_BUDGETS, None, lambda view, question: (), task="budget"),
     "budget": ShownAction(
         _NO_BUDGETS, BudgetQuestion, lambda view, question: (question["budget"],), task="budget"
@@ -227,6 +257,11 @@ def explain_not_started(actions: Sequence[LiveAction]) -> dict[str, str | None]:
     """Of every action why it cannot be started from a view, None where it can."""
     offered = {action.id: action.why_not for action in actions}
     return {id: offered.get(id, shown.asleep) for id, shown in ACTIONS.items()}
+
+
+def list_costs(actions: Sequence[LiveAction]) -> dict[str, str]:
+    """What each action that can be started takes, in a sentence."""
+    return {action.id: action.cost for action in actions if action.cost and action.why_not is None}
 
 
 def find_asleep(report: Report) -> Targets:

@@ -173,10 +173,28 @@ export interface TripLeaf {
 }
 
 /**
- * Everything about the file; `advice` says in one line how to get one, or is None.
+ * The path of the file to write, as the kernel sees it.
+ */
+export interface FileQuestion {
+  path: string;
+}
+
+/**
+ * The path of a file that describes a machine; empty for the kernel's own.
+ */
+export interface MachineQuestion {
+  machine: string;
+}
+
+/**
+ * Everything about the file; `advice` says in one line how to get one, or is None. `checked`
+ * says how the file compares with a machine that was asked about; `requirements` are those of
+ * that comparison then.
  */
 export interface SavedFile {
   advice: string | null;
+  checked: string | null;
+  can_save: boolean;
   members: Member[];
   contract: ContractLeaf[];
   requirements: Requirement[];
@@ -1039,6 +1057,7 @@ export interface Document {
   omitted: Record<string, number>;
   columns: Record<string, ColumnSpec[]>;
   actions: Record<string, string | null>;
+  efforts: Record<string, string>;
   has_budgets: boolean;
 }
 
@@ -1199,7 +1218,7 @@ export interface TrialQuestion {
 export interface Ask {
   id: number;
   ask: string;
-  question?: GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion | BudgetQuestion | CureQuestion | PatchQuestion;
+  question?: GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion | BudgetQuestion | CureQuestion | PatchQuestion | FileQuestion | MachineQuestion;
 }
 
 /**
@@ -1223,14 +1242,15 @@ export interface StepState {
   counted?: string;
 }
 
-export type Task = "measurement" | "trial" | "budget" | "target";
+export type Task = "measurement" | "trial" | "budget" | "target" | "saving" | "comparison";
 
 /**
  * A running or ended compilation: phases so far, kernels as they are generated. `task` is
  * "measurement" where kernels are measured, "trial" where a change is tried, "budget" where
- * another memory budget is, "target" where code for other GPUs is made; without it what is
- * shown is compiled itself. `can_cancel` is true only where a button works (a compilation in a
- * worker process). `words` are what it does now, in plain words.
+ * another memory budget is, "target" where other code of the call is made, "saving" and
+ * "comparison" where a file is written or compared; without it what is shown is compiled
+ * itself. `can_cancel` is true only where a button works (a compilation in a worker process).
+ * `words` are what it does now, in plain words.
  */
 export interface Progress {
   status: "idle" | "running" | "cancelled" | "failed" | "done";

@@ -30,12 +30,14 @@ VIEWS: dict[str, Callable[[Report], RequestWidget]] = {
 }
 ASKS = (
     *("guard-check", "retarget", "compare-targets", "row", "compare-rows", "try", "budget", "cure"),
+    *("save", "check"),
     *("tried:x", "asm:", "compare:", "changes:", "table:", "graph:", "page-", "x:y:z"),
 )
 WRONG: tuple[Any, ...] = (
     *(5, "x", [], {}, [{}], {"row": 5}, {"row": "compile:x", "part": "document"}, {"part": "x"}),
     *({"rows": [1, 2]}, {"rows": "ab"}, {"rows": []}, {"inputs": 5}, {"inputs": [5]}),
     *({"inputs": [{}]}, {"targets": 5}, {"targets": [5]}, {"opportunity": []}, {"budget": "x"}),
+    *({"path": 5}, {"machine": [5]}),
     *({"id": 5, "cure": "x"}, {"id": "b0"}, {"row": "compile:99", "part": []}),
 )
 

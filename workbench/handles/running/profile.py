@@ -20,6 +20,7 @@ from workbench.compiler.internals.local_device import find_current_gpu, has_gpu
 from workbench.compiler.measuring.timing import (
     HOST_CLOCK,
     LONGEST_S,
+    WARM_CALLS,
     Clock,
     GeneratedProgram,
     Log,
@@ -33,7 +34,7 @@ from workbench.compiler.measuring.timing import (
 from workbench.compiler.pairs.paired_rounds import Patience, measure_in_turn
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError, WorkbenchError
-from workbench.number_text import number_text
+from workbench.number_text import number_text, plural
 from workbench.report import Kernel, Report, Table
 from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import (
@@ -102,6 +103,14 @@ def profile_compiled(
         )
     compiled.update(measured.report)
     return measured
+
+
+def describe_profile(report: Report) -> str:
+    """What measuring from a view takes, in a sentence."""
+    fewest = _PARTS * (WARM_CALLS + 1)
+    brief = number_text(_PARTS * 2 * _BRIEF_S, "seconds")
+    kernels = plural(len(report.kernels), "kernel")
+    return f"{kernels}: at least {fewest} calls, about {brief} where a call is short."
 
 
 def start_profile(compiled: Any) -> BackgroundTask[Profile]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from workbench.artifacts.preflight.check import Check
 from workbench.device_kinds import TARGETS
 from workbench.report import Report
 from workbench.report.measures import count_guards
@@ -22,6 +23,7 @@ from workbench.views.words.record_words import describe_absent_parts
 from workbench.views.words.units import difference_text, format_bytes, plural
 
 _OF_THIS_MACHINE = (*TARGETS, "")  # targets that are loaded where they were made
+_ONLY_TOLD = ("trace", "explanation")  # kinds of records without code
 _SAVE = "`compiled.save(path)` writes a file, `wb.package(model, args, path=…)` one for C++ too"
 _TRIP = "`wb.roundtrip(compiled, args)` times what a fresh process does with it"
 
@@ -29,23 +31,33 @@ _TRIP = "`wb.roundtrip(compiled, args)` times what a fresh process does with it"
 def document(report: Report, context: ViewContext) -> Content:
     """The facts in groups, and the tables of the file."""
     saved = context.saved or file_of(report)
-    return Content({"artifact": _facts(report, saved), "file": _saved_file(report, saved)})
+    file = _saved_file(report, saved, context.checked)
+    return Content({"artifact": _facts(report, saved), "file": file})
 
 
-def _saved_file(report: Report, saved: tuple[str, int] | None) -> SavedFile:
-    """The tables of the pane."""
+def _saved_file(report: Report, saved: tuple[str, int] | None, checked: Check | None) -> SavedFile:
+    """The tables of the pane; what was asked about a machine stands for what was found before."""
+    needs = report.requirements if checked is None else checked.requirements
     return {
         "advice": _advice(report, saved),
+        "can_save": report.outcome.ok and report.request.kind not in _ONLY_TOLD,
+        "checked": None if checked is None else _sentence(checked.verdict),
         "members": [convert_row(Member, row, id=f"Z:m{n}") for n, row in enumerate(report.members)],
         "contract": [
             convert_row(ContractLeaf, row, id=f"Z:c{n}") for n, row in enumerate(report.contract)
         ],
         "requirements": [
-            convert_row(Requirement, row, id=f"Z:r{n}") for n, row in enumerate(report.requirements)
+            convert_row(Requirement, row, id=f"Z:r{n}") for n, row in enumerate(needs)
         ],
         "ways": list_ways(report.roundtrip, report.roundtrip_phases),
         "leaves": list(_leaves(report)),
     }
+
+
+def _sentence(verdict: str) -> str:
+    """A verdict on its own, after "the file" in text."""
+    said = f"It {verdict}" if verdict.startswith("can") else verdict[:1].upper() + verdict[1:]
+    return f"{said}."
 
 
 def _advice(report: Report, saved: tuple[str, int] | None) -> str | None:

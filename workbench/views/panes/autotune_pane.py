@@ -20,6 +20,10 @@ _NOTHING_ON_A_GPU = (
     '`compiled.rank_configs("k0")` compiles the configurations of a kernel and ranks them by a '
     "model; `mode='max-autotune'` lets Inductor choose among templates and library calls."
 )
+_NO_CHOICE = (
+    "Inductor had nothing to choose from in this mode either: it has templates for products, "
+    "convolutions and attention, of sizes and types that it knows."
+)
 _SIZE = re.compile(r"(\w+)\s*[=:]\s*(\d+)")
 _OWN = ("num_warps", "num_stages", "warps", "stages")  # told beside the sizes of blocks
 
@@ -29,6 +33,8 @@ def document(report: Report, context: ViewContext) -> Content:
     choices = [convert_row(wire.Choice, choice, state=_state(choice)) for choice in report.autotune]
     count = len(report.autotune) + len(report.ranked_configs) or None
     text = _NOTHING_ON_A_GPU if len(report.resources) else _NOTHING
+    if (report.request.mode or "").startswith("max-autotune"):
+        text = _NO_CHOICE
     empty = missing(report, "autotune", "Nothing was timed.", text + tell_cost(report))
     data = {"choices": choices, "ranked": _ranked(report)}
     return Content(data, count, empty=None if count else empty)

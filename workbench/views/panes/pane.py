@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from workbench.analysis.opportunities.opportunity import Tried
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
+from workbench.artifacts.preflight.check import Check
 from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.tasks.live_action import LiveAction
@@ -36,6 +37,8 @@ class ViewContext:
     """What was taken out before sharing."""
     tried: Mapping[str, Tried] = field(default_factory=dict)
     """What became of the opportunities that were tried in place, by their keys."""
+    checked: Check | None = None
+    """How the file compares with a machine that was asked about in place."""
     cures: Mapping[tuple[str, int], RehearsedCure] = field(default_factory=dict)
     """What became of the cures that were, by the break and their place among its cures."""
 

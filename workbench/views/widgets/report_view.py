@@ -11,6 +11,7 @@ import traitlets
 from workbench.analysis.opportunities.opportunity import Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.analysis.opportunities.rules import opportunities
+from workbench.artifacts.preflight.check import Check
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
@@ -76,6 +77,11 @@ class View(RequestWidget):
     def learn_trial(self, key: str, tried: Tried) -> None:
         """Show what became of an opportunity."""
         self._context = replace(self._context, tried={**self._context.tried, key: tried})
+        self.revision += 1
+
+    def learn_check(self, found: Check) -> None:
+        """Show how the file compares with a machine."""
+        self._context = replace(self._context, checked=found)
         self.revision += 1
 
     def learn_cure(self, key: tuple[str, int], tried: RehearsedCure) -> None:

@@ -94,10 +94,28 @@ class TripLeaf(TypedDict):
     note: str
 
 
+class FileQuestion(TypedDict):
+    """The path of the file to write, as the kernel sees it."""
+
+    path: str
+
+
+class MachineQuestion(TypedDict):
+    """The path of a file that describes a machine; empty for the kernel's own."""
+
+    machine: str
+
+
 class SavedFile(TypedDict):
-    """Everything about the file; `advice` says in one line how to get one, or is None."""
+    """Everything about the file; `advice` says in one line how to get one, or is None.
+
+    `checked` says how the file compares with a machine that was asked about; `requirements` are
+    those of that comparison then.
+    """
 
     advice: str | None
+    checked: str | None
+    can_save: bool
     members: list[Member]
     contract: list[ContractLeaf]
     requirements: list[Requirement]

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 from workbench.views.wire.advice_messages import Advice
-from workbench.views.wire.artifact_messages import SavedFile
+from workbench.views.wire.artifact_messages import FileQuestion, MachineQuestion, SavedFile
 from workbench.views.wire.fusion_messages import FusionPart, PairsPart
 from workbench.views.wire.fusion_messages import Side as Side
 from workbench.views.wire.gpu_messages import (
@@ -392,6 +392,7 @@ class Document(TypedDict):
     omitted: dict[str, int]
     columns: dict[str, list[ColumnSpec]]
     actions: dict[str, str | None]
+    efforts: dict[str, str]
     has_budgets: bool
 
 
@@ -568,6 +569,8 @@ class Ask(TypedDict):
         | BudgetQuestion
         | CureQuestion
         | PatchQuestion
+        | FileQuestion
+        | MachineQuestion
     ]
 
 
@@ -592,15 +595,15 @@ class StepState(TypedDict):
     counted: NotRequired[str]
 
 
-Task = Literal["measurement", "trial", "budget", "target"]
+Task = Literal["measurement", "trial", "budget", "target", "saving", "comparison"]
 
 
 class Progress(TypedDict):
     """A running or ended compilation: phases so far, kernels as they are generated.
 
     `task` is "measurement" where kernels are measured, "trial" where a change is tried, "budget"
-    where another memory budget is, "target" where code for other GPUs is made; without it what is
-    shown is compiled itself.
+    where another memory budget is, "target" where other code of the call is made, "saving" and
+    "comparison" where a file is written or compared; without it what is shown is compiled itself.
     `can_cancel` is true only where a button works (a compilation in a worker process). `words`
     are what it does now, in plain words.
     """

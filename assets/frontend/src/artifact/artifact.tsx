@@ -5,6 +5,7 @@ import type { Store } from "../store";
 import { Facts, Frame, Message, plain, Segments } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { TripWay } from "../wire";
+import { Checking, Saving } from "./actions";
 import "./artifact.css";
 import { LEAVES, MEMBERS, NEEDS, Part } from "./tables";
 import { WaterfallChart, waterfallOf, wayOf, WaysTable } from "./trip";
@@ -19,6 +20,9 @@ export function ArtifactPane({ store }: { store: Store }) {
       {file.advice && (
         <Message note={plain(isSaved ? "No round trip yet." : "Not saved.", file.advice)} />
       )}
+      {file.can_save && !isSaved && <Saving store={store} />}
+      {isSaved && <Checking store={store} />}
+      {file.checked && <Message note={plain("Compared.", file.checked)} />}
       {file.ways.length > 0 && <RoundTrip store={store} ways={file.ways} />}
       {isSaved && <FileBar store={store} />}
       <div class="art-two">
@@ -32,7 +36,7 @@ export function ArtifactPane({ store }: { store: Store }) {
         />
         <Part
           store={store}
-          title="Does it load on this machine?"
+          title={file.checked ? "Does it load there?" : "Does it load on this machine?"}
           table="requirements"
           rows={file.requirements}
           cells={NEEDS}

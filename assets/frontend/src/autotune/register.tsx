@@ -1,12 +1,12 @@
 // The Autotune pane and its things: choices that were timed, configurations that a model ranked.
 
-import { TryIt } from "../breaks/change";
 import { bytes, microseconds, percent, plural, seconds } from "../format";
 import { kindOf } from "../ids";
 import { Head, type RowCardProps, rowThing } from "../inspector/parts";
 import type { Registration } from "../registration";
 import type { Store } from "../store";
-import { Chips, Copy, Facts, Prose, Tag } from "../ui/basics";
+import { Chips, Facts, Prose, Tag } from "../ui/basics";
+import { Offer } from "../ui/offer";
 import type { Choice, Ranked } from "../wire";
 import { AutotunePane } from "./autotune";
 
@@ -31,17 +31,11 @@ export const autotune: Registration<Store> = {
   },
 };
 
-const MAX_AUTOTUNE = 'mode="max-autotune"';
+const LINE = 'wb.aot_compile(fn, args, mode="max-autotune")';
 
-/** The change that lets Inductor compare: tried where it is among those to try, else to copy. */
+/** Compiles it so that Inductor compares, in the place of what is shown. */
 function MaxAutotune({ store }: { store: Store }) {
-  const rows = store.doc.value?.advice.rows ?? [];
-  const found = rows.find((row) => row.action?.includes("max-autotune"));
-  return found && found.why_not === null ? (
-    <TryIt store={store} ask="try" question={{ opportunity: found.id }} reason={found.why_not} />
-  ) : (
-    <Copy text={MAX_AUTOTUNE} label={`Copy ${MAX_AUTOTUNE}`} title="Copy the argument" />
-  );
+  return <Offer store={store} ask="autotune" words="Try max-autotune" line={LINE} />;
 }
 
 function ChoiceCard({ row: choice }: RowCardProps<Choice>) {

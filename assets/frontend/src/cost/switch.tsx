@@ -24,6 +24,8 @@ export function CostSwitch({ store }: { store: Store }) {
   );
 }
 
+const MEASURE = "Measures every kernel on the inputs that it was compiled for";
+
 /** Measures every kernel where the call is alive; elsewhere it says why it cannot. */
 export function ProfileButton({ store }: { store: Store }) {
   const [error, attempt] = useAttempt();
@@ -37,7 +39,7 @@ export function ProfileButton({ store }: { store: Store }) {
   return (
     <>
       <Button
-        tip={why ?? "Measure every kernel on the inputs that it was compiled for"}
+        tip={why ?? `${MEASURE}. ${report.efforts?.["profile"] ?? ""}`.trim()}
         isOff={!!why}
         press={() => void measure()}
       >

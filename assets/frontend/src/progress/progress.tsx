@@ -114,6 +114,8 @@ export const TASKS: Record<Task, readonly [what: string, doing: string]> = {
   trial: ["trial", "trying"],
   budget: ["compilation", "compiling"],
   target: ["compilation", "compiling"],
+  saving: ["saving", "saving"],
+  comparison: ["comparison", "comparing"],
 };
 
 function endNote(progress: Progress): Note | null {

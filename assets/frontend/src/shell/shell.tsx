@@ -7,7 +7,7 @@ import { JobStrip } from "../progress/job";
 import { ProgressStrip, ProgressView } from "../progress/progress";
 import type { Store } from "../store";
 import { TargetDialog } from "../targets/dialog";
-import { Empty, plain, Problem, Prose } from "../ui/basics";
+import { Empty, plain, Problem } from "../ui/basics";
 import { type PaneId, TITLES } from "../wire";
 import { Frame, type FrameRoot, useFrame } from "./frame";
 import { Header } from "./header";
@@ -104,7 +104,6 @@ function Body({ store }: { store: Store }) {
       {head?.empty && !isHome ? (
         <Empty store={store} note={head.empty}>
           {Remedy && <Remedy store={store} />}
-          {Remedy && <WhyOff store={store} />}
         </Empty>
       ) : (
         <Guarded key={id} store={store}>
@@ -113,16 +112,6 @@ function Body({ store }: { store: Store }) {
       )}
     </>
   );
-}
-
-/** Why nothing can be compiled from here. */
-function WhyOff({ store }: { store: Store }) {
-  const why = store.doc.value?.targets.why_not;
-  return why ? (
-    <p class="mut">
-      <Prose text={why} />
-    </p>
-  ) : null;
 }
 
 /** A pane that fails says so and leaves the rest of the view alive. */

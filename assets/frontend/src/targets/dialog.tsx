@@ -7,6 +7,7 @@ import type { Store } from "../store";
 import { useAttempt } from "../ui/asked";
 import { Button, Problem, Prose } from "../ui/basics";
 import { Icon } from "../ui/icons";
+import { Offer } from "../ui/offer";
 import type { TargetChoice, Targets } from "../wire";
 import "./targets.css";
 
@@ -37,33 +38,31 @@ export function TargetButton({ store }: { store: Store }) {
   );
 }
 
-interface OpenProps {
-  store: Store;
-  words: string;
-  tip: string;
-}
-
-/** Opens the dialog; off, with the reason beside it, where nothing can be compiled. */
-function OpenButton({ store, words, tip }: OpenProps) {
-  const targets = store.doc.value?.targets;
-  if (!targets) return null;
-  const why = whyNot(store.host, targets.why_not);
-  return (
-    <Button tip={why ?? tip} isOff={why !== null} press={() => (targetsOpen(store).value = true)}>
-      {words}
-    </Button>
-  );
-}
-
 /** From an empty comparison: every kernel on several GPUs. */
 export function CompareButton({ store }: { store: Store }) {
-  const tip = "Compile every kernel for several GPUs";
-  return <OpenButton store={store} words="Compare on GPUs…" tip={tip} />;
+  const record = store.doc.value?.variable ?? "report";
+  return (
+    <Offer
+      store={store}
+      ask="compare-targets"
+      words="Compare on GPUs…"
+      line={`wb.matrix(${record}, targets=["a100", "h100"])`}
+      press={() => (targetsOpen(store).value = true)}
+    />
+  );
 }
 
 /** From an empty roofline: the same call on a GPU. */
 export function CompileButton({ store }: { store: Store }) {
-  return <OpenButton store={store} words="Compile for…" tip="Compile the same call for a GPU" />;
+  return (
+    <Offer
+      store={store}
+      ask="retarget"
+      words="Compile for…"
+      line='wb.aot_compile(fn, args, target="h100")'
+      press={() => (targetsOpen(store).value = true)}
+    />
+  );
 }
 
 export function TargetDialog({ store }: { store: Store }) {

@@ -10,7 +10,7 @@ export const RoomContext = createContext<Room>("normal");
 
 const NARROW = 900;
 const SCARCE = 1000;
-const TIGHT = 1100;
+const TIGHT = 1160; // of all tabs with their counts, where three empty ones say their actions
 const WIDE = 1600;
 
 function roomOf(width: number): Room {

@@ -1,0 +1,93 @@
+"""What would fill a pane is done in it, with what it takes beside it, in a real JupyterLab."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.browser.cells import Notebook
+from tests.browser.driving import Lab, one_view
+
+LONG = 120_000
+CELL = "net = torch.nn.Linear(64, 64).eval()\n%aot_compile --no-grad -o made net(x)"
+
+
+@pytest.fixture(scope="module")
+def notebook(open_notebook: Callable[..., Notebook]) -> Notebook:
+    notebook = open_notebook("pane_actions.ipynb", CELL)
+    notebook.run(1)
+    notebook.ended(1)
+    return notebook
+
+
+@pytest.fixture
+def view(notebook: Notebook) -> Any:
+    view = one_view(notebook.cell(1))
+    view.get_by_role("tab", name="Overview").click()
+    yield view
+    assert notebook.watched.errors == notebook.watched.requests == []
+
+
+def open_pane(view: Any, name: str) -> None:
+    """Show a pane that is empty and may share an entry of the strip."""
+    view.get_by_role("button", name=re.compile(r"\d empty")).click()
+    view.locator(".more-list").get_by_role("button", name=name).click()
+
+
+def test_a_file_is_saved_and_compared_with_a_machine(view: Any, lab: Lab) -> None:
+    view.get_by_role("tab", name="Artifact").click()
+    cost = view.get_by_text(re.compile("One file is written where the kernel runs, .* weights"))
+    cost.wait_for()
+    file, save = (
+        view.get_by_label("File to write"),
+        view.get_by_role("button", name="Save", exact=True),
+    )
+    assert file.input_value() == "Linear.aot"
+    (lab.folder / "mine.aot").write_text("mine")
+    file.fill("mine.aot")
+    save.click()
+    view.get_by_text("mine.aot is there already: choose another name").wait_for()
+    file.fill("kept")
+    save.click()
+    view.get_by_text("No round trip yet.").wait_for(timeout=LONG)
+    assert (lab.folder / "kept.aot").is_file()
+    machine = view.get_by_label("Description of a machine")
+    machine.fill("nowhere.json")
+    view.get_by_role("button", name="Check against it").click()
+    view.get_by_text("The comparison failed.").wait_for(timeout=LONG)
+    machine.fill("")
+    view.get_by_role("button", name="Check against it").click()
+    view.get_by_text(re.compile("It can be loaded on")).wait_for(timeout=LONG)
+    view.get_by_role("heading", name="Does it load there?").wait_for()
+
+
+def test_measuring_says_what_it_takes(view: Any) -> None:
+    button = view.get_by_role("button", name="Profile")
+    assert re.search(r"at least \d+ calls, about .* s where", button.get_attribute("data-tip"))
+    button.click()
+    view.get_by_role("group", name="Work in the background").wait_for()
+    view.get_by_label("Cost").wait_for(timeout=LONG)
+
+
+def test_choices_are_timed_in_the_place_of_what_is_shown(view: Any) -> None:
+    open_pane(view, "Autotune")
+    view.get_by_text("Compiles it once more and times each choice on top.").wait_for()
+    view.get_by_role("button", name="Try max-autotune").click()
+    view.get_by_text("Compiling Linear with max-autotune…").wait_for()
+    view.get_by_role("button", name="Try max-autotune").wait_for(state="hidden", timeout=LONG)
+    view.get_by_text("nothing to choose from in this mode either").wait_for()
+
+
+def test_a_roofline_leads_to_the_targets(view: Any) -> None:
+    open_pane(view, "Roofline")
+    view.locator(".empty").get_by_role("button", name="Compile for…").click()
+    dialog = view.get_by_role("dialog", name="Compile for another target")
+    dialog.get_by_label(re.compile("^t4 ")).check()
+    dialog.get_by_role("button", name="Compile for t4").click()
+    view.locator("button.target:enabled", has_text="t4").wait_for(timeout=LONG)
+    view.get_by_role("img", name=re.compile("[Rr]oofline")).or_(
+        view.get_by_role("grid")
+    ).first.wait_for()

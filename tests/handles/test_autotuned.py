@@ -1,0 +1,38 @@
+"""The same call with max-autotune, in the place of what a view shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from view_mail import Mailbox
+
+import workbench as wb
+from workbench.handles.autotuned import explain_no_autotune
+from workbench.views.widgets.display import show
+
+
+def double(x: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x) * 2
+
+
+def test_it_takes_the_place_and_is_not_offered_again() -> None:
+    compiled: Any = wb.aot_compile(double, (torch.rand(8, 8),))
+    mail = Mailbox(show(compiled).live())
+    _, before = mail.ask("document")
+    assert before["efforts"]["autotune"].startswith("Compiles it once more")
+    mail.ask("autotune")
+    assert mail.view.progress["title"] == "Compiling double with max-autotune…"
+    actions = mail.view._live_actions
+    assert actions is not None
+    actions.join(120)
+    _, after = mail.ask("document")
+    assert after["variable"] == 'wb.aot_compile(fn, args, mode="max-autotune").report'
+    assert after["actions"]["autotune"] == "It was compiled with max-autotune already."
+    assert "autotune" not in after["efforts"]
+
+
+def test_what_has_no_choices_says_so() -> None:
+    eager: Any = wb.aot_compile(double, (torch.rand(8, 8),), backend="eager")
+    assert explain_no_autotune(eager, None) == "The backend eager has no choices to time."
+    assert explain_no_autotune(eager, "It is gone.") == "It is gone."
