@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.browser.panes import show
-from workbench.report import Report
+from workbench.report import Report, Source, Table
 from workbench.views.panes import overview_pane
 
 RECORDS = Path(__file__).parents[1] / "records"
@@ -63,6 +64,23 @@ def test_a_line_of_the_sentence_is_selected_in_the_tree(layers: Any) -> None:
     selected = layers.locator(".crow.sel")
     selected.wait_for()
     assert "self.down(" in selected.inner_text()
+
+
+def test_a_module_of_torchs_own_has_a_tree_of_its_modules(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    report = Report.load(RECORDS / "layers.wbr")
+    path = tmp_path / "bare.html"
+    replace(report, tables={**report.tables, "sources": Table.of(Source, ())}).to_html(path)
+    watched = open_page()
+    show(watched.page, path.as_uri())
+    watched.page.locator(".answer").get_by_role("button", name="layers.0–3").click()
+    selected = watched.page.get_by_role("treegrid", name="Cost by module").locator(".crow.sel")
+    selected.wait_for()
+    assert "layers.0–3" in selected.inner_text()
+    watched.page.keyboard.press("m")  # there are no lines
+    assert selected.is_visible()
+    assert watched.errors == watched.requests == []
 
 
 def test_equal_layers_are_one_row_with_the_cost_of_each(layers: Any) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from workbench.analysis.opportunities.rules import opportunities
-from workbench.report import Break, Kernel, Outcome, Report, Request, Table
+from workbench.report import Break, Kernel, Outcome, Report, Request, Source, Table
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 from workbench.views.document import document
 from workbench.views.overview.answer import answer, answer_text
@@ -38,6 +38,15 @@ def test_without_times_it_is_the_bytes_and_the_line_that_moves_most() -> None:
     assert "About 41 % of it is line 30, x + self.down(" in said
     link = next(piece for piece in answer(BLOCK)["sentence"] if piece["select"])
     assert (link["text"], link["select"]) == ("line 30", "L:s0:30")
+
+
+def test_without_a_line_of_the_user_it_is_the_module_that_has_most() -> None:
+    own = replace(LAYERS, tables={**LAYERS.tables, "sources": Table.of(Source, ())})
+    assert "of it is layers.0–3. " in answer_text(own)
+    shown = document(own)
+    assert [row["kind"] for row in shown["calls"]] == ["rest"]
+    assert len(shown["modules"]) > 3
+    assert next(head for head in shown["panes"] if head["id"] == "overview")["empty"] is None
 
 
 def test_a_line_that_calls_leads_to_the_line_that_has_most_of_it() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from workbench.analysis.cost.costs import list_all_costs
@@ -39,8 +39,9 @@ def list_call_shares(report: Report) -> tuple[CallShare, ...]:
     """The shares of all kernels, in the order of the program.
 
     A kernel is shared among its nodes that have a line in proportion to their sizes, as for lines;
-    without such nodes among its own lines, and without lines it is a share of none. Where nothing
-    was generated they are those of the captured operations, without costs.
+    without such nodes among its own lines, without lines among the modules of its nodes, and
+    without these it is a share of none. Where nothing was generated they are those of the captured
+    operations, without costs.
     """
     return report.once(_list_shares)
 
@@ -48,7 +49,9 @@ def list_call_shares(report: Report) -> tuple[CallShare, ...]:
 def _list_shares(report: Report) -> tuple[CallShare, ...]:
     found: dict[Chain, CallShare] = {}
     if not len(report.kernels):
-        for chain, _ in _chains(select_captured(report), list_line_ids(report)):
+        captured = select_captured(report)
+        chains = list(_chains(captured, list_line_ids(report))) or list(_modules(captured))
+        for chain, _ in chains:
             found.setdefault(chain, CallShare(*chain))
         return tuple(found.values())
     amounts = {cost.kind: cost.by_kernel for cost in list_all_costs(report)}
@@ -92,11 +95,14 @@ def _parts(report: Report) -> Iterator[tuple[Kernel, Mapping[Chain, float]]]:
     for kernel in waiting:
         lines = [line for line in kernel.lines or kernel.called_from[:1] if line in there]
         chains = [known.get(line, ((line,), "")) for line in lines]
-        yield kernel, dict.fromkeys(chains, 1.0) or {((), ""): 1.0}
+        by_module: dict[Chain, float] = defaultdict(float)
+        for chain, size in _modules(nodes[id] for id in kernel.nodes if id in nodes):
+            by_module[chain] += size
+        yield kernel, dict.fromkeys(chains, 1.0) or by_module or {((), ""): 1.0}
 
 
 def _chains(
-    nodes: Iterator[NodeFacts] | list[NodeFacts], ids: Mapping[tuple[str, int], str]
+    nodes: Iterable[NodeFacts], ids: Mapping[tuple[str, int], str]
 ) -> Iterator[tuple[Chain, float]]:
     """The chain of each node whose line is known, with its size."""
     for node in nodes:
@@ -107,6 +113,13 @@ def _chains(
             yield ((*outer, line), node.module_path or ""), float(node.bytes or 1)
 
 
+def _modules(nodes: Iterable[NodeFacts]) -> Iterator[tuple[Chain, float]]:
+    """The chain of each node that a module called, with its size: torch's own have no lines."""
+    for node in nodes:
+        if node.module_path:
+            yield ((), node.module_path), float(node.bytes or 1)
+
+
 def _add_memory(report: Report, found: dict[Chain, CallShare]) -> None:
     """What each chain has made of what lives at the peak."""
     rows = [row for row in list_made_at_peak(memory(report)) if row.bytes]
@@ -114,5 +127,6 @@ def _add_memory(report: Report, found: dict[Chain, CallShare]) -> None:
     ids = list_line_ids(report)
     for row in rows:
         own = nodes.get(row.node or "")
-        chain = next((chain for chain, _ in _chains([own] if own else [], ids)), ((), ""))
+        made = [own] if own else []
+        chain = next((chain for chain, _ in (*_chains(made, ids), *_modules(made))), ((), ""))
         found.setdefault(chain, CallShare(*chain)).add("memory", row.bytes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from workbench.analysis.calls.module_tree import CostRow
+from workbench.analysis.calls.module_tree import CostRow, list_module_rows
 from workbench.report import Report
 from workbench.views.wire.overview_messages import Piece
 from workbench.views.words.record_words import short, text_of
@@ -44,17 +44,22 @@ def list_whereabouts(
 
     A line that has little of it is no headline, nor the only one of the call.
 
-    Lines of libraries are not named: it is the user's line that calls them.
+    Lines of libraries are not named: it is the user's line that calls them. Where there is no
+    other, as in a module of torch's own, it is the module below it: `Half of it is self_attn. `
     """
     lines = [line for row in rows if row.kind == "function" for line in row.parts]
-    most = max(lines, key=lambda line: line.total.get(kind, 0.0), default=None)
+    parts = lines or list_module_rows(report).parts
+    most = max(parts, key=lambda part: part.total.get(kind, 0.0), default=None)
     share = 0.0 if most is None or not whole else most.total.get(kind, 0.0) / whole
-    if most is None or share < _LEAST or len(lines) < 2:
+    if most is None or share < _LEAST or len(parts) < 2:
         return
     pieces = [plain(f"{_part(share)} of {of} is ")]
-    pieces.append(plain(f"line {most.id.rpartition(':')[2]}", most.id))
-    if text := _call_of(read_line(report, most.id)):
-        pieces += [plain(", "), code(text)]
+    if not lines:
+        pieces.append(plain(most.name, most.id))
+    else:
+        pieces.append(plain(f"line {most.id.rpartition(':')[2]}", most.id))
+        if text := _call_of(read_line(report, most.id)):
+            pieces += [plain(", "), code(text)]
     pieces += _most_of(report, most, kind)
     yield from pieces
     yield plain(" " if pieces[-1]["text"].endswith("…") else ". ")

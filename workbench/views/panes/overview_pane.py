@@ -62,7 +62,7 @@ def document(report: Report, context: ViewContext) -> Content:
     has_text = any(text is not None for text in report.sources.columns.get("text", ()))
     part = "source lines" if report.why_missing("sources") is None else "sources"
     empty = missing(report, part, "No source.", "No source text was recorded.")
-    return Content(data, empty=None if has_text else empty)
+    return Content(data, empty=None if has_text or modules else empty)
 
 
 def figures(report: Report, saved: tuple[str, int] | None = None) -> list[wire.Figure]:

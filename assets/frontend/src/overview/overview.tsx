@@ -25,9 +25,10 @@ export function Overview({ store }: { store: Store }) {
   );
 }
 
-/** Why no source can be shown, or null when there is one. */
+/** Why there is neither a source nor a tree, or null when there is one. */
 export function noSource(report: Report): Note | null {
   if (report.sources.some((source) => source.lines.length > 0)) return null;
+  if (report.modules?.length) return null;
   const text = "No source is in this report: it was saved without it.";
   const told = report.panes.find((head) => head.id === "overview")?.empty;
   return told ?? { title: "No source.", text, tone: "plain" };

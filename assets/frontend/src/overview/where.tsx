@@ -23,8 +23,10 @@ function chosenView(store: Store) {
 }
 
 /** Lines, unless only libraries have any; the source where there is no tree. */
-function viewOf(store: Store, { calls, modules }: Report): View {
+function viewOf(store: Store, report: Report): View {
+  const { calls, modules } = report;
   const chosen = chosenView(store).value;
+  if (!hasSource(report)) return modules?.length ? "modules" : "source";
   if (chosen === "source" || !calls?.length) return "source";
   if (chosen === "modules" || chosen === null) {
     const hasOwn = calls.some(({ kind }) => kind === "function");
@@ -33,10 +35,15 @@ function viewOf(store: Store, { calls, modules }: Report): View {
   return "lines";
 }
 
+/** Whether there are lines: torch keeps none of a module of its own. */
+function hasSource(report: Report): boolean {
+  return report.sources.some((source) => source.lines.length > 0);
+}
+
 /** Answers `m` and `s`. */
 export function pressWhere(event: KeyboardEvent, store: Store): boolean {
   const report = store.doc.peek();
-  if (!report?.calls?.length) return false;
+  if (!report?.calls?.length || !hasSource(report)) return false;
   const present = viewOf(store, report);
   if (event.key === "m" && report.modules.length)
     chosenView(store).value = present === "modules" ? "lines" : "modules";
@@ -59,7 +66,7 @@ export function Where({ store, report }: { store: Store; report: Report }) {
   }, [view]);
   const cost = shownCost(store).value;
   const { calls, modules, sources } = report;
-  const choice = !!calls?.length && (
+  const choice = !!calls?.length && hasSource(report) && (
     <Segments
       label="Cost by"
       of={[
