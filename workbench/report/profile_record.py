@@ -19,12 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Machine:
-    """What this machine was measured to do; bandwidth is a triad over arrays beyond its caches."""
+    """What this machine was measured to do; bandwidth is a triad over arrays beyond its caches.
+
+    `flops_per_s` is the rate of a product of float32 matrices on the host, None on a GPU, whose
+    data sheet has it.
+    """
 
     bytes_per_s: float
     threads: int
     clock_ns: float
     """What timing one call adds to its own reading; subtracted from every time."""
+    flops_per_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,7 @@ class MeasuredCall:
     Times are medians in µs over `repeats` calls: of the whole call without any proxy, and of the
     original, None when there is none. `notes` say what to know of the inputs and the noise;
     `least_us` has, by kernel, the least time of its calls, where nothing else disturbed them.
+    `bytes_per_s` and `flops_per_s` are those of the host, as in `Machine`; None in older records.
     """
 
     call_us: float
@@ -74,6 +80,8 @@ class MeasuredCall:
     repeats: int
     notes: tuple[str, ...] = ()
     least_us: Mapping[str, float] = field(default_factory=dict)
+    bytes_per_s: float | None = None
+    flops_per_s: float | None = None
 
     @property
     def quiet(self) -> bool:

@@ -459,16 +459,20 @@ export interface TargetQuestion {
 }
 
 /**
- * The roof of one GPU: its bandwidth, and the peak rates (TFLOP/s) that its kernels use.
+ * The roof of one GPU, or of the CPU of a profile: its bandwidth, peak rates (TFLOP/s) used.
+ * `sentence` says what to know of the kernels under it, `source` where its rates are from.
  */
 export interface Roof {
   target: string;
   bandwidth_gbs: number;
   rates: [string, number][];
+  sentence: string;
+  source: string;
 }
 
 /**
  * Where one kernel lies under the roof of a GPU; `share` is its part of the time of all.
+ * `of_roof` is its least time as a part of the measured one, None where nothing was measured.
  */
 export interface RooflinePoint {
   kernel: string;
@@ -484,6 +488,7 @@ export interface RooflinePoint {
   measured_us: number | null;
   estimate: boolean;
   share: number;
+  of_roof: number | null;
   note: string | null;
 }
 
@@ -1046,10 +1051,12 @@ export interface Document {
   phases: Phase[];
   phases_said: string;
   choices: Choice[];
+  autotune_says: string;
   ranked: Ranked[];
   roofs: Roof[];
   points: RooflinePoint[];
   matrix_targets: string[];
+  matrix_says: string;
   matrix: MatrixRow[];
   targets: Targets;
   artifact: Artifact[];

@@ -8,6 +8,7 @@ import {
   partnerOf,
   shadeOf,
   spotOf,
+  totalOf,
 } from "../src/matrix/rows";
 import type { ColumnSpec, MatrixCell, MatrixRow } from "../src/wire";
 
@@ -122,4 +123,20 @@ test("the table has a row for each cell that there is", () => {
   ]);
   expect(spotOf(ROWS, "k1:h100")).toEqual({ row: 1, column: 1 });
   expect(spotOf(ROWS, "k1")).toBeNull();
+});
+
+test("below the GPUs stands the sum of what adds up, of the rest the most or the least", () => {
+  const bound = figuresOf([
+    { key: "bound_us", title: "Bound (est.)", width: "90px", kind: "number", unit: "us" },
+  ])[0]!;
+  const rows = [
+    row("k0", [cell("k0:t4", { bound_us: 2, registers: 24 })]),
+    row("k1", [cell("k1:t4", { bound_us: 3, registers: 40 })]),
+  ];
+  const callsOf = (kernel: string) => (kernel === "k1" ? 2 : 1);
+  expect(totalOf(rows, bound, 1, callsOf)).toEqual({ words: "Total", values: [8] });
+  expect(totalOf(rows, REGISTERS, 1, callsOf)).toEqual({ words: "Most of all", values: [40] });
+  expect(totalOf(rows, OCCUPANCY, 1, callsOf)).toEqual({ words: "Least of all", values: [null] });
+  const without = [...rows, row("k2", [null])];
+  expect(totalOf(without, bound, 1, callsOf)).toEqual({ words: "Total of 2", values: [8] });
 });

@@ -4,8 +4,10 @@ import {
   along,
   axesOf,
   hasPlace,
+  labelOf,
   linesOf,
   named,
+  namesOf,
   nextPlace,
   placesOf,
   rateOf,
@@ -15,6 +17,8 @@ import type { Roof, RooflinePoint } from "../src/wire";
 
 const ROOF: Roof = {
   target: "h100",
+  sentence: "",
+  source: "",
   bandwidth_gbs: 2000,
   rates: [
     ["matrix.bf16", 1000],
@@ -37,6 +41,7 @@ function point(kernel: string, more: Partial<RooflinePoint> = {}): RooflinePoint
     measured_us: null,
     estimate: true,
     share: 0.5,
+    of_roof: null,
     note: null,
     ...more,
   };
@@ -88,10 +93,41 @@ test("ticks are the powers of ten", () => {
   expect(ticks({ least: 0.1, most: 200 })).toEqual([0.1, 1, 10, 100]);
 });
 
-test("names that would lie on one another are left out, the least share first", () => {
-  const axes = axesOf(ROOF, [point("k0")]);
-  const places = placesOf([point("k0", { share: 0.2 }), point("k1", { share: 0.6 })], axes);
-  expect([...named(places, 800, 250)]).toEqual(["k1"]);
+test("names take other sides of one point, and are left out where no side is free", () => {
+  const points = [1, 2, 3, 4, 5, 6].map((n) => point(`k${n}`, { share: n / 21 }));
+  const places = placesOf(points, axesOf(ROOF, points));
+  const found = named(places, 800, 250);
+  expect([...found]).toEqual([
+    ["k6", "right"],
+    ["k5", "left"],
+    ["k4", "above"],
+  ]);
+  const all = { left: 0, right: 800, bottom: 0, top: 250 };
+  expect(named(places, 800, 250, [all]).size).toBe(0);
+});
+
+test("no name of a roof lies on another, however near their rates are", () => {
+  const roof: Roof = {
+    ...ROOF,
+    rates: [
+      ["matrix.bf16", 1000],
+      ["matrix.fp16", 990],
+      ["matrix.tf32", 980],
+    ],
+  };
+  const lines = linesOf(roof, axesOf(roof, [point("k0")]));
+  const boxes = namesOf(lines, ({ name }) => name, 800, 250).map(({ box }) => box);
+  for (const [i, a] of boxes.entries())
+    for (const b of boxes.slice(i + 1))
+      expect(a.left < b.right && b.left < a.right && a.bottom < b.top && b.bottom < a.top).toBe(
+        false,
+      );
+});
+
+test("a measured kernel that reaches nine tenths of its roof says so", () => {
+  expect(labelOf(point("k0", { of_roof: 0.93 }))).toBe("k0, on the roof");
+  expect(labelOf(point("k0", { of_roof: 0.5 }))).toBe("k0");
+  expect(labelOf(point("k0"))).toBe("k0");
 });
 
 test("arrows walk the points by place", () => {

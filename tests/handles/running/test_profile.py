@@ -26,7 +26,12 @@ from workbench.errors import WorkbenchError
 from workbench.handles.running import profile as handle
 from workbench.handles.running.profile import _Matcher, measure_machine, profile
 from workbench.report import Kernel, Report, Request, Table
-from workbench.report.profile_record import Machine, read_measured_call
+from workbench.report.profile_record import (
+    Machine,
+    MeasuredCall,
+    add_measured_call,
+    read_measured_call,
+)
 
 QUICK = Machine(bytes_per_s=1e10, threads=1, clock_ns=50.0)
 
@@ -76,6 +81,14 @@ def test_the_report_gets_the_times_and_stays_what_it_was_otherwise(measured):
     row = next(row for row in measured.kernels if row.kernel == "k0")
     assert row.bytes == 1024
     assert row.bandwidth_share == pytest.approx(row.bytes_per_s / QUICK.bytes_per_s)
+
+
+def test_the_rates_of_the_host_are_kept_with_the_call():
+    machine = measure_machine(longest_s=0.05)
+    assert machine.flops_per_s > 0
+    kept = MeasuredCall(1.0, 0.1, None, 5, bytes_per_s=2.0, flops_per_s=3.0)
+    again = read_measured_call(add_measured_call(Report(), kept))
+    assert (again.bytes_per_s, again.flops_per_s) == (2.0, 3.0)
 
 
 def test_eager_operators_stand_beside_it(measured):

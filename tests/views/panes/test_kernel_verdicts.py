@@ -41,7 +41,7 @@ def test_without_a_roof_it_is_the_rate_that_was_measured() -> None:
     report = Report(tables={"kernels": Table.of(Kernel, [kernel])})
     text, source = verdicts(report)["k0"]
     assert text == "2.00 µs measured, 4.00 GB/s"
-    assert "The roofline knows GPUs only" in source
+    assert "a profile measures them" in source
 
 
 def test_without_anything_it_says_what_to_do() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline
+from workbench.report.profile_record import MeasuredCall, add_measured_call
 from workbench.views.document import document
 from workbench.views.pages.report_page import page
 
@@ -28,6 +29,60 @@ def test_shares_are_measured_where_all_kernels_are(sample_report: Report) -> Non
     tables = {**sample_report.tables, "roofline": Table.of(KernelRoofline, rows)}
     points = document(replace(sample_report, tables=tables))["points"]
     assert {point["share"] for point in points} == {0.3333}
+
+
+def on_a_cpu(time_us: float | None) -> Report:
+    """Two kernels of a host that a profile measured at 10 GB/s and 100 GFLOP/s."""
+    kernels = [
+        Kernel("k0", "cpp_0", "cpp", "i0", bytes_read=8_000, bytes_written=2_000, flops=1_000,
+               time_us=time_us),
+        Kernel("k1", "cpp_1", "cpp", "i0", bytes_read=8_000, bytes_written=2_000, flops=1_000,
+               time_us=4.0, calls=2),
+    ]  # fmt: skip
+    report = Report(tables={"kernels": Table.of(Kernel, kernels)})
+    call = MeasuredCall(9.0, 0.1, None, 40, bytes_per_s=1e10, flops_per_s=1e11)
+    return add_measured_call(report, call)
+
+
+def test_a_profile_of_a_cpu_gives_it_a_roof_with_the_rates_that_it_measured() -> None:
+    made = document(on_a_cpu(1.05))
+    (roof,) = made["roofs"]
+    assert (roof["target"], roof["bandwidth_gbs"], roof["rates"]) == (
+        "host", 10.0, [("vector.fp32", 0.1)],
+    )  # fmt: skip
+    assert roof["source"].startswith("rates measured by the profile")
+    points = {point["kernel"]: point for point in made["points"]}
+    assert (points["k0"]["bound_us"], points["k0"]["measured_us"]) == (1.0, 1.05)
+    assert points["k0"]["of_roof"] == pytest.approx(0.952, abs=1e-3)
+    assert points["k1"]["of_roof"] == pytest.approx(0.5)
+    assert roof["sentence"] == (
+        "k1 takes 79 % of the time, bound by memory, at 50 % of its roof. 1 of 2 kernels sits "
+        "on its roof and can only get faster by moving less."
+    )
+    (head,) = (pane for pane in made["panes"] if pane["id"] == "roofline")
+    assert head["empty"] is None
+    kernel = next(each for each in made["kernels"] if each["id"] == "k1")
+    assert kernel["verdict"][0].startswith("Bound by memory, at least 1.00 µs, 50 % of the roof")
+
+
+def test_an_estimate_says_that_every_point_sits_on_the_roof(sample_report: Report) -> None:
+    rows = [replace(row, measured_us=None) for row in sample_report.roofline]
+    tables = {**sample_report.tables, "roofline": Table.of(KernelRoofline, rows)}
+    (roof,) = document(replace(sample_report, tables=tables))["roofs"]
+    assert (
+        "No time is measured: every point is an estimate and sits on the roof."
+        in (roof["sentence"])
+    )
+    assert roof["source"] == "rates of the GPU's data sheet"
+
+
+def test_a_cpu_without_a_profile_says_what_measures_it() -> None:
+    (head,) = (
+        pane
+        for pane in document(replace(on_a_cpu(1.0), extra={}))["panes"]
+        if pane["id"] == "roofline"
+    )
+    assert "*Profile* measures the kernels and both rates here" in (head["empty"] or {})["text"]
 
 
 def test_without_scripts_it_is_a_table_that_says_that_it_is_a_model(sample_report: Report) -> None:

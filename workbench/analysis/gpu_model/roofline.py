@@ -29,7 +29,8 @@ from workbench.analysis.fusion.traffic import NodeFacts, bytes_of, select_nodes
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline
-from workbench.specs import DTYPES, Gpu
+from workbench.report.profile_record import read_measured_call
+from workbench.specs import DTYPES, Gpu, Rates
 
 _TORCH_NAMES = {
     "float64": "fp64",
@@ -45,6 +46,20 @@ _TORCH_NAMES = {
 # Where a device has no matrix unit for a dtype, Triton converts its values to the next one; the
 # others are multiplied without matrix units.
 _MATRIX_NEXT = {"fp4": "fp16", "fp8": "fp16", "tf32": "fp32"}
+
+
+@dataclass(frozen=True)
+class MeasuredHost:
+    """The CPU of a profile as what has a roofline: its rates were measured, of float32 alone."""
+
+    bandwidth_gbs: float
+    vector: Rates
+    name: str = "host"
+
+    @property
+    def matrix(self) -> Rates:
+        """None of its own: products and all else count at the one rate that was measured."""
+        return Rates()
 
 
 @dataclass(frozen=True)
@@ -70,7 +85,12 @@ class Roofline:
 
 
 def compute_roofline(
-    gpu: Gpu, *, moved_bytes: float, flops: float, dtype: str = "fp32", matrix: bool = False
+    gpu: Gpu | MeasuredHost,
+    *,
+    moved_bytes: float,
+    flops: float,
+    dtype: str = "fp32",
+    matrix: bool = False,
 ) -> Roofline:
     """The roofline position of a kernel.
 
@@ -101,7 +121,7 @@ def compute_roofline(
 
 
 def find_peak_rate(
-    gpu: Gpu, dtype: str, *, matrix: bool = False
+    gpu: Gpu | MeasuredHost, dtype: str, *, matrix: bool = False
 ) -> tuple[str | None, float | None]:
     """The name and the value of the rate at which a GPU computes with a dtype; None if unknown.
 
@@ -174,7 +194,16 @@ def add_measured(report: Report) -> Report:
     return replace(report, tables={**report.tables, "roofline": Table.of(KernelRoofline, rows)})
 
 
-def rooflines(report: Report, gpu: Gpu) -> Iterator[KernelRoofline]:
+def list_host_rooflines(report: Report) -> list[KernelRoofline]:
+    """The same for a CPU by what a profile measured of it; empty without one, and of a GPU."""
+    call = read_measured_call(report)
+    if call is None or not call.bytes_per_s or not call.flops_per_s or len(report.roofline):
+        return []
+    rates = Rates(fp32=call.flops_per_s / 1e12)
+    return list(rooflines(report, MeasuredHost(call.bytes_per_s / 1e9, rates)))
+
+
+def rooflines(report: Report, gpu: Gpu | MeasuredHost) -> Iterator[KernelRoofline]:
     """A row for every kernel and library call, in their order."""
     nodes = select_nodes(report, "id", {id for kernel in report.kernels for id in kernel.nodes})
     inputs = {id for node in nodes.values() for id in node.inputs}
@@ -189,7 +218,7 @@ def rooflines(report: Report, gpu: Gpu) -> Iterator[KernelRoofline]:
         yield replace(row, note="; ".join(notes) or None)
 
 
-def _row(kernel: Kernel, gpu: Gpu, dtype: str, *, is_matrix: bool) -> KernelRoofline:
+def _row(kernel: Kernel, gpu: Gpu | MeasuredHost, dtype: str, *, is_matrix: bool) -> KernelRoofline:
     moved, flops = bytes_of(kernel), kernel.flops
     point = compute_roofline(
         gpu, moved_bytes=moved or 0, flops=flops or 0, dtype=dtype, matrix=is_matrix

@@ -55,6 +55,7 @@ _TRIAD_ELEMENTS = {  # of float32: beyond the caches of today's processors, and 
     CPU: 1 << 24,
     GPU: 1 << 27,
 }
+_PRODUCT_SIZE = 1024  # rows and columns: large enough for the library's best rate
 _BRIEF_S = 0.2  # of each measurement in a live view, whose reader waits for all of them
 _BY_TRACE = (
     "kernels and library calls have the time of what the GPU did for them, by torch's profiler; "
@@ -199,7 +200,8 @@ def profile(
     by_events = (f"{_BY_EVENTS}: {why}",) if why else ()
     said = (*notes, *by_events, *_noise(call_us, spread_us, rows))
     least = _by_kernel(rows, "least_us")
-    whole = MeasuredCall(call_us, spread_us, eager_us, len(runs), said, least)
+    host = (machine.bytes_per_s, machine.flops_per_s) if clock is HOST_CLOCK else ()
+    whole = MeasuredCall(call_us, spread_us, eager_us, len(runs), said, least, *host)
     return Profile(
         kernels=rows,
         operators=operators,
@@ -305,7 +307,10 @@ def _by_kernel(rows: tuple[KernelTime, ...], field: str) -> dict[str, float]:
 
 
 def measure_machine(clock: Clock = HOST_CLOCK, longest_s: float = LONGEST_S) -> Machine:
-    """Measure the memory bandwidth (a triad) of the device of a clock, and that clock."""
+    """Measure the memory bandwidth (a triad) of the device of a clock, and that clock.
+
+    On the host the rate of arithmetic too: a product of matrices, the fastest of a few.
+    """
     device = CPU if clock is HOST_CLOCK else GPU
     a, b, c = (torch.ones(_TRIAD_ELEMENTS[device], device=device) for _ in range(3))
 
@@ -317,7 +322,16 @@ def measure_machine(clock: Clock = HOST_CLOCK, longest_s: float = LONGEST_S) -> 
         seconds = min(time_runs(triad, 10, longest_s))
     moved = 3 * a.numel() * a.element_size()
     overhead = measure_clock_overhead() if clock is HOST_CLOCK else 0.0  # events lie on the device
-    return Machine(moved / seconds, torch.get_num_threads(), overhead)
+    rate = _measure_products(longest_s) if clock is HOST_CLOCK else None
+    return Machine(moved / seconds, torch.get_num_threads(), overhead, rate)
+
+
+def _measure_products(longest_s: float) -> float:
+    """Operations of float32 per second of the host, a multiply-add counted as two."""
+    a, b, c = (torch.ones(_PRODUCT_SIZE, _PRODUCT_SIZE) for _ in range(3))
+    with torch.no_grad():
+        seconds = min(time_runs(lambda: torch.mm(a, b, out=c), 10, longest_s))
+    return 2 * _PRODUCT_SIZE**3 / seconds
 
 
 def _spread(values: Sequence[float]) -> float:

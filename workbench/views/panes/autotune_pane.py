@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from workbench.report import AutotuneChoice, Report
 from workbench.report.machine_rows import RankedConfig
@@ -10,6 +11,7 @@ from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.gpu_messages import Ranked
+from workbench.views.words.units import format_ms, plural
 
 _NOTHING = (
     "Inductor had nothing to choose from in this mode. "
@@ -29,15 +31,54 @@ _OWN = ("num_warps", "num_stages", "warps", "stages")  # told beside the sizes o
 
 
 def document(report: Report, context: ViewContext) -> Content:
-    """Timed choices in the order of the autotuner; ranked ones, the best of each kernel first."""
-    choices = [convert_row(wire.Choice, choice, state=_state(choice)) for choice in report.autotune]
+    """Timed choices and ranked ones, the best of each operation and of each kernel first."""
+    ordered = _put_best_first(report)
+    choices = [convert_row(wire.Choice, choice, state=_state(choice)) for choice in ordered]
     count = len(report.autotune) + len(report.ranked_configs) or None
     text = _NOTHING_ON_A_GPU if len(report.resources) else _NOTHING
     if (report.request.mode or "").startswith("max-autotune"):
         text = _NO_CHOICE
     empty = missing(report, "autotune", "Nothing was timed.", text + tell_cost(report))
-    data = {"choices": choices, "ranked": _ranked(report)}
+    data = {
+        "choices": choices,
+        "autotune_says": summarize_choices(ordered),
+        "ranked": _ranked(report),
+    }
     return Content(data, count, empty=None if count else empty)
+
+
+def _put_best_first(report: Report) -> list[AutotuneChoice]:
+    """The choices by operation, in their order; of each the fastest first, what failed last."""
+    order = {op: at for at, op in enumerate(dict.fromkeys(row.op for row in report.autotune))}
+    last = float("inf")
+    return sorted(
+        report.autotune,
+        key=lambda row: (order[row.op], last if row.time_ms is None else row.time_ms),
+    )
+
+
+def summarize_choices(choices: Sequence[AutotuneChoice]) -> str:
+    """What was chosen takes in all, and how much less that is than what came next."""
+    by_op: dict[str, list[AutotuneChoice]] = {}
+    for choice in choices:
+        by_op.setdefault(choice.op, []).append(choice)
+    if not by_op:
+        return ""
+    counted = f"{plural(len(choices), 'choice')} for {plural(len(by_op), 'operation')}"
+    pairs = [pair for own in by_op.values() if (pair := _chosen_and_next(own)) is not None]
+    if not pairs:
+        return f"{counted}; nothing was timed here."
+    total, others = sum(taken for taken, _ in pairs), sum(next_ms for _, next_ms in pairs)
+    text = f"{counted}: what was chosen takes {format_ms(total)} in all"
+    more = f"{format_ms(others - total)} less than the next best"
+    return f"{text}, {more}." if others > total else f"{text}, as long as the next best."
+
+
+def _chosen_and_next(own: Sequence[AutotuneChoice]) -> tuple[float, float] | None:
+    """The time of the choice and of the best of the others; None where one was not timed."""
+    chosen = next((row.time_ms for row in own if row.chosen), None)
+    rest = [row.time_ms for row in own if not row.chosen and row.time_ms is not None]
+    return None if chosen is None or not rest else (chosen, min(rest))
 
 
 def _state(choice: AutotuneChoice) -> str:

@@ -10,6 +10,7 @@ from workbench.analysis.cost.costs import get_rooflines, list_all_costs
 from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.fusion.fusion import kernel_kinds, mark_kernels
 from workbench.analysis.fusion.traffic import bytes_of
+from workbench.analysis.gpu_model.roofline import list_host_rooflines
 from workbench.report import Kernel, Report
 from workbench.report.column_filter import list_linked_pairs
 from workbench.report.machine_rows import KernelRoofline
@@ -170,7 +171,7 @@ class Verdict(NamedTuple):
 
 def verdicts(report: Report) -> dict[str, Verdict]:
     """The verdict of every kernel by its id, of one call: by its roof, by its time, or why none."""
-    roofs = get_rooflines(report)
+    roofs = get_rooflines(report) or {row.kernel: row for row in list_host_rooflines(report)}
     return {kernel.id: _verdict(kernel, roofs) for kernel in report.kernels}
 
 
@@ -194,7 +195,7 @@ def _verdict(kernel: Kernel, roofs: Mapping[str, KernelRoofline]) -> Verdict:
 
 def _without_roof(kernel: Kernel, row: KernelRoofline | None) -> Verdict:
     """What is known where no model gives a least time."""
-    no_roof = "The roofline knows GPUs only, so that there is no least time to compare with."
+    no_roof = "The rates of this CPU are not known: a profile measures them."
     if row is not None:
         no_roof = f"No least time: {row.note}." if row.note else "No least time is known."
     if kernel.time_us is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from workbench.analysis.gpu_model.matrix import list_spreads
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
@@ -9,7 +11,7 @@ from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell
 from workbench.views.wire import gpu_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.report_messages import Note
-from workbench.views.words.units import plural
+from workbench.views.words.units import format_us, plural
 
 _LINE = 'wb.matrix(compiled, targets=["a100", "h100", "b200"])'
 _NOTHING = (
@@ -21,7 +23,12 @@ _NOTHING = (
 def document(report: Report, context: ViewContext) -> Content:
     """The GPUs in the order in which they were asked for, the kernels that differ most first."""
     targets = list(dict.fromkeys(cell.target for cell in report.matrix))
-    data = {"matrix_targets": targets, "matrix": _matrix(report, targets)}
+    rows = _matrix(report, targets)
+    data = {
+        "matrix_targets": targets,
+        "matrix": rows,
+        "matrix_says": summarize_matrix(report, targets, rows),
+    }
     return Content(data, len(targets) or None, empty=_empty(report))
 
 
@@ -47,6 +54,30 @@ def _matrix(report: Report, targets: list[str]) -> list[wire.MatrixRow]:
         }
         for row in list_spreads(report.matrix)
     ]
+
+
+def summarize_matrix(report: Report, targets: Sequence[str], rows: Sequence[wire.MatrixRow]) -> str:
+    """The least time of a call on each GPU, the least first, and the kernel that differs most.
+
+    Only kernels with a bound on all of the GPUs count: sums of different kernels say nothing.
+    """
+    calls = {kernel.id: kernel.calls for kernel in report.kernels}
+    bounds = {
+        (cell.kernel, cell.target): cell.bound_us * calls.get(cell.kernel, 1)
+        for cell in report.matrix
+        if cell.bound_us is not None
+    }
+    kernels = [row["kernel"] for row in rows if all((row["kernel"], t) in bounds for t in targets)]
+    totals = {target: sum(bounds[kernel, target] for kernel in kernels) for target in targets}
+    parts = []
+    if kernels:
+        ordered = sorted(totals.items(), key=lambda item: item[1])
+        times = ", ".join(f"{format_us(time)} on {target}" for target, time in ordered)
+        who = "The kernels take" if len(kernels) == len(rows) else f"{len(kernels)} kernels take"
+        parts.append(f"{who} at least {times} (estimates).")
+    if rows and rows[0]["differs_in"]:
+        parts.append(f"{rows[0]['kernel']} differs most, in {rows[0]['differs_in']}.")
+    return " ".join(parts)
 
 
 def _cell(cell: MatrixCell | None) -> wire.MatrixCell | None:

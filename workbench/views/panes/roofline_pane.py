@@ -1,58 +1,93 @@
-"""The roofline: the least time of each kernel on its GPU, and what sets it."""
+"""The roofline: the least time of each kernel on its GPU or its CPU, and what sets it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from workbench.analysis.gpu_model.roofline import list_host_rooflines
 from workbench.report import Report
+from workbench.report.machine_rows import KernelRoofline
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell_cost
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.gpu_messages import Roof, RooflinePoint
 from workbench.views.wire.report_messages import Note
+from workbench.views.words.units import format_percent, plural
 
+ON_THE_ROOF = 0.9
+"""From this part of the roof on, nothing is left to gain in a kernel but to move less."""
 _LINE = 'wb.aot_compile(fn, args, target="h100")'
 _NOTHING = (
-    f"A roofline needs a GPU. `{_LINE}` compiles for one that does not have to be here, and "
-    "estimates the least time of every kernel on it."
+    "Nothing was measured, and a CPU has no data sheet of its rates: *Profile* measures the "
+    f"kernels and both rates here. `{_LINE}` compiles for a GPU that does not have to be here, "
+    "and estimates the least time of every kernel on it."
 )
+_BY_SHEET = "rates of the GPU's data sheet"
+_BY_PROFILE = "rates measured by the profile: a triad, a product of float32 matrices"
 
 
 def document(report: Report, context: ViewContext) -> Content:
-    """The roof of each GPU, and every kernel under it."""
-    data = {"roofs": _roofs(report), "points": _points(report)}
-    return Content(data, empty=_empty(report))
+    """The roof of each GPU, or of the CPU, and every kernel under it."""
+    rows = list(report.roofline) or list_host_rooflines(report)
+    points = _points(report, rows)
+    data = {"roofs": _roofs(rows, points), "points": points}
+    return Content(data, empty=None if rows else _empty(report))
 
 
-def _empty(report: Report) -> Note | None:
-    """Why no kernel lies under a roof, or None."""
-    if len(report.roofline):
-        return None
+def _empty(report: Report) -> Note:
+    """Why no kernel lies under a roof."""
     if not len(report.kernels):
         return missing(report, "kernels", "No roofline.", "There is no kernel to place under it.")
     return missing(report, "roofline", "No roofline.", _NOTHING + tell_cost(report))
 
 
-def _roofs(report: Report) -> list[Roof]:
-    """The roof of each GPU, with the peak rates that its kernels are measured against."""
-    by_gpu: dict[str, Roof] = {}
+def _roofs(rows: Sequence[KernelRoofline], points: Sequence[RooflinePoint]) -> list[Roof]:
+    """The roof of each device, with the peak rates that its kernels are measured against."""
+    by_name: dict[str, Roof] = {}
     rates: dict[str, dict[str, float]] = {}
-    for row in report.roofline:
+    for row in rows:
         if row.bandwidth_gbs is None:
             continue
-        here: Roof = {"target": row.target, "bandwidth_gbs": row.bandwidth_gbs, "rates": []}
-        by_gpu.setdefault(row.target, here)
+        own = [point for point in points if point["target"] == row.target]
+        here: Roof = {
+            "target": row.target,
+            "bandwidth_gbs": row.bandwidth_gbs,
+            "rates": [],
+            "sentence": _summarize(own),
+            "source": _BY_PROFILE if row.target == "host" else _BY_SHEET,
+        }
+        by_name.setdefault(row.target, here)
         if row.rate is not None and row.rate_tflops is not None:
             rates.setdefault(row.target, {})[row.rate] = row.rate_tflops
     for target, known in rates.items():
-        by_gpu[target]["rates"] = sorted(known.items(), key=lambda item: -item[1])
-    return list(by_gpu.values())
+        by_name[target]["rates"] = sorted(known.items(), key=lambda item: -item[1])
+    return list(by_name.values())
 
 
-def _points(report: Report) -> list[RooflinePoint]:
-    """Every kernel under the roof of its GPU, with its part of the time of all calls.
+def _summarize(points: Sequence[RooflinePoint]) -> str:
+    """The kernel with most time, how near to its roof it is, and how many sit on theirs."""
+    most = max(points, key=lambda point: point["share"])
+    bound = f", bound by {most['bound']}" if most["bound"] else ""
+    text = f"{most['kernel']} takes {format_percent(most['share'], 1)} of the time{bound}"
+    timed = [point for point in points if point["of_roof"] is not None]
+    if not timed:
+        return f"{text}. No time is measured: every point is an estimate and sits on the roof."
+    if most["of_roof"] is not None:
+        text += f", at {format_percent(most['of_roof'], 1)} of its roof"
+    on = sum((point["of_roof"] or 0.0) >= ON_THE_ROOF for point in timed)
+    if not on:
+        return f"{text}. No kernel of the {len(timed)} that were measured sits on its roof."
+    verb = "sits on its roof and" if on == 1 else "sit on their roofs and"
+    return (
+        f"{text}. {on} of {plural(len(timed), 'kernel')} {verb} can only get faster by moving less."
+    )
 
-    The time is the measured one where all kernels of the GPU have one, else the bound.
+
+def _points(report: Report, rows: Sequence[KernelRoofline]) -> list[RooflinePoint]:
+    """Every kernel under the roof of its device, with its part of the time of all calls.
+
+    The time is the measured one where all kernels of the device have one, else the bound.
     """
     calls = {kernel.id: kernel.calls for kernel in report.kernels}
-    rows = list(report.roofline)
     measured = {row.target for row in rows} - {
         row.target for row in rows if row.measured_us is None and row.bound_us is not None
     }
@@ -61,14 +96,30 @@ def _points(report: Report) -> list[RooflinePoint]:
         * calls.get(row.kernel, 1)
         for row in rows
     ]
+    totals = _sum_by_target(rows, times)
+    return [
+        convert_row(
+            RooflinePoint,
+            row,
+            share=round(time / (totals[row.target] or 1.0), 4),
+            of_roof=_measure_against_roof(row),
+        )
+        for row, time in zip(rows, times, strict=True)
+    ]
+
+
+def _sum_by_target(rows: Sequence[KernelRoofline], times: Sequence[float]) -> Mapping[str, float]:
     totals: dict[str, float] = {}
     for row, time in zip(rows, times, strict=True):
         totals[row.target] = totals.get(row.target, 0.0) + time
-    shares = (time / (totals[row.target] or 1.0) for row, time in zip(rows, times, strict=True))
-    return [
-        convert_row(RooflinePoint, row, share=round(share, 4))
-        for row, share in zip(rows, shares, strict=True)
-    ]
+    return totals
+
+
+def _measure_against_roof(row: KernelRoofline) -> float | None:
+    """The least time by the measured one; more than 1 is faster than memory allows."""
+    if not row.measured_us or row.bound_us is None:
+        return None
+    return round(row.bound_us / row.measured_us, 4)
 
 
 PANE = Pane("roofline", "Roofline", document)

@@ -142,17 +142,18 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         number_of(
             KernelRoofline, "measured_us", "76px", "measured", absent="estimate", is_optional=True
         ),
+        Column("Of the roof", "of_roof", "share", "82px", is_optional=True),
         Column("Share", "share", "share", "86px"),
     ),
     "matrix": (
         _KERNEL,
         Column("GPU", "target", "code", "minmax(64px, 0.6fr)"),
+        _figure("bound_us", 90, is_optional=True),
         _figure("registers", 69),
         _figure("spills", 48, is_optional=True),
         _figure("smem_bytes", 48, is_optional=True),
         _figure("occupancy", 118, is_optional=True),
         _figure("instructions", 90, is_optional=True),
-        _figure("bound_us", 90, is_optional=True),
         Column("Configuration", "choice", width="minmax(90px, 1.4fr)", look="mut", is_wide=True),
     ),
     "members": (

@@ -116,15 +116,23 @@ class TargetQuestion(TypedDict):
 
 
 class Roof(TypedDict):
-    """The roof of one GPU: its bandwidth, and the peak rates (TFLOP/s) that its kernels use."""
+    """The roof of one GPU, or of the CPU of a profile: its bandwidth, peak rates (TFLOP/s) used.
+
+    `sentence` says what to know of the kernels under it, `source` where its rates are from.
+    """
 
     target: str
     bandwidth_gbs: float
     rates: list[tuple[str, float]]
+    sentence: str
+    source: str
 
 
 class RooflinePoint(TypedDict):
-    """Where one kernel lies under the roof of a GPU; `share` is its part of the time of all."""
+    """Where one kernel lies under the roof of a GPU; `share` is its part of the time of all.
+
+    `of_roof` is its least time as a part of the measured one, None where nothing was measured.
+    """
 
     kernel: str
     target: str
@@ -139,6 +147,7 @@ class RooflinePoint(TypedDict):
     measured_us: float | None
     estimate: bool
     share: float
+    of_roof: float | None
     note: str | None
 
 

@@ -381,10 +381,12 @@ class Document(TypedDict):
     phases: list[Phase]
     phases_said: str
     choices: list[Choice]
+    autotune_says: str
     ranked: list[Ranked]
     roofs: list[Roof]
     points: list[RooflinePoint]
     matrix_targets: list[str]
+    matrix_says: str
     matrix: list[MatrixRow]
     targets: Targets
     artifact: list[Artifact]

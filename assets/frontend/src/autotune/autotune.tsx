@@ -1,7 +1,7 @@
 // Autotune: the choices for each operation with their measured times, and what a model ranked.
 
 import { useMemo } from "preact/hooks";
-import { plural } from "../format";
+import { seconds } from "../format";
 import { kindOf } from "../ids";
 import type { Store } from "../store";
 import { Bars, type Cells, RecordTable, shareOf } from "../table/columns";
@@ -28,18 +28,19 @@ export function AutotunePane({ store }: { store: Store }) {
 /** The height of the bar, the head and at most eight rows, and of the message that none was timed. */
 function heightOf(choices: readonly Choice[]): number {
   const isTimed = choices.some((choice) => choice.time_ms !== null);
-  return 60 + 24 * Math.min(8, choices.length) + (isTimed ? 0 : 54);
+  return 125 + 24 * Math.min(8, choices.length) + (isTimed ? 0 : 54);
 }
 
 function Choices({ store, choices }: { store: Store; choices: Choice[] }) {
   const cells = useMemo(() => choiceCells(store, choices), [store, choices]);
   const isTimed = choices.some((choice) => choice.time_ms !== null);
-  const ops = new Set(choices.map((choice) => choice.op)).size;
+  const says = store.doc.value?.autotune_says;
   return (
     <>
+      {says && <p class="pane-says">{says}</p>}
       <div class="bar">
         <h2>Choices</h2>
-        <span class="faint">{`${plural(choices.length, "choice")} for ${plural(ops, "operation")}`}</span>
+        <span class="faint">best first</span>
         <span class="grow" />
         <Frame store={store} name="autotune" />
       </div>
@@ -59,7 +60,21 @@ function Choices({ store, choices }: { store: Store; choices: Choice[] }) {
         rows={choices}
         none="The autotuner had nothing to choose."
       />
+      <Total choices={choices} />
     </>
+  );
+}
+
+/** What is chosen takes in all, with what the best of each operation would. */
+function Total({ choices }: { choices: readonly Choice[] }) {
+  const sum = (rows: readonly Choice[]) =>
+    rows.reduce((total, { time_ms }) => total + (time_ms ?? 0), 0);
+  const chosen = choices.filter(({ chosen, time_ms }) => chosen && time_ms !== null);
+  if (!chosen.length) return null;
+  return (
+    <p class="pane-total">
+      <b>Total of what was chosen</b> <b class="num">{seconds(sum(chosen) / 1e3)}</b>
+    </p>
   );
 }
 

@@ -57,7 +57,7 @@ function Kernels({ store, part }: { store: Store; part: FusionPart }) {
   );
   return (
     <section class="half first" role="group" aria-label="Kernels in their order">
-      <p class="fusion-says">
+      <p class="pane-says">
         <Prose text={part.sentence} />
       </p>
       <div class="bar">

@@ -7,7 +7,7 @@ import { useReveal } from "../ui/kept";
 import { termOf } from "../ui/terms";
 import { useRows } from "../ui/virtual";
 import type { MatrixCell, MatrixRow } from "../wire";
-import { type MatrixFigure, nextCell, shadeOf, spotOf, valueOf } from "./rows";
+import { type MatrixFigure, nextCell, shadeOf, spotOf, totalOf, valueOf } from "./rows";
 
 const ROW = 26;
 const HEAD = 26;
@@ -25,7 +25,9 @@ interface Props {
 export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const prefix = useId();
-  const list = useRows({ rows, scroller, size: ROW, head: HEAD });
+  const list = useRows({ rows, scroller, size: ROW, head: 2 * HEAD });
+  const callsOf = (kernel: string) => store.kernel(kernel)?.calls ?? 1;
+  const total = totalOf(rows, figure, targets.length, callsOf);
   const selected = store.selected.value;
   const spot = spotOf(rows, selected);
   useReveal(store, "cells", selected, [selected, rows], () => {
@@ -40,7 +42,7 @@ export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) 
       class="scroll heatmap"
       role="grid"
       aria-label={`${figure.words}, by kernel and GPU. Enter opens the code.`}
-      aria-rowcount={rows.length + 1}
+      aria-rowcount={rows.length + 2}
       aria-colcount={targets.length + 1}
       aria-activedescendant={spot ? nameOf(spot.row, spot.column) : undefined}
       tabIndex={0}
@@ -57,6 +59,16 @@ export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) 
             </span>
           ))}
         </div>
+        <div role="row" class="hm total" style={tracks} aria-rowindex={2}>
+          <span role="rowheader" data-tip={termOf("matrix", total.words.replace(/ of \d+$/, ""))}>
+            {total.words}
+          </span>
+          {total.values.map((value, at) => (
+            <span key={targets[at]} role="gridcell" class="num">
+              {value === null ? "–" : figure.write(value)}
+            </span>
+          ))}
+        </div>
       </div>
       <div role="rowgroup" class="tbody" style={{ height: `${list.height}px` }}>
         {list.items.map(({ index, start }) => {
@@ -68,7 +80,7 @@ export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) 
               key={row.kernel}
               role="row"
               class={`hm ${look}`}
-              aria-rowindex={index + 2}
+              aria-rowindex={index + 3}
               style={{ ...tracks, transform: `translateY(${start}px)` }}
             >
               <RowName store={store} kernel={row.kernel} />

@@ -34,6 +34,7 @@ export function MatrixPane({ store }: { store: Store }) {
   const partner = partnerOf(rows, store.selected.value, marked);
   return (
     <>
+      {report?.matrix_says && <p class="pane-says">{report.matrix_says}</p>}
       <div class="bar">
         <h2 data-tip={`${plural(rows.length, "kernel")} on ${plural(targets.length, "GPU")}`}>
           Kernels on GPUs

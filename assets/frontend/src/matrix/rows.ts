@@ -112,6 +112,41 @@ export function valueOf(cell: MatrixCell | null, figure: MatrixFigure): number |
   return cell === null ? null : cell[figure.id];
 }
 
+/** What stands below the GPUs: of all kernels the sum, or the one that asks for most. */
+export interface Total {
+  words: string;
+  values: (number | null)[];
+}
+
+const SUMS: readonly FigureId[] = ["bound_us", "spills", "instructions"];
+
+/**
+ * A figure of all kernels that have it on every GPU: other sums would be of different kernels.
+ * What one call runs several times counts as often.
+ */
+export function totalOf(
+  rows: readonly MatrixRow[],
+  figure: MatrixFigure,
+  count: number,
+  callsOf: (kernel: string) => number,
+): Total {
+  const isSum = SUMS.includes(figure.id);
+  const whole = rows.filter(
+    ({ cells }) => cells.length === count && cells.every((cell) => valueOf(cell, figure) !== null),
+  );
+  const values = Array.from({ length: count }, (_, at) => {
+    const known = whole.map(({ kernel, cells }) => {
+      const times = figure.id === "bound_us" ? callsOf(kernel) : 1;
+      return (valueOf(cells[at] ?? null, figure) ?? 0) * (isSum ? times : 1);
+    });
+    if (!known.length) return null;
+    if (isSum) return known.reduce((sum, value) => sum + value, 0);
+    return figure.isGood ? Math.min(...known) : Math.max(...known);
+  });
+  if (!isSum) return { words: figure.isGood ? "Least of all" : "Most of all", values };
+  return { words: whole.length < rows.length ? `Total of ${whole.length}` : "Total", values };
+}
+
 /** The rows, those that differ most in this figure first; among equal ones, most in all. */
 export function inOrder(rows: readonly MatrixRow[], figure: MatrixFigure): MatrixRow[] {
   const spread = (row: MatrixRow) => row.spreads[figure.id] ?? -1;

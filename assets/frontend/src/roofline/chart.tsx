@@ -7,14 +7,20 @@ import { RoomContext, useWidth } from "../ui/size";
 import type { Roof, RooflinePoint } from "../wire";
 import {
   along,
+  alongLines,
   type Axes,
   axesOf,
+  isOnRoof,
+  labelOf,
   type Line,
   linesOf,
   named,
+  type NamedLine,
+  namesOf,
   nextPlace,
   type Placed,
   placesOf,
+  type Side,
   ticks,
 } from "./geometry";
 
@@ -34,7 +40,11 @@ export function RooflineChart({ store, roof, points }: Props) {
   const axes = useMemo(() => axesOf(roof, points), [roof, points]);
   const lines = useMemo(() => linesOf(roof, axes), [roof, axes]);
   const placed = useMemo(() => placesOf(points, axes), [points, axes]);
-  const labels = useMemo(() => named(placed, width, height), [placed, width, height]);
+  const names = useMemo(() => namesOf(lines, wordsOf, width, height), [lines, width, height]);
+  const labels = useMemo(() => {
+    const taken = names.map(({ box }) => box);
+    return named(placed, width, height, taken, alongLines(lines, width, height));
+  }, [placed, names, lines, width, height]);
   const selected = store.selected.value;
   const current = placed.find(({ point }) => point.kernel === selected);
   return (
@@ -51,8 +61,8 @@ export function RooflineChart({ store, roof, points }: Props) {
         onKeyDown={(event) => press(event, store, placed, current)}
       >
         <Grid axes={axes} lines={lines} />
-        {lines.map((line) => (
-          <LineName key={line.name} line={line} />
+        {names.map((name) => (
+          <LineName key={name.line.name} name={name} />
         ))}
         {[...placed]
           .sort((a, b) => b.radius - a.radius)
@@ -62,7 +72,7 @@ export function RooflineChart({ store, roof, points }: Props) {
               store={store}
               id={`${prefix}-${place.point.kernel}`}
               place={place}
-              isNamed={labels.has(place.point.kernel)}
+              side={labels.get(place.point.kernel)}
             />
           ))}
       </div>
@@ -91,17 +101,16 @@ function Grid({ axes, lines }: { axes: Axes; lines: readonly Line[] }) {
   );
 }
 
-function LineName({ line }: { line: Line }) {
-  const isMemory = line.name === "memory";
-  const words = isMemory
+function wordsOf(line: Line): string {
+  return line.name === "memory"
     ? `DRAM ${written(line.value * 1e9, "bytes_per_second")}`
     : `${line.name.replace(".", " ")} ${tflops(line.value)}`;
-  const middle = (line.x1 + line.x2) / 2;
-  const place = isMemory
-    ? { left: `${middle * 100}%`, bottom: `${((line.y1 + line.y2) / 2) * 100}%` }
-    : { right: "0", bottom: `${line.y1 * 100}%` };
+}
+
+function LineName({ name: { words, box } }: { name: NamedLine }) {
+  const place = { left: `${box.left}px`, bottom: `${box.bottom}px` };
   return (
-    <span class={isMemory ? "roof-name slope" : "roof-name"} style={place} aria-hidden="true">
+    <span class="roof-name" style={place} aria-hidden="true">
       {words}
     </span>
   );
@@ -128,17 +137,15 @@ function Ticks({ axes, height }: { axes: Axes; height: number }) {
   );
 }
 
-/** From here on a name stands at the left of its point: there is no room, or a roof. */
-const RIGHT = 0.6;
-
 interface DotProps {
   store: Store;
   id: string;
   place: Placed;
-  isNamed: boolean;
+  /** Where its name has room; a name that has none shows with the selection alone. */
+  side: Side | undefined;
 }
 
-function Dot({ store, id, place, isNamed }: DotProps) {
+function Dot({ store, id, place, side }: DotProps) {
   const { point, x, y, radius } = place;
   const kernel = point.kernel;
   const isSelected = store.selected.value === kernel;
@@ -149,7 +156,8 @@ function Dot({ store, id, place, isNamed }: DotProps) {
     "dot",
     point.measured_us === null && "guess",
     isSelected ? "sel" : isRelated && "rel",
-    x > RIGHT && "right",
+    isOnRoof(point) && "on-roof",
+    side,
   ];
   return (
     <div
@@ -171,7 +179,7 @@ function Dot({ store, id, place, isNamed }: DotProps) {
       onMouseEnter={() => hover(true)}
       onMouseLeave={() => hover(false)}
     >
-      {(isNamed || isSelected || isRelated) && <b>{kernel}</b>}
+      {(side || isSelected || isRelated) && <b>{labelOf(point)}</b>}
     </div>
   );
 }
@@ -182,7 +190,8 @@ function saying(point: RooflinePoint): string {
   const time =
     point.measured_us === null ? least : `${microseconds(point.measured_us)} measured, ${least}`;
   const bound = point.bound ? `, bound by ${point.bound}` : "";
-  return `${time}${bound}, ${percent(point.share)} of the time`;
+  const roof = isOnRoof(point) ? ", on the roof" : "";
+  return `${time}${bound}${roof}, ${percent(point.share)} of the time`;
 }
 
 /** Arrows walk the points, Enter opens the code. */

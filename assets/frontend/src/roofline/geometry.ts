@@ -122,18 +122,141 @@ export function placesOf(points: readonly RooflinePoint[], { x, y }: Axes): Plac
   return placed.sort((a, b) => a.x - b.x || a.y - b.y);
 }
 
-/** The kernels whose name has room beside them, those with the most time first. */
-export function named(placed: readonly Placed[], width: number, height: number): Set<string> {
-  const taken: { x: number; y: number }[] = [];
-  const found = new Set<string>();
-  for (const { point, x, y } of [...placed].sort((a, b) => b.point.share - a.point.share)) {
-    const at = { x: x * width, y: y * height };
-    if (taken.some((other) => Math.abs(other.x - at.x) < 44 && Math.abs(other.y - at.y) < 16))
-      continue;
-    taken.push(at);
-    found.add(point.kernel);
+/** A rectangle in pixels, from below on the left. */
+export interface Box {
+  left: number;
+  right: number;
+  bottom: number;
+  top: number;
+}
+
+function meet(a: Box, b: Box): boolean {
+  return a.left < b.right && b.left < a.right && a.bottom < b.top && b.bottom < a.top;
+}
+
+const LETTER = 7;
+const LINE = 14;
+const APART = 3;
+
+/** Where the name of a roof stands: at the right end above its line, or further left. */
+export interface NamedLine {
+  line: Line;
+  words: string;
+  box: Box;
+}
+
+/** The names of roofs, each where none of the others stands; names of rates go to the left. */
+export function namesOf(
+  lines: readonly Line[],
+  wordsOf: (line: Line) => string,
+  width: number,
+  height: number,
+): NamedLine[] {
+  const found: NamedLine[] = [];
+  for (const line of [...lines].reverse()) {
+    const words = wordsOf(line);
+    const wide = LETTER * words.length + 8;
+    const isSlope = line.x2 < 1;
+    const x = isSlope ? ((line.x1 + line.x2) / 2) * width : width;
+    const y = (isSlope ? (line.y1 + line.y2) / 2 : line.y1) * height + 1;
+    const at = (right: number): Box => ({ left: right - wide, right, bottom: y, top: y + LINE });
+    const tries = [0, 1, 2, 3].map((step) => at(x - step * (wide + 8)));
+    const isFree = (box: Box) => found.every((other) => !meet(box, other.box));
+    found.push({ line, words, box: tries.find(isFree) ?? tries[0]! });
+  }
+  return found.reverse();
+}
+
+export const SIDES = ["right", "left", "above", "below"] as const;
+export type Side = (typeof SIDES)[number];
+
+/** Where the name of a point would stand. */
+function boxAt({ x, y, radius }: Placed, words: string, side: Side, w: number, h: number): Box {
+  const wide = LETTER * words.length;
+  const [cx, cy, off] = [x * w, y * h, radius + APART];
+  const left = {
+    right: cx + off,
+    left: cx - off - wide,
+    above: cx - wide / 2,
+    below: cx - wide / 2,
+  };
+  const bottom = {
+    right: cy - LINE / 2,
+    left: cy - LINE / 2,
+    above: cy + off,
+    below: cy - off - LINE,
+  };
+  const [x0, y0] = [left[side], bottom[side]];
+  return { left: x0, right: x0 + wide, bottom: y0, top: y0 + LINE };
+}
+
+/** Boxes along the roofs, which names keep off where they can. */
+export function alongLines(lines: readonly Line[], width: number, height: number): Box[] {
+  const steps = Array.from({ length: STEPS }, (_, i) => i / STEPS);
+  return lines.flatMap(({ x1, y1, x2, y2 }) =>
+    steps.map((at) => {
+      const [from, to] = [at, at + 1 / STEPS].map((part) => ({
+        x: (x1 + (x2 - x1) * part) * width,
+        y: (y1 + (y2 - y1) * part) * height,
+      })) as [{ x: number; y: number }, { x: number; y: number }];
+      return { left: from.x, right: to.x, bottom: from.y - 1, top: to.y + 1 };
+    }),
+  );
+}
+
+const STEPS = 40;
+
+/**
+ * The kernels whose name has room at a side of their point, and which: it covers no other name, no
+ * other point and no name of a roof. Those with the most time choose first.
+ */
+export function named(
+  placed: readonly Placed[],
+  width: number,
+  height: number,
+  taken: readonly Box[] = [],
+  avoided: readonly Box[] = [],
+): Map<string, Side> {
+  const used: Box[] = [...taken];
+  const dots = placed.map(({ x, y, radius }) => ({
+    left: x * width - radius,
+    right: x * width + radius,
+    bottom: y * height - radius,
+    top: y * height + radius,
+  }));
+  const found = new Map<string, Side>();
+  const order = placed.map((_, i) => i);
+  order.sort((a, b) => placed[b]!.point.share - placed[a]!.point.share);
+  for (const i of order) {
+    const place = placed[i]!;
+    const boxOf = (side: Side) => boxAt(place, labelOf(place.point), side, width, height);
+    const free = SIDES.filter((side) => {
+      const box = boxOf(side);
+      const isInside = box.left >= 0 && box.right <= width && box.bottom >= 0 && box.top <= height;
+      return (
+        isInside &&
+        !used.some((other) => meet(box, other)) &&
+        !dots.some((dot, j) => j !== i && meet(box, dot))
+      );
+    });
+    const side = free.find((each) => !avoided.some((other) => meet(boxOf(each), other))) ?? free[0];
+    if (!side) continue;
+    used.push(boxOf(side));
+    found.set(place.point.kernel, side);
   }
   return found;
+}
+
+/** From this part of its roof on, a kernel sits on it; as in Python. */
+const ON_THE_ROOF = 0.9;
+
+export function isOnRoof({ of_roof }: RooflinePoint): boolean {
+  return (of_roof ?? 0) >= ON_THE_ROOF;
+}
+
+/** The name of a point, with what stands out of it. */
+export function labelOf(point: RooflinePoint): string {
+  return isOnRoof(point) ? `${point.kernel}, on the roof` : point.kernel;
 }
 
 /** The kernel that an arrow key leads to from a place: the next one to that side. */

@@ -1,14 +1,14 @@
 // The Roofline pane: what bounds each kernel on its GPU, as a chart and as a table.
 
 import { useMemo } from "preact/hooks";
-import { amount, plural, tflops } from "../format";
+import { amount, percent, plural, tflops } from "../format";
 import type { Store } from "../store";
 import { type Cells, RecordTable } from "../table/columns";
 import { Frame, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { RooflinePoint } from "../wire";
 import { RooflineChart } from "./chart";
-import { hasPlace, rateOf } from "./geometry";
+import { hasPlace, isOnRoof, rateOf } from "./geometry";
 import "./roofline.css";
 
 export function RooflinePane({ store }: { store: Store }) {
@@ -24,11 +24,12 @@ export function RooflinePane({ store }: { store: Store }) {
   const cells = useMemo(() => cellsOf(store), [store]);
   return (
     <>
+      {roof && <p class="pane-says">{roof.sentence}</p>}
       <div class="bar">
         <h2>Roofline</h2>
         {roofs.length > 1 ? (
           <Select
-            label="GPU"
+            label="Device"
             of={roofs.map(({ target }) => [target, target])}
             value={roof?.target ?? ""}
             set={choose}
@@ -36,8 +37,11 @@ export function RooflinePane({ store }: { store: Store }) {
         ) : (
           <span class="tag plain">{roof?.target}</span>
         )}
+        <span class="faint cut" data-tip="">
+          {roof?.source}
+        </span>
         <span class="grow" />
-        <Frame store={store} name="roofline" />
+        {roof?.target !== HOST && <Frame store={store} name="roofline" />}
       </div>
       <p class="roof-note">
         <b>A model.</b> {MODEL} <span class="mut">{told(points)}</span>
@@ -57,6 +61,9 @@ export function RooflinePane({ store }: { store: Store }) {
   );
 }
 
+/** The CPU of a profile, whose points are no table of the record. */
+const HOST = "host";
+
 const MODEL =
   "Each byte moves once at full bandwidth and nothing else costs time: a kernel can be slower, and faster only out of the cache.";
 
@@ -64,15 +71,21 @@ const MODEL =
 function told(points: readonly RooflinePoint[]): string {
   const timed = points.filter((point) => point.measured_us !== null).length;
   const hidden = points.filter((point) => !hasPlace(point)).length;
-  const words = timed
-    ? `${plural(timed, "kernel")} measured (filled), the others are estimates (rings) and lie on the roof.`
-    : "No time is measured: every point is an estimate and lies on the roof.";
-  return hidden ? `${words} ${plural(hidden, "kernel")} without operations: only listed.` : words;
+  const others = timed < points.length ? ", the others are estimates (rings) on the roof" : "";
+  const words = timed ? `${plural(timed, "kernel")} measured (filled)${others}.` : "";
+  return hidden
+    ? `${words} ${plural(hidden, "kernel")} without operations: only listed.`.trim()
+    : words;
 }
 
 function cellsOf(store: Store): Cells<RooflinePoint> {
   return {
     ops: { value: (point) => store.kernel(point.kernel)?.label ?? "" },
+    of_roof: {
+      draw: (point) => (isOnRoof(point) ? <b>{percent(point.of_roof)}</b> : percent(point.of_roof)),
+      full: (point) =>
+        isOnRoof(point) ? "On the roof: only moving less makes it faster" : percent(point.of_roof),
+    },
     bound: { full: (point) => point.note ?? boundWords(point) },
   };
 }

@@ -1,0 +1,37 @@
+"""Choices of the autotuner: the best of each operation first, and what they take in all."""
+
+from __future__ import annotations
+
+from workbench.report import AutotuneChoice, Report, Table
+from workbench.views.document import document
+
+
+def choice(id: str, op: str, time_ms: float | None, *, chosen: bool = False) -> AutotuneChoice:
+    return AutotuneChoice(id, op, f"choice {id}", "template", time_ms, chosen)
+
+
+def timed(*rows: AutotuneChoice) -> Report:
+    return Report(tables={"autotune": Table.of(AutotuneChoice, rows)})
+
+
+def test_the_best_of_each_operation_stands_first_and_what_failed_last() -> None:
+    made = document(
+        timed(
+            choice("a0", "mm", 0.4),
+            choice("a1", "mm", None),
+            choice("a2", "bmm", 0.9),
+            choice("a3", "mm", 0.3, chosen=True),
+            choice("a4", "bmm", 0.7, chosen=True),
+        )
+    )
+    assert [row["id"] for row in made["choices"]] == ["a3", "a0", "a1", "a4", "a2"]
+    assert made["autotune_says"] == (
+        "5 choices for 2 operations: what was chosen takes 1.00 ms in all, "
+        "300 µs less than the next best."
+    )
+
+
+def test_it_says_where_nothing_was_timed() -> None:
+    says = document(timed(choice("a0", "mm", None, chosen=True)))["autotune_says"]
+    assert says == "1 choice for 1 operation; nothing was timed here."
+    assert document(Report())["autotune_says"] == ""

@@ -1,0 +1,36 @@
+"""Kernels on several GPUs: the least time first, and in a sentence."""
+
+from __future__ import annotations
+
+from workbench.report import Kernel, Report, Table
+from workbench.report.machine_rows import MatrixCell
+from workbench.views.document import document
+
+
+def compared() -> Report:
+    kernels = [Kernel("k0", "a", "triton", "i0"), Kernel("k1", "b", "triton", "i0", calls=2)]
+    cells = [
+        MatrixCell(kernel, target, f"{kernel}:{target}", registers=registers, bound_us=bound)
+        for kernel, target, registers, bound in (
+            ("k0", "a100", 20, 2.0),
+            ("k0", "h100", 20, 1.0),
+            ("k1", "a100", 40, 4.0),
+            ("k1", "h100", 20, 2.0),
+        )
+    ]
+    tables = {"kernels": Table.of(Kernel, kernels), "matrix": Table.of(MatrixCell, cells)}
+    return Report(tables=tables)
+
+
+def test_the_bound_is_the_first_figure() -> None:
+    columns = [column["key"] for column in document(compared())["columns"]["matrix"]]
+    assert columns[:3] == ["kernel", "target", "bound_us"]
+
+
+def test_a_sentence_says_the_least_time_of_a_call_on_each_gpu_the_least_first() -> None:
+    says = document(compared())["matrix_says"]
+    assert says.startswith(
+        "The kernels take at least 5.00 µs on h100, 10.0 µs on a100 (estimates)."
+    )
+    assert "k1 differs most, in " in says
+    assert document(Report())["matrix_says"] == ""
