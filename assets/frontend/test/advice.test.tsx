@@ -6,7 +6,7 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { idle } from "../src/host";
 import { Memory } from "../src/memory";
 import { Advice, parted } from "../src/overview/advice";
-import { axisOf, placeOn, savingWords } from "../src/overview/axis";
+import { axisOf, beyond, placeOn, savingWords } from "../src/overview/axis";
 import type { Store } from "../src/store";
 import type { Opportunity } from "../src/wire";
 
@@ -150,6 +150,20 @@ test("savings stand on one axis with no change as a line, runs before and after 
   expect(document.querySelector(".pairs")!.textContent).toContain(
     "20 of 2 pairs faster, 1 disturbed",
   );
+});
+
+test("an interval of noise does not squash the axis: it ends in an arrow, its words are whole", async () => {
+  const noise = { ...CHANGE, tried: timed("too noisy to say", [-9000, 20, 30_000]) };
+  const axis = axisOf([{ ...CHANGE, predicted_us: [100, 200, 300] }, noise])!;
+  expect(axis).toEqual({ least: 0, most: 300 });
+  expect([beyond(axis, -9000), beyond(axis, 20), beyond(axis, 30_000)]).toEqual([
+    "left",
+    null,
+    "right",
+  ]);
+  expect(placeOn(axis, 30_000)).toBe(placeOn(axis, 300));
+  expect(savingWords(noise)[1]).toContain("to −30.0 ms");
+  expect(axisOf([noise])).toEqual({ least: -9000, most: 30_000 }); // nothing else to draw it for
 });
 
 test("what to do stands before why", () => {

@@ -7,7 +7,7 @@ import pytest
 
 from workbench.analysis.apart.apart import SILENT, explain_apart, list_neighbours
 from workbench.errors import UsageError
-from workbench.report import Report, Table
+from workbench.report import Buffer, Kernel, Node, Report, SchedulerNode, Table
 
 RECORDS = Path(__file__).parents[2] / "records"
 UNET = Report.load(RECORDS / "convolutions.wbr")
@@ -95,6 +95,44 @@ def test_where_the_backend_is_silent_what_is_known_is_said_and_the_rest_is_not()
     why = explain_apart(replace(UNET, tables=tables), "k2", "k3")
     assert why.sentence.startswith("k3 reads 140 kB that k2 writes.")
     assert why.sentence.endswith(SILENT)
+
+
+def laid_out(stride: tuple[int, ...], kind: str = "pointwise") -> Report:
+    """Two kernels of one shape, the second in another layout; the first of a kind."""
+    shape = (4, 8, 16)
+    nodes = [
+        Node("g0:a", "g0", "a", "call_function", "aten.relu.default", (), shape, (128, 16, 1)),
+        Node("g0:b", "g0", "b", "call_function", "aten.neg.default", ("g0:a",), shape, stride),
+    ]
+    kernels = [
+        Kernel("k0", "first", "triton", "i0", nodes=("g0:a",), scheduler_nodes=("i0:op0",)),
+        Kernel("k1", "second", "triton", "i0", nodes=("g0:b",), scheduler_nodes=("i0:op1",)),
+    ]
+    buffer = Buffer("i0:buf0", "i0", "buf0", "intermediate", shape, bytes=2048,
+                    written_by=("i0:op0",), read_by=("i0:op1",))  # fmt: skip
+    before = [SchedulerNode(f"i0:op{n}", "i0", f"op{n}", "after", kind) for n in range(2)]
+    tables = {
+        "nodes": Table.of(Node, nodes),
+        "kernels": Table.of(Kernel, kernels),
+        "buffers": Table.of(Buffer, [buffer]),
+        "scheduler_nodes": Table.of(
+            SchedulerNode, [before[0], replace(before[1], kind="pointwise")]
+        ),
+    }
+    return Report(tables=tables)
+
+
+def test_layouts_are_compared_where_the_backend_is_silent() -> None:
+    said = explain_apart(laid_out((128, 1, 8)), "k0", "k1").sentence
+    assert "In memory k0 has its values in the order of dimensions 0, 1, 2, k1 in that of " in said
+    assert "dimensions 0, 2, 1; one set of loops has one order." in said
+    assert said.endswith(SILENT)
+    assert "In memory" not in explain_apart(laid_out((128, 16, 1)), "k0", "k1").sentence
+
+
+def test_a_template_says_what_it_takes_in() -> None:
+    said = explain_apart(laid_out((128, 16, 1), "template"), "k0", "k1").sentence
+    assert "k0 is a template: it takes in elementwise work on its own result alone." in said
 
 
 def test_kernels_without_common_data_would_save_nothing() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from workbench.analysis.fusion.fusion import kernel_kinds
 from workbench.analysis.fusion.traffic import NodeFacts, select_nodes, strip_operator_name
 from workbench.errors import UsageError
 from workbench.number_text import number_text
@@ -174,8 +175,26 @@ class KernelFacts:
         inputs = next(iter(read_parts_at(self._report.nodes, [row], ("inputs",))))[0]
         return any(each in made or self._comes_from(each, made, steps - 1) for each in inputs)
 
+    @cached_property
+    def _kinds(self) -> Mapping[str, str]:
+        return kernel_kinds(self._report)
+
+    def _order_of(self, node: NodeFacts) -> tuple[int, ...] | None:
+        """The dimensions of a value as they lie in memory, the outermost first.
+
+        Those of one element lie anywhere; None where sizes or strides are open.
+        """
+        row = self._report.node_row[node.id]
+        strides, shape = self._report.nodes.columns["stride"][row], node.shape or ()
+        sizes = [*(strides or ()), *shape]
+        if not strides or not all(isinstance(size, int) for size in sizes):
+            return None
+        real = [at for at, size in enumerate(shape) if size != 1]
+        return tuple(sorted(real, key=lambda at: (-strides[at], at)))
+
     def differences(self, x: Kernel, y: Kernel) -> Iterator[str]:
-        """What sizes and orders say: one set of loops has one size, one order."""
+        """What sizes, orders and templates say: one set of loops has one size, one order."""
+        yield from self._templates(x, y)
         ours, theirs = self._largest(x), self._largest(y)
         if ours is None or theirs is None:
             return
@@ -186,6 +205,29 @@ class KernelFacts:
                 f"{x.id} runs over {many[0]} elements and {y.id} over {many[1]}; one kernel has "
                 "one set of loops."
             )
+            return
+        orders = self._order_of(ours), self._order_of(theirs)
+        if ours.shape == theirs.shape and None not in orders and orders[0] != orders[1]:
+            said = ["dimensions " + ", ".join(map(str, order or ())) for order in orders]
+            yield (
+                f"In memory {x.id} has its values in the order of {said[0]}, {y.id} in that of "
+                f"{said[1]}; one set of loops has one order."
+            )
+
+    def _templates(self, x: Kernel, y: Kernel) -> Iterator[str]:
+        """What a generated product takes in: elementwise work on its result."""
+        made = [kernel for kernel in (x, y) if self._kinds.get(kernel.id) == "template"]
+        if len(made) == 2:
+            yield f"{x.id} and {y.id} are templates: one kernel is one of them."
+        elif made:
+            other = y if made[0] is x else x
+            what = f"{made[0].id} is a template: it takes in elementwise work on its own result"
+            if made[0] is y:
+                yield f"{what}, and {other.id} comes before it."
+            elif self._kinds.get(other.id) == "reduction":
+                yield f"{what}, and {other.id} reduces."
+            else:
+                yield f"{what} alone."
 
     def _largest(self, kernel: Kernel) -> NodeFacts | None:
         known = [

@@ -6,6 +6,7 @@ import { kindOf } from "../ids";
 import type { Store } from "../store";
 import { useAnswer } from "../ui/asked";
 import { Button, Problem, Prose } from "../ui/basics";
+import { Offer } from "../ui/offer";
 import type { ApartPart, Document as Report, WhyApart } from "../wire";
 
 export function Apart({ store }: { store: Store }) {
@@ -98,6 +99,10 @@ const TOGETHER: WhyApart = {
   opportunity: null,
 };
 
+/** The cure that has an action of its own; others are lines that the reader writes. */
+const TUNED = "max-autotune";
+const LINE = 'wb.aot_compile(fn, args, mode="max-autotune")';
+
 function Said({ store, answer }: { store: Store; answer: WhyApart }) {
   const [isOpen, open] = useState(false);
   const { help, opportunity, words, rejected } = answer;
@@ -121,6 +126,9 @@ function Said({ store, answer }: { store: Store; answer: WhyApart }) {
               question={{ opportunity: change.id }}
               reason={change.why_not}
             />
+          )}
+          {!change && help?.includes(TUNED) && (
+            <Offer store={store} ask="autotune" words="Try it" line={LINE} />
           )}
         </>
       )}

@@ -19,12 +19,32 @@ export function axisOf(rows: readonly Opportunity[]): Axis | null {
     ...(predicted_us ?? []),
     ...(tried?.times?.saved_us ?? []),
   ]);
-  return ends.length ? { least: Math.min(0, ...ends), most: Math.max(0, ...ends) } : null;
+  if (!ends.length) return null;
+  const kept = rows.flatMap(keptOf);
+  const room = CLIP * Math.max(...kept.map(Math.abs));
+  const fits = room > 0 ? ends.filter((end) => Math.abs(end) <= room) : ends;
+  return { least: Math.min(0, ...fits), most: Math.max(0, ...fits) };
 }
 
-/** Where a saving stands: to the right is faster. */
+/** How many times the largest middle an interval is drawn out: what is longer ends in an arrow. */
+const CLIP = 4;
+
+/** What the axis is made for: predictions and middles, of noise nothing where there is more. */
+function keptOf({ predicted_us, tried }: Opportunity): number[] {
+  const times = tried?.times;
+  const middle = times?.saved_us && isClear(times) ? [times.saved_us[1]] : [];
+  return [...(predicted_us ?? []), ...middle];
+}
+
+/** Where a saving stands: to the right is faster; what lies beyond the axis stands at its end. */
 export function placeOn({ least, most }: Axis, value: number): number {
-  return PAD + ((value - least) / (most - least || 1)) * (WIDE - 2 * PAD);
+  const part = (value - least) / (most - least || 1);
+  return PAD + Math.min(1, Math.max(0, part)) * (WIDE - 2 * PAD);
+}
+
+/** Whether a saving lies beyond an end of the axis, and at which. */
+export function beyond({ least, most }: Axis, value: number): "left" | "right" | null {
+  return value < least ? "left" : value > most ? "right" : null;
 }
 
 /** Whether pairs allow a verdict; what they do not tell is grey. */
@@ -63,15 +83,35 @@ export function Mark({ axis, item }: { axis: Axis; item: Opportunity }) {
         <>
           <line class="predicted" x1={x(predicted[0])} x2={x(predicted[2])} y1={high} y2={high} />
           <circle class="predicted" cx={x(predicted[1])} cy={high} r="3.5" />
+          <Arrows axis={axis} ends={[predicted[0], predicted[2]]} y={high} />
         </>
       )}
       {measured && (
         <>
           <line class="measured" x1={x(measured[0])} x2={x(measured[2])} y1="15" y2="15" />
-          <circle class="measured" cx={x(measured[1])} cy="15" r="3.5" />
+          <Arrows axis={axis} ends={[measured[0], measured[2]]} y={15} />
+          {!beyond(axis, measured[1]) && (
+            <circle class="measured" cx={x(measured[1])} cy="15" r="3.5" />
+          )}
         </>
       )}
     </svg>
+  );
+}
+
+/** Where an interval goes on beyond the axis; its words have the whole of it. */
+function Arrows({ axis, ends, y }: { axis: Axis; ends: readonly [number, number]; y: number }) {
+  return (
+    <>
+      {ends.map((end) => {
+        const side = beyond(axis, end);
+        if (!side) return null;
+        const [tip, back] = side === "left" ? [1, PAD] : [WIDE - 1, WIDE - PAD];
+        return (
+          <path key={side} class="measured" d={`M${back} ${y - 4}L${tip} ${y}L${back} ${y + 4}`} />
+        );
+      })}
+    </>
   );
 }
 
