@@ -7,6 +7,7 @@ import pytest
 
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Break, Kernel, Outcome, Report, Request, Source, Table
+from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 from workbench.views.document import document
 from workbench.views.overview.answer import answer, answer_text
@@ -132,6 +133,21 @@ def test_what_was_tried_is_no_prediction_any_more() -> None:
     report = Report.load(Path(__file__).parents[3] / "assets" / "scores_h100.wbr")
     assert answer_text(report).endswith("One change would save at most 74 % by prediction.")
     predicted = answer(report)["sentence"]
-    left = answer(report, {change.key for change in opportunities(report)})["sentence"]
+    left = answer(report, dict.fromkeys(change.key for change in opportunities(report)))["sentence"]
     assert left == predicted[: len(left)]
     assert "change" not in "".join(piece["text"] for piece in left)
+
+
+def test_what_was_tried_and_is_faster_stands_in_the_sentence_as_measured() -> None:
+    report = Report.load(Path(__file__).parents[3] / "assets" / "scores_h100.wbr")
+    keys = [change.key for change in opportunities(report)]
+    before, after = [1000.0 + n % 3 for n in range(40)], [900.0 + n % 3 for n in range(40)]
+    pairs = PairedTimes(tuple(before), tuple(after))
+    assert pairs.verdict == "faster"
+    said = "".join(
+        piece["text"] for piece in answer(report, dict.fromkeys(keys, pairs))["sentence"]
+    )
+    assert "A change that was tried saves 100 µs, measured. " in said
+    noise = PairedTimes(tuple(before), tuple(reversed(before)))
+    quiet = answer(report, dict.fromkeys(keys, noise))["sentence"]
+    assert "tried" not in "".join(piece["text"] for piece in quiet)

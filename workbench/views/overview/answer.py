@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from types import MappingProxyType
 
 from workbench.analysis.calls.call_tree import list_call_rows
 from workbench.analysis.cost.costs import Cost, CostKind, list_costs
@@ -13,6 +14,7 @@ from workbench.analysis.opportunities.rules import opportunities
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.measures import measure_compile_seconds
+from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, read_measured_call
 from workbench.views.overview.whereabouts import code, figure, list_whereabouts, plain
 from workbench.views.wire import report_messages as wire
@@ -36,11 +38,15 @@ _INSIDE: Mapping[CostKind, str] = {  # what a part is a part of where it is not 
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
 _WORST = 0.01  # of the whole: smaller savings are not worth a headline
 
+Measured = Mapping[str, PairedTimes | None]
+NOTHING_TRIED: Measured = MappingProxyType({})
 
-def answer(report: Report, tried: Container[str] = ()) -> wire.Answered:
+
+def answer(report: Report, tried: Measured = NOTHING_TRIED) -> wire.Answered:
     """The sentence with the chips below it, and where its figure is from.
 
-    `tried` are the keys of changes that were tried: what was measured stands at their rows.
+    `tried` has the pairs of changes that were tried, by their keys; None where nothing was timed,
+    or the outputs differ.
     """
     call = read_measured_call(report)
     source = ""
@@ -56,7 +62,7 @@ def answer_text(report: Report) -> str:
     return "".join(piece["text"] for piece in _sentence(report))
 
 
-def _sentence(report: Report, tried: Container[str] = ()) -> Iterator[Piece]:
+def _sentence(report: Report, tried: Measured = NOTHING_TRIED) -> Iterator[Piece]:
     if not report.outcome.ok:
         yield from _failure(report)
         return
@@ -70,6 +76,7 @@ def _sentence(report: Report, tried: Container[str] = ()) -> Iterator[Piece]:
     cost = next(iter(list_costs(report)), None)
     if cost is not None:
         yield from _cost(report, cost)
+        yield from _measured_changes(tried)
         yield from _changes(report, cost, tried)
     elif not len(report.breaks):
         yield from _no_cost(report)
@@ -155,6 +162,19 @@ def _model_launches(report: Report) -> tuple[float, float] | None:
     if any(part.verdict == "recorded" for part in report.cuda_graphs):
         return made.graph_host_us, made.graph_us
     return made.host_us, made.plain_us
+
+
+def _measured_changes(tried: Measured) -> Iterator[Piece]:
+    """What the best of the tried changes saves, by its pairs; changes are not added up."""
+    saved = [
+        times.saved_us.median
+        for times in tried.values()
+        if times is not None and len(times) and times.verdict == "faster"
+    ]
+    if saved:
+        yield plain("A change that was tried saves ")
+        yield figure(format_us(max(saved)))
+        yield plain(", measured. ")
 
 
 def _changes(report: Report, cost: Cost, tried: Container[str]) -> Iterator[Piece]:

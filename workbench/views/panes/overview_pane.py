@@ -13,6 +13,7 @@ from workbench.analysis.memory.memory import count_quick_memory
 from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.report import Report
 from workbench.report.measures import count_guards, measure_compile_seconds
+from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, read_measured_call
 from workbench.views.overview.answer import answer
 from workbench.views.overview.cost_tree import list_tree_rows
@@ -46,7 +47,7 @@ def document(report: Report, context: ViewContext) -> Content:
     shown = sources(report)
     calls, modules = list_tree_rows(report, shown)
     data = {
-        "answer": answer(report, context.tried),
+        "answer": answer(report, _list_measured(context)),
         "calls": calls,
         "modules": modules,
         "advice": advice(report, context),
@@ -63,6 +64,11 @@ def document(report: Report, context: ViewContext) -> Content:
     part = "source lines" if report.why_missing("sources") is None else "sources"
     empty = missing(report, part, "No source.", "No source text was recorded.")
     return Content(data, empty=None if has_text or modules else empty)
+
+
+def _list_measured(context: ViewContext) -> dict[str, PairedTimes | None]:
+    """The pairs of each change that was tried; of one whose outputs differ none."""
+    return {key: None if t.agrees is False else t.times for key, t in context.tried.items()}
 
 
 def figures(report: Report, saved: tuple[str, int] | None = None) -> list[wire.Figure]:
