@@ -412,3 +412,30 @@ def test_attention_of_a_training_step_is_tried_with_its_gradients() -> None:
 @pytest.mark.slow
 def test_attention_whose_weights_are_returned_is_left_alone() -> None:
     assert rules_of(found_in(attended_and_weights, learning_parts(), grad=True)) == []
+
+
+class Counts(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen += 1
+        return x * self.seen
+
+
+def test_a_number_that_changed_is_one_entry_with_its_line_and_values() -> None:
+    torch._dynamo.reset()
+    counts = Counts()
+    call = torch.compile(counts, backend="eager")
+    with wb.session() as session:
+        for _ in range(4):
+            call(torch.ones(3))
+    report = session.report(3)
+    assert len(report.recompiles) == 3
+    (found,) = [each for each in wb.opportunities(report) if each.rule == "recompiled"]
+    assert "had another value, after 0 → 1 → 2, and is a constant" in found.text
+    assert "`self.seen += 1` changes it." in found.text
+    assert found.line == Counts.forward.__code__.co_firstlineno + 1
+    assert found.line_id is not None
+    torch._dynamo.reset()

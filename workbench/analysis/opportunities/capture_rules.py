@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from workbench.analysis.breaks.rewrites import rewrite_of
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts
-from workbench.analysis.source.recompile_reasons import read_reason
-from workbench.report import Break, Recompile
+from workbench.analysis.source.recompile_reasons import Reason, list_changes, read_reason
+from workbench.report import Break
 
 _NAME = re.compile(r"[\w.\[\]']+")  # what can be assigned to
 _NO_NUMBER = "nothing: what runs between the parts of a broken graph is not in the record"
@@ -49,44 +49,76 @@ def _break(facts: Facts, item: Break, **more: object) -> Opportunity:
 
 
 def find_recompilations(facts: Facts) -> Iterator[Opportunity]:
-    """Every guard that had a function compiled again, with what would let one code serve."""
+    """Every cause that had a function compiled again, with the line that changes the value.
+
+    A guard that several earlier variants have is one cause: their values stand in order.
+    """
     spent = {
         phase.compile_id: phase.duration_s for phase in facts.report.phases if phase.depth == 0
     }
+    causes: dict[tuple[str, str, str], list[tuple[str, Reason]]] = {}
     for item in facts.report.recompiles:
-        cure = _cure(item)
+        reason = read_reason(item.reason)
+        key = (item.function, reason.kind, reason.source)
+        causes.setdefault(key, []).append((item.compile_id, reason))
+    for (function, _, source), rows in causes.items():
+        cure = _cure(function, [reason for _, reason in rows])
         if cure is None:
             continue
-        text, code = cure
-        took = spent.get(item.compile_id)
-        words = f" That took {took:.1f} s." if took else ""
+        took = sum(spent.get(id, 0.0) for id in dict.fromkeys(id for id, _ in rows))
+        changed = _find_changed(facts, source)
+        blamed = f" `{changed[2]}` changes it." if changed is not None else ""
+        file, line = changed[:2] if changed is not None else (None, None)
+        here = None if file is None or line is None else facts.line_at(file, line)
         yield Opportunity(
             id="",
             rule="recompiled",
             kind="recompile cause",
-            text=f"{item.function} was compiled again: {text}{words}",
+            text=f"{function} was compiled again: {cure[0]}{blamed}"
+            + (f" That took {took:.1f} s." if took else ""),
             sure="likely",
             source="measured: the time of that compilation, once a process"
             if took
             else "counted: one compilation less in each process",
-            after=(code,),
+            file=file,
+            line=line,
+            line_id=None if here is None else here[0],
+            after=(cure[1],),
         )
 
 
-def _cure(item: Recompile) -> tuple[str, str] | None:
-    reason = read_reason(item.reason)
+def _find_changed(facts: Facts, source: str) -> tuple[str, int, str] | None:
+    """The one line of the traced functions, all of which ran, that changes what a guard reads."""
+    found = {
+        (each.file, change.line + each.first_line - 1, change.code)
+        for each in facts.report.sources
+        if (text := facts.report.texts.get(each.text or "")) is not None
+        for change in list_changes(text, {}, source)
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _cure(function: str, reasons: Sequence[Reason]) -> tuple[str, str] | None:
+    reason = next((each for each in reasons if each.dim is not None), reasons[0])
     name = reason.source
     if reason.dim is not None:
         return (
             f"dimension {reason.dim} of {reason.tensor} had another size. Compiled with sizes that "
             "vary from the start, one code serves all of them.",
-            f"torch.compile({item.function}, dynamic=True)",
+            f"torch.compile({function}, dynamic=True)",
         )
+    values = [each.expected for each in sorted(reasons, key=lambda each: _number(each.against))]
     is_number = reason.expected.lstrip("-").replace(".", "", 1).isdigit()
     if reason.kind == "value" and is_number and _NAME.fullmatch(name):
+        before = f", after {' → '.join(dict.fromkeys(values))}"
         return (
-            f"the number {name} had another value, and is a constant of the code. As a tensor it "
-            "is an input.",
+            f"the number {name} had another value{before}, and is a constant of the code. As a "
+            "tensor it is an input.",
             f"{name} = torch.tensor({name})",
         )
     return None
+
+
+def _number(against: str) -> tuple[int, ...]:
+    """A variant such as `0/1` as numbers, in whose order it was compiled."""
+    return tuple(int(part) for part in re.findall(r"\d+", against))

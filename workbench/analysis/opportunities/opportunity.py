@@ -43,7 +43,7 @@ _DEPENDS = "What to write depends on the code around it: change it and compile a
 _BY_HAND: Mapping[Kind, str] = {
     "break cure": "Torch's hint does not say which lines to write: change them and explain again.",
     "recompile cause": "Calls with both inputs are needed to see it, and the record holds none: "
-    "change the line and run the program again.",
+    "record the program with wb.session, which tries a patch on its calls.",
     "padding": "Sizes are the model's own, and weights of other sizes have to be made: change them "
     "where the model is built and compile again.",
 }
