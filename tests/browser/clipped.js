@@ -10,8 +10,10 @@
   const scrolls = (element, way) => /auto|scroll/.test(getComputedStyle(element)[way]);
   const plain = (words) => words.replace(/\s+/g, " ").trim().toLowerCase();
   const hasTip = (element) => {
-    const owner = element.closest("[data-tip]");
-    if (!owner) return false;
+    for (let at = element; at; at = at.parentElement) if (at.dataset.tip !== undefined && tells(at, element)) return true;
+    return false;
+  };
+  const tells = (owner, element) => {
     const tip = plain(owner.dataset.tip);
     return tip === "" || plain(element.textContent).split(" ").every((word) => tip.includes(word));
   };
@@ -29,6 +31,20 @@
       if (scrolls(around, "overflowX") && around !== element) break;
       if (style.overflowX !== "visible" && box.right > edge.right + 1.5) {
         found.push(`${element.textContent.trim().slice(0, 60)} < ${around.className || around.tagName}`);
+        break;
+      }
+    }
+  }
+  // from above and below too: a row that a box cuts in two, and that nothing scrolls to
+  for (const element of root.querySelectorAll("*")) {
+    if (!text(element) || !shown(element) || isAside(element) || hasTip(element)) continue;
+    const box = element.getBoundingClientRect();
+    for (let around = element.parentElement; around && around !== root.parentElement; around = around.parentElement) {
+      if (scrolls(around, "overflowY")) break;
+      const edge = around.getBoundingClientRect();
+      if (getComputedStyle(around).overflowY === "visible" || edge.height === 0) continue;
+      if (box.bottom > edge.bottom + 2 || box.top < edge.top - 2) {
+        found.push(`${element.textContent.trim().slice(0, 60)} below ${around.className || around.tagName}`);
         break;
       }
     }

@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 
 from tests.browser.panes import addresses, show
+from tests.report.session.sample import session
+from tests.views.sweep.test_sweep_views import sweep
 from workbench.report import Report
+from workbench.report.session.session_record import Session
+from workbench.report.table import Table
 
 RECORDS = Path(__file__).parents[1] / "records"
 CLIPPED = Path(__file__).with_name("clipped.js").read_text()
@@ -29,3 +33,39 @@ def test_no_text_is_cut_without_a_way_to_see_it(
         show(page, address)
         found[pane] = page.locator(".wb").evaluate(CLIPPED)
     assert found == {pane: [] for pane in found}
+
+
+def long_session() -> Session:
+    """A session whose compiles and steps took hours: their times are the longest words."""
+    shown = session()
+    tables = dict(shown.tables)
+    for name, column in (("compiles", "total_s"), ("steps", "wall_ms"), ("breaks", "cost_s")):
+        table = tables[name]
+        times = [value * 4321 for value in table.columns[column]]
+        tables[name] = Table(table.row_type, {**table.columns, column: times})
+    return Session(shown.header, tables, {})
+
+
+def tabs_with_cuts(page: Any) -> dict[str, list[str]]:
+    """By tab what is cut while it is shown."""
+    found = {}
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        page.wait_for_timeout(200)
+        found[tab.inner_text()] = page.locator(".wb").evaluate(CLIPPED)
+    return found
+
+
+@pytest.mark.parametrize("width", [900, 1280, 1600])
+@pytest.mark.parametrize("record", ["sweep", "session"])
+def test_no_text_of_a_sweep_or_a_session_is_cut(
+    open_page: Callable[..., Any], tmp_path: Path, record: str, width: int
+) -> None:
+    path = tmp_path / f"{record}.html"
+    (sweep() if record == "sweep" else long_session()).to_html(path)
+    page = open_page(width=width).page
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(path.as_uri())
+    page.get_by_role("tab").first.wait_for()
+    found = tabs_with_cuts(page)
+    assert found == {tab: [] for tab in found}

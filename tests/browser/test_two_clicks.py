@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+import workbench as wb
 from tests.browser.panes import show
 from workbench.report import Report
+from workbench.views.answers.fragments import show_check
 
+RECORDS = Path(__file__).parents[1] / "records"
 SEEN = [(900, "dark"), (1280, "light"), (1600, "dark")]
 OTHERS = [(900, "light"), (1280, "dark"), (1600, "light")]
 
@@ -57,3 +61,146 @@ def test_what_to_change_first(page: Any) -> None:
     advice = page.get_by_role("group", name="What to change")
     advice.get_by_role("button", name="Choose with torch.where").click()
     assert "+ h = torch.where(" in " ".join(advice.locator("pre").inner_text().split())
+
+
+class Reader:
+    """A stranger to a record, at 1280 × 800: clicks are counted, and nothing is scrolled to."""
+
+    def __init__(self, page: Any):
+        self.page, self.clicks = page, 0
+
+    def click(self, what: Any, **how: Any) -> None:
+        """Click on what is in the window."""
+        self._see(what)
+        what.click(**how)
+        self.clicks += 1
+
+    def read(self, what: Any) -> str:
+        """The words of what is in the window, with at most two clicks behind it."""
+        what.wait_for()
+        self._see(what)
+        assert self.clicks <= 2
+        return str(what.inner_text())
+
+    def _see(self, what: Any) -> None:
+        what.wait_for()
+        box = what.bounding_box()
+        assert box["x"] >= 0
+        assert box["y"] >= 0
+        assert box["x"] + box["width"] <= 1280
+        assert box["y"] + box["height"] <= 800
+        assert self.page.evaluate("scrollX + scrollY") == 0
+
+
+@pytest.fixture
+def reader(open_page: Callable[..., Any], tmp_path: Path) -> Callable[[Any], Reader]:
+    def open_(record: Any) -> Reader:
+        path = tmp_path / "record.html"
+        record.to_html(path)
+        page = open_page(width=1280).page
+        page.set_viewport_size({"width": 1280, "height": 800})
+        page.goto(path.as_uri())
+        page.get_by_role("tab").first.wait_for()
+        return Reader(page)
+
+    return open_
+
+
+Open = Callable[[Any], Reader]
+
+
+def test_the_costliest_line_and_why(reader: Open) -> None:
+    own = reader(Report.load(RECORDS / "convolutions.wbr"))
+    sentence = own.read(own.page.locator(".answer > p").first)
+    assert "Nearly all of it is line 45, self.out(F.avg_pool2d(self.down(x), 2))" in sentence
+    own.click(own.page.get_by_role("button", name="line 45").first)
+    why = own.read(own.page.locator(".insp section", has_text="Costs").first)
+    assert "2.85 MB, 98 % of all kernels" in why
+
+
+class Counts(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen += 1
+        return x * self.seen
+
+
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+def record(function: Any, *inputs: torch.Tensor) -> wb.Session:
+    torch._dynamo.reset()
+    call = torch.compile(function, backend="eager")
+    with wb.session() as session:
+        for each in inputs:
+            call(each)
+    torch._dynamo.reset()
+    return session
+
+
+def test_why_it_was_compiled_again_by_shape(reader: Open) -> None:
+    own = reader(record(doubled, torch.ones(4), torch.ones(6)))
+    own.click(own.page.get_by_role("tab", name="What to change"))
+    sentence = own.read(own.page.locator(".ses-advice p").first)
+    assert "doubled was compiled 1 more time" in sentence
+    assert "since x.size()[0] was 6, not 4 (test_two_clicks.py:" in sentence
+    patch = own.read(own.page.locator(".ses-patch").first)
+    assert "dynamic=True" in patch or "torch._dynamo.maybe_mark_dynamic(x, 0)" in patch
+
+
+def test_why_it_was_compiled_again_by_state(reader: Open) -> None:
+    own = reader(record(Counts(), *(torch.ones(3) for _ in range(4))))
+    own.click(own.page.get_by_role("tab", name="What to change"))
+    sentence = own.read(own.page.locator(".ses-advice p").first)
+    assert "in order 0 → 1 → 2 → 3; self.seen += 1 changes it (test_two_clicks.py:" in sentence
+    assert "self.register_buffer('seen'" in own.read(own.page.locator(".ses-patch").first)
+
+
+def test_why_two_lines_are_not_fused(reader: Open) -> None:
+    own = reader(Report.load(RECORDS / "convolutions.wbr"))
+    lines = own.page.locator(".crow.is-line")
+    own.click(lines.nth(1).locator(".src, .t").first)
+    own.click(lines.nth(2).locator(".src, .t").first, modifiers=["Control"])
+    said = own.read(own.page.get_by_role("group", name="Why apart"))
+    assert "Why are record_convolutions.py:30 and record_convolutions.py:31 apart?" in said
+    assert "k3 is a library call (convolution): it takes and gives whole tensors" in said
+    assert "Nothing is known that would join them." in said
+
+
+def test_what_makes_the_peak_on_the_host(reader: Open) -> None:
+    own = reader(Report.load(RECORDS / "convolutions.wbr"))
+    own.click(own.page.get_by_role("button", name="Peak 408 kB"))
+    sentence = own.read(own.page.get_by_role("tabpanel").get_by_text("live at once"))
+    assert "131 kB of that are convolution of line 31" in sentence
+    assert "without it the peak would be 112 kB lower" in sentence
+
+
+def test_what_makes_the_peak_on_a_gpu(reader: Open) -> None:
+    own = reader(Report.load(RECORDS / "norm_h100.wbr"))
+    own.click(own.page.get_by_role("button", name="Peak 524 kB"))
+    sentence = own.read(own.page.get_by_role("tabpanel").get_by_text("live at once"))
+    assert "At least 524 kB live at once, 262 kB of them above weights and inputs" in sentence
+    assert "262 kB of that are buf0 (output)" in sentence
+
+
+@pytest.mark.parametrize(
+    ("machine", "answer"),
+    [
+        (None, "f.aot: can be loaded on Machine("),
+        ({"torch": "1.0"}, "f.aot: cannot be loaded on Machine(torch 1.0, no GPU)"),
+    ],
+)
+def test_will_it_load_there(
+    open_page: Callable[..., Any], tmp_path: Path, machine: Any, answer: str
+) -> None:
+    compiled = wb.aot_compile(doubled, (torch.ones(8),), backend="eager")
+    compiled.save(tmp_path / "f.aot")
+    (tmp_path / "check.html").write_text(show_check(wb.check(tmp_path / "f.aot", machine)))
+    page = open_page(width=1280).page
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto((tmp_path / "check.html").as_uri())
+    assert answer in Reader(page).read(page.get_by_text("be loaded on").first)

@@ -101,11 +101,13 @@ class Machine:
         return json.dumps(self.to_json(), indent=1)
 
     def __repr__(self) -> str:
-        """A short summary."""
+        """A short summary, without what a description leaves out."""
         gpus = ", ".join(gpu.name for gpu in self.gpus) or "no GPU"
-        parts = [f"python {self.python}", f"torch {self.torch or 'none'}"]
+        parts = [f"python {self.python}"] if self.python else []
+        parts += [f"torch {self.torch or 'none'}"]
         parts += [f"triton {self.triton}"] if self.triton else []
-        return f"Machine({', '.join(parts)}, {self.machine}, {gpus})"
+        parts += [self.machine] if self.machine else []
+        return f"Machine({', '.join(parts)}, {gpus})"
 
     @classmethod
     def of(cls, description: Any) -> Machine:

@@ -36,7 +36,11 @@ def exact(unit: Unit) -> Unit:
     return "number" if unit == "count" else unit
 
 
-_WIDTHS = {"code": "minmax(90px, 1.2fr)", "prose": "minmax(120px, 2fr)"}
+_WIDTHS = {
+    "code": "minmax(90px, 1.2fr)",
+    "prose": "minmax(120px, 2fr)",
+    "s": "minmax(82px, 0.5fr)",  # of hours and minutes
+}
 _OF_NUMBER, _OF_WORD = "minmax(58px, 0.5fr)", "minmax(64px, 0.7fr)"
 
 
@@ -82,7 +86,7 @@ class Column:
         if kind == "text" and self.unit in ("code", "length"):
             kind = cast(ColumnKind, self.unit)
         elif kind == "text" and self.unit in _WORDS:
-            kind, width = "number", self.width or _OF_NUMBER
+            kind, width = "number", self.width or _WIDTHS.get(self.unit, _OF_NUMBER)
         unit = self.unit if self.unit in get_args(WireUnit) else ""
         own = {"kind": "" if kind == "text" else kind, "unit": unit}
         names = ("field", "kind", "unit", "look", "full", "hint", "absent", "is_wide")
