@@ -18,6 +18,7 @@ export interface FrameRoot {
   room: Room;
   isScarce: boolean;
   isTight: boolean;
+  isSnug: boolean;
 }
 
 export function useFrame(): FrameRoot {
@@ -99,7 +100,8 @@ interface Props {
 
 export function Frame(props: Props) {
   const { view, tabs, show, beside, look = "", signs = [] } = props;
-  const { root, room, isTight } = props.frame;
+  const { root, room, isTight, isSnug } = props.frame;
+  const isFull = isSnug && tabs.filter(({ vacant }) => vacant !== undefined).length > 2;
   const body = useRef<HTMLDivElement>(null);
   const panel = useId();
   const pane = view.pane.value;
@@ -158,7 +160,7 @@ export function Frame(props: Props) {
         pane={pane}
         show={show}
         panel={panel}
-        isTight={isTight}
+        isTight={isTight || isFull}
       />
       {props.lost ? <LostStrip why={props.lost} /> : props.job}
       <RoomContext.Provider value={room}>

@@ -10,7 +10,8 @@ export const RoomContext = createContext<Room>("normal");
 
 const NARROW = 900;
 const SCARCE = 1000;
-const TIGHT = 1160; // of all tabs with their counts, where three empty ones say their actions
+const TIGHT = 1100;
+const SNUG = 1160;
 const WIDE = 1600;
 
 function roomOf(width: number): Room {
@@ -18,11 +19,12 @@ function roomOf(width: number): Room {
   return width > WIDE ? "wide" : "normal";
 }
 
-/** The room of a view, whether there is little for what is not asked for, and for all tabs. */
+/** The room of a view, whether there is little for what is not asked for, for all tabs, for most. */
 export function useRoom(root: RefObject<HTMLElement | null>) {
   const isScarce = useMeasured(root, (width) => width < SCARCE, false);
   const isTight = useMeasured(root, (width) => width < TIGHT, false);
-  return { room: useMeasured(root, roomOf, "normal"), isScarce, isTight };
+  const isSnug = useMeasured(root, (width) => width < SNUG, false);
+  return { room: useMeasured(root, roomOf, "normal"), isScarce, isTight, isSnug };
 }
 
 /** How wide an element is; until that is known, a guess. */
