@@ -46,7 +46,7 @@ def test_empty_panes_stand_last_with_their_action(
     ("pane", "line"),
     [
         ("Autotune", 'wb.aot_compile(fn, args, mode="max-autotune")'),
-        ("Roofline", 'wb.aot_compile(fn, args, target="h100")'),
+        ("Roofline", "compiled.profile(*args)"),
         ("Matrix", 'wb.matrix(wb.Report.load("Net.wbr"), targets=["a100", "h100"])'),
         ("Artifact", 'compiled.save("Net.aot")'),
     ],
@@ -56,7 +56,7 @@ def test_without_a_kernel_the_action_is_a_line_to_write(
 ) -> None:
     page = open_at(1280)
     page.get_by_role("tab", name=pane).click()
-    offered = page.locator(".offered")
+    offered = page.locator(".offered").first
     assert offered.locator("code").inner_text() == line
     offered.get_by_role("button", name="Copy").click()
     offered.get_by_text("Copied").wait_for()
@@ -68,7 +68,7 @@ def test_where_it_is_tight_they_share_an_entry(open_at: Callable[[int], Any]) ->
     more = page.get_by_role("button", name="3 empty")
     more.click()
     assert violations(page) == []
-    page.get_by_role("button", name="Roofline Compile for…").click()
+    page.get_by_role("button", name="Roofline Profile…").click()
     page.locator(".empty").get_by_text("No roofline.").wait_for()
     assert page.get_by_role("tab", name="Roofline").get_attribute("aria-selected") == "true"
     page.get_by_role("button", name="2 empty").click()

@@ -82,7 +82,7 @@ def test_a_cpu_without_a_profile_says_what_measures_it() -> None:
         for pane in document(replace(on_a_cpu(1.0), extra={}))["panes"]
         if pane["id"] == "roofline"
     )
-    assert "*Profile* measures the kernels and both rates here" in (head["empty"] or {})["text"]
+    assert "a profile measures the kernels and both rates here" in (head["empty"] or {})["text"]
 
 
 def test_without_scripts_it_is_a_table_that_says_that_it_is_a_model(sample_report: Report) -> None:

@@ -17,7 +17,7 @@ ON_THE_ROOF = 0.9
 """From this part of the roof on, nothing is left to gain in a kernel but to move less."""
 _LINE = 'wb.aot_compile(fn, args, target="h100")'
 _NOTHING = (
-    "Nothing was measured, and a CPU has no data sheet of its rates: *Profile* measures the "
+    "Nothing was measured, and a CPU has no data sheet of its rates: a profile measures the "
     f"kernels and both rates here. `{_LINE}` compiles for a GPU that does not have to be here, "
     "and estimates the least time of every kernel on it."
 )

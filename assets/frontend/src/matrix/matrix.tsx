@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { plural } from "../format";
 import type { Store } from "../store";
 import { type Cells, RecordTable } from "../table/columns";
-import { CompareButton } from "../targets/dialog";
+import { CompareAgain } from "../targets/dialog";
 import { Frame, Segments, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { MatrixRow } from "../wire";
@@ -41,7 +41,7 @@ export function MatrixPane({ store }: { store: Store }) {
         </h2>
         <Chooser figures={figures} figure={figure} choose={choose} />
         <span class="grow" />
-        <CompareButton store={store} />
+        <CompareAgain store={store} />
         <Frame store={store} name="matrix" />
       </div>
       <HeatMap

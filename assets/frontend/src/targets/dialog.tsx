@@ -38,6 +38,17 @@ export function TargetButton({ store }: { store: Store }) {
   );
 }
 
+/** From a comparison: with other GPUs; off, with the reason as its tip, where nothing is alive. */
+export function CompareAgain({ store }: { store: Store }) {
+  const why = whyNot(store.host, store.doc.value?.targets.why_not ?? null);
+  const tip = why ?? "Compile every kernel for several GPUs";
+  return (
+    <Button tip={tip} isOff={why !== null} press={() => (targetsOpen(store).value = true)}>
+      Compare on GPUs…
+    </Button>
+  );
+}
+
 /** From an empty comparison: every kernel on several GPUs. */
 export function CompareButton({ store }: { store: Store }) {
   const record = store.doc.value?.variable ?? "report";
