@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+import workbench as wb
 from tests.browser.panes import show
 from workbench.report import Report, Source, Table
 from workbench.views.panes import overview_pane
@@ -245,3 +247,24 @@ def test_savings_stand_on_one_axis_and_noise_has_no_sign(
     watched.page.get_by_role("button", name="1 more").click()
     assert rows.count() == 4
     assert watched.errors == []
+
+
+def mismatched(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return x @ w
+
+
+@pytest.mark.parametrize("width", [900, 1280])
+def test_an_error_of_the_program_is_said_once(
+    open_page: Callable[..., Any], tmp_path: Path, width: int
+) -> None:
+    with pytest.raises(wb.WorkbenchError) as caught:
+        wb.aot_compile(mismatched, (torch.ones(3, 5), torch.ones(4, 6)))
+    caught.value.report.to_html(tmp_path / "failed.html")
+    page = open_page(width=width).page
+    page.goto((tmp_path / "failed.html").as_uri())
+    page.get_by_role("tab").first.wait_for()
+    pane = page.get_by_role("tabpanel")
+    said = pane.get_by_text("matmul does not take tensors of shapes [3, 5] and [4, 6]")
+    assert sum(each.is_visible() for each in said.all()) == 1
+    pane.get_by_text("Fails here.").wait_for()
+    assert pane.get_by_text("graph break").count() == 0

@@ -148,7 +148,7 @@ def note_lines(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
         )
     outcome = report.outcome
     if outcome.line:
-        failed: wire.Note = {"title": "Fails here.", "text": outcome.error or "", "tone": "break"}
+        failed: wire.Note = {"title": "Fails here.", "text": "", "tone": "break"}
         by_line[outcome.file, outcome.line].append(failed)
     ops = {kernel.id: kernel.name.removeprefix("torch.ops.") for kernel in report.kernels}
     for place, kernels in find_fallen_places(report).items():

@@ -44,7 +44,10 @@ interface NotesProps {
 /** What failed stands open, everything else behind one line unless there is room for it. */
 function Notes({ store, report, why }: NotesProps) {
   const [isOpen, setOpen] = usePaneState(store, "remarks", why !== null);
-  const urgent = report.notes.filter((note) => note.tone === "break");
+  const said = report.answer.sentence.map((piece) => piece.text).join("");
+  const urgent = report.notes.filter(
+    (note) => note.tone === "break" && !said.includes(note.text.replace(/\.$/, "")),
+  );
   const rest = [
     ...report.notes.filter((note) => note.tone !== "break"),
     ...report.missing
