@@ -10,6 +10,8 @@ from typing import Any
 from workbench.report.paired import PairedTimes
 from workbench.report.report_header import read_part
 
+UNSAVED = "it cannot be saved: "
+"""How the warning begins of what runs and cannot be written into a file."""
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "str": (str,),
     "bool": (bool,),

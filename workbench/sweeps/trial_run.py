@@ -35,7 +35,7 @@ from workbench.processes.parent import Parent
 from workbench.processes.shipping.shipped_values import unpack
 from workbench.report import Report
 from workbench.report.paired import NO_VERDICT, PairedTimes, compute_median_interval
-from workbench.report.trials import Trial
+from workbench.report.trials import UNSAVED, Trial
 from workbench.sweeps.by_model import estimate_by_bounds, estimate_by_configs
 from workbench.sweeps.case import CallArguments, Case, build_case
 from workbench.sweeps.machine_lock import compiling, hold_machine, time_choices_alone
@@ -122,7 +122,8 @@ def _saved(trial: Trial, compiled: Compiled) -> Trial:
         try:
             compiled.save(path, weights="later")
         except WorkbenchError as error:
-            return replace(trial, warning=f"it cannot be saved: {read_first_line(error)}")
+            why = read_first_line(error).replace("; ", ", ")  # which parts warnings
+            return replace(trial, warning=f"{UNSAVED}{why}")
         return replace(trial, artifact_bytes=path.stat().st_size)
 
 

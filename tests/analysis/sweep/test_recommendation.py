@@ -355,6 +355,11 @@ def test_the_code_uses_the_setting(settings: dict[str, str], code: str) -> None:
     assert code_of(Candidate(tuple(settings.items()), ()), "f") == code
 
 
+def test_what_cannot_be_saved_is_no_part_of_the_sentence() -> None:
+    warning = "it cannot be saved: f holds a lock of the process, which no file can hold."
+    assert "saved" not in best(trial(40.0, settings={"mode": "a"}, warning=warning)).sentence
+
+
 def test_a_warning_of_several_sizes_is_said_once() -> None:
     words = "output {} not checked: it is a view"
     rows = [

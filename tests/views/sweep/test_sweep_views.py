@@ -173,3 +173,14 @@ def test_the_forest_plot_has_a_part_for_each_size_of_the_inputs() -> None:
         "batch=32",
     ]
     assert names[1] == "mode=max-autotune, threads=2"
+
+
+def test_what_cannot_be_saved_is_said_once_and_short() -> None:
+    why = "it cannot be saved: f holds a lock of the process, which no file can hold."
+    rows = [replace(row, warning=why) for row in sweep().trials]
+    shown = document(replace(sweep(), trials=tuple(rows)))
+    count = len(rows)
+    words = f"{count} of {count} settings cannot be saved to a file; the remark of each says why."
+    assert shown["notes"][-1] == words
+    assert "saved" not in shown["sentence"]
+    assert not any("saved" in note for note in document(sweep())["notes"])

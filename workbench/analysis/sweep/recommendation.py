@@ -18,7 +18,7 @@ from workbench.analysis.trials.axes import CHOICE_NAMES, TEMPLATE, is_kernel_axi
 from workbench.number_text import number_text
 from workbench.report.paired import LEAST_DIFFERENCE, NO_VERDICT, PairedTimes
 from workbench.report.presenter import Presented
-from workbench.report.trials import Trial
+from workbench.report.trials import UNSAVED, Trial
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target")
@@ -100,12 +100,12 @@ def _by_figure(choice: Choice) -> Iterator[str]:
 def _warnings(remarks: Sequence[str]) -> Iterator[str]:
     """Each warning once: of those that differ in their numbers only, the one with the largest.
 
-    Why there is no verdict is said with the figures.
+    Why there is no verdict is said with the figures, what cannot be saved beside the sweep.
     """
     kinds: dict[str, list[str]] = {}
     for words in remarks:
         for warning in filter(None, words.split("; ")):
-            if not warning.startswith(NO_VERDICT):
+            if not warning.startswith((NO_VERDICT, UNSAVED)):
                 kinds.setdefault(_NUMBER.sub("", warning), []).append(warning)
     for _, same in sorted(kinds.items()):
         worst = max(same, key=lambda warning: [float(n) for n in _NUMBER.findall(warning)])

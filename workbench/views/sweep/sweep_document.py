@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
-from workbench.report.trials import Trial
+from workbench.report.trials import UNSAVED, Trial
 from workbench.views.wire.sweep_messages import SweepDocument, SweepRow
 from workbench.views.words.units import (
     format_bytes,
@@ -88,8 +88,16 @@ def document(sweep: Sweep, live: Live | None = None) -> SweepDocument:
         "sentence": sentence,
         "code": code,
         "facts": facts(sweep) if here.status != "running" else "",
-        "notes": list(sweep.notes),
+        "notes": [*sweep.notes, *_unsaved(sweep)],
     }
+
+
+def _unsaved(sweep: Sweep) -> Iterator[str]:
+    """Once, and short: how many settings no file can hold."""
+    count = sum((trial.warning or "").startswith(UNSAVED) for trial in sweep.trials)
+    if count:
+        whole = plural(len(sweep.trials), "setting")
+        yield f"{count} of {whole} cannot be saved to a file; the remark of each says why."
 
 
 def words_of(name: str, value: Any) -> str:
