@@ -192,6 +192,25 @@ def test_what_is_gone_is_said() -> None:
     assert made.sentence == "The call cannot be made again: self is gone."
 
 
+def chained(x: torch.Tensor, layers: list[torch.nn.Module], rounds: range) -> torch.Tensor:
+    for _ in rounds:
+        for layer in layers:
+            x = layer(x)
+    return x
+
+
+def test_what_cannot_be_kept_is_recorded_all_the_same() -> None:
+    layers = [torch.nn.Linear(3, 3)]
+    call = torch.compile(chained, backend="eager")
+    with wb.session() as session:
+        for n in (2, 4):
+            call(torch.ones(n, 3), layers, range(2))
+    assert session.header.missing == ()
+    (found,) = [one for one in advice(session) if one.kind == "recompile"]
+    with pytest.raises(wb.WorkbenchError, match="The calls cannot be made again"):
+        session.start_patch(found.patches[-1].id)
+
+
 def test_nothing_is_tried_while_it_records_or_from_a_file(tmp_path: Any) -> None:
     session, found, _kept = record(run_counter)
     session.save(tmp_path / "a.wbs")

@@ -39,6 +39,7 @@ from workbench.compiler.session.open_compile import OpenCompile, request_of
 from workbench.compiler.session.steps import HOOK, Steps
 from workbench.compiler.sources.dynamo_messages import RESUMED, explain_own_error, strip_reason
 from workbench.compiler.sources.sources import Places
+from workbench.errors import UsageError
 from workbench.report.report_header import Request
 from workbench.report.session.session_rows import Compile, SessionRecompile, place
 
@@ -115,7 +116,9 @@ class Compiles:
         names, values = args[:2]
         left = MOST_KEPT - sum(each.call.size for each in self.found if each.call is not None)
         if row.kind == "first" and is_users(self.places, row.file):
-            row.call = keep_call(code, names, values, _parts(args)[0], left)
+            # what cannot be copied or held weakly, as a range or an empty cell, is not tried again
+            with suppress(TypeError, ValueError, UsageError, RuntimeError):
+                row.call = keep_call(code, names, values, _parts(args)[0], left)
 
     def _begin(
         self, id: str, code: CodeType, closure: tuple[Any, ...], backend: Any
