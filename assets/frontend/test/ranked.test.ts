@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { firstAxes, planeOf, slowness, subjects, varied } from "../src/autotune/plane";
+import { sayEqual } from "../src/autotune/ranked";
 import { offers } from "../src/targets/dialog";
 import type { Ranked, Targets } from "../src/wire";
 
@@ -73,4 +74,12 @@ test("one target takes the place of another, several GPUs are compared", () => {
   });
   expect(offers(TARGETS, ["a100", "host"]).compare.why).toContain("host is none");
   expect(offers(TARGETS, ["a100", "t4"]).place.why).toContain("Only one");
+});
+
+test("an order among those that the model gives one time says nothing", () => {
+  const same = [1, 1.001, 2].map((model_us, at) =>
+    ranked(`r${at}`, 128, 4, { model_us, rank: at + 1 }),
+  );
+  expect(sayEqual(same)).toContain("the first 2 the same time");
+  expect(sayEqual(same.slice(1))).toBe("");
 });

@@ -77,12 +77,15 @@ def test_an_estimate_says_that_every_point_sits_on_the_roof(sample_report: Repor
 
 
 def test_a_cpu_without_a_profile_says_what_measures_it() -> None:
-    (head,) = (
-        pane
-        for pane in document(replace(on_a_cpu(1.0), extra={}))["panes"]
-        if pane["id"] == "roofline"
-    )
-    assert "a profile measures the kernels and both rates here" in (head["empty"] or {})["text"]
+    timed = replace(on_a_cpu(1.0), extra={})
+    rows = [replace(kernel, time_us=None) for kernel in timed.kernels]
+    untimed = replace(timed, tables={"kernels": Table.of(Kernel, rows)})
+    for report, words in (
+        (untimed, "Nothing was measured, and a CPU has no data sheet of its rates"),
+        (timed, "The kernels were measured, but not the rates of this CPU"),
+    ):
+        (head,) = (pane for pane in document(report)["panes"] if pane["id"] == "roofline")
+        assert (head["empty"] or {})["text"].startswith(words)
 
 
 def test_without_scripts_it_is_a_table_that_says_that_it_is_a_model(sample_report: Report) -> None:

@@ -47,6 +47,15 @@ _SIGNS = (
 )
 
 
+def _say_equal(ranked: RankedConfigs) -> str:
+    """That the order says nothing between those to which the model gives one time."""
+    times = [row.model_us for row in ranked.rows if row.rank and row.model_us]
+    equal = sum(time < min(times) * 1.005 for time in times)
+    if equal < 2:
+        return ""
+    return f" The model gives the first {equal} the same time: their order says nothing."
+
+
 def frame(ranked: RankedConfigs) -> pandas.DataFrame:
     """The rows of one kernel on one GPU; see `RankedConfigs.frame`."""
     whole = data_frames.frame(ranked.report, "ranked_configs")
@@ -129,7 +138,7 @@ def text(ranked: RankedConfigs) -> str:
         lines.append("  " + "  ".join(_line(row)).rstrip())
     if len(rows) > _ROWS:
         lines.append(f"  {len(rows) - _ROWS} more in .frame()")
-    return "\n".join([*lines, f"  {MODEL}"])
+    return "\n".join([*lines, f"  {MODEL}{_say_equal(ranked)}"])
 
 
 def _line(row: RankedConfig) -> Iterator[str]:
@@ -161,7 +170,7 @@ def _view(ranked: RankedConfigs, title: str) -> render.View:
     rows = [{**asdict(row), "remark": row.rejection or row.note} for row in ranked.rows]
     return lambda limits: {
         "title": title,
-        "notes": [MODEL],
+        "notes": [MODEL + _say_equal(ranked)],
         "maps": [drawn],
         "limits": limits,
         "grid": grid("All configurations", _COLUMNS, rows, limits, call=".frame()"),

@@ -16,10 +16,17 @@ from workbench.views.words.units import format_percent, plural
 ON_THE_ROOF = 0.9
 """From this part of the roof on, nothing is left to gain in a kernel but to move less."""
 _LINE = 'wb.aot_compile(fn, args, target="h100")'
-_NOTHING = (
+_UNMEASURED = (
     "Nothing was measured, and a CPU has no data sheet of its rates: a profile measures the "
-    f"kernels and both rates here. `{_LINE}` compiles for a GPU that does not have to be here, "
-    "and estimates the least time of every kernel on it."
+    "kernels and both rates here."
+)
+_NO_RATES = (
+    "The kernels were measured, but not the rates of this CPU, which has no data sheet of them: a "
+    "new profile measures both."
+)
+_ELSEWHERE = (
+    f" `{_LINE}` compiles for a GPU that does not have to be here, and estimates the least time of "
+    "every kernel on it."
 )
 _BY_SHEET = "rates of the GPU's data sheet"
 _BY_PROFILE = "rates measured by the profile: a triad, a product of float32 matrices"
@@ -37,7 +44,9 @@ def _empty(report: Report) -> Note:
     """Why no kernel lies under a roof."""
     if not len(report.kernels):
         return missing(report, "kernels", "No roofline.", "There is no kernel to place under it.")
-    return missing(report, "roofline", "No roofline.", _NOTHING + tell_cost(report))
+    is_timed = any(kernel.time_us is not None for kernel in report.kernels)
+    text = (_NO_RATES if is_timed else _UNMEASURED) + _ELSEWHERE
+    return missing(report, "roofline", "No roofline.", text + tell_cost(report))
 
 
 def _roofs(rows: Sequence[KernelRoofline], points: Sequence[RooflinePoint]) -> list[Roof]:

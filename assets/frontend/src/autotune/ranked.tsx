@@ -48,7 +48,7 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
         <span class="grow" />
         <Frame store={store} name="ranked_configs" />
       </div>
-      <p class="roof-note">{MODEL}</p>
+      <p class="roof-note">{`${MODEL}${sayEqual(rows)}`}</p>
       <Axes store={store} subject={`${subject.kernel} ${subject.target}`} rows={rows} />
       <RecordTable
         store={store}
@@ -63,6 +63,16 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
 
 const MODEL =
   "Each was compiled and its time estimated; nothing was run. Time the first few on the device before you rely on the order.";
+
+/** That the order says nothing between those to which the model gives one time; "" for one alone. */
+export function sayEqual(rows: readonly Ranked[]): string {
+  const times = rows.flatMap(({ rank, model_us }) => (rank && model_us ? [model_us] : []));
+  const best = Math.min(...times);
+  const equal = times.filter((time) => time < best * 1.005).length;
+  return equal > 1
+    ? ` The model gives the first ${equal} the same time: their order says nothing.`
+    : "";
+}
 
 interface AxesProps {
   store: Store;

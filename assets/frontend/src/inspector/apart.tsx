@@ -40,7 +40,7 @@ interface AnswerProps {
   store: Store;
   a: string;
   b: string;
-  /** What is said where a saved page keeps no answer. */
+  /** What is said where a saved page keeps no answer; the card of a pair has its own words. */
   otherwise?: string;
 }
 
@@ -52,7 +52,7 @@ export function Answer({ store, a, b, otherwise = NOT_KEPT }: AnswerProps) {
   const answer = isLive
     ? part.answers[0]
     : keptAnswer(part, kernelsOf(store, a), kernelsOf(store, b));
-  if (answer) return <Said store={store} answer={answer} />;
+  if (answer) return <Said store={store} answer={answer} isOfPair={otherwise !== NOT_KEPT} />;
   return (
     <p>
       <Prose text={otherwise} />
@@ -103,7 +103,14 @@ const TOGETHER: WhyApart = {
 const TUNED = "max-autotune";
 const LINE = 'wb.aot_compile(fn, args, mode="max-autotune")';
 
-function Said({ store, answer }: { store: Store; answer: WhyApart }) {
+interface SaidProps {
+  store: Store;
+  answer: WhyApart;
+  /** Whether the scheduler's words stand beside it. */
+  isOfPair: boolean;
+}
+
+function Said({ store, answer, isOfPair }: SaidProps) {
   const [isOpen, open] = useState(false);
   const { help, opportunity, words, rejected } = answer;
   const change = opportunityOf(store.doc.value, opportunity);
@@ -132,7 +139,7 @@ function Said({ store, answer }: { store: Store; answer: WhyApart }) {
           )}
         </>
       )}
-      {words.length > 0 && (
+      {words.length > 0 && !isOfPair && (
         <Button look="link" press={() => open(!isOpen)}>
           {isOpen ? "Hide the scheduler’s words" : "The scheduler’s words"}
         </Button>
