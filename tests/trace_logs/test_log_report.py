@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -317,6 +318,27 @@ def test_a_number_from_data_of_an_export_is_a_break(tmp_path: Path) -> None:
     (row,) = wb.read_trace(log).breaks
     assert (row.kind, row.text) == ("Number from data", "if n < k:")
     assert "torch._check" in row.hints[0]
+
+
+def test_sizes_that_an_operator_refuses_are_said_as_in_a_record(tmp_path: Path) -> None:
+    code = (
+        "import torch\n"
+        "def f(x, w):\n    return x.relu() @ w\n"
+        "try:\n    torch.compile(f, backend='eager')(torch.ones(3, 4), torch.ones(5, 6))\n"
+        "except Exception:\n    print('refused')\n"
+    )
+    file = tmp_path / "refusing.py"
+    file.write_text(code)
+    run = [sys.executable, str(file)]
+    env = {**os.environ, "TORCH_TRACE": str(tmp_path / "log")}
+    done = subprocess.run(run, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n"
+    (log,) = (tmp_path / "log").iterdir()
+    found = wb.read_trace(log)
+    assert found.outcome.step == "compilation 0/0 (f)"
+    said = "matmul does not take tensors of shapes [3, 4] and [5, 6]: a and b must have same"
+    assert str(found.outcome.error).startswith(said)
+    assert len(found.breaks) == 0
 
 
 def test_an_export_that_dynamo_gave_up_is_a_failed_outcome(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from workbench import __version__
-from workbench.compiler.sources.dynamo_messages import parse_data_break
+from workbench.compiler.sources.dynamo_messages import explain_own_error, parse_data_break
 from workbench.compiler.sources.size_symbols import SizeSymbols, find_undecided, in_words
 from workbench.report import Capability, Environment, Outcome, Request
 from workbench.trace_logs.content import LogContent
@@ -221,10 +221,14 @@ def outcome(contents: Sequence[LogContent]) -> Outcome:
             steps.append(f"{where} ({function})" if function else where)
             reason = str(row.get("fail_reason") or piece.text().rstrip().rpartition("\n")[2])
             reason = _without_switches(read_sizes(content, places), reason, piece.compile_id)
-            lines.append(f"{steps[-1]}: {row.get('fail_type', 'error')}: {places.shared(reason)}")
+            own = explain_own_error(reason)
+            said = own or f"{row.get('fail_type', 'error')}: {places.shared(reason)}"
+            lines.append(f"{steps[-1]}: {said}")
         for stop in export_stops(content, places):
             steps.append(f"{content.label} export".strip())
             lines.append(f"{steps[-1]}: {stop.text}")
     if not steps:
         return Outcome()
+    if len(steps) == 1:  # which one it was is said by the step
+        lines = [line.removeprefix(f"{steps[0]}: ") for line in lines]
     return Outcome(False, "compilation " + ", ".join(steps), "\n\n".join(lines))
