@@ -98,5 +98,11 @@ def wrap_failed_call(name: str, error: BaseException) -> RunError:
 
 
 def read_first_line(error: BaseException) -> str:
-    """The first line of what an error says, or its class where it says nothing."""
-    return str(error).strip().split("\n")[0] or type(error).__name__
+    """The first line of what an error says, or its class where it says nothing.
+
+    With the next one where the first only announces it: "This call does not fit:".
+    """
+    first, _, rest = str(error).strip().partition("\n")
+    if first.endswith(":") and rest:
+        first = f"{first} {rest.strip().partition(chr(10))[0].strip()}"
+    return first or type(error).__name__

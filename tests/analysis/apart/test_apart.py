@@ -53,8 +53,8 @@ def test_a_fallback_has_a_cure() -> None:
 def test_the_scheduler_reason_is_in_plain_words() -> None:
     why = explain_apart(TRAINING, "k7", "k9")
     assert why.sentence == (
-        "No shared data. Both use buf10, but at different addresses, so a common kernel would read "
-        "nothing less."
+        "No shared data. Both use buf10, but their loops go through it in different orders or "
+        "parts: the scheduler found no access that one kernel would make once for both."
     )
 
 

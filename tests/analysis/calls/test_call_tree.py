@@ -170,3 +170,30 @@ def test_without_kernels_the_captured_lines_are_there_without_costs() -> None:
     (function,) = list_call_rows(bare)
     assert [line.id for line in function.parts] == ["L:s0:13", "L:s0:16", "L:s0:18"]
     assert all(not line.total for line in function.parts)
+
+
+def test_a_view_has_no_part_of_the_kernel_that_reads_it() -> None:
+    """`q, k = x.unbind()` on one line, the product on the next: that is what costs."""
+    texts = TextWriter()
+    source = Source("s0", "f", "f.py", 1, texts.add("def f(x):\n    q, k = x\n    return q @ k\n"))
+    made = [
+        ("unbind", "aten.unbind.int", 2, ()),
+        ("getitem", "operator.getitem", 2, ("g0:unbind",)),
+        ("mm", "aten.mm.default", 3, ("g0:getitem",)),
+    ]
+    nodes = [
+        Node(f"g0:{name}", "g0", name, "call_function", target, inputs=inputs, bytes=64,
+             file="f.py", line=line)
+        for name, target, line, inputs in made
+    ]  # fmt: skip
+    inside = tuple(node.id for node in nodes)
+    kernel = Kernel("k0", "mm", "extern", "g0", nodes=inside, time_us=5.0)
+    tables = {"sources": [source], "nodes": nodes, "kernels": [kernel],
+              "graphs": [Graph("g0", "after_post_grad", "0/0", 3, None)]}  # fmt: skip
+    report = Report(
+        tables={name: Table.of(type(rows[0]), rows) for name, rows in tables.items()},
+        texts=texts.finish(),
+    )
+    assert LineShares.of(report).spread({"k0": 5.0}) == {"L:s0:3": 5.0}
+    (function,) = list_call_rows(report)
+    assert [(line.id, line.total["time"]) for line in function.parts] == [("L:s0:3", 5.0)]

@@ -19,8 +19,9 @@ def answers() -> dict[tuple[str, str], WhyNot]:
 def test_common_buffers_are_named_where_no_data_is_shared() -> None:
     why = answers()["op3", "op4"]
     assert why.sentence == (
-        "Not fused with op4: no shared data. Both use buf2, but at different addresses, so a "
-        "common kernel would read nothing less. Both are loops of k2 all the same."
+        "Not fused with op4: no shared data. Both use buf2, but their loops go through it in "
+        "different orders or parts: the scheduler found no access that one kernel would make once "
+        "for both. Both are loops of k2 all the same."
     )
     assert why.shared == ("i0:buf2",)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from workbench.analysis.cost.costs import list_all_costs
 from workbench.analysis.cost.line_shares import list_line_ids
-from workbench.analysis.fusion.traffic import NodeFacts, select_nodes
+from workbench.analysis.fusion.traffic import NodeFacts, select_computing, select_nodes
 from workbench.analysis.memory.memory import list_made_at_peak, memory
 from workbench.report import Kernel, Report
 
@@ -38,7 +38,7 @@ class CallShare:
 def list_call_shares(report: Report) -> tuple[CallShare, ...]:
     """The shares of all kernels, in the order of the program.
 
-    A kernel is shared among its nodes that have a line in proportion to their sizes, as for lines;
+    A kernel is shared among what it computes that has a line, in proportion to sizes, as for lines;
     without such nodes among its own lines, without lines among the modules of its nodes, and
     without these it is a share of none. Where nothing was generated they are those of the captured
     operations, without costs.
@@ -85,7 +85,8 @@ def _parts(report: Report) -> Iterator[tuple[Kernel, Mapping[Chain, float]]]:
     waiting: list[Kernel] = []
     for kernel in report.kernels:
         weights: dict[Chain, float] = defaultdict(float)
-        for chain, size in _chains((nodes[id] for id in kernel.nodes if id in nodes), ids):
+        own = select_computing(kernel.nodes, nodes)
+        for chain, size in _chains(own, ids):
             weights[chain] += size
             known.setdefault(chain[0][-1], chain)
         if weights:
@@ -96,7 +97,7 @@ def _parts(report: Report) -> Iterator[tuple[Kernel, Mapping[Chain, float]]]:
         lines = [line for line in kernel.lines or kernel.called_from[:1] if line in there]
         chains = [known.get(line, ((line,), "")) for line in lines]
         by_module: dict[Chain, float] = defaultdict(float)
-        for chain, size in _modules(nodes[id] for id in kernel.nodes if id in nodes):
+        for chain, size in _modules(select_computing(kernel.nodes, nodes)):
             by_module[chain] += size
         yield kernel, dict.fromkeys(chains, 1.0) or by_module or {((), ""): 1.0}
 

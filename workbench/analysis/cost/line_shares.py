@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from workbench.analysis.fusion.traffic import NodeFacts, select_nodes
+from workbench.analysis.fusion.traffic import NodeFacts, select_computing, select_nodes
 from workbench.report import Kernel, Report
 
 
@@ -14,9 +14,9 @@ from workbench.report import Kernel, Report
 class LineShares:
     """By line id the kernels that it ends in, in order; by kernel the parts of its lines.
 
-    A kernel is shared among the lines of its nodes in proportion to the nodes' sizes; where no node
-    of it has a line, equally among the kernel's own lines. A line that calls a function has the
-    share of what was traced in it, too.
+    A kernel is shared among the lines of what it computes in proportion to sizes; where nothing of
+    it has a line, equally among the kernel's own lines. A line that calls a function has the share
+    of what was traced in it, too.
     """
 
     kernels: Mapping[str, tuple[str, ...]]
@@ -51,9 +51,8 @@ def _shares(
 ) -> dict[str, float]:
     weights: dict[str, float] = defaultdict(float)
     total = 0.0
-    for name in kernel.nodes:
-        node = nodes.get(name)
-        if node is None or node.file is None or node.line is None:
+    for node in select_computing(kernel.nodes, nodes):
+        if node.file is None or node.line is None:
             continue
         line = ids.get((node.file, node.line))
         if line is None:

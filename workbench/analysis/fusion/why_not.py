@@ -236,8 +236,12 @@ class Apart:
     ) -> tuple[str, str | None]:
         names = " and ".join(id.rpartition(":")[2] for id in shared)
         if pair.reason == "no shared data":
-            use = f"Both use {names}, but at different addresses" if names else _NOTHING_SHARED
-            return f"{use}, so a common kernel would read nothing less.", None
+            if not names:
+                return f"{_NOTHING_SHARED}, so a common kernel would read nothing less.", None
+            return (
+                f"Both use {names}, but their loops go through it in different orders or parts: "
+                "the scheduler found no access that one kernel would make once for both."
+            ), None
         if pair.reason.startswith("intermediate nodes"):
             return self._between(a, b)
         if pair.reason.startswith("other pairs come first"):

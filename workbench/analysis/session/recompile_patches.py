@@ -191,8 +191,9 @@ def _move_out(row: SessionRecompile) -> Iterator[RecompilePatch]:
 
 def _write_before(row: SessionRecompile, code: Sequence[str]) -> Iterator[RecompilePatch]:
     """The lines of a cure before each call, in the caller's names where these are plain."""
-    if row.kind == "value" and row.source.isidentifier() and _is_number(row):
-        code = (f"{row.source} = torch.tensor({row.source})",)
+    if row.kind == "value":  # what else failed with it has its own cause
+        is_passed = row.source.isidentifier() and _is_number(row)
+        code = (f"{row.source} = torch.tensor({row.source})",) if is_passed else ()
     if not code:
         return
     file, line, call = row.called_by

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping
 from types import MappingProxyType
 
@@ -247,9 +248,12 @@ def _compile_time(report: Report) -> Iterator[wire.Chip]:
     seconds = measure_compile_seconds((p.start_s, p.duration_s) for p in phases)
     if seconds is None:
         return
-    longest = max(phases, key=lambda phase: phase.self_s)
-    words = describe_phase(longest.name)
+    by_words: dict[str, float] = defaultdict(float)
+    for phase in phases:
+        if phase.thread == phases[0].thread:  # others work meanwhile, as in Timeline
+            by_words[describe_phase(phase.name)] += phase.self_s
+    words, most_s = max(by_words.items(), key=lambda part: part[1])
     words = f"{words} the kernels" if words == "compiling" else words
-    most = f", {format_seconds(longest.self_s)} of it {words}"
+    most = f", {format_seconds(most_s)} of it {words}"
     pieces = [plain("Compiled in "), figure(format_seconds(seconds)), plain(most)]
     yield {"pane": "timeline", "pieces": pieces}
