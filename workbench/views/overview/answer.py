@@ -255,5 +255,6 @@ def _compile_time(report: Report) -> Iterator[wire.Chip]:
     words, most_s = max(by_words.items(), key=lambda part: part[1])
     words = f"{words} the kernels" if words == "compiling" else words
     most = f", {format_seconds(most_s)} of it {words}"
-    pieces = [plain("Compiled in "), figure(format_seconds(seconds)), plain(most)]
+    how = "Compiled in " if report.outcome.ok else "Ended after "
+    pieces = [plain(how), figure(format_seconds(seconds)), plain(most)]
     yield {"pane": "timeline", "pieces": pieces}
