@@ -85,7 +85,7 @@ def test_what_a_convolution_moves_is_not_saved_by_the_copies_that_it_needs(
     steps = build_fusion_part(convolved)["steps"]
     group = next(step for step in steps if step["kernel"] == copies.kernel)
     assert group["words"] == "Rearranges data of `first`"
-    assert group["saved"] == 0
+    assert not group["saved"]
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from workbench.analysis.fusion.traffic import bytes_of
 from workbench.analysis.fusion.why_not import Apart, Rejected, WhyNot, rejected
-from workbench.report import Report
+from workbench.report import Report, Table
+from workbench.report.rows import FusionPair
 
 BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")
 
@@ -55,3 +57,17 @@ def test_a_report_without_buffers_still_has_an_answer() -> None:
     why = Apart(bare)(Rejected("i0", "op3", "op4", "no shared data", 0, 1, 0))
     assert why.sentence.startswith("Not fused with op4: no shared data. They use no common buffer")
     assert why.a_kernel is None
+
+
+def test_two_groups_have_no_more_in_common_than_the_smaller_moves() -> None:
+    """The scheduler counts a table whole of which a lookup reads one row."""
+    large = replace(BLOCK, tables={**BLOCK.tables, "fusion": with_shared(BLOCK, 10**9)})
+    moved = {node.name: bytes_of(node) or 0 for node in BLOCK.scheduler_nodes}
+    for pair in rejected(large):
+        assert pair.shared is not None
+        assert pair.shared <= min(moved.get(pair.a, 10**9), moved.get(pair.b, 10**9))
+
+
+def with_shared(report: Report, size: int) -> Table[FusionPair]:
+    rows = [replace(row, shared_bytes=size) for row in report.fusion]
+    return Table.of(FusionPair, rows)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from wire_types import mismatches
 
-from workbench.report import Report
+from workbench.analysis.fusion.fusion import list_before_fusion
+from workbench.report import Kernel, Report, Table
 from workbench.views.document import document
 from workbench.views.parts import report_part
 from workbench.views.parts.fusion_part import build_fusion_part, build_pairs_part
@@ -60,6 +62,14 @@ def test_the_sentence_says_what_fusion_saves_and_what_nothing_goes_into() -> Non
         "Fusion saves next to nothing of 1.03 MB a call (estimate). 27 library"
     )
     assert build_fusion_part(Report())["sentence"].startswith("No kernel was generated")
+
+
+def test_what_no_kernel_moves_any_more_is_in_the_sum() -> None:
+    """The whole is what the text of the record compares with, whichever groups have a kernel."""
+    rows = [kernel for kernel in BLOCK.kernels if kernel.id != "k13"]
+    fewer = replace(BLOCK, tables={**BLOCK.tables, "kernels": Table.of(Kernel, rows)})
+    assert list_before_fusion(BLOCK)[0].bytes == pytest.approx(33.2e6, rel=1e-3)
+    assert " of 33.2 MB a call, " in build_fusion_part(fewer)["sentence"]
 
 
 def test_a_pair_says_what_its_kernels_do_and_keeps_the_schedulers_words() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from workbench.analysis.fusion.traffic import bytes_of
 from workbench.report import Kernel, Report, SchedulerNode
 from workbench.report.column_filter import select_parts
 
@@ -46,9 +47,12 @@ class Rejected:
 def rejected(report: Report) -> list[Rejected]:
     """Pairs of final groups that stayed apart, most common data first.
 
-    What was tried round by round with the parts of a group counts for the group.
+    What was tried round by round with the parts of a group counts for the group. The scheduler
+    counts a buffer in common whole, also a table that one of them reads a row of: two groups have
+    no more in common than the one moves that moves less.
     """
     group_of = find_final_groups(report)
+    moved = {(node.graph, node.name): bytes_of(node) for node in report.scheduler_nodes}
     tries: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     columns = report.fusion.columns
     pairs = zip(*(columns[name] for name in ("graph", "a", "b", "verdict")), strict=True)
@@ -63,6 +67,9 @@ def rejected(report: Report) -> list[Rejected]:
     rejections = []
     for key, rows in tries.items():
         shared = max((sizes[row] for row in rows if sizes[row] is not None), default=None)
+        if shared is not None:
+            amounts = (moved.get((key[0], end)) for end in key[1:])
+            shared = min([shared, *(amount for amount in amounts if amount is not None)])
         count, last = len({rounds[row] for row in rows}), rows[-1]
         rejections.append(Rejected(*key, reasons[last], shared, count, last))
     return sorted(rejections, key=lambda pair: -(pair.shared or 0))

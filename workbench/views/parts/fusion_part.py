@@ -38,7 +38,8 @@ _PLAIN: Mapping[str, str] = {
 
 def build_fusion_part(report: Report) -> FusionPart:
     """Build the part: every kernel and library call in the order of the program."""
-    traffic = {row.kernel: row for row in list_saved_traffic(report) if row.kernel is not None}
+    rows = list_saved_traffic(report)
+    traffic = {row.kernel: row for row in rows if row.kernel is not None}
     names, kinds, passes = name_kernels(report), kernel_kinds(report), Passes(report)
     steps = [
         _step(report, kernel, traffic.get(kernel.id), names[kernel.id], kinds, passes)
@@ -47,7 +48,7 @@ def build_fusion_part(report: Report) -> FusionPart:
     return {
         "kind": "fusion",
         "id": "",
-        "sentence": _summarize(report, steps),
+        "sentence": _summarize(report, steps, [row for row in rows if row.kernel is None]),
         "steps": steps,
         "columns": [column.spec() for column in choose_columns("groups", steps)],
     }
@@ -66,6 +67,7 @@ def _step(
     share = 1 - after / before if before and after is not None else 0.0
     why_more = None if moved is None else moved.why_more
     is_less = kernel.is_generated and share > _NOTHING
+    is_more = kernel.is_generated and share < -_NOTHING
     text = describe_kernel(kernel, name)
     if is_less and before is not None and after is not None:
         text += f": saves {format_bytes(before - after)} a call"
@@ -79,7 +81,7 @@ def _step(
         "before": before,
         "alone": None if moved is None else moved.bytes_alone,
         "after": after,
-        "saved": round(share, 4) if is_less or why_more else None,
+        "saved": round(share, 4) if is_less or (before and (is_more or why_more)) else None,
         "why_more": why_more if share < 0 else None,
     }
 
@@ -109,12 +111,16 @@ def _join(shown: Sequence[str], rest: Sequence[str] = ()) -> str:
     return " and ".join(filter(None, (", ".join(listed[:-1]), *listed[-1:])))
 
 
-def _summarize(report: Report, steps: Sequence[FusionStep]) -> str:
-    """What fusion saves in all, in how many kernels, and what nothing is fused into."""
+def _summarize(report: Report, steps: Sequence[FusionStep], others: Sequence[KernelTraffic]) -> str:
+    """What fusion saves in all, in how many kernels, and what nothing is fused into.
+
+    `others` are of no kernel: operators that eager runs and that nothing computes any more.
+    """
     if not steps:
         return "No kernel was generated, so there is nothing to fuse."
-    before = sum(step["before"] or 0 for step in steps)
-    after = sum(step["after"] or 0 for step in steps)
+    gone = sum(row.bytes_before - row.bytes_fused for row in others)
+    before = sum(step["before"] or 0 for step in steps) + sum(row.bytes_before for row in others)
+    after = sum(step["after"] or 0 for step in steps) + sum(row.bytes_fused for row in others)
     joined = sum((step["saved"] or 0) > 0 for step in steps)
     called = sum(not kernel.is_generated for kernel in report.kernels)
     text = "Fusion saves no traffic that the record tells of."
@@ -127,6 +133,8 @@ def _summarize(report: Report, steps: Sequence[FusionStep]) -> str:
             f"Fusion saves {saved} of {whole} a call, {share} (estimate), in {joined} of "
             f"{plural(len(steps), 'kernel')}."
         )
+        if gone > before * _NOTHING:
+            text += f" {format_bytes(gone)} of that is of operators that need no kernel any more."
     if called:
         verb = "takes and gives whole tensors" if called == 1 else "take and give whole tensors"
         text += f" {plural(called, 'library call')} {verb}: nothing is fused into "
