@@ -146,7 +146,7 @@ def test_neighbours_come_with_the_most_bytes_first() -> None:
     assert all(pair.is_apart and pair.kernels == (pair.a, pair.b) for pair in pairs)
 
 
-@pytest.mark.parametrize("id", ["k99", "L:s9:1", "nonsense"])
+@pytest.mark.parametrize("id", ["k99", "L:s9:1", "L:s0:9999", "L:s0", "nonsense"])
 def test_an_id_that_is_not_there_is_refused(id: str) -> None:
     with pytest.raises(UsageError, match=f"no line, node or kernel '{id}'"):
         explain_apart(UNET, id, "k0")

@@ -57,9 +57,7 @@ class KernelFacts:
         """The kernels that compute a line, a node, or that are it, in the order of the program."""
         if id in self.places:
             return [id]
-        if id.startswith("L:") and id.split(":")[1] in {
-            source.id for source in self._report.sources
-        }:
+        if id in self._by_line or self._has_line(id):
             return self._by_line.get(id, [])
         if id in self._report.node_row:
             found = self._by_node.get(id) or self._later(id)
@@ -68,6 +66,17 @@ class KernelFacts:
             f"There is no line, node or kernel {id!r} in this record: "
             "take an id such as 'L:s0:12', 'g7:add' or 'k3'."
         )
+
+    def _has_line(self, id: str) -> bool:
+        """Whether a source has the line; of one without a text nobody knows how long it is."""
+        kind, _, rest = id.partition(":")
+        name, _, number = rest.partition(":")
+        source = next((each for each in self._report.sources if each.id == name), None)
+        if kind != "L" or source is None or not number.isdecimal():
+            return False
+        text = self._report.texts.get(source.text or "")
+        past = int(number) - source.first_line
+        return past >= 0 and (text is None or past <= text.count("\n"))
 
     def _later(self, node: str) -> list[str]:
         """The kernels of what was made from a node of an earlier stage."""
