@@ -89,7 +89,7 @@ def test_equal_layers_are_one_row_with_the_cost_of_each(layers: Any) -> None:
     call = row(layers, "x = layer(x)")
     assert "× 4" in call.inner_text()
     if layers.viewport_size["width"] > 900:
-        assert "0.22 to 0.25 MB each" in call.inner_text()
+        assert "0.23 to 0.24 MB each" in call.inner_text()
     numbers = call.locator(".num").all_inner_texts()
     assert numbers == ["0.93", "0"]
 

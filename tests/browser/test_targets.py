@@ -70,7 +70,8 @@ def test_kernels_are_compared_on_gpus_in_place(view: Any) -> None:
     heads = view.locator(".heatmap [role=columnheader]")
     heads.first.wait_for(timeout=120_000)
     assert heads.all_inner_texts()[1:] == ["t4", "b200"]
-    view.locator(".heatmap [role=gridcell]").first.click()
+    rows = view.locator(".heatmap [role=row]", has_text="k0")  # the first is the total
+    rows.first.locator("[role=gridcell]").first.click()
     view.get_by_role("button", name="Open its code").first.click()
     view.locator("[role=tab][aria-selected=true]", has_text="Kernels").wait_for()
     view.get_by_text(re.compile(r"\.visible \.entry|\.version")).first.wait_for(timeout=30_000)

@@ -49,10 +49,8 @@ def _break(facts: Facts, item: Break, **more: object) -> Opportunity:
 
 
 def find_recompilations(facts: Facts) -> Iterator[Opportunity]:
-    """Every cause that had a function compiled again, with the line that changes the value.
-
-    A guard that several earlier variants have is one cause: their values stand in order.
-    """
+    """Every cause that had a function compiled again, with the line that changes the value."""
+    # a guard that several earlier variants have is one cause: their values stand in order
     spent = {
         phase.compile_id: phase.duration_s for phase in facts.report.phases if phase.depth == 0
     }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import linecache
+import os
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import CodeType
 
 from workbench.analysis.source.recompile_reasons import Changed, find_set, is_cell, list_changes
@@ -15,6 +17,7 @@ from workbench.compiler.session.frame_names import Frame
 from workbench.compiler.sources.sources import Places
 from workbench.report.session.session_rows import NOWHERE, Spot
 
+_OURS = f"{Path(__file__).parents[2]}{os.sep}"
 _MOST_FILES, _MOST_LETTERS = 1000, 400_000
 _SETS_STATE = ("value", "length", "type", "identity")
 """Kinds of guards on what a line of the program changes between calls."""
@@ -73,7 +76,8 @@ def _read_others(places: Places, own: str) -> dict[str, str]:
     files = [*sorted((file for file in cells if is_cell(file)), key=lambda file: cells[file])]
     files += [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
     named = dict.fromkeys(file for file in files if file.endswith(".py") and file != own)
-    kept = [file for file in named if file in cells or places.is_own(file)][:_MOST_FILES]
+    theirs = (file for file in named if not file.startswith(_OURS))  # ours change no program
+    kept = [file for file in theirs if file in cells or places.is_own(file)][:_MOST_FILES]
     texts = {file: _read(file) for file in kept}
     return {file: text for file, text in texts.items() if len(text) <= _MOST_LETTERS}
 
