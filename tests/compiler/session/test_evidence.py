@@ -126,3 +126,39 @@ def test_a_cell_changes_what_another_cell_defined(monkeypatch: pytest.MonkeyPatc
             exec(compile(text, file, "exec"), scope)
     assert "`SCALE = 5` changes it (cell 3:1)" in said(session).sentence
     torch._dynamo.reset()
+
+
+COUNTS = [0]
+
+
+def test_a_module_that_dynamo_renames_has_its_name() -> None:
+    torch._dynamo.reset()
+    layer = torch.nn.Linear(4, 4)
+    layer.register_forward_hook(lambda module, inputs, output: output + COUNTS[0])
+    with wb.session() as session:
+        call = torch.compile(layer, backend="eager")
+        for COUNTS[0] in (0, 1, 2):
+            call(torch.ones(2, 4))
+    told = " ".join(session.advice)
+    assert "COUNTS[0] was 2, not 1, in order 0 → 1 → 2" in told
+    assert "__import_" not in told
+
+
+class Tagged(torch.Tensor):
+    """A subclass that changes nothing."""
+
+
+def test_a_patch_is_called_by_what_its_lines_do() -> None:
+    """The class changed first, then the size: the lines mark the size."""
+    torch._dynamo.reset()
+    with wb.session() as session:
+        call = torch.compile(torch.sin, backend="eager")
+        for x in (torch.ones(3), torch.ones(3).as_subclass(Tagged), torch.ones(5)):
+            call(x)
+    found = [patch for each in advice(session) for patch in each.patches]
+    for patch in found:
+        is_marked = all("mark_dynamic(" in line for line in patch.before_call)
+        assert (patch.title == "Mark the size before each call") == (
+            is_marked and bool(patch.before_call)
+        )
+    assert any(patch.before_call for patch in found)

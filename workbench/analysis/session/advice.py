@@ -38,6 +38,7 @@ _STATES = {
 }
 _CLASS = re.compile(r"<class '([^']+)'>")
 _COMPILER = re.compile(r"compiler='(\w+)'")
+_IMPORTED = re.compile(r"\b__import_(\w+)\.")
 _STACK = re.compile(r"^___stack\d+")
 _CLOSED = re.compile(r"([\w.]+)\.__closure__\[\d+\]\.cell_contents")
 _GLOBAL = re.compile(r"\bG\['(\w+)'\]")
@@ -156,8 +157,8 @@ def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterat
         if changed is not None:
             file, line = changed.changed_in or file, changed.changed_at
         yield Advice(
-            "recompile", last.function, file, line, spent, steps, text, made.text,
-            made.code, made.is_expected, patches=list_patches(rows, key),
+            "recompile", last.function, file, line, spent, steps, _name_modules(text),
+            _name_modules(made.text), made.code, made.is_expected, patches=list_patches(rows, key),
         )  # fmt: skip
 
 
@@ -169,6 +170,13 @@ def _list_values(rows: list[SessionRecompile]) -> str:
     is_chain = len(values) > 2 and all(values) and len({row.source for row in rows}) == 1
     shown = values if len(values) <= 8 else [*values[:4], "…", *values[-3:]]
     return f", in order {' → '.join(map(_plain, shown))}" if is_chain else ""
+
+
+def _name_modules(text: str) -> str:
+    """Modules by their names: Dynamo puts `__import_pkg_dot_net` among a function's globals."""
+    return _IMPORTED.sub(
+        lambda match: "" if match[1] == "__main__" else f"{match[1].replace('_dot_', '.')}.", text
+    )
 
 
 def _since(row: SessionRecompile) -> str:

@@ -202,17 +202,24 @@ def _write_before(row: SessionRecompile, code: Sequence[str]) -> Iterator[Recomp
     edits: tuple[Edit, ...] = ()
     if file and None not in lines:
         edits = (Edit(file, line, call.strip(), (*filter(None, lines), call.strip())),)
-    title = _TITLES.get(row.kind, f"Write {plural(len(code), 'line')} before each call")
-    yield RecompilePatch("", title, "", edits, tuple(code))
+    yield RecompilePatch("", _title(code), "", edits, tuple(code))
 
 
 _TITLES = {
-    "size": "Mark the size before each call",
-    "stride": "Pass it in one layout",
-    "type": "Pass it in one dtype",
-    "value": "Pass the number as a tensor",
-    "aliasing": "Pass tensors of their own",
+    "mark_dynamic(": "Mark the size before each call",
+    ".contiguous()": "Pass it in one layout",
+    ".to(torch.": "Pass it in one dtype",
+    "torch.tensor(": "Pass the number as a tensor",
+    ".clone()": "Pass tensors of their own",
 }
+"""By what stands in each line of a cure, which may be of a guard that failed beside the first."""
+
+
+def _title(code: Sequence[str]) -> str:
+    for word, title in _TITLES.items():
+        if all(word in line for line in code):
+            return title
+    return f"Write {plural(len(code), 'line')} before each call"
 
 
 def _rename(code: str, named: dict[str, str]) -> str | None:
