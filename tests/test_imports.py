@@ -31,7 +31,7 @@ FLOORS = """
 1 analysis.breaks · analysis.trials · analysis.apart
 1 analysis.kernel_script
 1 artifacts.archive · analysis.source · analysis.gpu_model · analysis.kernel_configs · processes
-1 analysis.memory
+1 analysis.memory · analysis.library_kernels
 1 analysis.cost · analysis.layers
 1 analysis.budgets · analysis.calls
 1 compiler.calls

@@ -1,0 +1,57 @@
+"""What the name of a kernel says about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["product", "attention", "elementwise", "reduction", "copy", "collective", "other"]
+"""What a kernel does; convolutions are products."""
+
+Part = Literal[
+    "forward", "input gradient", "weight gradient", "gradients", "split sum", "layout", "helper"
+]
+"""Which part of its operator a kernel does, where the operator needs several."""
+
+HELPERS: frozenset[Part] = frozenset(("split sum", "layout", "helper"))
+"""Parts that only prepare or finish what another kernel of the operator computes."""
+
+
+@dataclass(frozen=True)
+class LibraryKernel:
+    """A kernel as its name describes it; None is what the name does not say.
+
+    `library` is who wrote it ("cuBLAS", "CUTLASS", "hipBLASLt"), `family` what its kernels are
+    called there ("nvjet", "xmma gemm"), `architecture` what it was written for, as in
+    `Gpu.arch`. `tile` is what a block computes of the result and the depth of one step, (M, N, K),
+    fewer where the name has fewer; for attention queries and keys. `alignment` is in elements.
+    `layout` has a letter for each factor: "t" where its summed dimension lies closest in memory.
+    Dtypes are torch's names, and "tf32".
+    """
+
+    name: str
+    kind: Kind = "other"
+    library: str | None = None
+    family: str | None = None
+    architecture: str | None = None
+    part: Part | None = None
+    tile: tuple[int, ...] | None = None
+    stages: int | None = None
+    cluster: tuple[int, ...] | None = None
+    alignment: int | None = None
+    vector: int | None = None  # elements that a thread takes at once
+    split_k: bool | None = None  # several blocks share the sum over K of one tile
+    splits: int | None = None  # how many, where the name has it
+    stream_k: bool | None = None
+    layout: str | None = None
+    input_dtype: str | None = None
+    accumulate_dtype: str | None = None
+    has_matrix_units: bool | None = None  # tensor cores, matrix cores
+    epilogue: str | None = None  # "bias", "relu"
+    head_width: int | None = None  # of attention
+    itemsize: int | None = None  # bytes of what is moved without being looked at
+
+    @property
+    def is_helper(self) -> bool:
+        """Whether another kernel of the same operator does its arithmetic."""
+        return self.part in HELPERS
