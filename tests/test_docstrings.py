@@ -15,6 +15,7 @@ import pytest
 import workbench as wb
 
 TRACE = Path(__file__).parent / "records" / "traces" / "recompiles.log.gz"
+PROFILE = Path(__file__).parent / "gpu" / "traces" / "eager.json.gz"
 SLOW = {"Package", "Sweep", "compile_async", "fits", "matrix", "package", "roundtrip", "sweep"}
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 FUNCTIONS = sorted(name for name in wb.__all__ if inspect.isroutine(getattr(wb, name)))
@@ -45,6 +46,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """What the package's own docstring leaves, in a folder and an account of its own."""
     folder = tmp_path_factory.mktemp("docstrings")
     shutil.copytree(TRACE.parent, folder / "trace", ignore=lambda _, names: {*names} - {TRACE.name})
+    shutil.copy(PROFILE, folder / "trace.json.gz")
     embed = wb.options.embed
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -59,7 +61,7 @@ def test_the_examples_of_a_function_run(name: str, start: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize(
-    "name", marked(["Package", "Report", "Sweep", "WorkbenchError", "options"])
+    "name", marked(["Package", "Report", "RunProfile", "Sweep", "WorkbenchError", "options"])
 )
 def test_the_examples_of_what_is_no_function_run(name: str, start: dict[str, Any]) -> None:
     run_examples(name, inspect.getdoc(getattr(wb, name)) or "", start)

@@ -54,7 +54,7 @@ FLOORS = """
 2 compiler.aot_files.variants
 2 compiler.captured_graphs
 2 compiler.recording
-3 compiler.pipeline · compiler.running · compiler.session · trace_logs
+3 compiler.pipeline · compiler.running · compiler.session · trace_logs · profiles
 4 compiler.packaging · compiler.cpp_project · compiler.model_servers
 4 compiler.virtual_gpu.device
 4 compiler.virtual_gpu
@@ -85,6 +85,7 @@ OUTSIDE = {  # what a room may import besides the standard library; others may i
     "analysis": set(),
     "artifacts": {"cryptography"},  # where a team's signature is made or checked
     "trace_logs": {"orjson"},
+    "profiles": {"orjson", "numpy"},
     "views": {
         "pandas",
         "matplotlib",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.analysis.session.session_comparison import SessionDiff
     from workbench.handles.opportunities.opportunities import Opportunities
     from workbench.report.cache_keys import WhyRecompiled
+    from workbench.report.profile.run_profile import RunProfile
     from workbench.report.session.session_record import Session
     from workbench.trace_logs.log_report import Trace
 
@@ -29,6 +30,7 @@ __all__ = [
     "launches",
     "memory",
     "opportunities",
+    "read_profile",
     "read_trace",
     "show",
     "targets",
@@ -331,6 +333,42 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     from workbench.trace_logs.log_report import read_trace as run
 
     return run(path)
+
+
+@checked
+def read_profile(path: str | PathLike[str], gpu: str | None = None) -> RunProfile:
+    """Read what `torch.profiler` wrote of a device: where its time went, by module and line.
+
+    `.sentence` says how long it took and how busy the device was, `.frame("kernels")` has a row for
+    each kernel by operator and shapes; further tables are `modules`, `lines`, `gaps`, `streams`,
+    `collectives`, `steps`, `memory` and `launches`. Times are measured, in µs. Only work of the
+    device counts whose launch is in the trace. `.notes` say what the trace lacks, with the option
+    of torch.profiler that records it, and what is wrong with it. Of a trace without a GPU it shows
+    the operators of the CPU. Nothing of the file is run; torch is not imported.
+
+    Parameters
+    ----------
+    path
+        A `*.json` or `*.json.gz` file of `export_chrome_trace`, or a folder with one for each rank.
+    gpu
+        The GPU by its name in `targets()`, where the trace names none or another.
+
+    Raises
+    ------
+    ArtifactError
+        The file is no trace of torch.profiler, or nothing of it can be read.
+    UsageError
+        There is no such GPU, or no trace in the folder.
+
+    Examples
+    --------
+    >>> p = wb.read_profile("trace.json.gz")
+    >>> p.frame("kernels").operator[0]
+    'aten::mm'
+    """
+    from workbench.profiles.profile_reader import read_profile as run
+
+    return run(path, gpu)
 
 
 @checked

@@ -15,6 +15,8 @@ from workbench.report.tables import TABLES
 from workbench.report.texts import Texts
 
 Value = TypeVar("Value")
+PROFILE = "profile"
+"""The kind that the header of a profile names; that of a report names none."""
 _GZIP = 16 + zlib.MAX_WBITS
 _LEVEL = 5  # level 9 takes three times as long for 3 % less
 LARGEST = 512 << 20
@@ -130,7 +132,24 @@ def write_bytes(data: Mapping[str, Any]) -> bytes:
 def read_bytes(content: bytes) -> dict[str, Any]:
     """The fields of a report; its tables and texts are read when first asked for.
 
-    Raises `ArtifactError` when the content is damaged or of a newer schema.
+    Raises `ArtifactError` when the content is damaged, of a newer schema or no report.
+    """
+    header, parts = open_parts(content)
+    if header.get("kind") == PROFILE:
+        raise ArtifactError(
+            "This is a profile of a device, not a report: open it with wb.RunProfile.load."
+        )
+    _check_schema(header)
+    try:
+        return _open(header, parts)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ArtifactError(f"The report is damaged: its header lacks {error}.") from error
+
+
+def open_parts(content: bytes) -> tuple[dict[str, Any], dict[str, Callable[[], Any]]]:
+    """The header of a `.wbr` file, and by name what reads each of its parts.
+
+    Raises `ArtifactError` when the content is damaged.
     """
     try:
         text, rest = _unpack(content)
@@ -141,10 +160,9 @@ def read_bytes(content: bytes) -> dict[str, Any]:
         ) from error
     if not isinstance(header, dict):
         raise ArtifactError("This is not a report: its header is no JSON object.")
-    _check_schema(header)
     try:
-        return _open(header, rest)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        return header, _parts(header.get("sizes", {}), rest)
+    except (TypeError, AttributeError) as error:
         raise ArtifactError(f"The report is damaged: its header lacks {error}.") from error
 
 
@@ -159,22 +177,26 @@ def _unpack(content: bytes) -> tuple[bytes, bytes]:
     return part, unpacker.unused_data
 
 
-def _open(header: Mapping[str, Any], rest: bytes) -> dict[str, Any]:
+def _parts(sizes: Mapping[str, int], rest: bytes) -> dict[str, Callable[[], Any]]:
     readers: dict[str, Callable[[], Any]] = {}
     start = 0
-    for name, size in header["sizes"].items():
+    for name, size in sizes.items():
         readers[name] = _reader(rest, name, start, start + size)
         start += size
     if start != len(rest):
         raise ArtifactError(
             f"The report is damaged: its parts take {start} bytes, the file has {len(rest)}."
         )
+    return readers
+
+
+def _open(header: Mapping[str, Any], readers: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
     tables: dict[str, Callable[[], Table[Any]]] = {}
     unknown: dict[str, Any] = {}
     for part, read in readers.items():
         kind, _, name = part.partition(":")
         if kind == "table" and name in TABLES:
-            tables[name] = _table_maker(TABLES[name], read)
+            tables[name] = build_table_maker(TABLES[name], read)
         elif kind == "table":
             unknown[name] = read()
     return _fields(header, Lazy(tables), LazyTexts(readers["texts"]), unknown)
@@ -190,7 +212,9 @@ def _reader(rest: bytes, name: str, start: int, end: int) -> Callable[[], Any]:
     return read
 
 
-def _table_maker(row_type: type, read: Callable[[], Any]) -> Callable[[], Table[Any]]:
+def build_table_maker(row_type: type, read: Callable[[], Any]) -> Callable[[], Table[Any]]:
+    """What makes a table of a part when it is asked for; it raises `ArtifactError` for damage."""
+
     def make() -> Table[Any]:
         data = read()
         try:

@@ -92,6 +92,11 @@ SHOWN = {
     "RoundTrip": ShownBy(
         text="answers.roundtrip_text", fragment="answers.fragments:show_roundtrip"
     ),
+    "RunProfile": ShownBy(
+        text="profile.profile_answer",
+        sentences="profile.profile_answer",
+        frame="profile.profile_answer",
+    ),
     "Session": ShownBy(
         text="session.session_answer",
         sentences="session.session_answer",

@@ -1,0 +1,133 @@
+"""A trace of torch.profiler, or a folder of ranks, as a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workbench.errors import ArtifactError, UsageError
+from workbench.file_path import check_file_path
+from workbench.profiles.device_match import find_device
+from workbench.profiles.device_times import Busy
+from workbench.profiles.device_work import DeviceWork, Trace
+from workbench.profiles.event_batches import EventBatches
+from workbench.profiles.event_columns import Events, TraceColumns
+from workbench.profiles.profile_tables import build_tables
+from workbench.profiles.trace_notes import explain_no_profile, list_missing, list_notes
+from workbench.profiles.trace_stream import TraceStream
+from workbench.report.profile.profile_rows import ProfileHeader
+from workbench.report.profile.run_profile import RunProfile
+from workbench.report.table import Table
+
+_NAMES = ("*.json", "*.json.gz")
+
+
+def read_profile(path: str | PathLike[str], gpu: str | None = None) -> RunProfile:
+    """Read a trace or a folder of ranks; see `workbench.read_profile`."""
+    where = Path(check_file_path(path)).expanduser()
+    if not where.is_dir():
+        return RunProfile(*read_trace_file(where, gpu))
+    files = sorted(file for name in _NAMES for file in where.glob(name))
+    if not files:
+        raise UsageError(
+            f"The folder {where} holds no trace (*.json, *.json.gz). Write one for each rank with "
+            "prof.export_chrome_trace(f'rank{rank}.json.gz') and read the folder."
+        )
+    raise ArtifactError("not yet")
+
+
+def read_trace_file(path: Path, gpu: str | None) -> tuple[ProfileHeader, dict[str, Table[Any]]]:
+    """Header and tables of one file; raises `ArtifactError` for what is no trace of torch's."""
+    read = _read_columns(path)
+    columns, head = read.columns, read.head
+    if not len(columns.device) and not len(columns.host):
+        raise ArtifactError(explain_no_profile(path.name, read.batches.events, columns, head))
+    on_cpu = not len(columns.device)
+    trace = Trace.of(columns)
+    if on_cpu:
+        take_operators_as_work(trace)
+    work = DeviceWork(trace)
+    if not len(work):
+        raise ArtifactError(
+            f"{path.name} is damaged: none of its events on the device can be used."
+        )
+    spans = columns.host if on_cpu else work.events
+    busy = Busy.of(spans["start"], spans.end)
+    total = float(busy.end[-1] - busy.start[0])
+    number = int(np.bincount(np.maximum(work.events["device"], 0).clip(0, 1 << 16)).argmax())
+    device = find_device(head, None if on_cpu else number, gpu)
+    tables = build_tables(work, busy, on_cpu)
+    header = ProfileHeader(
+        source=path.name,
+        device_name=device.name if not on_cpu else "CPU",
+        gpu="" if device.gpu is None or on_cpu else device.gpu.name,
+        gpu_title="" if device.gpu is None or on_cpu else device.gpu.title,
+        on_cpu=on_cpu,
+        total_us=total,
+        busy_us=busy.total,
+        idle_us=total - busy.total,
+        events=read.batches.events,
+        unlaunched=len(work.unlaunched),
+        unlaunched_us=float(work.unlaunched["duration"].sum()),
+        missing=tuple(list_missing(work, on_cpu)),
+        notes=tuple(list_notes(read.batches, work, on_cpu))
+        + ((device.note,) if device.note and not on_cpu else ()),
+        has_shapes=any("Input Dims" in said for said in trace.details),
+        has_stacks=len(columns.python) > 0,
+        has_memory=len(columns.memory) > 0,
+    )
+    return header, tables
+
+
+@dataclass(frozen=True)
+class _Read:
+    columns: TraceColumns
+    batches: EventBatches
+
+    @property
+    def head(self) -> Mapping[str, Any]:
+        return self.batches.head
+
+
+def _read_columns(path: Path) -> _Read:
+    columns = TraceColumns()
+    with TraceStream(path) as stream:
+        batches = EventBatches(stream)
+        for batch in batches:
+            columns.add(batch)
+    return _Read(columns, batches)
+
+
+def take_operators_as_work(trace: Trace) -> None:
+    """Put the operators of the CPU in the place of a device's work: each its own launch.
+
+    Their duration is their own time, without that of the operators that they call.
+    """
+    columns = trace.columns
+    nest = trace.nest(columns.host)
+    row = nest.order[columns.host["kind"][nest.order] == 0]
+    duration = columns.host["duration"][nest.order]
+    inside = np.zeros(len(nest))
+    np.add.at(inside, nest.parent[nest.parent >= 0], duration[nest.parent >= 0])
+    own = np.empty(len(nest))
+    own[nest.order] = np.maximum(duration - inside, 0.0)
+    host = columns.host.take(row)
+    number = np.arange(1, len(row) + 1)
+    shared = {name: host[name] for name in ("name", "start", "thread", "external")}
+    nothing = np.full(len(row), -1)
+    columns.runtime = Events(
+        columns.runtime.names,
+        _made={**shared, "duration": host["duration"], "correlation": number},
+    )
+    columns.device = Events(
+        columns.device.names,
+        _made={
+            **shared, "duration": own[row], "kind": np.full(len(row), 3), "correlation": number,
+            "device": nothing, "stream": host["thread"], "detail": nothing,
+        },
+    )  # fmt: skip

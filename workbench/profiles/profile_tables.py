@@ -1,0 +1,28 @@
+"""The tables of a profile, each built from the work of the device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.profiles.device_times import Busy, list_launches, list_streams
+from workbench.profiles.device_work import DeviceWork
+from workbench.profiles.kernel_rows import list_events, list_kernels
+from workbench.profiles.module_rows import list_lines, list_modules
+from workbench.report.profile.profile_rows import PROFILE_TABLES
+from workbench.report.table import Table
+
+
+def build_tables(work: DeviceWork, busy: Busy, on_cpu: bool) -> dict[str, Table[Any]]:
+    """Every table of a profile; `on_cpu`, operators stand in the place of a device's work."""
+    origin = float(busy.start[0])
+    modules = list_modules(work)
+    kernels = list_kernels(work, modules.path_of_run, modules.paths)
+    rows: dict[str, list[Any]] = {
+        "kernels": kernels.rows,
+        "modules": modules.rows,
+        "lines": list_lines(work),
+        "streams": list_streams(work, busy, origin),
+        "launches": [] if on_cpu else list_launches(work),
+    }
+    tables = {name: Table.of(kind, rows.get(name, ())) for name, kind in PROFILE_TABLES.items()}
+    return {**tables, "events": list_events(work, kernels, modules.id_of_run, origin)}

@@ -1,0 +1,341 @@
+"""What is known of a profile as a whole, and the rows of its tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from workbench.report.measures import LEAST, describe, number
+
+Sizes = tuple[tuple[Any, ...], ...]
+"""The sizes of each argument of an operator: of a list those of its tensors, of a number `()`."""
+
+_DEVICE_US = describe("Time, µs", "us", "Time on the device, all calls together", source="measured")
+_SHARE = describe("Share", "share", "Of the busy time of the device", source="measured")
+_START = describe("Start, µs", "us", "Since the device began", source="measured")
+
+
+@dataclass(frozen=True)
+class ProfileHeader:
+    """What a profile is of, in µs: the device work whose launch it has.
+
+    `source` is the file or folder, `device_name` what the trace calls the device, `gpu` that of
+    `targets()`, empty where none fits. `busy_us` is the time in which any stream of the device
+    worked, `total_us` that from the first to the last. Work without a launch was started before the
+    profile began, or its launch was not recorded: it is only counted. `on_cpu`: there is no work of
+    a device, and the operators of the CPU stand in its place. `missing` are pairs: what the profile
+    lacks, and the option of torch.profiler that records it.
+    """
+
+    source: str = ""
+    device_name: str = ""
+    gpu: str = ""
+    gpu_title: str = ""
+    on_cpu: bool = False
+    total_us: float = 0.0
+    busy_us: float = 0.0
+    idle_us: float = 0.0
+    events: int = 0
+    unlaunched: int = 0
+    unlaunched_us: float = 0.0
+    missing: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    has_shapes: bool = False
+    has_stacks: bool = False
+    has_memory: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RanKernel:
+    """A kernel, copy or fill by its operator and shapes; times are µs on the device.
+
+    `kind`: "kernel", "copy", "fill", or "operator" (its own time on the CPU, where there is no
+    device). `module`, `line` are where most of its time was started, `modules` how many modules
+    did; of a backward those of its forward. `grid`, `block`, `registers` and so on are those of the
+    first call. `compile_id` is that of torch.compile, such as "0/1"; `graph_key` that of Inductor's
+    cache; `kernel_hash` names the file that Inductor wrote. `bound_us` and `modelled_us` are of one
+    call; None where nothing is known of it.
+    """
+
+    id: str = ""
+    name: str = ""
+    calls: int = number("Calls", default=0, meaning="How often it ran in the profile.")
+    time_us: float = field(default=0.0, metadata=_DEVICE_US)
+    share: float = field(default=0.0, metadata=_SHARE)
+    operator: str = ""
+    shapes: Sizes = ()
+    dtypes: tuple[str, ...] = ()
+    module: str = ""
+    line: str = ""
+    stream: int | None = None
+    grid: tuple[int, ...] = ()
+    block: tuple[int, ...] = ()
+    registers: int | None = number("Registers", meaning="Registers of a thread.")
+    occupancy: float | None = number(
+        "Occupancy", "share", "As the profiler estimates it", source="model"
+    )
+    bound_us: float | None = number("Bound, µs", "us", f"{LEAST}, of one call", source="model")
+    modelled_us: float | None = number(
+        "Modelled, µs", "us", "What a calibrated model expects of one call", source="model"
+    )
+    reached: float | None = number("Of its bound", "share", "Bound by measured", source="model")
+    why_slow: str = ""
+    compile_id: str = ""
+    kernel_hash: str = ""
+    kind: str = "kernel"
+    is_backward: bool = False
+    least_us: float = number("Least, µs", "us", "Its fastest call", default=0.0, source="measured")
+    most_us: float = number("Most, µs", "us", "Its slowest call", default=0.0, source="measured")
+    modules: int = 0
+    strides: Sizes = ()
+    inputs: tuple[str, ...] = ()  # the concrete ones: numbers and flags as text
+    shared_bytes: int | None = number("Shared", "B", meaning="Shared memory of a block.")
+    moved_bytes: int | None = number("Bytes", "B", meaning="Bytes of one copy or fill.")
+    graph_key: str = ""
+    kernel_file: str = ""
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleTime:
+    """A module of the model in the tree of those that called it; times are µs on the device.
+
+    `time_us` is with what it calls, `own_us` without; `backward_us` is the part of `time_us` that
+    the backward took, by the operators of its forward. `host_us` is the time of its calls on the
+    CPU. Outside of all modules the name is empty.
+    """
+
+    id: str = ""
+    parent: str = ""
+    name: str = ""
+    depth: int = 0
+    calls: int = number("Calls", default=0, meaning="How often it was called in the profile.")
+    time_us: float = field(default=0.0, metadata=_DEVICE_US)
+    own_us: float = number(
+        "Own, µs", "us", "Without the modules that it calls", default=0.0, source="measured"
+    )
+    share: float = field(default=0.0, metadata=_SHARE)
+    backward_us: float = number(
+        "Backward, µs", "us", "What its backward takes of it", default=0.0, source="measured"
+    )
+    kernels: int = number("Kernels", default=0, meaning="Calls of kernels, copies and fills.")
+    host_us: float = number("Host, µs", "us", "On the CPU", default=0.0, source="measured")
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LineTime:
+    """A function of the program by its file and line; times are µs on the device.
+
+    The line is where torch.profiler saw the function begin: it records no finer. `time_us` is with
+    what it calls, `own_us` what it started itself or through torch.
+    """
+
+    line: str = ""
+    function: str = ""
+    calls: int = number("Calls", default=0, meaning="How often it was called in the profile.")
+    time_us: float = field(default=0.0, metadata=_DEVICE_US)
+    own_us: float = number(
+        "Own, µs", "us", "Without the functions that it calls", default=0.0, source="measured"
+    )
+    share: float = field(default=0.0, metadata=_SHARE)
+    kernels: int = number("Kernels", default=0, meaning="Calls of kernels, copies and fills.")
+    host_us: float = number("Host, µs", "us", "On the CPU", default=0.0, source="measured")
+    file: str = ""
+    rank: int | None = None
+
+
+Cause = Literal[
+    "launch", "synchronisation", "data loading", "memcpy", "collective", "allocation",
+    "between kernels", "unknown",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A time in which no stream of the device worked, and why.
+
+    "launch": the CPU launched the next kernel too late. "synchronisation": it had waited for the
+    device, at `line`, and launched only then. "data loading", "memcpy", "allocation": it did that
+    meanwhile. "collective": the device waited for other ranks. "between kernels": the next one was
+    launched in time. `before` and `after` are kernels by their ids.
+    """
+
+    start_us: float = field(default=0.0, metadata=_START)
+    duration_us: float = number(
+        "Idle, µs", "us", "No stream of the device works", default=0.0, source="measured"
+    )
+    cause: str = "unknown"
+    why: str = ""
+    line: str = ""
+    module: str = ""
+    before: str = ""
+    after: str = ""
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTime:
+    """One stream of a device; `alone_us` is the time in which no other one worked."""
+
+    device: int | None = None
+    stream: int | None = None
+    calls: int = number("Calls", default=0, meaning="Kernels, copies and fills on it.")
+    busy_us: float = number("Busy, µs", "us", default=0.0, source="measured")
+    alone_us: float = number(
+        "Alone, µs", "us", "No other stream works", default=0.0, source="measured"
+    )
+    share: float = field(default=0.0, metadata=_SHARE)
+    first_us: float = field(default=0.0, metadata=_START)
+    last_us: float = number("End, µs", "us", "Since the device began", default=0.0)
+    kinds: str = ""
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveTime:
+    """A collective of NCCL or RCCL by its bytes and group.
+
+    `exposed_us` is the part of its time in which no other work of the device ran. `bytes` are those
+    of one call on one rank; `bus_gbs` is the bandwidth of the links that the fastest call comes to,
+    in 10^9 bytes per second, as nccl-tests count it.
+    """
+
+    name: str = ""
+    calls: int = number("Calls", default=0, meaning="How often it ran in the profile.")
+    time_us: float = field(default=0.0, metadata=_DEVICE_US)
+    exposed_us: float = number(
+        "Exposed, µs", "us", "Nothing else ran on the device", default=0.0, source="measured"
+    )
+    bytes: int | None = number("Bytes", "B", meaning="Bytes of one call on one rank.")
+    dtype: str = ""
+    group: str = ""
+    group_size: int | None = number("Ranks", meaning="Ranks of the group.")
+    bus_gbs: float | None = number(
+        "Bus, GB/s", "amount", "As nccl-tests count it, of the fastest call", source="measured"
+    )
+    kernel: str = ""
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProfiledStep:
+    """A step of the profiler, of a server, or another annotation of the program.
+
+    `kind`: "profiler step", "server step", "optimizer", "data loading" or "annotation". Times are
+    µs; `device_us` is the busy time of the device work that was launched in it.
+    """
+
+    name: str = ""
+    kind: str = "annotation"
+    start_us: float = field(default=0.0, metadata=_START)
+    host_us: float = number("Host, µs", "us", "On the CPU", default=0.0, source="measured")
+    device_us: float = field(default=0.0, metadata=_DEVICE_US)
+    kernels: int = number("Kernels", default=0, meaning="Calls of kernels, copies and fills.")
+    launches: int = number("Launches", default=0, meaning="A replay of a CUDA graph is one.")
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEvent:
+    """An allocation (negative: a release) and what is held after it, in bytes; `at_us` since start.
+
+    `device` is "cpu" or the number of the GPU. Of very many the highest of each stretch are kept.
+    """
+
+    at_us: float = field(default=0.0, metadata=_START)
+    bytes: int = number("Bytes", "B", default=0, meaning="Allocated; negative: given back.")
+    allocated: int | None = number("Allocated", "B", meaning="All that is held after it.")
+    reserved: int | None = number("Reserved", "B", meaning="What torch holds of the device.")
+    device: str = ""
+    module: str = ""
+    line: str = ""
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTime:
+    """Calls of the driver that started work, by name; a replay of a CUDA graph is one.
+
+    `delay_us` is the median from a launch to the start of its first kernel.
+    """
+
+    name: str = ""
+    calls: int = number("Calls", default=0, meaning="How often it was called.")
+    kernels: int = number("Kernels", default=0, meaning="Kernels, copies and fills it started.")
+    host_us: float = number("Host, µs", "us", "On the CPU", default=0.0, source="measured")
+    delay_us: float = number(
+        "Until it runs, µs", "us", "The median", default=0.0, source="measured"
+    )
+    is_graph: bool = False
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEvent:
+    """One run of a kernel, copy or fill, for a timeline; µs since the device began.
+
+    `launch_us` is when its launch began (None: not in the profile), on `thread`. `module` is a row
+    of `modules` by its id, empty outside of all.
+    """
+
+    kernel: str = ""
+    start_us: float = field(default=0.0, metadata=_START)
+    duration_us: float = number("Time, µs", "us", default=0.0, source="measured")
+    device: int | None = None
+    stream: int | None = None
+    launch_us: float | None = None
+    thread: str = ""
+    module: str = ""
+    line: str = ""
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostSpan:
+    """What a thread of the CPU did, for a timeline; µs since the device began.
+
+    `kind`: "module", "annotation", "synchronisation", "region" (a compiled graph) or "operator" (an
+    outermost one). `depth` counts the spans of that thread that are around it.
+    """
+
+    thread: str = ""
+    name: str = ""
+    kind: str = "module"
+    start_us: float = field(default=0.0, metadata=_START)
+    duration_us: float = number("Time, µs", "us", default=0.0, source="measured")
+    depth: int = 0
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RankTime:
+    """One file of a folder of ranks, in µs; `began_us` is by the clock of its own machine."""
+
+    rank: int | None = None
+    file: str = ""
+    device_name: str = ""
+    total_us: float = number("Total, µs", "us", default=0.0, source="measured")
+    busy_us: float = number("Busy, µs", "us", default=0.0, source="measured")
+    idle_us: float = number("Idle, µs", "us", default=0.0, source="measured")
+    collectives_us: float = number(
+        "Collectives, µs", "us", "Exposed: nothing else ran", default=0.0, source="measured"
+    )
+    began_us: float = 0.0
+
+
+PROFILE_TABLES: dict[str, type] = {
+    "kernels": RanKernel,
+    "modules": ModuleTime,
+    "lines": LineTime,
+    "gaps": Gap,
+    "streams": StreamTime,
+    "collectives": CollectiveTime,
+    "steps": ProfiledStep,
+    "memory": MemoryEvent,
+    "launches": LaunchTime,
+    "ranks": RankTime,
+    "events": DeviceEvent,
+    "host": HostSpan,
+}
+"""Every table of a profile by name."""

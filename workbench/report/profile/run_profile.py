@@ -1,0 +1,123 @@
+"""A profile of torch's profiler as plain data that every view is built from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from workbench.arguments import checked
+from workbench.report.atomic import write_saved_file
+from workbench.report.presenter import Presented, presenter
+from workbench.report.profile.profile_rows import ProfileHeader
+from workbench.report.table import Table
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class RunProfile(Presented):
+    """What a device did while torch.profiler recorded it.
+
+    `frame(name)` gives a table: `kernels`, `modules`, `lines`, `gaps`, `streams`, `collectives`,
+    `steps`, `memory`, `launches`, `ranks`, and for a timeline `events` and `host`. Times are
+    measured, in µs. `notes` say what the file lacks and what is wrong with it.
+
+    Examples
+    --------
+    >>> p = wb.read_profile("trace.json.gz")
+    >>> p
+    RunProfile(h100, 47 kernels, 352 calls)
+    """
+
+    def __init__(self, header: ProfileHeader, tables: Mapping[str, Table[Any]]):
+        self._header, self._tables = header, tables
+
+    @property
+    def header(self) -> ProfileHeader:
+        """What it is of, and its totals."""
+        return self._header
+
+    @property
+    def tables(self) -> Mapping[str, Table[Any]]:
+        """Every table by name."""
+        return self._tables
+
+    def with_tables(self, **tables: Table[Any]) -> RunProfile:
+        """A copy with these tables in the place of its own."""
+        return RunProfile(self._header, {**self._tables, **tables})
+
+    @property
+    def sentence(self) -> str:
+        """How long it took, how busy the device was, and where the time went."""
+        return presenter().sentences(self)[0]
+
+    @property
+    def gpu(self) -> str:
+        """The GPU by its name in `targets()`; empty where none of them fits."""
+        return self._header.gpu
+
+    @property
+    def total_us(self) -> float:
+        """µs from the first work of the device whose launch is in the profile to the last."""
+        return self._header.total_us
+
+    @property
+    def busy_us(self) -> float:
+        """µs of `total_us` in which any stream of the device worked."""
+        return self._header.busy_us
+
+    @property
+    def idle_us(self) -> float:
+        """µs of `total_us` in which none did."""
+        return self._header.idle_us
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is wrong with the file, and what it lacks with the option that records it."""
+        lacking = (f"{what}: {how}." for what, how in self._header.missing)
+        return (*self._header.notes, *lacking)
+
+    @checked
+    def frame(self, name: str = "kernels") -> pandas.DataFrame:
+        """One table as a DataFrame; raises `UsageError` for another name."""
+        return presenter().frame(self, name)
+
+    @checked
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a `.wbr` file, atomically."""
+        with write_saved_file(path) as file:
+            file.write(self.to_bytes())
+
+    @classmethod
+    @checked
+    def load(cls, path: str | PathLike[str]) -> RunProfile:
+        """Open a `.wbr` file that `save` wrote; tables are read when first asked for.
+
+        Raises `ArtifactError` when the file is missing, damaged, of a newer schema or no profile.
+        """
+        from workbench.report.profile.profile_file import read
+
+        return RunProfile(*read(path))
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes; any gzip tool shows it as lines of JSON."""
+        from workbench.report.profile.profile_file import to_bytes
+
+        return to_bytes(self.header, self.tables)
+
+    @classmethod
+    @checked
+    def from_bytes(cls, content: bytes, path: str | PathLike[str]) -> RunProfile:
+        """A profile from what was written; `path` is named in errors, as `load` raises."""
+        from workbench.report.profile.profile_file import read_content
+
+        return RunProfile(*read_content(content, path))
+
+    def _ipython_display_(self) -> None:
+        presenter().display(self)
+
+    @checked
+    def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
+        """A self-contained page, written to `path` when given; `redact` drops paths of files."""
+        return presenter().page(self, path, redact=redact)

@@ -1,0 +1,66 @@
+"""A profile as text, in sentences and as tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import pandas
+
+from workbench.errors import UsageError
+from workbench.number_text import plural
+from workbench.report.profile.profile_rows import RanKernel
+from workbench.report.profile.run_profile import RunProfile
+from workbench.report.table import number_columns
+from workbench.views.words.units import format_percent, format_us
+
+_MOST = 3
+
+
+def text(profile: RunProfile) -> str:
+    """One line, without times."""
+    rows: list[RanKernel] = list(profile.tables["kernels"])
+    what = "operator" if profile.header.on_cpu else "kernel"
+    where = profile.gpu or profile.header.device_name or "an unknown GPU"
+    calls = sum(row.calls for row in rows)
+    return f"RunProfile({where}, {plural(len(rows), what)}, {plural(calls, 'call')})"
+
+
+def sentences(profile: RunProfile) -> tuple[str, ...]:
+    """How long it took and where the time went; then what the profile lacks."""
+    return (_describe(profile), *profile.notes)
+
+
+def _describe(profile: RunProfile) -> str:
+    header = profile.header
+    place = (
+        "the CPU"
+        if header.on_cpu
+        else f"an {header.gpu_title or header.device_name or 'unknown GPU'}"
+    )
+    busy = format_percent(profile.busy_us, profile.total_us)
+    what = "in operators" if header.on_cpu else "busy"
+    most = ", ".join(f"{name} {format_us(time)}" for name, time in _list_costliest(profile))
+    return f"{format_us(profile.total_us)} on {place}: {busy} {what}; most of it {most}."
+
+
+def _list_costliest(profile: RunProfile) -> list[tuple[str, float]]:
+    """The operators that take the most time, of kernels without an operator their own name."""
+    total: defaultdict[str, float] = defaultdict(float)
+    for row in profile.tables["kernels"]:
+        total[row.operator or row.name[:60]] += row.time_us
+    return sorted(total.items(), key=lambda item: -item[1])[:_MOST]
+
+
+def frame(profile: RunProfile, name: str) -> pandas.DataFrame:
+    """One table; raises `UsageError` for another name."""
+    table = profile.tables.get(name)
+    if table is None:
+        known = ", ".join(profile.tables)
+        raise UsageError(f"A profile has no table {name!r}. It has: {known}.")
+    made = pandas.DataFrame({key: list(column) for key, column in table.columns.items()})
+    row_type: Any = table.row_type
+    for column, number in number_columns(row_type).items():
+        made[column] = made[column].astype("Int64" if number is int else "float64")
+    made.attrs["omitted"] = table.omitted
+    return made if "rank" not in made or made["rank"].notna().any() else made.drop(columns="rank")
