@@ -364,7 +364,7 @@ def read_profile(path: str | PathLike[str], gpu: str | None = None) -> RunProfil
     --------
     >>> p = wb.read_profile("trace.json.gz")
     >>> p.frame("kernels").operator[0]
-    'aten::mm'
+    'aten::native_layer_norm_backward'
     """
     from workbench.profiles.profile_reader import read_profile as run
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -135,27 +136,24 @@ class TraceColumns:
                 self.damaged += 1
         for category, events in groups.items():
             self.categories[category or ""] += len(events)
-            add, numbers = self._find_adder(category)
-            if add is not None:
-                self._keep(events, lambda rows, add=add, own=numbers: add(rows, *own))  # type: ignore[misc]
+            if (add := self._find_adder(category)) is not None:
+                self._keep(events, add)
 
-    def _find_adder(
-        self, category: str | None
-    ) -> tuple[Callable[..., None] | None, tuple[int, ...]]:
-        """What adds events of a category, and what it is called with besides; None: not kept."""
+    def _find_adder(self, category: str | None) -> Callable[[list[Any]], None] | None:
+        """What keeps events of a category; None: they are only counted."""
         if category in DEVICE:
-            return self._add_device, (DEVICE[category],)
+            return partial(self._add_device, kind=DEVICE[category])
         if category in _HOST:
-            return self._add_host, (_HOST[category],)
+            return partial(self._add_host, kind=_HOST[category])
         if category in RUNTIME:
-            return self._add_runtime, ()
-        adders = {
+            return self._add_runtime
+        adders: dict[str | None, Callable[[list[Any]], None]] = {
             "python_function": self._add_python,
             "cpu_instant_event": self._add_memory,
             "fwdbwd": self._add_flows,
             None: self._note_processes,
         }
-        return adders.get(category), ()
+        return adders.get(category)
 
     def _keep(self, events: list[Any], add: Callable[[list[Any]], None]) -> None:
         """Add events at once; where a value is of another type, those that can be mended."""

@@ -27,7 +27,7 @@ class RunProfile(Presented):
     --------
     >>> p = wb.read_profile("trace.json.gz")
     >>> p
-    RunProfile(h100, 47 kernels, 352 calls)
+    RunProfile(h100, 50 kernels, 352 calls)
     """
 
     def __init__(self, header: ProfileHeader, tables: Mapping[str, Table[Any]]):
