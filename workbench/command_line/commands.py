@@ -14,14 +14,24 @@ from workbench.analysis.diff.difference import Diff
 from workbench.analysis.expectations.quantities import Record
 from workbench.artifacts.archive.file_kinds import LOADABLE
 from workbench.artifacts.records.report_in import SESSION_SUFFIX, record_of
-from workbench.command_line.documents import SCHEMA, document, kernels_of, read_numbers
+from workbench.command_line.documents import (
+    SCHEMA,
+    document,
+    kernels_of,
+    list_tables,
+    read_numbers,
+    read_totals,
+)
 from workbench.command_line.main import FINDING, FINE
 from workbench.command_line.named_call import called, raise_exits
 from workbench.errors import UsageError
 from workbench.glossary import read_glossary
 from workbench.report.presenter import presenter
+from workbench.report.profile.run_profile import RunProfile
 from workbench.report.session.session_record import Session
 
+_SHOWN = ["name", "calls", "time_us", "share", "operator", "line"]
+_MOST = 20  # kernels that a terminal shows
 _RECORDS = (".wbr", SESSION_SUFFIX, *(kind.suffix for kind in LOADABLE))
 
 
@@ -67,6 +77,25 @@ def diff(chosen: Namespace) -> int:
     else:
         print(difference)
     return _code(is_same)
+
+
+def profile(chosen: Namespace) -> int:
+    """`workbench profile TRACE`."""
+    saved = chosen.file.endswith(".wbr")
+    found = RunProfile.load(chosen.file) if saved else api.read_profile(chosen.file, chosen.gpu)
+    if chosen.html:
+        found.to_html(chosen.html)
+    if chosen.save:
+        found.save(chosen.save)
+    sentences = presenter().sentences(found)
+    if chosen.json:
+        print(
+            document("profile", chosen.file, ok=True, sentences=sentences,
+                     numbers=read_totals(found), tables=list_tables(found))
+        )  # fmt: skip
+    else:
+        print(*sentences, found.frame("kernels")[_SHOWN].head(_MOST).to_string(), sep="\n")
+    return FINE
 
 
 def check(chosen: Namespace) -> int:

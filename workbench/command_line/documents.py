@@ -9,9 +9,23 @@ from typing import Any
 from workbench.analysis.expectations.quantities import Quantity, Record, read_quantities
 from workbench.report import Kernel, Report
 from workbench.report.measures import measures
+from workbench.report.profile.profile_rows import PROFILE_TABLES
+from workbench.report.profile.run_profile import RunProfile
 
 FORMAT = 1
+_TIMELINES = ("events", "host", "memory")
+_MOST_ROWS = 1_000
 _UNITS: Mapping[str, tuple[str, float]] = {"B": ("bytes", 1), "us": ("s", 1e-6)}
+
+
+def _build_cell(depth: int) -> dict[str, Any]:
+    """A value of a table: text, a number, or lists of them within each other."""
+    plain = ["string", "number", "boolean", "null"]
+    return (
+        {"type": [*plain, "array"], "items": _build_cell(depth - 1)} if depth else {"type": plain}
+    )
+
+
 _QUANTITY = {
     "type": "object",
     "required": ["name", "value", "unit", "source"],
@@ -55,6 +69,18 @@ _KERNEL = {
         "quantities": {"type": "array", "items": _QUANTITY},
     },
 }
+_TABLE = {
+    "type": "object",
+    "required": ["name", "columns", "rows", "omitted"],
+    "additionalProperties": False,
+    "description": "a table of a profile; times are microseconds",
+    "properties": {
+        "name": {"enum": [name for name in PROFILE_TABLES if name not in _TIMELINES]},
+        "columns": {"type": "array", "items": {"type": "string"}},
+        "rows": {"type": "array", "items": {"type": "array", "items": _build_cell(3)}},
+        "omitted": {"type": "number", "description": "rows that are not listed"},
+    },
+}
 SCHEMA: Mapping[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "What the command workbench prints with --json",
@@ -63,13 +89,14 @@ SCHEMA: Mapping[str, Any] = {
     "additionalProperties": False,
     "properties": {
         "format": {"const": FORMAT},
-        "command": {"enum": ["report", "diff", "check", "inspect", "explain"]},
+        "command": {"enum": ["report", "diff", "profile", "check", "inspect", "explain"]},
         "name": {"type": "string", "description": "what was looked at"},
         "ok": {"type": "boolean", "description": "whether the exit code is 0"},
         "sentences": {"type": "array", "items": {"type": "string"}},
         "quantities": {"type": "array", "items": _QUANTITY},
         "findings": {"type": "array", "items": _FINDING},
         "kernels": {"type": "array", "items": _KERNEL, "description": "of the command report"},
+        "tables": {"type": "array", "items": _TABLE, "description": "of the command profile"},
     },
 }
 """The JSON Schema of every document."""
@@ -84,6 +111,7 @@ def document(
     numbers: Iterable[Mapping[str, Any]] = (),
     findings: Iterable[Mapping[str, str]] = (),
     kernels: Iterable[Mapping[str, Any]] | None = None,
+    tables: Iterable[Mapping[str, Any]] | None = None,
 ) -> str:
     """One document as text."""
     content: dict[str, Any] = {
@@ -97,7 +125,26 @@ def document(
     }
     if kernels is not None:
         content["kernels"] = list(kernels)
+    if tables is not None:
+        content["tables"] = list(tables)
     return json.dumps(content, indent=1, ensure_ascii=False)
+
+
+def read_totals(profile: RunProfile) -> Iterator[dict[str, Any]]:
+    """How long the device of a profile took, worked and stood, in seconds."""
+    for name in ("total", "busy", "idle"):
+        seconds = getattr(profile, f"{name}_us") / 1e6
+        yield {"name": name, "value": seconds, "unit": "s", "source": "measured"}
+
+
+def list_tables(profile: RunProfile) -> Iterator[dict[str, Any]]:
+    """The tables of a profile that have rows, but for those of its timeline."""
+    for name, table in profile.tables.items():
+        if name in _TIMELINES or not len(table):
+            continue
+        rows = list(zip(*table.columns.values(), strict=True))[:_MOST_ROWS]
+        omitted = table.omitted + len(table) - len(rows)
+        yield {"name": name, "columns": [*table.columns], "rows": rows, "omitted": omitted}
 
 
 def read_numbers(record: Record, of: str = "") -> list[dict[str, Any]]:

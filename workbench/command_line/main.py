@@ -65,6 +65,11 @@ def build_command_parser() -> argparse.ArgumentParser:
     diff.add_argument("a", help=_FILE)
     diff.add_argument("b", help="the other")
     diff.add_argument("--html", metavar="PATH", help="also write it as one page")
+    profile = _command(commands, "profile", "what a GPU did while torch.profiler recorded it")
+    profile.add_argument("file", help="a trace (*.json, *.json.gz), a folder of ranks, a .wbr")
+    profile.add_argument("--gpu", metavar="NAME", help="the GPU, where the trace names none")
+    profile.add_argument("--html", metavar="PATH", help="also write it as one page")
+    profile.add_argument("--save", metavar="PATH", help="also write it as a .wbr file")
     check = _command(
         commands, "check", "whether a file can be loaded on a machine; 1: it cannot, or not checked"
     )

@@ -53,7 +53,7 @@ _NOTHING = argument("rest", nargs="*", help="nothing: the code stands in the cel
 
 @magics_class
 class WorkbenchMagics(Magics):
-    """%aot_compile, _explain, _load, _inspect, _diff, _sweep, _fits and %%aot_session."""
+    """%aot_compile, _explain, _load, _inspect, _diff, _sweep, _fits, _profile, %%aot_session."""
 
     found: Mapping[str, Mapping[str, Any]] = {}  # the magics that were there before ours
     matcher: Any = None
@@ -204,6 +204,24 @@ class WorkbenchMagics(Magics):
             return self._bound(fit, chosen.output)
 
     @magic_arguments()
+    @_PATH
+    @options.with_options(options.PROFILE)
+    @line_magic
+    def aot_profile(self, line: str) -> Any:
+        """Show what a GPU did while torch.profiler recorded it; nothing of the file is run.
+
+        A trace of export_chrome_trace, or a folder with one for each rank:
+
+            %aot_profile trace.json.gz
+            %aot_profile traces --gpu mi300x -o p
+        """
+        with show_plain_errors(self.shell, "%aot_profile"):
+            chosen, path = self._parse(self.aot_profile, line, options.PROFILE)
+            profile = api.read_profile(_path(path, "%aot_profile", "trace.json.gz"), chosen.gpu)
+            bound = self._bound(profile, chosen.output)
+            return None if chosen.no_view else bound
+
+    @magic_arguments()
     @_NOTHING
     @options.with_options(options.SESSION)
     @cell_magic
@@ -347,9 +365,9 @@ def _failed(report: Report, call: WrittenCall) -> tuple[Any, str]:
     return BrokenCompilation.of(report, call.function, call.args, call.kwargs), _ERROR
 
 
-def _path(text: str, magic: str) -> str:
+def _path(text: str, magic: str, example: str = "model.aot") -> str:
     if not text:
-        raise UsageError(f"Write the file: {magic} model.aot.")
+        raise UsageError(f"Write the file: {magic} {example}.")
     return text.strip("'\"")
 
 

@@ -139,6 +139,11 @@ SESSION = (
            choices=("optimizer",)),
     NO_VIEW,
 )  # fmt: skip
+PROFILE = (
+    Option(("--gpu",), "the GPU, where the trace names none: a name of wb.targets()", "NAME"),
+    OUTPUT,
+    NO_VIEW,
+)
 FITS = (
     Option(
         ("-t", "--target"),
@@ -166,6 +171,7 @@ OF_MAGICS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
         "aot_inspect": INSPECT,
         "aot_diff": DIFF,
         "aot_fits": FITS,
+        "aot_profile": PROFILE,
         "aot_session": SESSION,
         "aot_sweep": SWEEP,
     }

@@ -18,6 +18,7 @@ from workbench.profiles.device_work import DeviceWork, Trace
 from workbench.profiles.event_batches import EventBatches
 from workbench.profiles.event_columns import Events, TraceColumns
 from workbench.profiles.profile_tables import build_tables
+from workbench.profiles.rank_folder import FileFacts, ReadRank, join_ranks, read_facts
 from workbench.profiles.trace_notes import explain_no_profile, list_missing, list_notes
 from workbench.profiles.trace_stream import TraceStream
 from workbench.report.profile.profile_rows import ProfileHeader
@@ -25,23 +26,34 @@ from workbench.report.profile.run_profile import RunProfile
 from workbench.report.table import Table
 
 _NAMES = ("*.json", "*.json.gz")
+_MOST_FILES = 1_024
 
 
 def read_profile(path: str | PathLike[str], gpu: str | None = None) -> RunProfile:
     """Read a trace or a folder of ranks; see `workbench.read_profile`."""
     where = Path(check_file_path(path)).expanduser()
     if not where.is_dir():
-        return RunProfile(*read_trace_file(where, gpu))
-    files = sorted(file for name in _NAMES for file in where.glob(name))
+        return RunProfile(*read_trace_file(where, gpu)[:2])
+    files = sorted(file for name in _NAMES for file in where.glob(name))[:_MOST_FILES]
     if not files:
         raise UsageError(
             f"The folder {where} holds no trace (*.json, *.json.gz). Write one for each rank with "
             "prof.export_chrome_trace(f'rank{rank}.json.gz') and read the folder."
         )
-    raise ArtifactError("not yet")
+    parts, refused = [], []
+    for file in files:
+        try:
+            parts.append(ReadRank(file.name, *read_trace_file(file, gpu)))
+        except ArtifactError as error:
+            refused.append(str(error))
+    if not parts:
+        raise ArtifactError(f"The folder {where} holds no trace that can be read: {refused[0]}")
+    return RunProfile(*join_ranks(where.name, parts, refused))
 
 
-def read_trace_file(path: Path, gpu: str | None) -> tuple[ProfileHeader, dict[str, Table[Any]]]:
+def read_trace_file(
+    path: Path, gpu: str | None
+) -> tuple[ProfileHeader, dict[str, Table[Any]], FileFacts]:
     """Header and tables of one file; raises `ArtifactError` for what is no trace of torch's."""
     read = _read_columns(path)
     columns, head = read.columns, read.head
@@ -61,7 +73,7 @@ def read_trace_file(path: Path, gpu: str | None) -> tuple[ProfileHeader, dict[st
     total = float(busy.end[-1] - busy.start[0])
     number = int(np.bincount(np.maximum(work.events["device"], 0).clip(0, 1 << 16)).argmax())
     device = find_device(head, None if on_cpu else number, gpu)
-    tables = build_tables(work, busy, on_cpu)
+    tables = build_tables(work, busy, None if on_cpu else device.gpu, on_cpu=on_cpu)
     header = ProfileHeader(
         source=path.name,
         device_name=device.name if not on_cpu else "CPU",
@@ -81,7 +93,7 @@ def read_trace_file(path: Path, gpu: str | None) -> tuple[ProfileHeader, dict[st
         has_stacks=len(columns.python) > 0,
         has_memory=len(columns.memory) > 0,
     )
-    return header, tables
+    return header, tables, read_facts(head, float(busy.start[0]))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ class ProfileHeader:
     worked, `total_us` that from the first to the last. Work without a launch was started before the
     profile began, or its launch was not recorded: it is only counted. `on_cpu`: there is no work of
     a device, and the operators of the CPU stand in its place. `missing` are pairs: what the profile
-    lacks, and the option of torch.profiler that records it.
+    lacks, and the option of torch.profiler that records it. Of several ranks the times are those of
+    `rank`.
     """
 
     source: str = ""
@@ -43,6 +44,7 @@ class ProfileHeader:
     has_shapes: bool = False
     has_stacks: bool = False
     has_memory: bool = False
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,13 @@ class RanKernel:
     """A kernel, copy or fill by its operator and shapes; times are µs on the device.
 
     `kind`: "kernel", "copy", "fill", or "operator" (its own time on the CPU, where there is no
-    device). `module`, `line` are where most of its time was started, `modules` how many modules
-    did; of a backward those of its forward. `grid`, `block`, `registers` and so on are those of the
-    first call. `compile_id` is that of torch.compile, such as "0/1"; `graph_key` that of Inductor's
-    cache; `kernel_hash` names the file that Inductor wrote. `bound_us` and `modelled_us` are of one
-    call; None where nothing is known of it.
+    device). `does`, by its name: "product", "attention", "elementwise", "reduction", "copy",
+    "collective" or "other". `module`, `line` are where most of its time was started, `modules` how
+    many modules did; of a backward those of its forward. `grid`, `block`, `registers` and so on are
+    those of the first call. `compile_id` is that of torch.compile, such as "0/1"; `graph_key` that
+    of Inductor's cache; `kernel_hash` names the file that Inductor wrote. `bound_us`, `modelled_us`
+    are of one call; None where nothing is known of it. `bound_by`: "arithmetic", "memory", "cache";
+    `operations` and `work_bytes` are what one call has to compute and to move at least.
     """
 
     id: str = ""
@@ -93,6 +97,10 @@ class RanKernel:
     moved_bytes: int | None = number("Bytes", "B", meaning="Bytes of one copy or fill.")
     graph_key: str = ""
     kernel_file: str = ""
+    does: str = "other"
+    bound_by: str = ""
+    operations: int | None = number("FLOP", "amount", source="model")
+    work_bytes: int | None = number("Moved", "B", "At least, by one call", source="model")
     rank: int | None = None
 
 
@@ -157,8 +165,9 @@ class Gap:
 
     "launch": the CPU launched the next kernel too late. "synchronisation": it had waited for the
     device, at `line`, and launched only then. "data loading", "memcpy", "allocation": it did that
-    meanwhile. "collective": the device waited for other ranks. "between kernels": the next one was
-    launched in time. `before` and `after` are kernels by their ids.
+    meanwhile. "between kernels": the next one was launched in time; "collective": so was this, and
+    one of the two is a collective. "unknown": it was, and began much later. `before` and `after`
+    are kernels by their ids.
     """
 
     start_us: float = field(default=0.0, metadata=_START)

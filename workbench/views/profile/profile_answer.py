@@ -48,7 +48,8 @@ def _list_costliest(profile: RunProfile) -> list[tuple[str, float]]:
     """The operators that take the most time, of kernels without an operator their own name."""
     total: defaultdict[str, float] = defaultdict(float)
     for row in profile.tables["kernels"]:
-        total[row.operator or row.name[:60]] += row.time_us
+        if row.rank == profile.header.rank:
+            total[row.operator or row.name[:60]] += row.time_us
     return sorted(total.items(), key=lambda item: -item[1])[:_MOST]
 
 
