@@ -96,6 +96,10 @@ SHOWN = {
         text="profile.profile_answer",
         sentences="profile.profile_answer",
         frame="profile.profile_answer",
+        page="profile.profile_page",
+        fragment="profile.profile_page",
+        view="profile.profile_view:ProfileView",
+        display="profile.profile_view",
     ),
     "Session": ShownBy(
         text="session.session_answer",

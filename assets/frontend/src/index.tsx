@@ -11,6 +11,8 @@ import { liveHost, unpack } from "./live";
 import type { Model } from "./model";
 import { liveRecords, readRecords, type RecordsHost } from "./opened/host";
 import { PANES } from "./panes";
+import { ProfileShell } from "./profile/shell";
+import { ProfileState } from "./profile/state";
 import { SessionShell } from "./session/shell";
 import { SessionState } from "./session/state";
 import { quiet } from "./shell/keys";
@@ -23,9 +25,11 @@ import type {
   CostKind,
   DiffDocument,
   Embedded,
+  EmbeddedProfile,
   EmbeddedSession,
   EmbeddedSweep,
   PaneId,
+  ProfileDocument,
   SessionDocument,
   SweepDocument,
 } from "./wire";
@@ -46,8 +50,8 @@ interface EmbeddedDiff {
   diff: DiffDocument;
 }
 
-type Embedding = Embedded | EmbeddedDiff | EmbeddedSession | EmbeddedSweep;
-type Mounted = View | DiffState | SessionState | SweepState;
+type Embedding = Embedded | EmbeddedDiff | EmbeddedProfile | EmbeddedSession | EmbeddedSweep;
+type Mounted = View | DiffState | ProfileState | SessionState | SweepState;
 
 /** Draws a view with its tips, until the function that comes back is called. */
 function show(el: HTMLElement, view: VNode): () => void {
@@ -91,6 +95,7 @@ export function mount(
 function drawn(el: HTMLElement, embedded: Embedding, kind: "page" | "saved"): Mounted {
   if ("diff" in embedded) return openDiff(el, embedded.diff).state;
   if ("sweep" in embedded) return RECORDS.sweep(el, readRecords(embedded.sweep, kind)).state;
+  if ("profile" in embedded) return RECORDS.profile(el, readRecords(embedded.profile, kind)).state;
   if ("session" in embedded) return RECORDS.session(el, readRecords(embedded.session, kind)).state;
   const store = new Store(pageHost(embedded, kind), PANES);
   const forget = kind === "page" ? keepAddress(store) : () => {};
@@ -170,6 +175,10 @@ const RECORDS = {
     const state = new SweepState(host);
     return { state, close: show(el, <SweepShell state={state} />) };
   },
+  profile(el: HTMLElement, host: RecordsHost<ProfileDocument>): Opened<ProfileState> {
+    const state = new ProfileState(host);
+    return { state, close: show(el, <ProfileShell state={state} />) };
+  },
   session(el: HTMLElement, host: RecordsHost<SessionDocument>): Opened<SessionState> {
     const state = new SessionState(host);
     return { state, close: show(el, <SessionShell state={state} />) };
@@ -188,7 +197,7 @@ function renderRecords(model: Model, el: HTMLElement, trait: keyof typeof RECORD
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const packed = model.get("diff");
   if (packed instanceof DataView) return renderDiff(model, el, packed);
-  for (const trait of ["sweep", "session"] as const)
+  for (const trait of ["sweep", "session", "profile"] as const)
     if (model.get(trait) instanceof DataView) return renderRecords(model, el, trait);
   const host = liveHost(model);
   const store = new Store(host, PANES);

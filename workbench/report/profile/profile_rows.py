@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from workbench.report.measures import LEAST, describe, number
+from workbench.report.profile.opportunity_row import ProfileOpportunity
 
 Sizes = tuple[tuple[Any, ...], ...]
 """The sizes of each argument of an operator: of a list those of its tensors, of a number `()`."""
@@ -78,6 +79,7 @@ class RanKernel:
     occupancy: float | None = number(
         "Occupancy", "share", "As the profiler estimates it", source="model"
     )
+    model_error: float | None = number("Error of the model", "share", source="model")
     bound_us: float | None = number("Bound, µs", "us", f"{LEAST}, of one call", source="model")
     modelled_us: float | None = number(
         "Modelled, µs", "us", "What a calibrated model expects of one call", source="model"
@@ -346,5 +348,6 @@ PROFILE_TABLES: dict[str, type] = {
     "ranks": RankTime,
     "events": DeviceEvent,
     "host": HostSpan,
+    "opportunities": ProfileOpportunity,
 }
 """Every table of a profile by name."""

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from workbench.arguments import checked
 from workbench.report.atomic import write_saved_file
 from workbench.report.presenter import Presented, presenter
+from workbench.report.profile.opportunity_row import ProfileOpportunity
 from workbench.report.profile.profile_rows import ProfileHeader
 from workbench.report.table import Table
 
 if TYPE_CHECKING:
+    import anywidget
     import pandas
 
 
@@ -73,6 +75,11 @@ class RunProfile(Presented):
         return self._header.idle_us
 
     @property
+    def opportunities(self) -> tuple[ProfileOpportunity, ...]:
+        """What to change, the largest saving first, each with the µs that it concerns."""
+        return tuple(self._tables["opportunities"])
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What is wrong with the file, and what it lacks with the option that records it."""
         lacking = (f"{what}: {how}." for what, how in self._header.missing)
@@ -116,6 +123,10 @@ class RunProfile(Presented):
 
     def _ipython_display_(self) -> None:
         presenter().display(self)
+
+    def _display_(self) -> anywidget.AnyWidget:
+        """What marimo shows: it has no kernel of IPython and takes a widget as it is."""
+        return presenter().view(self)
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
 
 import pandas
 
+from workbench.analysis.profile_changes.profiled_kernels import read_kernels
 from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.report.profile.profile_rows import RanKernel
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.table import number_columns
-from workbench.views.words.units import format_percent, format_us
-
-_MOST = 3
+from workbench.views.profile.profile_sentence import make_sentence
 
 
 def text(profile: RunProfile) -> str:
@@ -32,25 +30,9 @@ def sentences(profile: RunProfile) -> tuple[str, ...]:
 
 
 def _describe(profile: RunProfile) -> str:
-    header = profile.header
-    place = (
-        "the CPU"
-        if header.on_cpu
-        else f"an {header.gpu_title or header.device_name or 'unknown GPU'}"
-    )
-    busy = format_percent(profile.busy_us, profile.total_us)
-    what = "in operators" if header.on_cpu else "busy"
-    most = ", ".join(f"{name} {format_us(time)}" for name, time in _list_costliest(profile))
-    return f"{format_us(profile.total_us)} on {place}: {busy} {what}; most of it {most}."
-
-
-def _list_costliest(profile: RunProfile) -> list[tuple[str, float]]:
-    """The operators that take the most time, of kernels without an operator their own name."""
-    total: defaultdict[str, float] = defaultdict(float)
-    for row in profile.tables["kernels"]:
-        if row.rank == profile.header.rank:
-            total[row.operator or row.name[:60]] += row.time_us
-    return sorted(total.items(), key=lambda item: -item[1])[:_MOST]
+    changes = list(profile.tables["opportunities"])
+    pieces = make_sentence(profile, read_kernels(profile, None), changes)
+    return "".join(piece["text"] for piece in pieces)
 
 
 def frame(profile: RunProfile, name: str) -> pandas.DataFrame:

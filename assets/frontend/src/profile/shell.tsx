@@ -1,0 +1,166 @@
+// The view of a profile: its answer, timeline, modules and tables; beside them what to change.
+
+import { Frame, useFrame } from "../shell/frame";
+import type { KeyWords } from "../shell/keys";
+import { Button } from "../ui/basics";
+import { usePaneState } from "../ui/kept";
+import { isAwake } from "../host";
+import type { Piece, ProfileAnswer, ProfileDocument } from "../wire";
+import { Beside } from "./beside";
+import { Modules } from "./icicle";
+import { Rows } from "./kernels";
+import "./profile.css";
+import type { ProfileState } from "./state";
+import { steer, Timeline } from "./timeline";
+
+const KEYS: readonly KeyWords[] = [
+  { keys: ["1", "9"], words: "switch table", isRange: true },
+  { keys: ["W", "S"], words: "nearer, further" },
+  { keys: ["A", "D"], words: "earlier, later" },
+  { keys: ["F"], words: "fit the selection, or all" },
+  { keys: ["←", "→"], words: "on the timeline: the event before or after" },
+  { keys: ["Esc"], words: "clear the selection" },
+];
+const STEERING = ["w", "a", "s", "d", "f"];
+const WIDTH = 320;
+
+export function ProfileShell({ state }: { state: ProfileState }) {
+  const frame = useFrame();
+  const doc = state.doc.value;
+  const [width, setWidth] = usePaneState(state, "width", WIDTH);
+  const pressed = (event: KeyboardEvent) => {
+    if (event.altKey) return false;
+    if (event.key === "Escape") {
+      state.clear();
+      return true;
+    }
+    return STEERING.includes(event.key.toLowerCase()) && steer(state, event.key);
+  };
+  return (
+    <Frame
+      frame={frame}
+      view={state}
+      look="profile"
+      label="Profile"
+      tabsLabel="Tables of the profile"
+      tabs={(doc?.tables ?? []).map(({ id, title, rows, more, none }) => ({
+        id,
+        title,
+        count: rows.length + more || null,
+        ...(rows.length ? {} : { vacant: none }),
+      }))}
+      show={(id) => state.show(id)}
+      head={<Head doc={doc} />}
+      above={doc && <Answer state={state} answer={doc.answer} notes={doc.notes} />}
+      lost={state.host.lost.value}
+      beside={doc && { width, setWidth, panel: <Beside state={state} doc={doc} /> }}
+      status={<Status state={state} />}
+      keys={KEYS}
+      press={pressed}
+    >
+      {doc && <Pane state={state} doc={doc} />}
+    </Frame>
+  );
+}
+
+function Head({ doc }: { doc: ProfileDocument | null }) {
+  return (
+    <>
+      <h1>{doc?.title ?? "Profile"}</h1>
+      {doc && <span>{doc.gpu}</span>}
+      <span class="facts mut grow" data-tip="">
+        {doc?.facts}
+      </span>
+    </>
+  );
+}
+
+interface AnswerProps {
+  state: ProfileState;
+  answer: ProfileAnswer;
+  notes: string[];
+}
+
+function Answer({ state, answer, notes }: AnswerProps) {
+  const [isOpen, open] = usePaneState(state, "details", false);
+  return (
+    <section class="answer" role="group" aria-label="Answer">
+      <p>
+        <Pieces state={state} pieces={answer.sentence} />
+      </p>
+      <div class="below">
+        {answer.chips.map(({ table, pieces }) => (
+          <button key={table} type="button" class="chip" onClick={() => state.show(table)}>
+            <span>
+              <Pieces state={state} pieces={pieces} />
+            </span>
+          </button>
+        ))}
+        <Button look="link" isOpen={isOpen} press={() => open(!isOpen)}>
+          {isOpen ? "Less" : "Details"}
+        </Button>
+      </div>
+      {isOpen && (
+        <>
+          <dl class="details" aria-label="Figures">
+            {answer.details.map(([label, value]) => (
+              <div key={label}>
+                <dt>{label}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+          </dl>
+          {notes.map((note) => (
+            <p key={note} class="mut">
+              {note}
+            </p>
+          ))}
+        </>
+      )}
+    </section>
+  );
+}
+
+function Pieces({ state, pieces }: { state: ProfileState; pieces: Piece[] }) {
+  return (
+    <>
+      {pieces.map(({ text, look, select }, i) => {
+        if (select !== null)
+          return (
+            <Button key={i} look="link" press={() => state.select(select)}>
+              {text}
+            </Button>
+          );
+        if (look === "figure") return <b key={i}>{text}</b>;
+        return look === "code" ? <code key={i}>{text}</code> : text;
+      })}
+    </>
+  );
+}
+
+function Pane({ state, doc }: { state: ProfileState; doc: ProfileDocument }) {
+  const table = doc.tables.find(({ id }) => id === state.pane.value) ?? doc.tables[0];
+  return (
+    <>
+      <Timeline state={state} doc={doc} />
+      {doc.boxes.length > 0 && <Modules state={state} doc={doc} />}
+      {table && <Rows key={table.id} state={state} doc={doc} table={table} />}
+    </>
+  );
+}
+
+function Status({ state }: { state: ProfileState }) {
+  return (
+    <div class="status">
+      <span class="path" role="status" aria-live="polite">
+        {state.card.value?.path ?? "Nothing selected"}
+      </span>
+      <span class="grow" />
+      {isAwake(state.host) && (
+        <span class="keys" aria-hidden="true">
+          <kbd>Esc</kbd> clear <kbd>?</kbd> keys
+        </span>
+      )}
+    </div>
+  );
+}

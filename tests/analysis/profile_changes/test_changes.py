@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.made_profile import follow, make_profile, run
+from workbench.analysis.profile_changes.changes import find_changes
+from workbench.report.profile.opportunity_row import ProfileOpportunity
+from workbench.report.profile.profile_rows import CollectiveTime, Gap, LaunchTime, RanKernel
+from workbench.report.profile.run_profile import RunProfile
+from workbench.specs.catalogue import Catalogue
+
+H100 = Catalogue.built_in()["h100"]
+ADD = (
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>>"
+)
+SOFTMAX = "void (anonymous namespace)::softmax_warp_forward<c10::BFloat16>"
+MM = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_cublas"
+ODD_MM = "cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_tn_align1"
+MB = 1 << 20
+
+
+def found_in(profile: RunProfile) -> dict[str, ProfileOpportunity]:
+    return {change.kind: change for change in find_changes(profile, H100)}
+
+
+def elementwise(id: str, operator: str = "aten::mul", **more: object) -> RanKernel:
+    return run(id, ADD, operator, (MB, 16), (MB, 16), **more)
+
+
+def test_a_chain_that_hands_on_its_result_would_fuse() -> None:
+    first, second = elementwise("a", time_us=40.0), elementwise("b", time_us=40.0)
+    change = found_in(make_profile(kernels=[first, second]))["fusion"]
+    assert change.kernels == ("a", "b")
+    assert change.of_us == 80.0
+    # 2 × 32 MB are neither written nor read, at 3.35 TB/s; 128 MB are left of 192 MB
+    assert change.least_us == pytest.approx(2 * 32 * MB / 3.35e6, rel=0.01)
+    assert change.most_us == pytest.approx(80 - 4 * 32 * MB / 3.35e6, rel=0.01)
+
+
+def test_a_chain_of_other_sizes_does_not_fuse() -> None:
+    other = run("b", ADD, "aten::add", (17, 19), (17, 19))
+    assert "fusion" not in found_in(make_profile(kernels=[elementwise("a"), other]))
+
+
+def test_a_product_between_them_keeps_two_kernels_apart() -> None:
+    product = run("m", MM, "aten::mm", (1024, 1024), (1024, 1024))
+    profile = make_profile(kernels=[elementwise("a"), product, elementwise("b")])
+    assert "fusion" not in found_in(profile)
+
+
+def test_what_inductor_made_is_not_advised_to_be_compiled() -> None:
+    fused = [elementwise(id, kernel_hash="c0ffee") for id in "ab"]
+    assert "fusion" not in found_in(make_profile(kernels=fused))
+
+
+def test_without_shapes_the_saving_of_a_chain_is_not_known() -> None:
+    known = [elementwise("a"), elementwise("b")]
+    assert find_changes(make_profile(kernels=known), None)[0].least_us is None
+
+
+def test_an_odd_size_is_padded_and_compared_with_the_other_products() -> None:
+    odd = run("odd", ODD_MM, "aten::mm", (2048, 3584), (3584, 5185), time_us=880.0)
+    whole = run("whole", MM, "aten::mm", (2048, 3584), (3584, 5184), time_us=120.0)
+    change = found_in(make_profile(kernels=[odd, whole]))["sizes"]
+    assert change.title == "Pad 5,185 to 5,192"
+    assert change.of_us == 880.0
+    assert change.least_us == pytest.approx(760, rel=0.01)
+    assert "align1" in change.why
+
+
+def test_an_odd_size_alone_has_no_known_saving() -> None:
+    odd = run("odd", ODD_MM, "aten::mm", (2048, 3584), (3584, 5185), time_us=880.0)
+    change = found_in(make_profile(kernels=[odd]))["sizes"]
+    assert (change.least_us, change.most_us) == (None, None)
+
+
+def test_float32_products_without_matrix_units_could_use_tf32() -> None:
+    product = run(
+        "m", "ampere_sgemm_128x64_nn", "aten::mm", (4096, 4096), (4096, 4096), dtype="float",
+        time_us=3000.0,
+    )  # fmt: skip
+    change = found_in(make_profile(kernels=[product]))["precision"]
+    assert change.code == 'torch.set_float32_matmul_precision("high")'
+    assert change.most_us is not None and change.most_us < change.of_us
+    assert change.least_us is None
+
+
+def test_attention_by_hand_is_found_around_its_softmax() -> None:
+    scores = run("qk", MM, "aten::bmm", (64, 512, 64), (64, 64, 512))
+    softmax = run("s", SOFTMAX, "aten::_softmax", (64, 512, 512))
+    values = run("sv", MM, "aten::bmm", (64, 512, 512), (64, 512, 64))
+    change = found_in(make_profile(kernels=[scores, softmax, values]))["attention"]
+    assert change.kernels == ("qk", "s", "sv")
+    assert change.of_us == 30.0
+    alone = make_profile(kernels=[softmax, values])
+    assert "attention" not in found_in(alone)
+
+
+def test_products_of_few_rows_read_weights_alone() -> None:
+    small = run("m", MM, "aten::mm", (4, 4096), (4096, 4096), time_us=12.0)
+    change = found_in(make_profile(kernels=[small]))["small batch"]
+    assert change.title == "Take more rows at a time than 4"
+    assert change.most_us is None
+
+
+def test_a_wait_is_advised_once_for_each_line() -> None:
+    gaps = [
+        Gap(start_us=at, duration_us=100.0, cause="synchronisation", line=line)
+        for at, line in ((10.0, "a.py:3"), (200.0, "b.py:7"), (400.0, "a.py:3"))
+    ]
+    profile = make_profile(kernels=[elementwise("a")], gaps=gaps)
+    waits = [each for each in find_changes(profile, H100) if each.kind == "synchronisation"]
+    assert [(each.line, each.of_us, each.gaps) for each in waits] == [
+        ("a.py:3", 200.0, (0, 2)),
+        ("b.py:7", 100.0, (1,)),
+    ]
+    assert all(each.least_us is None for each in waits)
+
+
+def test_late_launches_ask_for_a_cuda_graph_unless_there_is_one() -> None:
+    gaps = [Gap(start_us=10.0 * at, duration_us=5.0, cause="launch") for at in range(10)]
+    launches = [LaunchTime(name="cudaLaunchKernel", calls=10, kernels=10)]
+    profile = make_profile(kernels=[elementwise("a")], gaps=gaps, launches=launches)
+    change = found_in(profile)["launches"]
+    assert change.title == "Record a CUDA graph: 10 short gaps"
+    assert (change.of_us, change.least_us, change.most_us) == (50.0, None, 50.0)
+    replayed = [*launches, LaunchTime(name="cudaGraphLaunch", calls=1, kernels=9, is_graph=True)]
+    profile = make_profile(kernels=[elementwise("a")], gaps=gaps, launches=replayed)
+    assert "launches" not in found_in(profile)
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"),
+    [("data loading", "data loading"), ("memcpy", "copies"), ("allocation", "allocation")],
+)
+def test_other_causes_have_a_cure_each(cause: str, kind: str) -> None:
+    gap = Gap(duration_us=70.0, cause=cause)
+    change = found_in(make_profile(kernels=[elementwise("a")], gaps=[gap]))[kind]
+    assert change.of_us == 70.0
+    assert change.code
+
+
+def test_exposed_collectives_are_named_with_their_time() -> None:
+    kernel = run("n", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "", time_us=90.0)
+    times = [CollectiveTime(name="all_reduce", calls=1, time_us=90.0, exposed_us=60.0, kernel="n")]
+    change = found_in(make_profile(kernels=[kernel], collectives=times))["collectives"]
+    assert (change.of_us, change.kernels) == (60.0, ("n",))
+
+
+def test_what_takes_next_to_nothing_is_left_out() -> None:
+    long = run("m", MM, "aten::mm", (8192, 8192), (8192, 8192), time_us=10_000.0)
+    gap = Gap(duration_us=10.0, cause="memcpy")
+    assert found_in(make_profile(kernels=[long], gaps=[gap])) == {}
+
+
+def test_the_surest_saving_comes_first() -> None:
+    chain = [elementwise("a", time_us=40.0), elementwise("b", time_us=40.0)]
+    gap = Gap(duration_us=500.0, cause="synchronisation", line="a.py:3")
+    kinds = [each.kind for each in find_changes(make_profile(kernels=chain, gaps=[gap]), H100)]
+    assert kinds == ["fusion", "synchronisation"]
+
+
+def test_events_of_two_streams_are_no_chain() -> None:
+    first, second = elementwise("a"), elementwise("b")
+    one, other = follow([first, second])
+    apart = [one, type(other)("b", other.start_us, other.duration_us, 0, 20)]
+    assert "fusion" not in found_in(make_profile(kernels=[first, second], events=apart))

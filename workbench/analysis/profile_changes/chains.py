@@ -1,0 +1,127 @@
+"""Chains of kernels that torch.compile would make one: each reads what the one before wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.analysis.profile_changes.profiled_kernels import ProfiledKernel
+from workbench.number_text import number_text, plural
+from workbench.report.profile.opportunity_row import ProfileOpportunity
+from workbench.report.profile.profile_rows import DeviceEvent
+from workbench.report.profile.run_profile import RunProfile
+from workbench.specs import Gpu
+
+
+@dataclass
+class _Chain:
+    """Kernels that ran one after the other, and how often."""
+
+    kernels: tuple[ProfiledKernel, ...]
+    calls: int = 0
+    us: float = 0.0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the bytes of all of it are known."""
+        return all(each.work.bytes is not None for each in self.kernels)
+
+    @property
+    def moved(self) -> int:
+        """Bytes that its kernels move by themselves, one call of each."""
+        return sum(each.work.bytes or 0 for each in self.kernels)
+
+    @property
+    def saved(self) -> int:
+        """Bytes that one kernel would neither write nor read again: what is handed on."""
+        handed = [each.work.written_bytes or 0 for each in self.kernels[:-1]]
+        return min(2 * sum(handed), self.moved)
+
+
+def find_chains(
+    profile: RunProfile, kernels: Sequence[ProfiledKernel], gpu: Gpu | None
+) -> ProfileOpportunity | None:
+    """What compiling would fuse, None where nothing eager runs one after the other."""
+    chains = list(_group(profile, {each.row.id: each for each in kernels}))
+    of_us = sum(chain.us for chain in chains)
+    if not chains:
+        return None
+    known = [chain for chain in chains if chain.is_known]
+    least_us = most_us = None
+    if gpu is not None and known:
+        rate = gpu.bandwidth_gbs * 1e3  # bytes in a µs
+        least_us = sum(min(c.us, c.calls * c.saved / rate) for c in known)
+        most_us = sum(max(0.0, c.us - c.calls * (c.moved - c.saved) / rate) for c in known)
+        least_us = min(least_us, most_us)
+    ids = dict.fromkeys(each.row.id for chain in chains for each in chain.kernels)
+    launched = sum(chain.calls * (len(chain.kernels) - 1) for chain in chains)
+    return ProfileOpportunity(
+        kind="fusion",
+        title=f"Compile the model: {plural(len(chains), 'chain')} of kernels would fuse",
+        why=_explain(known, launched, is_all_known=len(known) == len(chains)),
+        code="model = torch.compile(model)",
+        of_us=of_us,
+        least_us=least_us,
+        most_us=most_us,
+        kernels=tuple(ids),
+    )
+
+
+def _explain(known: Sequence[_Chain], launched: int, *, is_all_known: bool) -> str:
+    said = f"Each kernel reads what the one before it wrote. Fused, {launched} launches go away"
+    if not known:
+        return f"{said}; the shapes were not recorded, so that the bytes are not known."
+    saved = number_text(sum(chain.calls * chain.saved for chain in known), "bytes")
+    of = number_text(sum(chain.calls * chain.moved for chain in known), "bytes")
+    more = "" if is_all_known else ", of the chains whose bytes are known"
+    return (
+        f"{said}, and {saved} of {of} are neither written nor read{more}. The range: those bytes "
+        "at the full bandwidth, and all that is above the bound of what is left."
+    )
+
+
+def _group(profile: RunProfile, kernels: Mapping[str, ProfiledKernel]) -> Iterator[_Chain]:
+    """Chains by the kernels in them, those that take longest first."""
+    found: dict[tuple[str, ...], _Chain] = {}
+    for run in _list_runs(profile.tables["events"], kernels):
+        ids = tuple(event.kernel for event in run)
+        chain = found.setdefault(ids, _Chain(tuple(kernels[id] for id in ids)))
+        chain.calls += 1
+        chain.us += sum(event.duration_us for event in run)
+    yield from sorted(found.values(), key=lambda chain: -chain.us)
+
+
+def _list_runs(
+    events: object, kernels: Mapping[str, ProfiledKernel]
+) -> Iterator[list[DeviceEvent]]:
+    """Events of a stream that follow one another and hand on what they wrote."""
+    open_runs: dict[tuple[int | None, int | None, int | None], list[DeviceEvent]] = {}
+    for event in sorted(events, key=lambda each: each.start_us):  # type: ignore[call-overload]
+        place = (event.rank, event.device, event.stream)
+        run, kernel = open_runs.get(place, []), kernels[event.kernel]
+        if run and _hands_on(kernels[run[-1].kernel], kernel):
+            run.append(event)
+            continue
+        if len(run) > 1:
+            yield run
+        open_runs[place] = [event] if _can_fuse(kernel) else []
+    yield from (run for run in open_runs.values() if len(run) > 1)
+
+
+def _can_fuse(kernel: ProfiledKernel) -> bool:
+    is_eager = kernel.row.kind == "kernel" and not kernel.is_compiled
+    return is_eager and kernel.kind in ("elementwise", "reduction", "copy")
+
+
+def _hands_on(before: ProfiledKernel, after: ProfiledKernel) -> bool:
+    """Whether an input of the second may be what the first wrote: it has as many elements.
+
+    Nothing is fused behind a reduction but what is as small as its result.
+    """
+    if not _can_fuse(after) or before.row.is_backward != after.row.is_backward:
+        return False
+    written = before.work.written_bytes
+    inputs = [tensor for tensor in after.call.all_tensors() if tensor.shape]
+    if written is None or not inputs:
+        return False
+    return any(tensor.numel * tensor.itemsize == written for tensor in inputs)

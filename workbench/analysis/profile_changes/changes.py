@@ -1,0 +1,36 @@
+"""What to change in a program by its profile, the largest saving first."""
+
+from __future__ import annotations
+
+from workbench.analysis.profile_changes.attention_changes import (
+    find_attention_by_hand,
+    find_old_attention,
+)
+from workbench.analysis.profile_changes.chains import find_chains
+from workbench.analysis.profile_changes.gap_changes import find_gap_changes
+from workbench.analysis.profile_changes.kernel_changes import find_kernel_changes
+from workbench.analysis.profile_changes.profiled_kernels import read_kernels
+from workbench.report.profile.opportunity_row import ProfileOpportunity
+from workbench.report.profile.run_profile import RunProfile
+from workbench.specs import Gpu
+
+_WORTH = 0.005  # of the whole: less is not worth a sentence
+
+
+def find_changes(profile: RunProfile, gpu: Gpu | None) -> list[ProfileOpportunity]:
+    """Every change that a rule finds; what is saved for certain decides, then what it concerns.
+
+    Without the specification of its GPU those are left out that need its rates.
+    """
+    kernels = read_kernels(profile, gpu)
+    by_hand = find_attention_by_hand(profile, {each.row.id: each for each in kernels})
+    chains = find_chains(profile, kernels, gpu)
+    found = [
+        *([chains] if chains else []),
+        *([by_hand] if by_hand else []),
+        *(find_old_attention(kernels, gpu) if gpu else []),
+        *find_kernel_changes(kernels, gpu, profile.busy_us),
+        *find_gap_changes(profile),
+    ]
+    found = [each for each in found if each.of_us >= _WORTH * profile.total_us]
+    return sorted(found, key=lambda each: (-(each.least_us or 0.0), -each.of_us))

@@ -1,0 +1,66 @@
+"""The kernels of a profile with what their names and operators say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from workbench.analysis.library_kernels.kernel_bounds import KernelBound, bound_kernel
+from workbench.analysis.library_kernels.kernel_names import read_kernel_name
+from workbench.analysis.library_kernels.kernel_work import Work
+from workbench.analysis.library_kernels.library_kernel import Kind, LibraryKernel
+from workbench.analysis.library_kernels.operator_call import OperatorCall
+from workbench.analysis.library_kernels.operator_work import estimate_work
+from workbench.report.profile.profile_rows import RanKernel
+from workbench.report.profile.run_profile import RunProfile
+from workbench.specs import Gpu
+
+
+@dataclass(frozen=True)
+class ProfiledKernel:
+    """A row of the kernels, read; `gpu` is None where that is not known."""
+
+    row: RanKernel
+    gpu: Gpu | None
+
+    @cached_property
+    def read(self) -> LibraryKernel:
+        """What its name says."""
+        return read_kernel_name(self.row.name)
+
+    @cached_property
+    def call(self) -> OperatorCall:
+        """The operator that launched it."""
+        row = self.row
+        return OperatorCall(row.operator, row.shapes, row.dtypes, row.strides, row.inputs)
+
+    @cached_property
+    def work(self) -> Work:
+        """What one call computes and moves at least."""
+        return estimate_work(self.call, self.read)
+
+    @cached_property
+    def bound(self) -> KernelBound | None:
+        """The least time of one call."""
+        return None if self.gpu is None else bound_kernel(self.read, self.work, self.gpu)
+
+    @property
+    def kind(self) -> Kind:
+        """What it does, copies and fills of the driver as copies."""
+        return self.read.kind if self.row.kind == "kernel" else "copy"
+
+    @property
+    def us(self) -> float:
+        """µs of one call, the mean."""
+        return self.row.time_us / max(1, self.row.calls)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether Inductor made it."""
+        return bool(self.row.kernel_hash) or self.read.name.startswith("triton_")
+
+
+def read_kernels(profile: RunProfile, gpu: Gpu | None) -> Sequence[ProfiledKernel]:
+    """The kernels of a profile in the order of their table."""
+    return [ProfiledKernel(row, gpu) for row in profile.tables["kernels"]]
