@@ -44,7 +44,7 @@ def follow(kernels: Iterable[RanKernel], times: int = 1) -> list[DeviceEvent]:
 
 
 def make_profile(**rows: Sequence[Any]) -> RunProfile:
-    """A profile on an H100 with these tables; the kernels follow one another unless `events` say."""
+    """A profile on an H100 with these tables; without `events` the kernels follow one another."""
     kernels = rows.get("kernels", ())
     rows = {"events": follow(kernels), **rows}
     tables = {

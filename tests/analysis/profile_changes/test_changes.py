@@ -81,7 +81,8 @@ def test_float32_products_without_matrix_units_could_use_tf32() -> None:
     )  # fmt: skip
     change = found_in(make_profile(kernels=[product]))["precision"]
     assert change.code == 'torch.set_float32_matmul_precision("high")'
-    assert change.most_us is not None and change.most_us < change.of_us
+    assert change.most_us is not None
+    assert change.most_us < change.of_us
     assert change.least_us is None
 
 
