@@ -20,8 +20,9 @@ _WORTH = 0.005  # of the whole: less is not worth a sentence
 def find_changes(profile: RunProfile, gpu: Gpu | None) -> list[ProfileOpportunity]:
     """Every change that a rule finds; what is saved for certain decides, then what it concerns.
 
-    Without the specification of its GPU those are left out that need its rates.
+    Of several ranks they are of the one that the totals are of. Without the specification of its GPU those are left out that need its rates.
     """
+    profile = profile.of_own_rank()
     kernels = read_kernels(profile, gpu)
     by_hand = find_attention_by_hand(profile, {each.row.id: each for each in kernels})
     chains = find_chains(profile, kernels, gpu)

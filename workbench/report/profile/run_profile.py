@@ -49,6 +49,18 @@ class RunProfile(Presented):
         """A copy with these tables in the place of its own."""
         return RunProfile(self._header, {**self._tables, **tables})
 
+    def of_own_rank(self) -> RunProfile:
+        """The rows of the rank that the totals are of, and the list of all ranks."""
+        rank = self._header.rank
+        if rank is None:
+            return self
+        kept = {
+            name: Table.of(table.row_type, (row for row in table if row.rank == rank))
+            for name, table in self._tables.items()
+            if name != "ranks" and "rank" in table.columns
+        }
+        return self.with_tables(**kept)
+
     @property
     def sentence(self) -> str:
         """How long it took, how busy the device was, and where the time went."""

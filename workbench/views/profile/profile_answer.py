@@ -30,6 +30,7 @@ def sentences(profile: RunProfile) -> tuple[str, ...]:
 
 
 def _describe(profile: RunProfile) -> str:
+    profile = profile.of_own_rank()
     changes = list(profile.tables["opportunities"])
     pieces = make_sentence(profile, read_kernels(profile, None), changes)
     return "".join(piece["text"] for piece in pieces)

@@ -27,6 +27,7 @@ MOST_ROWS = 1000
 
 def document(profile: RunProfile, variable: str = "p") -> ProfileDocument:
     """Everything that a view shows of a profile."""
+    profile = profile.of_own_rank()
     with no_collection():
         kernels = read_kernels(profile, None)
         words = name_kernels(kernels, profile.tables["collectives"])

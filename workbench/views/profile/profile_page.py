@@ -77,6 +77,7 @@ def fragment(profile: RunProfile) -> str:
 
 
 def _view(profile: RunProfile, limits: Limits) -> dict[str, Any]:
+    profile = profile.of_own_rank()
     words = name_kernels(read_kernels(profile, None), profile.tables["collectives"])
     return {
         "title": profile.sentence,

@@ -22,6 +22,14 @@ _KINDS: dict[ProfileKind, str] = {
     "collective": "collectives",
     "other": "other kernels",
 }
+_CAUSES = {
+    "launch": "late launch",
+    "synchronisation": "wait of the CPU for the device",
+    "data loading": "wait for data",
+    "memcpy": "copy",
+    "collective": "wait for other ranks",
+    "allocation": "allocation",
+}
 _MOST_UNKNOWN = 0.1  # of the time of a kind: with more of it no share of a bound is said
 
 
@@ -107,9 +115,9 @@ def _make_chips(profile: RunProfile, kernels: Sequence[ProfiledKernel]) -> Itera
     gaps = profile.tables["gaps"]
     longest = max(gaps, key=lambda gap: gap.duration_us, default=None)
     if longest is not None:
-        cause = f", {_us(longest.duration_us)} of it one {longest.cause}"
-        is_known = longest.cause not in ("unknown", "between kernels")
-        yield _chip("gaps", "Idle ", _us(profile.idle_us), cause if is_known else "")
+        cause = _CAUSES.get(longest.cause)
+        more = f", {_us(longest.duration_us)} of it one {cause}" if cause else ""
+        yield _chip("gaps", "Idle ", _us(profile.idle_us), more)
     modelled = _sum_modelled(kernels)
     if modelled is not None:
         us, error, of_us = modelled

@@ -20,20 +20,31 @@ export const HUES: Record<ProfileKind, string> = {
 };
 const LOOKS: readonly ProfileLook[] = ["module", "operator", "annotation", "runtime", "wait"];
 
-/** Where the tracks stand above one another, and how high all of them are. */
+const CLOSED = 3;
+
+/** Where the tracks stand above one another, how many levels each shows, how high all of them are. */
 export interface Stand {
   tops: number[];
+  rows: number[];
   height: number;
 }
 
-export function standOf(tracks: readonly Track[]): Stand {
-  const tops: number[] = [];
-  let top = AXIS;
+/** Threads show their outermost levels, those that are open all. */
+export function standOf(tracks: readonly Track[], open: ReadonlySet<string>): Stand {
+  const stand: Stand = { tops: [], rows: [], height: AXIS };
   for (const { wire, levels } of tracks) {
-    tops.push(top);
-    top += levels.length * (wire.is_device ? STREAM_ROW : THREAD_ROW) + BETWEEN;
+    const isWhole = wire.is_device || open.has(wire.id);
+    const rows = isWhole ? levels.length : Math.min(CLOSED, levels.length);
+    stand.tops.push(stand.height);
+    stand.rows.push(rows);
+    stand.height += rows * (wire.is_device ? STREAM_ROW : THREAD_ROW) + BETWEEN;
   }
-  return { tops, height: top };
+  return stand;
+}
+
+/** Whether a thread has levels that are folded away unless it is open. */
+export function canOpen({ wire, levels }: Track): boolean {
+  return !wire.is_device && levels.length > CLOSED;
 }
 
 /** Colours by the name of their variable, read once per picture. */
@@ -143,7 +154,7 @@ function paintThread(
 ): void {
   const track = scene.tracks[at]!;
   const pixel = (scene.span.end - scene.span.begin) / scene.width;
-  for (const [row, level] of track.levels.entries()) {
+  for (const [row, level] of track.levels.slice(0, scene.stand.rows[at]).entries()) {
     const top = scene.stand.tops[at]! + row * THREAD_ROW;
     eachDrawn(track, level, scene.span, pixel, ({ first, last, begin, end }) => {
       const left = Math.max(0, x(begin));

@@ -2,11 +2,22 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { seconds } from "../format";
+import { Icon } from "../ui/icons";
+import { usePaneState } from "../ui/kept";
 import { useWidth } from "../ui/size";
 import type { ProfileDocument, ProfileKind } from "../wire";
-import { HUES, inkOf, paint, standOf, STREAM_ROW, THREAD_ROW } from "./painting";
+import {
+  canOpen,
+  HUES,
+  inkOf,
+  paint,
+  type Stand,
+  standOf,
+  STREAM_ROW,
+  THREAD_ROW,
+} from "./painting";
 import type { Place, ProfileState } from "./state";
-import { eachDrawn, eventAt, moved, type Span, within, zoomed } from "./tracks";
+import { eachDrawn, eventAt, moved, type Span, type Track, within, zoomed } from "./tracks";
 
 const KINDS: readonly (readonly [ProfileKind, string])[] = [
   ["product", "matrix product"],
@@ -18,6 +29,7 @@ const KINDS: readonly (readonly [ProfileKind, string])[] = [
   ["other", "other"],
 ];
 const LABELS = 84;
+const NONE: ReadonlySet<string> = new Set();
 const MARGIN = 12;
 
 export function Timeline({ state, doc }: { state: ProfileState; doc: ProfileDocument }) {
@@ -157,7 +169,10 @@ function Picture({ state, doc, hover }: PictureProps) {
   const box = useRef<HTMLDivElement>(null);
   const width = Math.max(50, useWidth(box) - LABELS - MARGIN);
   const tracks = state.tracks.value;
-  const stand = useMemo(() => standOf(tracks), [tracks]);
+  const [open, setOpen] = usePaneState<ReadonlySet<string>>(state, "open threads", NONE);
+  const stand = useMemo(() => standOf(tracks, open), [tracks, open]);
+  const turn = (id: string) =>
+    setOpen(new Set(open.has(id) ? [...open].filter((each) => each !== id) : [...open, id]));
   const span = state.span.value;
   const selected = state.selected.value;
   const place = state.place.value;
@@ -182,11 +197,8 @@ function Picture({ state, doc, hover }: PictureProps) {
       {...hand}
     >
       <div style={{ height: `${stand.height}px` }}>
-        {tracks.map(({ wire }, at) => (
-          <span key={wire.id} style={{ top: `${stand.tops[at]}px` }} data-tip={wire.note}>
-            {wire.title}
-            {wire.is_device && <small>{wire.note}</small>}
-          </span>
+        {tracks.map((track, at) => (
+          <Label key={track.wire.id} track={track} top={stand.tops[at]!} open={open} turn={turn} />
         ))}
         <canvas
           ref={canvas}
@@ -197,6 +209,40 @@ function Picture({ state, doc, hover }: PictureProps) {
         {place ? said(state, place) : ""}
       </span>
     </div>
+  );
+}
+
+interface LabelProps {
+  track: Track;
+  top: number;
+  open: ReadonlySet<string>;
+  turn(id: string): void;
+}
+
+/** The name of a track; that of a thread with more levels shows them all, or folds them. */
+function Label({ track, top, open, turn }: LabelProps) {
+  const { id, title, note, is_device } = track.wire;
+  const isOpen = open.has(id);
+  return (
+    <span style={{ top: `${top}px` }} data-tip={`${title}: ${note}`}>
+      {canOpen(track) ? (
+        <button
+          type="button"
+          class="btn link"
+          aria-expanded={isOpen}
+          onClick={(event) => {
+            event.stopPropagation();
+            turn(id);
+          }}
+        >
+          {title}
+          <Icon name={isOpen ? "down" : "right"} />
+        </button>
+      ) : (
+        title
+      )}
+      {is_device && <small>{note}</small>}
+    </span>
   );
 }
 
@@ -222,7 +268,7 @@ const SLACK = 3;
 interface HandProps {
   state: ProfileState;
   width: number;
-  stand: { tops: number[] };
+  stand: Stand;
   hover(place: Place | null): void;
 }
 
@@ -239,7 +285,7 @@ function useHand({ state, width, stand, hover }: HandProps) {
     const y = event.clientY - box.getBoundingClientRect().top + box.scrollTop;
     const { begin, end } = state.span.peek();
     const slack = ((end - begin) / width) * SLACK;
-    return placeAt(state, stand.tops, y, timeAt(event), slack);
+    return placeAt(state, stand, y, timeAt(event), slack);
   };
   return {
     onPointerDown(event: PointerEvent & { currentTarget: HTMLElement }) {
@@ -344,7 +390,7 @@ function firstSeen(state: ProfileState): Place | null {
 
 function placeAt(
   state: ProfileState,
-  tops: readonly number[],
+  { tops, rows }: Stand,
   y: number,
   time: number,
   slack: number,
@@ -353,7 +399,7 @@ function placeAt(
   const track = state.tracks.peek()[at];
   if (!track) return null;
   const row = Math.floor((y - tops[at]!) / (track.wire.is_device ? STREAM_ROW : THREAD_ROW));
-  const level = track.levels[row];
+  const level = row < rows[at]! ? track.levels[row] : undefined;
   const event = level ? eventAt(track, level, time, slack) : -1;
   return event < 0 ? null : { track: at, event };
 }
