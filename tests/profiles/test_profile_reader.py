@@ -29,7 +29,7 @@ def read(tmp_path: Path) -> Read:
 def test_a_profile_says_how_long_the_device_took_and_how_busy_it_was(read: Read) -> None:
     p = read(build_step(2))
     assert (p.gpu, p.total_us, p.busy_us, p.idle_us) == ("h100", 294.0, 184.0, 110.0)
-    assert p.sentence.startswith("294 µs on an H100 SXM5 80 GB: 63 % busy")
+    assert p.sentence.startswith("294 µs on H100 SXM5 80 GB: 63 % busy")
     assert repr(p) == "RunProfile(h100, 3 kernels, 6 calls)"
 
 

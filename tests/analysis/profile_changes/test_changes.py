@@ -4,8 +4,13 @@ import pytest
 
 from tests.made_profile import follow, make_profile, run
 from workbench.analysis.profile_changes.changes import find_changes
-from workbench.report.profile.opportunity_row import ProfileOpportunity
-from workbench.report.profile.profile_rows import CollectiveTime, Gap, LaunchTime, RanKernel
+from workbench.report.profile.profile_rows import (
+    CollectiveTime,
+    Gap,
+    LaunchTime,
+    ProfileOpportunity,
+    RanKernel,
+)
 from workbench.report.profile.run_profile import RunProfile
 from workbench.specs.catalogue import Catalogue
 

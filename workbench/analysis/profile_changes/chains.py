@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from workbench.analysis.profile_changes.profiled_kernels import ProfiledKernel
 from workbench.number_text import number_text, plural
-from workbench.report.profile.opportunity_row import ProfileOpportunity
-from workbench.report.profile.profile_rows import DeviceEvent
+from workbench.report.profile.profile_rows import DeviceEvent, ProfileOpportunity
 from workbench.report.profile.run_profile import RunProfile
 from workbench.specs import Gpu
 

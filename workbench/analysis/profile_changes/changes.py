@@ -10,7 +10,7 @@ from workbench.analysis.profile_changes.chains import find_chains
 from workbench.analysis.profile_changes.gap_changes import find_gap_changes
 from workbench.analysis.profile_changes.kernel_changes import find_kernel_changes
 from workbench.analysis.profile_changes.profiled_kernels import read_kernels
-from workbench.report.profile.opportunity_row import ProfileOpportunity
+from workbench.report.profile.profile_rows import ProfileOpportunity
 from workbench.report.profile.run_profile import RunProfile
 from workbench.specs import Gpu
 
@@ -20,7 +20,8 @@ _WORTH = 0.005  # of the whole: less is not worth a sentence
 def find_changes(profile: RunProfile, gpu: Gpu | None) -> list[ProfileOpportunity]:
     """Every change that a rule finds; what is saved for certain decides, then what it concerns.
 
-    Of several ranks they are of the one that the totals are of. Without the specification of its GPU those are left out that need its rates.
+    Of several ranks they are of the one that the totals are of. Without the specification of its
+    GPU those are left out that need its rates.
     """
     profile = profile.of_own_rank()
     kernels = read_kernels(profile, gpu)

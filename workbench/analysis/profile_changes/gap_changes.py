@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from workbench.number_text import plural
-from workbench.report.profile.opportunity_row import ProfileOpportunity
-from workbench.report.profile.profile_rows import Gap
+from workbench.report.profile.profile_rows import Gap, ProfileOpportunity
 from workbench.report.profile.run_profile import RunProfile
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from workbench.analysis.gpu_model.roofline import find_peak_rate
 from workbench.analysis.profile_changes.profiled_kernels import ProfiledKernel
 from workbench.number_text import plural
-from workbench.report.profile.opportunity_row import ProfileOpportunity
+from workbench.report.profile.profile_rows import ProfileOpportunity
 from workbench.specs import Gpu
 
 _WHOLE = 16  # bytes that a thread of a matrix unit's loader takes at once

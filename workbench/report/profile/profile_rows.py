@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from workbench.report.measures import LEAST, describe, number
-from workbench.report.profile.opportunity_row import ProfileOpportunity
 
 Sizes = tuple[tuple[Any, ...], ...]
 """The sizes of each argument of an operator: of a list those of its tensors, of a number `()`."""
@@ -333,6 +332,29 @@ class RankTime:
         "Collectives, µs", "us", "Exposed: nothing else ran", default=0.0, source="measured"
     )
     began_us: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileOpportunity:
+    """One thing to change, with the µs of the profile that it concerns.
+
+    `kind`: "fusion", "sizes", "precision", "attention", "layout", "synchronisation", "launches",
+    "data loading", "copies", "allocation", "small batch" or "collectives". `least_us`, `most_us`
+    are what it would save by a model, None where nothing is known of it. `kernels` are ids of
+    kernels, `gaps` places in the table of gaps, `line` is a line of the program. `code` is what to
+    write.
+    """
+
+    kind: str = ""
+    title: str = ""
+    why: str = ""
+    code: str = ""
+    of_us: float = field(default=0.0, metadata=describe("Of, µs", "us", source="measured"))
+    least_us: float | None = number("At least, µs", "us", "What it saves", source="model")
+    most_us: float | None = number("At most, µs", "us", "What it saves", source="model")
+    kernels: tuple[str, ...] = ()
+    gaps: tuple[int, ...] = ()
+    line: str = ""
 
 
 PROFILE_TABLES: dict[str, type] = {

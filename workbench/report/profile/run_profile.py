@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.arguments import checked
 from workbench.report.atomic import write_saved_file
 from workbench.report.presenter import Presented, presenter
-from workbench.report.profile.opportunity_row import ProfileOpportunity
-from workbench.report.profile.profile_rows import ProfileHeader
+from workbench.report.profile.profile_rows import ProfileHeader, ProfileOpportunity
 from workbench.report.table import Table
 
 if TYPE_CHECKING:

@@ -7,8 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.analysis.profile_changes.profiled_kernels import ProfiledKernel
 from workbench.number_text import number_text, plural
-from workbench.report.profile.opportunity_row import ProfileOpportunity
-from workbench.report.profile.profile_rows import Gap, LineTime, ModuleTime, RanKernel
+from workbench.report.profile.profile_rows import (
+    Gap,
+    LineTime,
+    ModuleTime,
+    ProfileOpportunity,
+    RanKernel,
+)
 from workbench.report.profile.run_profile import RunProfile
 from workbench.views.profile.profile_words import KernelWords
 from workbench.views.wire.profile_messages import ProfileCard

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.analysis.profile_changes.profiled_kernels import read_kernels
-from workbench.report.profile.opportunity_row import ProfileOpportunity
+from workbench.report.profile.profile_rows import ProfileOpportunity
 from workbench.report.profile.run_profile import RunProfile
 from workbench.views.profile.profile_boxes import draw_boxes
 from workbench.views.profile.profile_cards import make_cards, tie

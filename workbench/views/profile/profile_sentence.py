@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from workbench.analysis.profile_changes.profiled_kernels import ProfiledKernel
 from workbench.number_text import number_text, plural
-from workbench.report.profile.opportunity_row import ProfileOpportunity
+from workbench.report.profile.profile_rows import ProfileOpportunity
 from workbench.report.profile.run_profile import RunProfile
 from workbench.views.wire.overview_messages import Piece
 from workbench.views.wire.profile_messages import ProfileAnswer, ProfileChip, ProfileKind
