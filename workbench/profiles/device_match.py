@@ -25,6 +25,11 @@ class Device:
     note: str = ""
 
 
+def find_gpu(name: str) -> Gpu:
+    """A GPU by its name in `targets()`."""
+    return Catalogue.of_user(Settings.from_environment().data_folder)[name]
+
+
 def find_device(head: Mapping[str, Any], number: int | None, asked: str | None) -> Device:
     """The device of a trace; `number` is that of its kernels, `asked` a name of `targets()`.
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from workbench.analysis.profile_changes.changes import find_changes
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
-from workbench.profiles.device_match import find_device
+from workbench.profiles.device_match import find_device, find_gpu
 from workbench.profiles.device_times import Busy
 from workbench.profiles.device_work import DeviceWork, Trace
 from workbench.profiles.event_batches import EventBatches
@@ -21,7 +22,7 @@ from workbench.profiles.profile_tables import build_tables
 from workbench.profiles.rank_folder import FileFacts, ReadRank, join_ranks, read_facts
 from workbench.profiles.trace_notes import explain_no_profile, list_missing, list_notes
 from workbench.profiles.trace_stream import TraceStream
-from workbench.report.profile.profile_rows import ProfileHeader
+from workbench.report.profile.profile_rows import ProfileHeader, ProfileOpportunity
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.table import Table
 
@@ -33,7 +34,7 @@ def read_profile(path: str | PathLike[str], gpu: str | None = None) -> RunProfil
     """Read a trace or a folder of ranks; see `workbench.read_profile`."""
     where = Path(check_file_path(path)).expanduser()
     if not where.is_dir():
-        return RunProfile(*read_trace_file(where, gpu)[:2])
+        return _add_changes(RunProfile(*read_trace_file(where, gpu)[:2]))
     files = sorted(file for name in _NAMES for file in where.glob(name))[:_MOST_FILES]
     if not files:
         raise UsageError(
@@ -48,7 +49,14 @@ def read_profile(path: str | PathLike[str], gpu: str | None = None) -> RunProfil
             refused.append(str(error))
     if not parts:
         raise ArtifactError(f"The folder {where} holds no trace that can be read: {refused[0]}")
-    return RunProfile(*join_ranks(where.name, parts, refused))
+    return _add_changes(RunProfile(*join_ranks(where.name, parts, refused)))
+
+
+def _add_changes(profile: RunProfile) -> RunProfile:
+    """The profile with what to change in the program."""
+    gpu = find_gpu(profile.gpu) if profile.gpu else None
+    found = Table.of(ProfileOpportunity, find_changes(profile, gpu))
+    return profile.with_tables(opportunities=found)
 
 
 def read_trace_file(

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from workbench.analysis.library_kernels.kernel_bounds import KernelBound, bound_kernel
-from workbench.analysis.library_kernels.kernel_names import read_kernel_name
-from workbench.analysis.library_kernels.kernel_work import Work
-from workbench.analysis.library_kernels.library_kernel import Kind, LibraryKernel
-from workbench.analysis.library_kernels.operator_call import OperatorCall
-from workbench.analysis.library_kernels.operator_work import estimate_work
+from workbench.analysis.library_kernels.kernel_names import Kind, LibraryKernel, read_kernel_name
+from workbench.analysis.library_kernels.operator_work import OperatorCall, Work, estimate_work
 from workbench.report.profile.profile_rows import RanKernel
 from workbench.report.profile.run_profile import RunProfile
 from workbench.specs import Gpu
