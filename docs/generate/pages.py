@@ -26,6 +26,7 @@ ABOUT = (
     "about/security.md",
     "about/models.md",
     "about/figures.md",
+    "about/modelled-times.md",
     "about/tools.md",
     "about/contributing.md",
     "about/changes.md",

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from workbench.analysis.calibrated.modelled import model_work
 from workbench.analysis.library_kernels.kernel_bounds import bound_kernel, list_slow_reasons
 from workbench.analysis.library_kernels.kernel_names import read_kernel_name
 from workbench.analysis.library_kernels.operator_work import OperatorCall, estimate_work
@@ -36,23 +37,35 @@ def describe_kernel(row: RanKernel, sharing: int, gpu: Gpu | None) -> RanKernel:
     if gpu is None:
         return named
     reasons = list_slow_reasons(kernel, work, gpu, call=call, grid=row.grid)
+    modelled = model_work(kernel, work, gpu, blocks=kernel.count_blocks(row.grid, row.block))
+    told = replace(
+        named,
+        why_slow="; ".join(reasons),
+        modelled_us=modelled.us,
+        modelled_error=modelled.error,
+        modelled_why=modelled.why,
+    )
     bound = bound_kernel(kernel, work, gpu)
-    why = "; ".join(reasons)
     if bound is None:
-        return replace(named, why_slow=why)
+        return told
     reached = bound.reached(row.time_us / row.calls)
-    return replace(named, bound_us=bound.us, bound_by=bound.limit, reached=reached, why_slow=why)
+    return replace(told, bound_us=bound.us, bound_by=bound.limit, reached=reached)
 
 
 def count_sharing(work: DeviceWork, kernels: KernelRows) -> list[int]:
-    """By row how many kernels one call of its operator starts, helpers not counted."""
-    is_helper = [read_kernel_name(row.name).is_helper for row in kernels.rows]
-    is_own = [row.kind == "kernel" and not helps
-              for row, helps in zip(kernels.rows, is_helper, strict=True)]  # fmt: skip
-    counted = np.array(is_own, bool)[kernels.row_of_run]
-    operator = work.operator
-    runs = np.bincount(operator[counted & (operator >= 0)], minlength=len(work.hosts))
+    """By row how many kernels of one call of its operator share its part of the work.
+
+    The two gradients of a convolution are two parts; helpers are not counted.
+    """
+    known = [read_kernel_name(row.name) for row in kernels.rows]
+    parts = [(kernel.kind, kernel.part, kernel.family) for kernel in known]
+    numbers = {part: number for number, part in enumerate(dict.fromkeys(parts))}
+    part_of_run = np.array([numbers[part] for part in parts], np.int64)[kernels.row_of_run]
+    is_own = [row.kind == "kernel" and not kernel.is_helper
+              for row, kernel in zip(kernels.rows, known, strict=True)]  # fmt: skip
+    counted = np.array(is_own, bool)[kernels.row_of_run] & (work.operator >= 0)
+    pairs = work.operator[counted] * len(numbers) + part_of_run[counted]
+    _, place, runs = np.unique(pairs, return_inverse=True, return_counts=True)
     most = np.ones(len(kernels.rows), np.int64)
-    known = operator >= 0
-    np.maximum.at(most, kernels.row_of_run[known], runs[operator[known]])
+    np.maximum.at(most, kernels.row_of_run[counted], runs[place])
     return [int(count) for count in most]

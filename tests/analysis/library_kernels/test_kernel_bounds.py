@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench.kernel_times import make_call
 from tests.bench.trace_rows import OURS, read_rows
 from workbench.analysis.library_kernels.kernel_bounds import bound_kernel, list_slow_reasons
 from workbench.analysis.library_kernels.kernel_names import LibraryKernel, read_kernel_name
@@ -60,7 +61,7 @@ def test_no_single_call_is_faster_than_its_bound(file: str) -> None:
     data = json.loads((GPU_TESTS / file).read_text())
     gpu, counted = GPUS["h200" if "H200" in data["device"] else "h100"], 0
     for row in data["rows"]:
-        call = _call(row["op"], row["dtype"], row["shape"])
+        call = make_call(row["op"], row["dtype"], row["shape"])
         for ran in row.get("kernels", ()):
             kernel = read_kernel_name(ran["name"])
             bound = bound_kernel(kernel, estimate_work(call, kernel), gpu)
@@ -68,23 +69,6 @@ def test_no_single_call_is_faster_than_its_bound(file: str) -> None:
             is_alone = len(row["kernels"]) == 1
             assert bound is None or not is_alone or bound.us <= ran["warm_us"], (row, bound)
     assert counted > 200
-
-
-_PROFILED = {"bfloat16": "c10::BFloat16", "float16": "c10::Half", "float32": "float"}
-_OPERATORS = {
-    "copy": "clone", "row_sum": "sum", "column_sum": "sum", "softmax": "_softmax",
-    "layer_norm": "native_layer_norm", "transpose_copy": "copy_",
-    "sdpa": "_scaled_dot_product_flash_attention",
-}  # fmt: skip
-
-
-def _call(op: str, dtype: str, shape: list[int]) -> OperatorCall:
-    shapes = [shape] * {"add": 2, "sdpa": 3, "transpose_copy": 2}.get(op, 1)
-    if op in ("mm", "bmm"):
-        *batch, m, n, k = shape
-        shapes = [[*batch, m, k], [*batch, k, n]]
-    name, dtypes = f"aten::{_OPERATORS.get(op, op)}", [_PROFILED[dtype]] * len(shapes)
-    return OperatorCall(name, shapes, dtypes, concrete_inputs=["", "", "", "0.", "True"])
 
 
 def _slow(name: str, call: OperatorCall, grid: tuple[int, ...] = ()) -> list[str]:

@@ -26,6 +26,7 @@ class Work:
     rows: tuple[int, int] | None = None
     elements: int | None = None  # of the result, of what is read where that is more
     is_strided: bool = False
+    channels: int | None = None  # that a group of a convolution reads
     gathered_bytes: int = 0  # read besides, unless the indices name a row twice
     launches: int = 1  # kernels that share this work
 

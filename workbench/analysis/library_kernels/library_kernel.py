@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,3 +57,13 @@ class LibraryKernel:
     def is_helper(self) -> bool:
         """Whether another kernel of the same operator does its arithmetic."""
         return self.part in HELPERS
+
+    def count_blocks(self, grid: Sequence[int], block: Sequence[int]) -> int | None:
+        """How many blocks were started; ROCm's own libraries tell the grid in threads."""
+        if not grid:
+            return None
+        total = math.prod(grid)
+        return total // max(math.prod(block), 1) if self.library in _IN_THREADS else total
+
+
+_IN_THREADS = frozenset(("hipBLASLt", "rocBLAS", "MIOpen"))

@@ -114,6 +114,8 @@ def read_xmma(name: str) -> LibraryKernel | None:
     if found is None:
         return None
     rest = found["rest"]
+    if "_execute_split_k_" in rest:
+        return LibraryKernel(name, "reduction", None, "split sum", part="split sum")
     types = _XMMA_TYPES.search(rest)
     dtype = accumulate = None
     if types is not None:
@@ -134,7 +136,7 @@ def read_xmma(name: str) -> LibraryKernel | None:
         ),
         stages=_find_number(r"_stage(\d+)", rest),
         alignment=_find_number(r"_aligna(\d+)", rest),
-        split_k="segment_k_on" in rest or "split_k" in rest,
+        split_k="segment_k_on" in rest,
         layout=_find(r"_([nt]{2})_[nt]_", rest),
         input_dtype=dtype,
         accumulate_dtype=accumulate,

@@ -160,6 +160,7 @@ def _describe_convolution(
         dtype=source.dtype,
         is_matrix=groups == 1 or weight.shape[1] > 1,
         product=(groups, pixels, weight.shape[0] // groups, depth),
+        channels=weight.shape[1],
         elements=result.numel,
     )
 
@@ -186,7 +187,7 @@ def estimate_convolution_backward(call: OperatorCall, kernel: LibraryKernel) -> 
         written, sizes = weight.bytes, (groups, channels, depth, pixels)
     return Work(
         forward.operations, read, written, source.dtype, is_matrix=forward.is_matrix,
-        product=sizes, elements=written // source.itemsize,
+        product=sizes, elements=written // source.itemsize, channels=weight.shape[1],
     )  # fmt: skip
 
 

@@ -57,8 +57,9 @@ class RanKernel:
     many modules did; of a backward those of its forward. `grid`, `block`, `registers` and so on are
     those of the first call. `compile_id` is that of torch.compile, such as "0/1"; `graph_key` that
     of Inductor's cache; `kernel_hash` names the file that Inductor wrote. `bound_us`, `modelled_us`
-    are of one call; None where nothing is known of it. `bound_by`: "arithmetic", "memory", "cache";
-    `operations` and `work_bytes` are what one call has to compute and to move at least.
+    are of one call; None where nothing is known of it, `modelled_why` says what the time rests on
+    or why there is none. `bound_by`: "arithmetic", "memory", "cache"; `operations` and
+    `work_bytes` are what one call has to compute and to move at least.
     """
 
     id: str = ""
@@ -103,6 +104,10 @@ class RanKernel:
     operations: int | None = number("FLOP", "amount", source="model")
     work_bytes: int | None = number("Moved", "B", "At least, by one call", source="model")
     rank: int | None = None
+    modelled_error: float | None = number(
+        "± of it", "share", "Four of five unseen kernels lay within", source="model"
+    )
+    modelled_why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,81 @@
+"""The time of a kernel with the error that such times had where they were not fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.analysis.calibrated.calibration import Choice, choose_calibration
+from workbench.analysis.calibrated.kernel_times import estimate_us, is_fitted
+from workbench.analysis.library_kernels.kernel_bounds import bound_kernel
+from workbench.analysis.library_kernels.kernel_names import LibraryKernel, read_kernel_name
+from workbench.analysis.library_kernels.operator_work import OperatorCall, Work, estimate_work
+from workbench.specs import Gpu
+
+_STRANGE = 2.0
+"""How much wider the error is taken for a generation, or a family, that nothing was fitted to."""
+_WIDEST = 0.9
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """A modelled time in µs.
+
+    `error` is relative: four of five kernels that the fit had not seen lay within it. `why` says
+    what the time rests on, or why there is none; `us` and `error` are None together.
+    """
+
+    us: float | None
+    error: float | None
+    why: str
+
+
+def model_kernel(
+    call: OperatorCall,
+    kernel_name: str,
+    gpu: Gpu,
+    *,
+    launches: int = 1,
+    blocks: int | None = None,
+) -> Modelled:
+    """The time of a kernel on a GPU, by the call that starts it and the kernel's name.
+
+    `launches` is how many kernels share the work of the call, `blocks` how many blocks are started
+    where that is known. A GPU or a family of kernels that nothing was fitted to takes the nearest
+    that was, with a wider error, and `why` says so. Never below the bound.
+    """
+    kernel = read_kernel_name(kernel_name)
+    work = estimate_work(call, kernel, launches=launches)
+    return model_work(kernel, work, gpu, blocks=blocks)
+
+
+def model_work(
+    kernel: LibraryKernel, work: Work, gpu: Gpu, *, blocks: int | None = None
+) -> Modelled:
+    """The same for a kernel whose work is known already."""
+    choice = choose_calibration(gpu)
+    us = estimate_us(kernel, work, gpu, choice.calibration, blocks=blocks)
+    if us is None:
+        return Modelled(None, None, work.reason or "what it moves and computes is not known")
+    return Modelled(
+        us, _find_error(kernel, work, gpu, choice), _explain(kernel, work, gpu, choice, us)
+    )
+
+
+def _find_error(kernel: LibraryKernel, work: Work, gpu: Gpu, choice: Choice) -> float:
+    kind = "product" if kernel.kind in ("product", "attention") else "mover"
+    error = choice.calibration.errors[kind]
+    if choice.calibration.generation != gpu.architecture:
+        error *= _STRANGE
+    if not is_fitted(kernel, work, choice.calibration):
+        error *= _STRANGE
+    return min(error, _WIDEST)
+
+
+def _explain(kernel: LibraryKernel, work: Work, gpu: Gpu, choice: Choice, us: float) -> str:
+    parts = [choice.reason or f"fitted to traces of {choice.calibration.date}"]
+    if not is_fitted(kernel, work, choice.calibration):
+        parts.append("no kernel of its family was fitted")
+    bound = bound_kernel(kernel, work, gpu)
+    if bound is not None and us <= bound.us:
+        parts.append("its bound")
+    return "; ".join(parts)
