@@ -74,7 +74,7 @@ def find_old_attention(kernels: Sequence[ProfiledKernel], gpu: Gpu) -> Iterator[
         if each.kind == "attention" and (each.read.architecture or gpu.arch) != gpu.arch
         and _number(each.read.architecture) < _number(gpu.arch)
     ]  # fmt: skip
-    if not old or gpu.vendor != "nvidia" or gpu.major < _HOPPER:
+    if not old or not gpu.arch.startswith("sm_") or gpu.major < _HOPPER:
         return
     yield ProfileOpportunity(
         kind="attention",

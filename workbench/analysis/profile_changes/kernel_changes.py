@@ -15,7 +15,6 @@ from workbench.specs import Gpu
 _WHOLE = 16  # bytes that a thread of a matrix unit's loader takes at once
 _FEW_ROWS = 16  # a product with fewer is bound by reading its weights
 _LAYOUTS = re.compile(r"nchwToNhwc|nhwcToNchw|nchw2nhwc|nhwc2nchw|NCHW_to_NHWC|batched_transpose")
-_FIRST_WITH_TF32 = 8  # compute capability
 
 
 def find_kernel_changes(
@@ -101,7 +100,7 @@ def _find_full_precision(
     kernels: Sequence[ProfiledKernel], gpu: Gpu
 ) -> Iterator[ProfileOpportunity]:
     """Float32 products that do not use matrix units."""
-    if gpu.vendor != "nvidia" or gpu.major < _FIRST_WITH_TF32 or not gpu.matrix.tf32:
+    if not gpu.matrix.tf32 or not gpu.arch.startswith("sm_"):  # others have no such switch
         return
     full = [
         each

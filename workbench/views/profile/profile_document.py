@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from workbench.analysis.profile_changes.profiled_kernels import read_kernels
 from workbench.report.profile.profile_rows import ProfileOpportunity
@@ -14,15 +13,15 @@ from workbench.views.profile.profile_sentence import answer, facts
 from workbench.views.profile.profile_tables import list_tables
 from workbench.views.profile.profile_tracks import draw_gaps, draw_tracks
 from workbench.views.profile.profile_words import KernelWords, name_kernels
-from workbench.views.session.session_lists import Shown
+from workbench.views.tables.column import pack_table
 from workbench.views.wire.codec import no_collection
 from workbench.views.wire.profile_messages import ProfileChange, ProfileDocument
-from workbench.views.wire.report_messages import Cell
-from workbench.views.wire.session_messages import SessionTable
 
 VERSION = 1
 MOST_ROWS = 1000
 """Rows of a table in a view: the costliest; `.frame()` has all."""
+_DRAWN = ("kind", "bound_us", "modelled_us", "model_error")
+"""What is drawn of a kernel besides its columns."""
 
 
 def document(profile: RunProfile, variable: str = "p") -> ProfileDocument:
@@ -52,7 +51,7 @@ def document(profile: RunProfile, variable: str = "p") -> ProfileDocument:
             "kinds": [each.kind for each in words.values()],
             "titles": [each.title for each in words.values()],
             "changes": [_change(at, each, words) for at, each in enumerate(changes)],
-            "tables": [_table(each) for each in list_tables(profile, words)],
+            "tables": [pack_table(each, MOST_ROWS, _DRAWN) for each in list_tables(profile, words)],
             "cards": make_cards(profile, kernels, words, changes),
             "ties": tie(profile, words, changes, of_module),
         }
@@ -72,34 +71,3 @@ def _change(
         "of_us": change.of_us,
         "ties": [*ties, *(f"gaps:{at}" for at in change.gaps)],
     }
-
-
-def _table(own: Shown) -> SessionTable:
-    """The columns that have a value in any row, and the costliest rows in their order."""
-    places = range(len(own.rows))
-    kept = sorted(sorted(places, key=lambda at: -(own.rows[at][own.cost] or 0.0))[:MOST_ROWS])
-    shown = [own.rows[at] for at in kept]
-    columns = [c for c in own.columns if any(c.value(row) not in (None, "") for row in shown)]
-    used = {name for c in columns for name in (c.shows, c.full) if name} | _DRAWN
-    return {
-        "id": own.name,
-        "title": own.title,
-        "none": own.none,
-        "columns": [column.spec() for column in columns],
-        "rows": [_row(own.rows[at], f"{own.name}:{at}", used) for at in kept],
-        "more": len(places) - len(kept) + own.omitted,
-    }
-
-
-_DRAWN = {"kind", "bound_us", "modelled_us", "model_error"}
-"""What is drawn of a kernel besides its columns."""
-
-
-def _row(row: Mapping[str, Any], id: str, used: Sequence[str] | set[str]) -> dict[str, Cell]:
-    return {**{key: _cell(row[key]) for key in used if key in row}, "row": id}
-
-
-def _cell(value: Any) -> Cell:
-    if isinstance(value, float):
-        return float(f"{value:.5g}")
-    return value if value is None or isinstance(value, str | int) else str(value)

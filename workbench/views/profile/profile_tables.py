@@ -8,8 +8,7 @@ from typing import Any
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.table import Table
 from workbench.views.profile.profile_words import KernelWords
-from workbench.views.session.session_lists import Shown
-from workbench.views.tables.column import Column
+from workbench.views.tables.column import Column, Shown
 
 _KERNELS = (
     Column("Kernel", "title", width="minmax(160px, 2.4fr)", full="name"),

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from workbench.analysis.session.advice import Advice, RecompilePatch, advice, explain_slow_steps
 from workbench.report.session.session_record import Session
 from workbench.report.session.session_rows import place
 from workbench.views.session.session_answer import counts
 from workbench.views.session.session_facts import explain_slowest, facts, notes
-from workbench.views.session.session_lists import Shown, tables
+from workbench.views.session.session_lists import tables
 from workbench.views.session.session_timeline import timeline
-from workbench.views.tables.column import Column
-from workbench.views.wire.report_messages import Cell, Tone
+from workbench.views.tables.column import pack_table
+from workbench.views.wire.report_messages import Tone
 from workbench.views.wire.session_messages import (
     SessionBar,
     SessionChange,
@@ -27,6 +27,7 @@ VERSION = 1
 MOST_ROWS, MOST_LIVE = 1000, 200
 """Rows of a table in a view, and while the program runs: the costliest; `.frame()` has all."""
 _DIGITS = 4
+_STEPS = ("step", "first_step")
 Status = Literal["running", "done"]
 
 
@@ -55,7 +56,7 @@ def document(
     """Everything that a view shows of the session itself."""
     is_running = status == "running"
     most = MOST_LIVE if is_running else MOST_ROWS
-    shown = [_table(each, most) for each in tables(session)]
+    shown = [pack_table(each, most, _STEPS) for each in tables(session)]
     bars, scale = _picture(session, shown)
     changes = advice(session)
     return {
@@ -133,32 +134,3 @@ def _rows_of_steps(shown: Sequence[SessionTable]) -> dict[int, list[str]]:
             if isinstance(step, int):
                 by_step.setdefault(step, []).append(str(row["row"]))
     return by_step
-
-
-def _table(own: Shown, most: int) -> SessionTable:
-    """The columns that have a value in any row, and the costliest rows in their order."""
-    places = range(len(own.rows))
-    kept = sorted(sorted(places, key=lambda at: -(own.rows[at][own.cost] or 0.0))[:most])
-    shown = [own.rows[at] for at in kept]
-    columns = [c for c in own.columns if any(c.value(row) not in (None, "") for row in shown)]
-    return {
-        "id": own.name,
-        "title": own.title,
-        "none": own.none,
-        "columns": [column.spec() for column in columns],
-        "rows": [_row(own, at, columns) for at in kept],
-        "more": len(places) - len(kept) + own.omitted,
-    }
-
-
-def _row(own: Shown, at: int, columns: Sequence[Column]) -> dict[str, Cell]:
-    row = own.rows[at]
-    steps = {name: row[name] for name in ("step", "first_step") if name in row}
-    cells = {column.key: _cell(column.value(row)) for column in columns}
-    return {**steps, **cells, "row": f"{own.name}:{at}"}
-
-
-def _cell(value: Any) -> Cell:
-    if isinstance(value, float):
-        return float(f"{value:.5g}")
-    return value if value is None or isinstance(value, str | int) else str(value)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from workbench.report.session.session_record import Session, list_compiled, list_recompiles
 from workbench.report.session.session_rows import place
 from workbench.report.table import Table
-from workbench.views.tables.column import Column
+from workbench.views.tables.column import Column, Shown
 
 _COMPILES = (
     Column("No.", "at", "right", is_wide=True),
@@ -69,27 +68,6 @@ _STEPS = (
     Column("Outside", "outside_ms", "ms"),
 )
 _PASSES = {True: "backward", False: "forward", None: "not known"}
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A table with its rows; `none` is said where there are none, `cost` is the field to keep by.
-
-    `omitted` rows were counted and not kept.
-    """
-
-    name: str
-    title: str
-    columns: tuple[Column, ...]
-    rows: Sequence[Mapping[str, Any]]
-    none: str
-    cost: str
-    omitted: int = 0
-
-    @property
-    def call(self) -> str:
-        """The Python that gives all of it."""
-        return f'.frame("{self.name}")'
 
 
 def tables(session: Session) -> list[Shown]:

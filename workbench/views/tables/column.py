@@ -1,11 +1,13 @@
-"""A column of a table, described once: for the interactive view, and for where no script runs."""
+"""Columns of a table, described once: for the interactive view, and for where no script runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
+from workbench.views.wire.report_messages import Cell
+from workbench.views.wire.session_messages import SessionTable
 from workbench.views.wire.table_messages import ColumnKind, ColumnSpec
 from workbench.views.wire.table_messages import Unit as WireUnit
 from workbench.views.words import units
@@ -110,3 +112,59 @@ class Column:
         text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
         is_whole = letters is None or self.unit == "prose" or len(text) <= letters
         return text if is_whole else f"{text[: (letters or 0) - 1]}{CUT}"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table with its rows; `none` is said where there are none, `cost` is the field to keep by.
+
+    `omitted` rows were counted and not kept.
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: Sequence[Mapping[str, Any]]
+    none: str
+    cost: str
+    omitted: int = 0
+
+    @property
+    def call(self) -> str:
+        """The Python that gives all of it."""
+        return f'.frame("{self.name}")'
+
+
+def pack_table(own: Shown, most: int, besides: Collection[str] = ()) -> SessionTable:
+    """The columns that have a value in any row, and the costliest rows in their order.
+
+    `besides` are fields that a row has with those of its columns.
+    """
+    places = range(len(own.rows))
+    kept = sorted(sorted(places, key=lambda at: -(own.rows[at][own.cost] or 0.0))[:most])
+    shown = [own.rows[at] for at in kept]
+    columns = [c for c in own.columns if any(c.value(row) not in (None, "") for row in shown)]
+    return {
+        "id": own.name,
+        "title": own.title,
+        "none": own.none,
+        "columns": [column.spec() for column in columns],
+        "rows": [_pack_row(own, at, columns, besides) for at in kept],
+        "more": len(places) - len(kept) + own.omitted,
+    }
+
+
+def _pack_row(
+    own: Shown, at: int, columns: Sequence[Column], besides: Collection[str]
+) -> dict[str, Cell]:
+    row = own.rows[at]
+    names = [*besides, *(column.full for column in columns if column.full)]
+    more = {name: _cell(row[name]) for name in names if name in row}
+    cells = {column.key: _cell(column.value(row)) for column in columns}
+    return {**more, **cells, "row": f"{own.name}:{at}"}
+
+
+def _cell(value: Any) -> Cell:
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    return value if value is None or isinstance(value, str | int) else str(value)
