@@ -10,9 +10,9 @@ from workbench.report.profile.run_profile import RunProfile
 from workbench.views.profile.profile_boxes import draw_boxes
 from workbench.views.profile.profile_cards import make_cards, tie
 from workbench.views.profile.profile_sentence import answer, facts
-from workbench.views.profile.profile_tables import list_tables
 from workbench.views.profile.profile_tracks import draw_gaps, draw_tracks
 from workbench.views.profile.profile_words import KernelWords, name_kernels
+from workbench.views.profile.shown_tables import list_tables
 from workbench.views.tables.column import pack_table
 from workbench.views.wire.codec import no_collection
 from workbench.views.wire.profile_messages import ProfileChange, ProfileDocument

@@ -15,8 +15,8 @@ from workbench.settings import Embed
 from workbench.views.pages.interactive import interactive
 from workbench.views.profile.profile_document import document
 from workbench.views.profile.profile_sentence import facts
-from workbench.views.profile.profile_tables import list_tables
 from workbench.views.profile.profile_words import name_kernels
+from workbench.views.profile.shown_tables import list_tables
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import Limits, grid
 from workbench.views.wire.codec import SMALL, pack
