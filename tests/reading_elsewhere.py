@@ -78,6 +78,7 @@ def reading(folder: Path) -> dict[str, Callable[[], Any]]:
         "diff": lambda: wb.diff(block, training),
         "diff page": lambda: len(wb.diff(block, training).to_html(str(folder / "diff.html"))),
         "log": lambda: wb.read_trace(RECORDS / "traces" / "recompiles.log.gz"),
+        "kernel log": lambda: wb.read_tritonparse(RECORDS / "kernel_logs" / "t4.ndjson.gz"),
         "sweep": lambda: len(wb.Sweep.load(old / "sums.sqlite").frame()),
         "artifact": lambda: wb.inspect(old / "block.aot"),
         "package": lambda: wb.inspect(old / "block.pt2"),

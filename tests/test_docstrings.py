@@ -16,6 +16,7 @@ import workbench as wb
 
 TRACE = Path(__file__).parent / "records" / "traces" / "recompiles.log.gz"
 PROFILE = Path(__file__).parent / "gpu" / "traces" / "eager.json.gz"
+KERNELS = Path(__file__).parent / "records" / "kernel_logs"
 SLOW = {"Package", "Sweep", "compile_async", "fits", "matrix", "package", "roundtrip", "sweep"}
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 FUNCTIONS = sorted(name for name in wb.__all__ if inspect.isroutine(getattr(wb, name)))
@@ -47,6 +48,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("docstrings")
     shutil.copytree(TRACE.parent, folder / "trace", ignore=lambda _, names: {*names} - {TRACE.name})
     shutil.copy(PROFILE, folder / "trace.json.gz")
+    shutil.copytree(KERNELS, folder / "triton_logs")
     embed = wb.options.embed
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)

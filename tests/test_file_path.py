@@ -30,6 +30,7 @@ def test_text_and_paths_are_paths() -> None:
         wb.check,
         wb.trust,
         wb.read_trace,
+        wb.read_tritonparse,
         wb.recompile,
         wb.Report.load,
         wb.Sweep.load,

@@ -54,6 +54,7 @@ def test_a_log_a_diff_and_a_sweep_are_read(answers: dict[str, Any]) -> None:
     assert (
         answers["log"] == "Trace(scores, looping, scaled, cpu, ok, 12 kernels, 2 breaks, 85 guards)"
     )
+    assert answers["kernel log"].startswith("Report(add_kernel, product_kernel, sm_75, ok")
     assert answers["diff"].startswith("Diff(Block → loss)")
     assert answers["diff page"] > 100_000
     assert answers["sweep"] == 2

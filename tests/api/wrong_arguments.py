@@ -91,6 +91,7 @@ def calls(folder: Path, *, backend: str = "inductor") -> Iterator[Call]:
         "roundtrip": {"ways": ()},
         "recompile": {"path": folder / "missing.aot"},
         "read_trace": {"path": folder / "missing"},
+        "read_tritonparse": {"path": folder / "missing"},
         "sign": {"key": folder / "missing.pem"},
         "trust_key": {"key": folder / "missing.pem"},
         "launches": {"x": [1.0, 2.0]},

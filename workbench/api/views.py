@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from workbench.analysis.memory.memory import Memory
     from workbench.analysis.session.session_comparison import SessionDiff
     from workbench.handles.opportunities.opportunities import Opportunities
+    from workbench.report import Report
     from workbench.report.cache_keys import WhyRecompiled
     from workbench.report.profile.run_profile import RunProfile
     from workbench.report.session.session_record import Session
@@ -32,6 +33,7 @@ __all__ = [
     "opportunities",
     "read_profile",
     "read_trace",
+    "read_tritonparse",
     "show",
     "targets",
     "why_recompiled",
@@ -369,6 +371,44 @@ def read_profile(path: str | PathLike[str], gpu: str | None = None) -> RunProfil
     from workbench.profiles.profile_reader import read_profile as run
 
     return run(path, gpu)
+
+
+@checked
+def read_tritonparse(path: str | PathLike[str]) -> Report:
+    """Read what tritonparse recorded of Triton kernels that were compiled and launched elsewhere.
+
+    The result is a report: `frame("kernels")` has the kernels with their Python source, shared
+    memory and launches, `frame("assembly")` the TTIR, TTGIR, LLVM IR, PTX or AMD assembly of each
+    configuration with the line of the source that it comes from, `frame("resources")` warps, stages
+    and, on AMD, registers and spills, `frame("launches")` grids and arguments with their counts,
+    `frame("autotune")` what Triton's autotuner timed. Logs of several processes are read as one; a
+    configuration that several of them compiled is there once. What was passed over in a damaged log
+    is told in the notes of the request, what such a log cannot tell in the capabilities. Neither
+    torch nor Triton is imported, and nothing of the log is run.
+
+    Parameters
+    ----------
+    path
+        A `*.ndjson` or `*.ndjson.gz` file, as the program wrote it or `tritonparseoss parse` left
+        it, or a folder of them.
+
+    Raises
+    ------
+    UsageError
+        There is no log, or it cannot be read, or no kernel is in it.
+
+    Examples
+    --------
+    >>> log = wb.read_tritonparse("triton_logs")  # the folder that tritonparse wrote to
+    >>> log.frame("launches")[["config", "grid", "count", "is_timing"]]
+      config   grid  count  is_timing
+    0  k0:c0  (16,)      2      False
+    1  k0:c2   (4,)      9       True
+    2  k0:c0   (2,)      1      False
+    """
+    from workbench.trace_logs.kernel_log import read_tritonparse as run
+
+    return run(path)
 
 
 @checked

@@ -32,6 +32,7 @@ from workbench.report.session.session_record import Session
 
 _SHOWN = ["name", "calls", "time_us", "share", "operator", "line"]
 _MOST = 20  # kernels that a terminal shows
+_KERNEL_LOGS = (".ndjson", ".ndjson.gz")
 _RECORDS = (".wbr", SESSION_SUFFIX, *(kind.suffix for kind in LOADABLE))
 
 
@@ -181,6 +182,8 @@ def schema(chosen: Namespace) -> int:
 
 def _record(path: str) -> Record:
     """What a file holds; a log is read as one."""
+    if path.endswith(_KERNEL_LOGS):
+        return api.read_tritonparse(path)
     return record_of(path) if path.endswith(_RECORDS) else api.read_trace(path)
 
 

@@ -95,7 +95,7 @@ class EventBatches:
                 "profile with wb.RunProfile.load."
             )
         if b'"event_type"' in start:
-            return f"{name} is a log of tritonparse, no trace of torch.profiler."
+            return f"{name} is a log of tritonparse: wb.read_tritonparse opens it."
         return (
             f"{name} is no trace: it has no list of traceEvents. Write one with torch.profiler: "
             "prof.export_chrome_trace('trace.json.gz')."

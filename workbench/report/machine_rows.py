@@ -92,6 +92,25 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """Launches of one kernel in one configuration with the same grid and arguments.
+
+    `arguments` are pairs of a name and words: `float16[16, 16]` for a tensor, numbers as they are.
+    `is_timing` tells those that an autotuner made to time a configuration. `lines` is the `L:` id
+    of the innermost line of the user's code, of the first of them.
+    """
+
+    kernel: str  # the kernel, by its id
+    config: str  # the configuration, by its id
+    grid: tuple[int, ...]  # blocks in each dimension; none where the log does not say
+    count: int = field(metadata=describe("Launches"))
+    arguments: tuple[tuple[str, str], ...] = ()
+    stream: int | None = None  # the stream, by its number
+    is_timing: bool = False
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class KernelRoofline:
     """Where a kernel lies under the roofline of a GPU (`workbench.analysis.gpu_model.roofline`).
 

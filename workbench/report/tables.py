@@ -94,6 +94,9 @@ class Tables:
     autotune = TableOf(rows.AutotuneChoice, "Choices that the autotuner timed.")
     assembly = TableOf(machine_rows.Assembly, "What each stage made of each kernel.")
     resources = TableOf(machine_rows.Resources, "What each Triton kernel takes of the device.")
+    launches = TableOf(
+        machine_rows.Launch, "Launches of kernels by grid and arguments, where a log has them."
+    )
     fidelity = TableOf(
         machine_rows.Fidelity,
         "How code for a virtual GPU may differ from code made on the real one.",

@@ -1,6 +1,7 @@
-"""Logs that torch wrote under `TORCH_TRACE`, read without torch."""
+"""Logs that torch wrote under `TORCH_TRACE`, or tritonparse, read without torch or Triton."""
 
 DOORS = {
+    "kernel_log": "A log of tritonparse, or a folder of them, as a report.",
     "log_report": "A `TORCH_TRACE` log, or a folder of them, as a report.",
 }
 """What other rooms import of this one."""

@@ -14,6 +14,7 @@ from workbench.analysis.fusion.why_not import rejected
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Kernel, Report
 from workbench.report.measures import count_guards
+from workbench.report.report_header import KERNEL_LOG
 from workbench.views.answers.alternatives_text import format_shortest_saving
 from workbench.views.overview.answer import answer_text
 from workbench.views.words.record_words import (
@@ -70,7 +71,8 @@ def _head(report: Report) -> Iterator[str]:
         yield f"only where    {request.together}"
     yield from textwrap.wrap(answer_text(report), _WIDTH, subsequent_indent="  ")
     graphs, ops = count_captured(report)
-    yield f"captured      graphs: {graphs}, ops: {ops}"
+    if report.request.kind != KERNEL_LOG:
+        yield f"captured      graphs: {graphs}, ops: {ops}"
     yield from (f"note          {note}" for note in request.notes[:_FEW])
 
 

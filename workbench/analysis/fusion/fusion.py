@@ -19,6 +19,7 @@ from workbench.analysis.fusion.traffic import (
 from workbench.analysis.fusion.why_not import describe_group, find_final_groups
 from workbench.number_text import number_text
 from workbench.report import Kernel, Report, SchedulerNode
+from workbench.report.report_header import KERNEL_LOG
 
 _NOTHING = 1.005  # times the bytes of the operators: less is the padding of a partial result
 
@@ -407,8 +408,11 @@ def mark_kernels(report: Report) -> dict[str, str]:
 def kernel_kinds(report: Report) -> Mapping[str, str]:
     """By kernel id its kind: pointwise, reduction, template, library call or fallback.
 
-    A generated kernel is a reduction when any of the scheduler nodes in it is one.
+    A generated kernel is a reduction when any of the scheduler nodes in it is one. What a log of
+    kernels holds is "recorded": it does not say who wrote them.
     """
+    if report.request.kind == KERNEL_LOG:
+        return {kernel.id: "recorded" for kernel in report.kernels}
     kinds: dict[str, str] = {}
     for node in report.scheduler_nodes:
         if node.phase == "before" or node.kind != "fused":

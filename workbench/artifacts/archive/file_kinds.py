@@ -29,6 +29,7 @@ _PICKLES = (b"\x80\x04\x95", b"\x80\x05\x95", b"\x80\x04", b"\x80\x05")
 _PAYLOAD_LIMIT = 4 << 30
 _EVENT_TYPE = b'"event_type"'  # in the first bytes of each line of a log of tritonparse
 _GZIP, _SESSION = b"\x1f\x8b", b"session.json"  # how a .wbr begins, the first member of a .wbs
+_HEAD = 4096  # bytes; of a compressed file, the first that can be unpacked begin after hundreds
 _NAME_AT = 30  # of the first member of a zip
 FRAMES = "frames"  # what only the contract of a file of variants has
 
@@ -150,7 +151,7 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
     with open_file(path) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        head = file.read(64)
+        head = file.read(_HEAD)
         _refuse_records(name, head)
         if not head:
             raise ArtifactError(f"{name} is empty: the copy was cut short. Get the file again.")
@@ -188,8 +189,7 @@ def _refuse_records(name: str, head: bytes) -> None:
     if _EVENT_TYPE in _unpacked(head):
         raise ArtifactError(
             f"{name} is a log of tritonparse, the compilations and launches of Triton kernels: "
-            "tritonparse itself shows it. What torch.compile did beside it is in the log that "
-            "TORCH_TRACE writes: wb.read_trace."
+            "open it with wb.read_tritonparse, or look into it with `workbench report`."
         )
     how = "wb.Report.load, a log with wb.read_trace" if head.startswith(_GZIP) else ""
     if head.startswith(b"PK") and head[_NAME_AT:].startswith(_SESSION):
@@ -206,7 +206,7 @@ def _unpacked(head: bytes) -> bytes:
     if not head.startswith(_GZIP):
         return head if head.startswith(b"{") else b""
     try:
-        return zlib.decompressobj(wbits=31).decompress(head, 64)
+        return zlib.decompressobj(wbits=31).decompress(head, _HEAD)
     except zlib.error:
         return b""
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
@@ -20,14 +20,13 @@ from workbench.compiler.machine_code.cubin_tools import (
 )
 from workbench.compiler.machine_code.listings import Chain, Listing
 from workbench.compiler.machine_code.occupancy import combine_registers, compute_occupancy
-from workbench.compiler.sources.sources import Places
 from workbench.report import TextWriter
 from workbench.report.machine_rows import Assembly, Resources, Runs
 from workbench.specs.device import Device
 
 _FIELD = re.compile(
     r"^\s*[.;]?\s*\.?(vgpr_count|agpr_count|sgpr_count|vgpr_spill_count|sgpr_spill_count|"
-    r"private_segment_fixed_size|group_segment_fixed_size):\s+(\d+)",
+    r"private_segment_fixed_size|group_segment_fixed_size):\s+(\d{1,9})\b",
     re.MULTILINE,
 )
 INSTRUCTION = re.compile(r"^\t((?:s|v|ds|global|buffer|flat|scratch)_\w+)")
@@ -101,8 +100,24 @@ def read_code(config: CompiledConfig, device: Device) -> MachineCode:
     return code
 
 
+def read_texts(config: CompiledConfig, device: Device | None) -> MachineCode:
+    """What the texts of a configuration say, where its binary is elsewhere.
+
+    Only AMD's assembly names registers; SASS, where it is among the texts, tells instructions and
+    spills. `device` is one of that architecture, whose limits set the occupancy.
+    """
+    texts, row = _listings(config), _begun(config)
+    if "amdgcn" in texts:
+        row = replace(row, **read_amd_usage(config.texts["amdgcn"]))
+    if "sass" in config.texts:
+        code = listings.sass(config.texts["sass"], texts.get("ptx", Listing((), ())))
+        texts["sass"] = code
+        row = replace(row, **_counted(code))
+    return MachineCode(texts, row if device is None else _with_occupancy(row, device), None)
+
+
 def _listings(config: CompiledConfig) -> dict[str, Listing]:
-    return {stage: _READERS[stage](text) for stage, text in config.texts.items()}
+    return {s: _READERS[s](text) for s, text in config.texts.items() if s in _READERS}
 
 
 def _of_amd(config: CompiledConfig, device: Device) -> MachineCode:
@@ -190,7 +205,8 @@ def _with_occupancy(row: Resources, device: Device) -> Resources:
 class CompiledConfig:
     """One kernel in one configuration; `dynamic_shared` is bytes of a block.
 
-    `file` is the kernel's source, `binary` a cubin or a code object of AMD.
+    `file` is the kernel's source, whose text `source` is, without so many `lines_before` it;
+    `binary` is a cubin or a code object of AMD.
     """
 
     kernel: str
@@ -202,6 +218,7 @@ class CompiledConfig:
     dynamic_shared: int
     texts: Mapping[str, str]
     binary: bytes
+    lines_before: int = 0
 
 
 class ConfigRecorder:
@@ -302,11 +319,16 @@ def joined(lines: Iterable[tuple[int, int]]) -> Runs:
     return tuple(merged)
 
 
-def find_source_runs(listing: Listing, file: str, offset: int) -> Runs:
-    """Runs with their line in the kernel's own `file`, whose text begins `offset` lines later."""
+def find_source_runs(listing: Listing, file: str, offset: int, last: int = 1 << 30) -> Runs:
+    """Runs with their line in the kernel's own `file`, of whose text `last` lines are kept.
+
+    That text begins `offset` lines later. What a helper of the same file became counts for the
+    line that calls it.
+    """
 
     def own(chain: Chain) -> int:
-        return next((place.line - offset for place in chain if place.base == file), 0)
+        lines = (place.line - offset for place in chain if place.base == file)
+        return next((line for line in lines if 0 < line <= last), 0)
 
     line_runs = runs(_of_each(listing.chains, own))
     return tuple((first, last, line) for first, last, line in line_runs if line > 0)
@@ -340,10 +362,20 @@ MOST_TEXT = 100_000_000
 """Characters of assembly that a report keeps; what comes later is named without its text."""
 
 
+class NamesFiles(Protocol):
+    """Knows what files of a machine are called in a report."""
+
+    def shared(self, text: str, /) -> str:
+        """A text with the files in it under these names."""
+
+    def shown(self, file: str, /) -> str:
+        """The name of a file."""
+
+
 class AssemblyRows:
     """Rows whose texts go to `writer`, until there is too much of them."""
 
-    def __init__(self, writer: TextWriter, places: Places):
+    def __init__(self, writer: TextWriter, places: NamesFiles):
         self._writer = writer
         self._places = places
         self._kept = 0
@@ -353,7 +385,9 @@ class AssemblyRows:
     ) -> Iterator[Assembly]:
         """A row for each stage of one configuration."""
         file = os.path.basename(config.file)
-        offset = len(config.source) - len(config.source.lstrip("\n"))
+        source = config.source.lstrip("\n")
+        offset = config.lines_before + len(config.source) - len(source)
+        last = source.count("\n") + 1
         for stage, listing in code.listings.items():
             size = sum(map(len, listing.lines))
             if self._kept + size > MOST_TEXT:
@@ -366,7 +400,7 @@ class AssemblyRows:
                 id,
                 stage,
                 self._writer.add(self._places.shared("\n".join(listing.lines))),
-                lines=find_source_runs(listing, file, offset),
+                lines=find_source_runs(listing, file, offset, last),
                 inlined=tuple(
                     (first, last, self._places.shown(helper), line)
                     for first, last, helper, line in find_helper_runs(listing, file)

@@ -27,6 +27,7 @@ class Place:
 
 
 Chain = tuple[Place, ...]
+_MOST_DEEP = 64  # calls that are inlined into each other; a text that was made up may say more
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +58,39 @@ def mlir(text: str) -> Listing:
         else:
             body.append(line)
 
-    @cache
-    def chain(part: str) -> Chain:
-        if part in named:
-            return chain(named[part])
-        if match := _MLIR_FILE.match(part):
-            return (Place(match[1], int(match[2])),)
-        if match := _MLIR_NAMED.match(part):
-            return chain(match[1])
-        if match := _MLIR_CALL.match(part):
-            return chain(match[1]) + chain(match[2])
-        return ()
-
     places = [_MLIR_LOC.findall(line) for line in body]
+    chain = cache(partial(_mlir_chain, named))
     chains = [chain(parts[-1]) if parts else () for parts in places]
     return Listing([_MLIR_LOC.sub("", line) for line in body], chains)
 
 
+def _mlir_chain(named: Mapping[str, str], part: str) -> Chain:
+    """The places behind one `loc`; names that lead in a circle end after as many as are kept."""
+    places: list[Place] = []
+    waiting = [part]
+    for _ in range(8 * _MOST_DEEP):
+        if not waiting or len(places) == _MOST_DEEP:
+            break
+        part = waiting.pop()
+        if part in named:
+            waiting.append(named[part])
+        elif match := _MLIR_FILE.match(part):
+            places.append(Place(match[1], _line_number(match[2])))
+        elif match := _MLIR_NAMED.match(part):
+            waiting.append(match[1])
+        elif match := _MLIR_CALL.match(part):
+            waiting += (match[2], match[1])
+    return tuple(places)
+
+
+def _line_number(digits: str) -> int:
+    """A line's number; 0, which is none, for digits that no file has so many lines for."""
+    return int(digits) if len(digits) < 10 and digits.isdecimal() else 0
+
+
 _LLVM_DBG = re.compile(r",? !dbg !(\d+)")
 _LLVM_NODE = re.compile(r"^!(\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
-_LLVM_FIELD = re.compile(r'(\w+): (?:!(\d+)|"([^"]*)"|(\d+))')
+_LLVM_FIELD = re.compile(r'\b(\w+): (?:!(\d+)|"([^"]*)"|(\d+))')
 
 
 def llvm(text: str) -> Listing:
@@ -97,17 +111,21 @@ def llvm(text: str) -> Listing:
 
 
 def _llvm_chain(nodes: Mapping[str, Mapping[str, str]], reference: str) -> Chain:
-    places = []
-    while reference in nodes:
+    places: list[Place] = []
+    for _ in range(_MOST_DEEP):
+        if reference not in nodes:
+            break
         node = nodes[reference]
         scope = nodes.get(node.get("scope", ""), {})
-        while scope and "file" not in scope:
+        for _ in range(_MOST_DEEP):
+            if not scope or "file" in scope:
+                break
             scope = nodes.get(scope.get("scope", ""), {})
         file = nodes.get(scope.get("file", node.get("file", "")), {})
         if "filename" in file:
             folder = file.get("directory", "")
             name = f"{folder}/{file['filename']}" if folder else file["filename"]
-            places.append(Place(name, int(node.get("line", 0))))
+            places.append(Place(name, _line_number(node.get("line", "0"))))
         reference = node.get("inlinedAt", "")
     return tuple(places)
 
@@ -117,7 +135,7 @@ _ASM_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
 _ASM_CALL = re.compile(r"\binlined_at\s+(\d+)\s+(\d+)\s+(\d+)")
 _ASM_INLINE = re.compile(r"\s*// (begin|end) inline asm")
 _ASM_DEBUG = re.compile(r'\s*\.section\s+"?\.debug')
-_ASM_PLACE = re.compile(r"([^\s@\[\];/]+):(\d+):\d+")
+_ASM_PLACE = re.compile(r"(?<![^\s@\[\];/])([^\s@\[\];/]+):(\d+):\d+")
 
 
 def assembler(text: str) -> Listing:
@@ -139,7 +157,7 @@ def assembler(text: str) -> Listing:
             is_inline = "begin" in line
         # inside of inline assembly LLVM counts its lines on from that of the call
         elif (match := _ASM_LOC.match(line)) and not (is_inline and current):
-            own = Place(files.get(match[1], ""), int(match[2]))
+            own = Place(files.get(match[1], ""), _line_number(match[2]))
             current = (own, *_calls(line, files, seen)) if own.line else ()
             seen[match[1], match[2], match[3]] = current
         chains.append(current)
@@ -152,8 +170,10 @@ def _calls(
     """The calls around a helper: newer LLVM names the place of the next, older all in a comment."""
     if match := _ASM_CALL.search(line):
         file, number, column = match.groups()
-        return seen.get((file, number, column)) or (Place(files.get(file, ""), int(number)),)
-    return tuple(Place(file, int(number)) for file, number in _ASM_PLACE.findall(line)[1:])
+        known = seen.get((file, number, column), ())[: _MOST_DEEP - 1]
+        return known or (Place(files.get(file, ""), _line_number(number)),)
+    calls = _ASM_PLACE.findall(line)[1:_MOST_DEEP]
+    return tuple(Place(file, _line_number(number)) for file, number in calls)
 
 
 _SASS_PLACE = re.compile(r'\s*//## File "\.nv_debug_ptx_txt[^"]*", line (\d+)')
@@ -167,7 +187,7 @@ def sass(text: str, ptx: Listing) -> Listing:
     current = 0
     for line in text.splitlines():
         if match := _SASS_PLACE.match(line):
-            current = int(match[1])
+            current = _line_number(match[1])
         elif SASS_INSTRUCTION.match(line):
             lines.append(line)
             numbers.append(current)

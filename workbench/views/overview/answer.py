@@ -17,6 +17,7 @@ from workbench.report import Report
 from workbench.report.measures import measure_compile_seconds
 from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, read_measured_call
+from workbench.report.report_header import KERNEL_LOG
 from workbench.views.overview.whereabouts import code, figure, list_whereabouts, plain
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.overview_messages import Piece
@@ -69,6 +70,9 @@ def _sentence(report: Report, tried: Measured = NOTHING_TRIED) -> Iterator[Piece
         return
     if len(report.breaks):
         yield from _breaks(report)
+    elif report.request.kind == KERNEL_LOG:
+        yield from _kernel_log(report)
+        return
     elif report.request.kind == "trace":
         graphs, ops = count_captured(report)
         yield plain("A trace log of ")
@@ -81,6 +85,18 @@ def _sentence(report: Report, tried: Measured = NOTHING_TRIED) -> Iterator[Piece
         yield from _changes(report, cost, tried)
     elif not len(report.breaks):
         yield from _no_cost(report)
+
+
+def _kernel_log(report: Report) -> Iterator[Piece]:
+    """What a log of kernels holds; launches that only timed a configuration do not count."""
+    count = sum(launch.count for launch in report.launches if not launch.is_timing)
+    configurations = plural(len(report.resources), "configuration")
+    yield figure(plural(len(report.kernels), "Triton kernel"))
+    yield plain(f" in {configurations} for {report.request.target}")
+    if count:
+        yield plain(", launched ")
+        yield figure(plural(count, "time"))
+    yield plain("; the log tells what was compiled and launched, not what a launch takes. ")
 
 
 def _failure(report: Report) -> Iterator[Piece]:

@@ -8,6 +8,7 @@ from workbench.artifacts.preflight.check import Check
 from workbench.device_kinds import TARGETS
 from workbench.report import Report
 from workbench.report.measures import count_guards
+from workbench.report.report_header import KERNEL_LOG
 from workbench.views.answers.roundtrip_text import list_ways, title_of
 from workbench.views.panes.pane import Content, Pane, ViewContext
 from workbench.views.wire import report_messages as wire
@@ -23,7 +24,7 @@ from workbench.views.words.record_words import describe_absent_parts
 from workbench.views.words.units import difference_text, format_bytes, plural
 
 _OF_THIS_MACHINE = (*TARGETS, "")  # targets that are loaded where they were made
-_ONLY_TOLD = ("trace", "explanation")  # kinds of records without code
+_ONLY_TOLD = ("trace", KERNEL_LOG, "explanation")  # kinds of records without code
 _SAVE = "`compiled.save(path)` writes a file, `wb.package(model, args, path=…)` one for C++ too"
 _TRIP = "`wb.roundtrip(compiled, args)` times what a fresh process does with it"
 
@@ -62,6 +63,8 @@ def _sentence(verdict: str) -> str:
 
 def _advice(report: Report, saved: tuple[str, int] | None) -> str | None:
     """One line on how to get a file, or how to time one; None where there is all."""
+    if report.request.kind == KERNEL_LOG:
+        return "A log of kernels only tells: `report.save(path)` keeps this record."
     if report.request.kind == "trace":
         return "A trace log only tells: `report.save(path)` keeps this record."
     if report.request.kind == "explanation":

@@ -6,7 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from workbench.report import Report
-from workbench.report.machine_rows import CODE_STAGES, HOST_STAGE, MatrixCell, Resources
+from workbench.report.machine_rows import (
+    CODE_STAGES,
+    HOST_STAGE,
+    Launch,
+    MatrixCell,
+    Resources,
+)
 from workbench.views.wire.gpu_messages import Config
 from workbench.views.words.units import format_bytes, format_percent, number_text, plural
 
@@ -20,6 +26,7 @@ def configs(report: Report) -> Mapping[str, list[Config]]:
         stages[row.kernel, row.config][row.stage] = why
     rows = {row.config: row for row in report.resources}
     cells = {row.config: row for row in report.matrix}
+    launched = _map_launches(report)
     by_kernel: dict[str, list[Config]] = defaultdict(list)
     for (kernel, config), texts in stages.items():
         own, cell = rows.get(config), cells.get(config)
@@ -28,12 +35,27 @@ def configs(report: Report) -> Mapping[str, list[Config]]:
                 "id": config,
                 "target": cell.target if cell else report.request.target,
                 "choice": "as built" if HOST_STAGE in texts else _choice(own or cell),
-                "facts": list(_facts(own or cell)),
+                "facts": [*_facts(own or cell), *launched.get(config, ())],
                 "note": (own or cell or _NOTHING).note,
                 "stages": {stage: texts[stage] for stage in CODE_STAGES if stage in texts},
             }
         )
     return by_kernel
+
+
+def _map_launches(report: Report) -> Mapping[str, list[tuple[str, str]]]:
+    """By configuration, how often it was launched or timed, and on which grids."""
+    facts: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    by_config: dict[tuple[str, bool], list[Launch]] = defaultdict(list)
+    for row in report.launches:
+        by_config[row.config, row.is_timing].append(row)
+    for (config, is_timing), rows in by_config.items():
+        count = plural(sum(row.count for row in rows), "time")
+        grids = list(dict.fromkeys(" × ".join(map(str, row.grid)) for row in rows if row.grid))
+        more = f" and {len(grids) - _GRIDS} more" if len(grids) > _GRIDS else ""
+        on = f", grid {', '.join(grids[:_GRIDS])}{more}" if grids else ""
+        facts[config].append(("Timed" if is_timing else "Launched", f"{count}{on}"))
+    return facts
 
 
 def explain_no_assembly(report: Report) -> str | None:
@@ -55,6 +77,7 @@ def explain_no_assembly(report: Report) -> str | None:
 
 
 _NOTHING = Resources("", "", "", 0, 0)
+_GRIDS = 3  # that are named
 
 
 def _choice(row: Resources | MatrixCell | None) -> str:
