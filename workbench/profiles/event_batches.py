@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -46,11 +47,8 @@ class EventBatches:
         self._find_start()
         is_last = has_ended = False
         while not has_ended and not is_last:
-            chunk = self._stream.read()
-            self._buffer += chunk
-            is_last = not chunk
-            if len(self._buffer) < CHUNK and not is_last:
-                continue
+            # twice of what had no end: an event that is very long is looked through a few times
+            is_last = not self._fill(max(CHUNK, 2 * len(self._buffer)))
             batch, has_ended = self._take(is_last)
             self.events += len(batch)
             yield batch
@@ -63,11 +61,20 @@ class EventBatches:
         if has_ended:
             self._read_tail()
 
+    def _fill(self, size: int) -> bool:
+        """Read until there are so many bytes; False where the trace has no more."""
+        parts, total = [self._buffer], len(self._buffer)
+        while total < size and (chunk := self._stream.read()):
+            parts.append(chunk)
+            total += len(chunk)
+        self._buffer = b"".join(parts)
+        return total >= size
+
     def _find_start(self) -> None:
         """Read up to the first event."""
-        while len(self._buffer) < _MOST_AROUND:
-            chunk = self._stream.read()
-            self._buffer += chunk
+        is_more = True
+        while is_more and len(self._buffer) < _MOST_AROUND:
+            is_more = self._fill(max(CHUNK, 2 * len(self._buffer)))
             begin = self._buffer.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
             if begin == b"[":  # the older form of Chrome's: events without anything around them
                 self._is_list = True
@@ -75,14 +82,12 @@ class EventBatches:
                 return
             if begin not in (b"{", b""):
                 break
-            for found in _EVENTS.finditer(self._buffer):
+            for found in itertools.islice(_EVENTS.finditer(self._buffer), _TRIES):
                 head = parse_loosely(self._buffer[: found.start()] + b'"":0}')
                 if isinstance(head, dict):
                     self.head = head
                     self._buffer = self._buffer[found.end() :]
                     return
-            if not chunk:
-                break
         raise ArtifactError(self._explain_foreign())
 
     def _explain_foreign(self) -> str:
@@ -161,8 +166,7 @@ class EventBatches:
 
     def _read_tail(self) -> None:
         """What stands behind the events, where it is of any use."""
-        while len(self._buffer) < _MOST_AROUND and (chunk := self._stream.read()):
-            self._buffer += chunk
+        self._fill(_MOST_AROUND)
         tail = parse_loosely(b'{"":0' + self._buffer)
         if isinstance(tail, dict):
             self.head = {**self.head, **tail}

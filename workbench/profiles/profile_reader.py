@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -116,11 +118,23 @@ class _Read:
 
 def _read_columns(path: Path) -> _Read:
     columns = TraceColumns()
-    with TraceStream(path) as stream:
+    with TraceStream(path) as stream, pause_collector():
         batches = EventBatches(stream)
         for batch in batches:
             columns.add(batch)
     return _Read(columns, batches)
+
+
+@contextmanager
+def pause_collector() -> Iterator[None]:
+    """Let Python look for no cycles: events have none, and it goes through all of each batch."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def take_operators_as_work(trace: Trace) -> None:

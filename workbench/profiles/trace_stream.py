@@ -12,8 +12,9 @@ from typing import BinaryIO
 from workbench.errors import ArtifactError
 from workbench.file_path import open_flags
 
-CHUNK = 4 << 20
-_PACKED = 1 << 20  # bytes that are unpacked at a time
+CHUNK = 256 << 10
+"""Bytes that are read at a time: what is made of them stays in the caches of a CPU."""
+_PACKED = 1 << 18  # bytes that are unpacked at a time
 _MOST_PACKED = 200  # times; traces are packed to a tenth or a thirtieth
 _LEAST_UNPACKED = 256 << 20  # bytes, whatever the file's own size
 MOST_BYTES = 16 << 30
