@@ -260,3 +260,23 @@ def test_the_module_is_the_command() -> None:
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.startswith("workbench report: ")
+
+
+TRACE = Path(__file__).parents[1] / "gpu" / "traces" / "eager.json.gz"
+
+
+def test_profile_says_what_a_gpu_did(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    found = in_json(capsys, "profile", str(TRACE), "--save", str(tmp_path / "p.wbr"))
+    assert [one["name"] for one in found["quantities"]] == ["total", "busy", "idle"]
+    tables = {table["name"]: table for table in found["tables"]}
+    assert tables["kernels"]["columns"][:3] == ["id", "name", "calls"]
+    assert len(tables["modules"]["rows"]) > 10
+    assert main(["profile", str(tmp_path / "p.wbr")]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(found["sentences"][0])
+    assert "aten::mm" in shown
+
+
+def test_profile_of_a_file_that_is_no_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", str(STATIC.with_suffix(".json"))]) == 2
+    assert "Cannot open the trace" in capsys.readouterr().err

@@ -54,3 +54,4 @@ def test_every_option_is_an_argument_of_the_api_and_the_other_way_round() -> Non
     assert arguments("aot_load") <= set(inspect.signature(api.load).parameters)
     assert arguments("aot_sweep") <= set(inspect.signature(api.sweep).parameters)
     assert arguments("aot_fits") <= set(inspect.signature(api.fits).parameters)
+    assert arguments("aot_profile") <= set(inspect.signature(api.read_profile).parameters)

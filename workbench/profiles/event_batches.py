@@ -108,8 +108,9 @@ class EventBatches:
 
     def _take(self, is_last: bool) -> tuple[list[Any], bool]:
         """The events that the buffer has whole, and whether those were all of the trace."""
-        if is_last and (found := self._take_rest()) is not None:
-            return found, True
+        if is_last:
+            found = self._take_rest()
+            return self._take_one_by_one(is_last) if found is None else (found, True)
         buffer = self._buffer
         tail = max(0, len(buffer) - _TAIL)
         cuts = [found.span() for found in _BETWEEN.finditer(buffer, tail)]

@@ -58,20 +58,20 @@ def list_notes(batches: EventBatches, work: DeviceWork, on_cpu: bool) -> Iterato
             f"{plural(batches.events, 'event')} before that are shown."
         )
     if damaged := batches.damaged + columns.damaged:
-        yield f"{plural(damaged, 'event')} cannot be read and are left out."
+        yield f"Events left out because they cannot be read: {damaged:,}."
     if columns.reversed:
-        yield f"{plural(columns.reversed, 'event')} end before they begin and are left out."
+        yield f"Events left out because they end before they begin: {columns.reversed:,}."
     if overlapping := 0 if on_cpu else count_overlaps(work):
         yield (
-            f"{plural(overlapping, 'kernel')} begin before the one before on the same stream has "
-            "ended: their times are counted once in what is busy."
+            "Kernels that begin before the one before on their stream has ended: "
+            f"{overlapping:,}. What is busy counts such a time once."
         )
     if len(work.unlaunched):
         time = float(work.unlaunched["duration"].sum())
         yield (
-            f"{plural(len(work.unlaunched), 'kernel or copy', 'kernels and copies')} of "
-            f"{time:,.0f} µs were launched before the profile began, or their launch was not "
-            "recorded: they are not counted."
+            "Not counted, since they were launched before the profile began or their launch was "
+            f"not recorded: {plural(len(work.unlaunched), 'kernel or copy', 'kernels and copies')},"
+            f" {time:,.0f} µs."
         )
 
 
