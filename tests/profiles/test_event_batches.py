@@ -218,11 +218,11 @@ def list_spoiled(count: int) -> Iterator[str]:
 
 
 def spoil_events(events: Any, chance: random.Random) -> list[Any]:
-    at = chance.randrange(len(events))
-    return [*events[:at], spoil(events[at], chance), *events[at + 1 :]]
+    at = chance.randrange(len(events) or 1)
+    return [*events[:at], spoil((events or [{}])[at], chance), *events[at + 1 :]]
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [60, pytest.param(1000, marks=pytest.mark.slow)])
 def test_values_of_other_types_break_nothing(count: int, tmp_path: Path) -> None:
     for number, text in enumerate(list_spoiled(count)):
         try:

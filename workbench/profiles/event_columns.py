@@ -76,16 +76,23 @@ class Events:
 
     def append(self, columns: Mapping[str, Sequence[Any] | Numbers]) -> None:
         """More of them; raises where a value is no number."""
-        made = {
-            name: np.array(values, np.float64 if name in ("start", "duration") else np.int64)
-            for name, values in columns.items()
-        }
-        for name, values in made.items():
+        for name, values in make_columns(columns).items():
             self._parts[name].append(values)
 
     def take(self, which: Numbers) -> Events:
         """Those at these places, or where it is true."""
         return Events(self.names, _made={name: self[name][which] for name in self.names})
+
+
+def make_columns(columns: Mapping[str, Sequence[Any] | Numbers]) -> dict[str, Numbers]:
+    """Values as numbers; raises ValueError, TypeError or OverflowError where one is none."""
+    made = {
+        name: np.array(values, np.float64 if name in ("start", "duration") else np.int64)
+        for name, values in columns.items()
+    }
+    if any(values.ndim != 1 for values in made.values()):  # numpy takes lists of one length
+        raise ValueError("a list in the place of a number")
+    return made
 
 
 _SPAN = ("name", "start", "duration", "thread")
@@ -174,16 +181,16 @@ class TraceColumns:
         }
 
     def _append(self, to: Events, columns: dict[str, Any]) -> None:
-        start, duration = (np.array(columns[n], np.float64) for n in ("start", "duration"))
+        made = make_columns(columns)
+        start, duration = made["start"], made["duration"]
         fits = (np.abs(start) < _LATEST) & (duration < _LONGEST)
-        forward = duration >= 0
-        if (fits & forward).all():
-            to.append(columns)
-            return
-        right = fits & forward
-        self.reversed += int((~forward & (duration < 0)).sum())
-        self.damaged += int((~right & ~(duration < 0)).sum())
-        to.append({name: np.array(values)[right] for name, values in columns.items()})
+        right = fits & (duration >= 0)
+        if not right.all():
+            backwards = int((duration < 0).sum())
+            self.reversed += backwards
+            self.damaged += int((~right).sum()) - backwards
+            made = {name: values[right] for name, values in made.items()}
+        to.append(made)
 
     def _add_device(self, events: list[Any], kind: int) -> None:
         columns = self._span(events)
@@ -292,7 +299,7 @@ def _mend(event: dict[str, Any]) -> dict[str, Any] | None:
         "args": args,
     }
     for key, value in (("device", made["pid"]), ("stream", made["tid"])):
-        args.setdefault(key, value if isinstance(value, int) else 0)
+        args.setdefault(key, _whole(value) or 0)
     if name == "[memory]":
         args.setdefault("Bytes", 0)
     return made

@@ -178,3 +178,10 @@ def test_what_stands_for_a_number_and_is_none_is_not_read(text: str) -> None:
 def test_sizes_that_no_device_holds_are_no_tensor() -> None:
     hostile = OperatorCall("aten::mm", [[10**300, 2], "x"], ["float", ["float"]])
     assert estimate_work(hostile).operations is None
+
+
+@pytest.mark.parametrize("name", ["aten::mm", "aten::addmm", "aten::linear", "aten::bmm"])
+def test_shapes_that_are_none_of_the_operator_tell_nothing(name: str) -> None:
+    work = estimate_work(call(name, ([4, 4], BF16), ([], BF16), ([], BF16)))
+    assert work.operations is None
+    assert work.reason

@@ -16,6 +16,7 @@ _SUMS = frozenset(
 )
 """Norms of torch's own: their helpers are kernels that read everything, and are counted."""
 _FILLED = frozenset(("fill_", "zero_", "zeros", "ones", "full"))
+_IMPOSSIBLE = (ValueError, IndexError, TypeError, ArithmeticError)
 _OF_PRODUCTS: frozenset[Kind] = frozenset(("product", "attention", "other"))
 
 
@@ -41,7 +42,10 @@ def estimate_work(
         return unknown(f"it prepares or finishes what another kernel of {name} computes")
     if told.family == "fill" and name not in _FILLED:
         return unknown(f"it clears memory for {name}")
-    return _share(estimate(call, told), launches)
+    try:
+        return _share(estimate(call, told), launches)
+    except _IMPOSSIBLE:  # a trace comes from outside: its shapes need not be those of the operator
+        return unknown(f"the inputs are none of {name}")
 
 
 def _share(work: Work, launches: int) -> Work:
