@@ -20,10 +20,10 @@ from workbench.profiles.device_times import Busy
 from workbench.profiles.device_work import DeviceWork, Trace
 from workbench.profiles.event_batches import EventBatches
 from workbench.profiles.event_columns import Events, TraceColumns
-from workbench.profiles.profile_tables import build_tables
 from workbench.profiles.rank_folder import FileFacts, ReadRank, join_ranks, read_facts
 from workbench.profiles.trace_notes import explain_no_profile, list_missing, list_notes
 from workbench.profiles.trace_stream import TraceStream
+from workbench.profiles.work_tables import build_tables
 from workbench.report.profile.profile_rows import ProfileHeader, ProfileOpportunity
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.table import Table
