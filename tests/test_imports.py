@@ -41,7 +41,7 @@ FLOORS = """
 1 compiler.guards
 1 compiler.call_plan
 1 artifacts.machine · artifacts.records · analysis.diff · compiler.cold_start
-1 analysis.profile_changes
+1 analysis.profile_changes · analysis.profile_matches
 1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session
 1 analysis.expectations
 1 artifacts.inspect

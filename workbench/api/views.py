@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from workbench.analysis.expectations.expectation import Expectation
     from workbench.analysis.gpu_model.launches import Launches
     from workbench.analysis.memory.memory import Memory
+    from workbench.analysis.profile_matches.profile_difference import ProfileDiff
     from workbench.analysis.session.session_comparison import SessionDiff
     from workbench.handles.opportunities.opportunities import Opportunities
     from workbench.report import Report
@@ -68,23 +69,31 @@ def diff(a: Session, b: Session, *, names: tuple[str, str] | None = None) -> Ses
 
 
 @overload
+def diff(a: RunProfile, b: RunProfile, *, names: tuple[str, str] | None = None) -> ProfileDiff: ...
+
+
+@overload
 def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff: ...
 
 
 @checked
-def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff | SessionDiff:
+def diff(
+    a: Any, b: Any, *, names: tuple[str, str] | None = None
+) -> Diff | SessionDiff | ProfileDiff:
     """Compare two compilations: what was asked for, graphs, guards, fusion, kernels, traffic.
 
     Graphs are matched by structure and shapes, kernels by what they compute. The result prints
     what matters most first; it has `.frame(part)`, `.source(kernel)` and `.to_html(path)`. Of two
-    sessions it says what is compiled, waited for and given up: `.frame()`, `.place_frame()`.
+    sessions it says what is compiled, waited for and given up: `.frame()`, `.place_frame()`. Of two
+    profiles of `read_profile` it has the times by module and operator: `.frame("modules")`.
 
     Parameters
     ----------
     a, b
         What `aot_compile`, `package`, `load`, `inspect` or `explain` returned, a report, or the
         path of a `.wbr`, `.aot` or `.pt2` file, of which nothing is executed. What `profile`
-        returned has measured times of kernels to compare as well. Or two sessions.
+        returned has measured times of kernels to compare as well. Or two sessions, or two
+        profiles.
     names
         What the two are called; by default their files or what was compiled.
 
@@ -105,12 +114,22 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff | Sess
     """
     from workbench.analysis.diff.report_comparison import compare
     from workbench.artifacts.records.report_in import name_compilations, report_of
+    from workbench.report.profile.run_profile import RunProfile
     from workbench.report.session.session_record import Session
 
     if isinstance(a, Session) and isinstance(b, Session):
         from workbench.analysis.session.session_comparison import compare_sessions
 
         return compare_sessions(a, b, names or ("a", "b"))
+    if isinstance(a, RunProfile) and isinstance(b, RunProfile):
+        from workbench.analysis.profile_matches.profile_difference import compare_profiles
+
+        return compare_profiles(a, b, names)
+    if isinstance(a, RunProfile) or isinstance(b, RunProfile):
+        raise UsageError(
+            "A profile is compared with another profile. A report gets its times by "
+            "report.with_profile(p)."
+        )
     if isinstance(a, Session) or isinstance(b, Session):
         raise UsageError("A session is compared with another session: s.report(0) is a report.")
     return compare(report_of(a), report_of(b), names or name_compilations(a, b))

@@ -186,6 +186,7 @@ def list_events(
         "thread": thread,
         "module": module_ids[kept],
         "line": [places[at] if at >= 0 else "" for at in line],
+        "call": work.operator[kept].tolist(),
         "rank": [None] * len(thread),
     }
     return Table(DeviceEvent, columns, max(0, len(events) - MOST_EVENTS))

@@ -38,6 +38,9 @@ class Presenter(Protocol):
     def why_apart(self, record: Any, a: str, b: str) -> Any:
         """Why two things of a report are apart; raises `UsageError` for one it does not have."""
 
+    def add_profile(self, record: Any, profile: Any) -> Any:
+        """A report with the times of its kernels in a profile; raises `UsageError` without any."""
+
     def plot(self, record: Any, *choice: Any, **more: Any) -> matplotlib.figure.Figure:
         """One of its charts; raises `UsageError` for one that it does not have."""
 

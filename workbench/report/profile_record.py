@@ -62,6 +62,8 @@ class OperatorTime:
 
 MEASURED = "profile"
 """Where `Report.extra` keeps a `MeasuredCall`: numbers, and remarks on them."""
+TIMED_BY = "timed_by"
+"""Where it keeps which profile of a run the times of its kernels are from."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
 
+    from workbench.report.profile.run_profile import RunProfile
+
 Made = TypeVar("Made")
 
 
@@ -196,6 +198,15 @@ class Report(ReportBase):
         the reason where a kernel cannot stand alone, such as a call of a library.
         """
         return presenter().script(self, kernel)
+
+    @checked
+    def with_profile(self, profile: RunProfile) -> Report:
+        """The report with the times that its kernels took in a profile; see `wb.read_profile`.
+
+        Kernels that Inductor generated are found by the hash of their source. Raises `UsageError`
+        when the profile has none of them.
+        """
+        return cast("Report", presenter().add_profile(self, profile))
 
     @checked
     def why_apart(self, a: str, b: str) -> WhyApart:

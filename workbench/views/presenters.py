@@ -162,6 +162,12 @@ class _Views:
 
         return explain_apart(record, a, b)
 
+    def add_profile(self, record: Any, profile: Any) -> Any:
+        """A report with the times of its kernels in a profile; raises `UsageError` without any."""
+        from workbench.analysis.profile_matches.profiled_report import add_profile
+
+        return add_profile(record, profile)
+
     def read_sweep(self, path: str) -> Any:
         """The sweep that `export` wrote."""
         from workbench.views.sweep.sweep_tables import read

@@ -17,7 +17,7 @@ from workbench.analysis.memory.memory import Memory, count_quick_memory, list_ma
 from workbench.number_text import plural
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import KernelRoofline
-from workbench.report.profile_record import read_measured_call
+from workbench.report.profile_record import TIMED_BY, read_measured_call
 from workbench.specs import Catalogue
 
 CostKind = Literal["time", "bound", "bytes", "memory"]
@@ -73,7 +73,10 @@ def get_rooflines(report: Report) -> dict[str, KernelRoofline]:
 def _time(report: Report) -> Cost:
     call = read_measured_call(report)
     source = "measured"
-    if call is not None:
+    timed_by = report.extra.get(TIMED_BY)
+    if isinstance(timed_by, str):
+        source = f"measured {timed_by} kernels"
+    elif call is not None:
         source = "; ".join((f"measured, median of {plural(call.repeats, 'call')}", *call.notes))
     return Cost("time", "µs", source, "not measured", _known(report, lambda k: k.time_us))
 

@@ -291,7 +291,8 @@ class DeviceEvent:
     """One run of a kernel, copy or fill, for a timeline; µs since the device began.
 
     `launch_us` is when its launch began (None: not in the profile), on `thread`. `module` is a row
-    of `modules` by its id, empty outside of all.
+    of `modules` by its id, empty outside of all. Runs that one call of an operator started share
+    `call`, -1 without an operator.
     """
 
     kernel: str = ""
@@ -303,6 +304,7 @@ class DeviceEvent:
     thread: str = ""
     module: str = ""
     line: str = ""
+    call: int = -1
     rank: int | None = None
 
 

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from tests.made_profile import make_profile, run
+from workbench.analysis.profile_matches.profile_difference import compare_profiles
+from workbench.report.profile.profile_rows import ProfiledStep
+
+TRACES = Path(__file__).parents[2] / "gpu" / "traces"
+
+
+def product(us: float, module: str = "Model.Linear", **more: object) -> object:
+    return run("k0", "gemm", "aten::mm", (8, 8), (8, 8), time_us=us, module=module, **more)
+
+
+def test_operators_are_matched_by_module_and_shapes_whatever_their_kernels() -> None:
+    a = make_profile(kernels=[product(10.0)])
+    other = run("k0", "Cijk_Ailk", "aten::mm", (8, 8), (8, 8), time_us=4.0, module="Model.Linear")
+    (row,) = compare_profiles(a, make_profile(kernels=[other])).operators
+    assert (row.a_us, row.b_us, row.difference_us) == (10.0, 4.0, -6.0)
+    assert (row.a_kernel, row.b_kernel) == ("gemm", "Cijk_Ailk")
+
+
+def test_what_a_graph_has_in_one_is_compared_as_a_whole() -> None:
+    eager = [product(10.0), run("k1", "add", "aten::add", (8,), time_us=5.0, module="Model.Norm")]
+    fused = run(
+        "k0", "triton_poi_fused_add_0", "triton_poi_fused_add_0", (8,), time_us=6.0,
+        module="OptimizedModule.Model", compile_id="0/0",
+    )  # fmt: skip
+    difference = compare_profiles(make_profile(kernels=eager), make_profile(kernels=[fused]))
+    (row,) = difference.modules
+    assert (row.module, row.a_us, row.b_us, row.a_kernels) == ("Model", 15.0, 6.0, 2)
+
+
+def test_steps_of_the_profiler_make_unequal_profiles_comparable() -> None:
+    def steps(count: int) -> list[ProfiledStep]:
+        return [ProfiledStep(f"ProfilerStep#{n}", "profiler step") for n in range(count)]
+
+    a = make_profile(kernels=[product(20.0, calls=2)], steps=steps(2))
+    b = make_profile(kernels=[product(10.0)], steps=steps(1))
+    difference = compare_profiles(a, b)
+    assert difference.modules[0].difference_us == 0.0
+    assert "in all, one step" in {change.what for change in difference.changes}
+
+
+def test_two_profiles_that_a_gpu_wrote_say_what_differs_without_a_verdict() -> None:
+    a, b = (wb.read_profile(TRACES / f"{kind}.json.gz") for kind in ("eager", "compiled"))
+    text = repr(wb.diff(a, b))
+    assert "not taken in turn, so without a verdict" in text
+    assert "faster" not in text
+    assert len(wb.diff(a, b).frame("operators")) > 10
+
+
+def test_a_profile_is_not_compared_with_a_report() -> None:
+    report = wb.Report.load(TRACES / "workbench.wbr")
+    with pytest.raises(wb.errors.UsageError, match="with_profile"):
+        wb.diff(make_profile(), report)

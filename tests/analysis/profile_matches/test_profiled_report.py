@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from tests.made_profile import make_profile, run
+from workbench.analysis.cost.costs import choose_cost
+from workbench.analysis.profile_matches.profiled_report import hash_kernel
+
+TRACES = Path(__file__).parents[2] / "gpu" / "traces"
+
+
+def test_a_report_gets_the_times_of_its_kernels_by_their_hash() -> None:
+    """The step of a model that one H100 ran twice, and what it was compiled to."""
+    report = wb.Report.load(TRACES / "workbench.wbr")
+    profile = wb.read_profile(TRACES / "workbench.json.gz")
+    measured = report.with_profile(profile)
+    times = {kernel.id: kernel.time_us for kernel in measured.kernels}
+    generated = [kernel.id for kernel in report.kernels if kernel.language == "triton"]
+    assert all(times[id] is not None for id in generated)
+    hashed = [row.time_us for row in profile.tables["kernels"] if row.kernel_hash]
+    steps = 2
+    assert sum(times[id] or 0.0 for id in generated) == pytest.approx(sum(hashed) / steps, rel=0.02)
+
+
+def test_calls_of_libraries_are_told_apart_by_their_order() -> None:
+    report = wb.Report.load(TRACES / "workbench.wbr")
+    measured = report.with_profile(wb.read_profile(TRACES / "workbench.json.gz"))
+    products = [each for each in measured.kernels if each.name == "extern_kernels.addmm"]
+    assert products
+    assert all(each.time_us for each in products)
+    assert len({each.time_us for each in products}) > 1
+
+
+def test_what_was_measured_is_what_everything_is_ranked_by_then() -> None:
+    report = wb.Report.load(TRACES / "workbench.wbr")
+    cost = choose_cost(report.with_profile(wb.read_profile(TRACES / "workbench.json.gz")))
+    assert cost is not None
+    assert cost.kind == "time"
+    assert cost.source.startswith("measured by torch.profiler on H100")
+
+
+def test_the_profile_of_another_program_is_refused() -> None:
+    report = wb.Report.load(TRACES / "workbench.wbr")
+    other = make_profile(kernels=[run("k0", "triton_poi_fused_add_0", "triton_poi_fused_add_0")])
+    with pytest.raises(wb.errors.UsageError, match="another program"):
+        report.with_profile(other)
+
+
+def test_the_hash_is_the_name_of_the_file_that_inductor_writes() -> None:
+    from torch._inductor.codecache import code_hash
+
+    assert hash_kernel("\nimport triton\n") == code_hash("import triton")

@@ -1,0 +1,143 @@
+"""A report with the times that its kernels took in a profile, which names them by their hash.
+
+Inductor writes each kernel into a file that is called by the hash of its source, and torch.profiler
+keeps that name: a kernel of the profile and one of the report are the same when the hash is. Calls
+of libraries have none. They are told by their operator, in the order of their calls, where the
+profile has as many of them as whole calls of the program need.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from workbench.analysis.gpu_model.roofline import add_measured
+from workbench.errors import UsageError
+from workbench.number_text import plural
+from workbench.report.profile.profile_rows import DeviceEvent, RanKernel
+from workbench.report.profile.run_profile import RunProfile
+from workbench.report.profile_record import TIMED_BY
+from workbench.report.record import Report
+from workbench.report.rows import Kernel
+from workbench.report.table import Table
+
+_LETTERS = 51  # torch cuts the hash so that a name of a file has 52
+
+
+def hash_kernel(source: str) -> str:
+    """The name of the file that Inductor writes a kernel into, without its end.
+
+    `torch._inductor.codecache.code_hash`, the same from torch 2.0 to 2.13.
+    """
+    digest = hashlib.sha256(source.strip().encode()).digest()
+    return "c" + base64.b32encode(digest)[:_LETTERS].decode("utf-8").lower()
+
+
+def add_profile(report: Report, profile: RunProfile) -> Report:
+    """The report with the measured times of the kernels that the profile has, in its costs.
+
+    Raises `UsageError` when the profile has none of the kernels that Inductor generated.
+    """
+    profile = profile.of_own_rank()
+    rows = {row.id: row for row in profile.tables["kernels"]}
+    times = _time_generated(report, profile, rows)
+    if not times:
+        raise UsageError(
+            f"None of the {plural(sum(map(_is_generated, report.kernels)), 'generated kernel')} of "
+            f"this report ran in {profile.header.source or 'the profile'}: it was taken of another "
+            "program, or of another compile. torch.profiler names kernels by their source."
+        )
+    times |= _time_library_calls(report, profile, rows)
+    kernels = [replace(kernel, time_us=times.get(kernel.id)) for kernel in report.kernels]
+    table = Table.of(Kernel, kernels, omitted=report.kernels.omitted)
+    where = profile.header.gpu_title or profile.header.device_name
+    said = f"by torch.profiler on {where}, {profile.header.source}: {len(times)} of {len(kernels)}"
+    return add_measured(
+        replace(
+            report,
+            tables={**report.tables, "kernels": table},
+            extra={**report.extra, TIMED_BY: said},
+        )
+    )
+
+
+def _is_generated(kernel: Kernel) -> bool:
+    return kernel.language == "triton" and kernel.text is not None
+
+
+def _time_generated(
+    report: Report, profile: RunProfile, rows: Mapping[str, RanKernel]
+) -> dict[str, float]:
+    """By kernel of the report the median µs of one call of the program."""
+    runs: dict[str, list[float]] = defaultdict(list)
+    for event in _list_events(profile):
+        if rows[event.kernel].kernel_hash:
+            runs[rows[event.kernel].kernel_hash].append(event.duration_us)
+    wanted: dict[str, list[Kernel]] = defaultdict(list)
+    for kernel in filter(_is_generated, report.kernels):
+        wanted[hash_kernel(report.texts.get(kernel.text or "", ""))].append(kernel)
+    times: dict[str, float] = {}
+    for name, kernels in wanted.items():
+        if runs.get(name):
+            times |= _share_out(kernels, runs[name])
+    return times
+
+
+def _share_out(kernels: Sequence[Kernel], runs: Sequence[float]) -> dict[str, float]:
+    """Runs of one source among the kernels that have it, in their order, call by call.
+
+    Where they are no whole number of calls of the program, each gets the mean.
+    """
+    counts = [max(1, kernel.calls) for kernel in kernels]
+    whole = sum(counts)
+    if len(runs) % whole:
+        mean = statistics.fmean(runs)
+        return {kernel.id: mean * count for kernel, count in zip(kernels, counts, strict=True)}
+    times, at = dict[str, float](), 0
+    for kernel, count in zip(kernels, counts, strict=True):
+        starts = range(at, len(runs), whole)
+        times[kernel.id] = statistics.median(sum(runs[start : start + count]) for start in starts)
+        at += count
+    return times
+
+
+def _time_library_calls(
+    report: Report, profile: RunProfile, rows: Mapping[str, RanKernel]
+) -> dict[str, float]:
+    """The same of calls of libraries, by operator; left out where they cannot be told apart."""
+    calls: dict[str, dict[int, float]] = defaultdict(dict)
+    for event in _list_events(profile):
+        row = rows[event.kernel]
+        if not row.kernel_hash and (row.compile_id or row.graph_key) and event.call >= 0:
+            of = calls[row.operator]
+            of[event.call] = of.get(event.call, 0.0) + event.duration_us
+    wanted: dict[str, list[Kernel]] = defaultdict(list)
+    for kernel in report.kernels:
+        if kernel.language == "extern" and kernel.ops:
+            wanted[_name_operator(kernel.ops[0])].append(kernel)
+    times: dict[str, float] = {}
+    for operator, kernels in wanted.items():
+        runs = list(calls.get(operator, {}).values())
+        if runs and len(runs) % sum(max(1, kernel.calls) for kernel in kernels) == 0:
+            times |= _share_out(kernels, runs)
+    return times
+
+
+def _name_operator(name: str) -> str:
+    """`aten::addmm`, as profiles have it, of `aten.addmm.default`."""
+    parts = name.split(".")
+    return "::".join(parts[:2])
+
+
+def _list_events(profile: RunProfile) -> Iterator[DeviceEvent]:
+    """In the order in which they were launched."""
+    return iter(
+        sorted(
+            profile.tables["events"],
+            key=lambda event: event.start_us if event.launch_us is None else event.launch_us,
+        )
+    )
