@@ -32,6 +32,7 @@ def test_a_collective_is_exposed_where_nothing_else_runs(tmp_path: Path) -> None
         8,
     )
     assert row.bus_gbs == pytest.approx(2_000_000 * 2 * 7 / 8 / 100 / 1e3)
+    assert row.kernel == next(k.id for k in p.tables["kernels"] if "nccl" in k.name)
     streams = {row.stream: row for row in p.tables["streams"]}
     assert (streams[20].alone_us, streams[7].alone_us, p.busy_us) == (50.0, 50.0, 150.0)
 

@@ -132,7 +132,9 @@ def test_a_trace_of_the_cpu_shows_its_operators(read: Read) -> None:
     rows = {row.operator: row for row in p.tables["kernels"]}
     assert (rows["aten::linear"].time_us, rows["aten::addmm"].time_us) == (5.0, 10.0)
     assert (p.total_us, p.busy_us, rows["aten::addmm"].module) == (15.0, 15.0, "Linear")
+    assert rows["aten::addmm"].does == "product"
     assert "on the CPU" in p.sentence
+    assert "matrix products 15.0 µs" in p.sentence
     assert "ProfilerActivity.CUDA" in p.notes[0]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from workbench.profiles.device_times import Busy
 from workbench.profiles.device_work import DeviceWork
+from workbench.profiles.kernel_rows import KernelRows
 from workbench.report.profile.profile_rows import CollectiveTime
 
 _KERNEL = re.compile(r"nccl|rccl", re.IGNORECASE)
@@ -46,7 +47,7 @@ class Collective:
         return part if any(each in name for each in ("gather", "scatter", "alltoall")) else 1.0
 
 
-def list_collectives(work: DeviceWork) -> list[CollectiveTime]:
+def list_collectives(work: DeviceWork, kernels: KernelRows) -> list[CollectiveTime]:
     """A row for each collective by its bytes and group."""
     events, texts = work.events, work.trace.texts
     is_one = np.array([_KERNEL.search(text) is not None for text in texts], bool)
@@ -67,9 +68,9 @@ def list_collectives(work: DeviceWork) -> list[CollectiveTime]:
         ]
         kernel = texts[events["name"][run]]
         collective = read_collective({**said[1], **said[0]}, operator, kernel)
-        groups[collective, int(events["name"][run])].append(place)
+        groups[collective, int(kernels.row_of_run[run])].append(place)
     rows = []
-    for (collective, name), places in groups.items():
+    for (collective, row), places in groups.items():
         times = events["duration"][own[places]]
         fastest, factor = float(times.min()), collective.find_bus_factor()
         is_known = factor is not None and collective.bytes and fastest > 0
@@ -84,7 +85,7 @@ def list_collectives(work: DeviceWork) -> list[CollectiveTime]:
                 group=collective.group,
                 group_size=collective.group_size,
                 bus_gbs=collective.bytes * factor / fastest / 1e3 if is_known else None,  # type: ignore[operator]
-                kernel=texts[name],
+                kernel=f"k{row}",
             )
         )
     return sorted(rows, key=lambda row: -row.time_us)

@@ -9,7 +9,11 @@ import numpy as np
 from workbench.analysis.calibrated.modelled import model_work
 from workbench.analysis.library_kernels.kernel_bounds import bound_kernel, list_slow_reasons
 from workbench.analysis.library_kernels.kernel_names import read_kernel_name
-from workbench.analysis.library_kernels.operator_work import OperatorCall, estimate_work
+from workbench.analysis.library_kernels.operator_work import (
+    OperatorCall,
+    estimate_work,
+    read_operator_kind,
+)
 from workbench.profiles.device_work import DeviceWork
 from workbench.profiles.kernel_rows import KernelRows
 from workbench.report.profile.profile_rows import RanKernel
@@ -29,7 +33,8 @@ def add_facts(work: DeviceWork, kernels: KernelRows, gpu: Gpu | None) -> list[Ra
 def describe_kernel(row: RanKernel, sharing: int, gpu: Gpu | None) -> RanKernel:
     """The row with what is known of it; `sharing` kernels share the work of one operator."""
     if row.kind != "kernel":
-        return replace(row, does="copy" if row.kind in _OF_COPIES else "other")
+        does = "copy" if row.kind in _OF_COPIES else read_operator_kind(row.operator)
+        return replace(row, does=does)
     kernel = read_kernel_name(row.name)
     call = OperatorCall(row.operator, row.shapes, row.dtypes, row.strides, row.inputs)
     work = estimate_work(call, kernel, launches=sharing)

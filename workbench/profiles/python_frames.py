@@ -11,7 +11,9 @@ _NUMBERED = re.compile(r"(.+)_\d+$", re.DOTALL)
 _MARK = "nn.Module: "
 _FRAME = re.compile(r"(.+)\((\d+)\): (.*)$", re.DOTALL)
 _LIBRARY = re.compile(r"(^|/)(site-packages/|dist-packages/)?(torch|triton)/|^<|<eval_with_key>")
-_GENERATED = re.compile(r"torchinductor_|torch_compile_cache|/inductor_cache/")
+_GENERATED = re.compile(
+    r"torchinductor_|torch_compile_cache|/inductor_cache/|(^|/)c[a-z2-7]{51}\.py$"  # by their hash
+)
 
 
 @dataclass(frozen=True, slots=True)

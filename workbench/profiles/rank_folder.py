@@ -17,6 +17,7 @@ _IDS = {
     "kernels": ("id",),
     "modules": ("id", "parent"),
     "gaps": ("before", "after"),
+    "collectives": ("kernel",),
     "events": ("kernel", "module"),
 }
 """Columns with ids, which get the rank before them: several ranks have a `k0`."""

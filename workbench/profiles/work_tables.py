@@ -30,7 +30,7 @@ def build_tables(
         "lines": list_lines(work),
         "streams": list_streams(work, busy, origin),
         "launches": [] if on_cpu else list_launches(work),
-        "collectives": list_collectives(work),
+        "collectives": list_collectives(work, kernels),
     }
     tables = {name: Table.of(kind, rows.get(name, ())) for name, kind in PROFILE_TABLES.items()}
     tables |= {

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from workbench.analysis.library_kernels.kernel_names import LibraryKernel, read_kernel_name
-from workbench.analysis.library_kernels.operator_work import OperatorCall, estimate_work
+from workbench.analysis.library_kernels.operator_work import (
+    OperatorCall,
+    estimate_work,
+    read_operator_kind,
+)
 
 BF16 = "c10::BFloat16"
 
@@ -185,3 +189,22 @@ def test_shapes_that_are_none_of_the_operator_tell_nothing(name: str) -> None:
     work = estimate_work(call(name, ([4, 4], BF16), ([], BF16), ([], BF16)))
     assert work.operations is None
     assert work.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("aten::addmm", "product"),
+        ("aten::mkldnn_convolution", "product"),
+        ("aten::_scaled_dot_product_flash_attention_for_cpu", "attention"),
+        ("aten::gelu_backward", "elementwise"),
+        ("aten::native_layer_norm", "reduction"),
+        ("aten::_softmax", "reduction"),
+        ("aten::copy_", "copy"),
+        ("aten::cat", "copy"),
+        ("AddmmBackward0", "other"),
+        ("aten::view", "other"),
+    ],
+)
+def test_an_operator_without_a_kernel_has_a_kind_by_its_name(name: str, kind: str) -> None:
+    assert read_operator_kind(name) == kind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from workbench.analysis.library_kernels import memory_work, product_work
@@ -16,6 +17,17 @@ _SUMS = frozenset(
 )
 """Norms of torch's own: their helpers are kernels that read everything, and are counted."""
 _FILLED = frozenset(("fill_", "zero_", "zeros", "ones", "full"))
+_KINDS: Mapping[Kind, str] = {
+    "attention": "attention",
+    "product": "mm addmm bmm baddbmm linear matmul mv dot convolution conv1d conv2d conv3d einsum",
+    "collective": "allreduce allgather alltoall reducescatter broadcast",
+    "reduction": "sum mean prod norm softmax amax amin argmax argmin var std topk sort cumsum "
+    "logsumexp pool1d pool2d pool3d loss nll",
+    "copy": "copy to clone cat stack fill zero contiguous index gather embedding",
+    "elementwise": "add sub mul div neg abs exp log sqrt rsqrt pow where clamp gelu relu silu tanh "
+    "sigmoid hardtanh dropout threshold sin cos foreach",
+}
+"""By what an operator does, words of which its name has one, parted by underscores."""
 _IMPOSSIBLE = (ValueError, IndexError, TypeError, ArithmeticError)
 _OF_PRODUCTS: frozenset[Kind] = frozenset(("product", "attention", "other"))
 
@@ -46,6 +58,12 @@ def estimate_work(
         return _share(estimate(call, told), launches)
     except _IMPOSSIBLE:  # a trace comes from outside: its shapes need not be those of the operator
         return unknown(f"the inputs are none of {name}")
+
+
+def read_operator_kind(name: str) -> Kind:
+    """What an operator does, by its name alone: for the CPU, where no kernel has one."""
+    words = set(OperatorCall(name).base_name.split("_"))
+    return next((kind for kind, known in _KINDS.items() if words & {*known.split()}), "other")
 
 
 def _share(work: Work, launches: int) -> Work:

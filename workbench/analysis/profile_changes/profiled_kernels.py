@@ -8,7 +8,12 @@ from functools import cached_property
 
 from workbench.analysis.library_kernels.kernel_bounds import KernelBound, bound_kernel
 from workbench.analysis.library_kernels.kernel_names import Kind, LibraryKernel, read_kernel_name
-from workbench.analysis.library_kernels.operator_work import OperatorCall, Work, estimate_work
+from workbench.analysis.library_kernels.operator_work import (
+    OperatorCall,
+    Work,
+    estimate_work,
+    read_operator_kind,
+)
 from workbench.report.profile.profile_rows import RanKernel
 from workbench.report.profile.run_profile import RunProfile
 from workbench.specs import Gpu
@@ -44,7 +49,9 @@ class ProfiledKernel:
 
     @property
     def kind(self) -> Kind:
-        """What it does, copies and fills of the driver as copies."""
+        """What it does, copies and fills of the driver as copies; of an operator by its name."""
+        if self.row.kind == "operator":
+            return read_operator_kind(self.row.operator)
         return self.read.kind if self.row.kind == "kernel" else "copy"
 
     @property

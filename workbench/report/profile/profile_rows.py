@@ -213,7 +213,7 @@ class CollectiveTime:
 
     `exposed_us` is the part of its time in which no other work of the device ran. `bytes` are those
     of one call on one rank; `bus_gbs` is the bandwidth of the links that the fastest call comes to,
-    in 10^9 bytes per second, as nccl-tests count it.
+    in 10^9 bytes per second, as nccl-tests count it. `kernel` is a row of `kernels` by its id.
     """
 
     name: str = ""
