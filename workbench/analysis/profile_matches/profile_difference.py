@@ -130,15 +130,15 @@ def compare_profiles(
     a, b = a.of_own_rank(), b.of_own_rank()
     steps = tuple(sum(row.kind == _STEP for row in each.tables["steps"]) for each in (a, b))
     of_one = steps if all(steps) else (1, 1)
-    tables = [
+    one, other = (
         {key: _Part(own, count) for key, own in _group(profile).items()}
         for profile, count in zip((a, b), of_one, strict=True)
-    ]
+    )
     return ProfileDiff(
         names or (_name(a), _name(b)),
         _compare_whole(a, b, of_one),
-        _compare_modules(*tables, _find_compiled(a) | _find_compiled(b)),
-        _compare_operators(*tables),
+        _compare_modules(one, other, _find_compiled(a) | _find_compiled(b)),
+        _compare_operators(one, other),
     )
 
 
