@@ -21,7 +21,7 @@ _MODULES = {
     views: ("look", "Look and compare"),
 }
 """By module of the API: the name and the title of its page."""
-_CLASSES = ("Package", "Report", "Sweep")
+_CLASSES = ("Package", "Report", "RunProfile", "Sweep")
 _HEAD = """# Python API
 
 ```python

@@ -96,7 +96,16 @@ def test_every_option_of_every_magic_is_there() -> None:
 def test_every_command_and_its_arguments_are_there() -> None:
     (page,) = commands.pages()
     told = dict(re.findall(r"\{ #(\w+) \}\n(.*?)(?=\n## |\Z)", page.text, re.DOTALL))
-    assert list(told) == ["report", "diff", "check", "inspect", "explain", "words", "schema"]
+    assert list(told) == [
+        "report",
+        "diff",
+        "profile",
+        "check",
+        "inspect",
+        "explain",
+        "words",
+        "schema",
+    ]
     assert all("`--json`" in text for name, text in told.items() if name not in ("words", "schema"))
     assert "`--inputs ARGUMENTS`" in told["explain"]
     assert "Exit code: 0" in page.text
