@@ -156,12 +156,14 @@ def test_a_bomb_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         read(gzip.compress(bomb.encode()), tmp_path, "trace.json.gz")
 
 
-def test_many_names_are_read(tmp_path: Path) -> None:
+def test_many_names_streams_and_functions_are_read(tmp_path: Path) -> None:
     trace = SyntheticTrace()
     for at in range(20_000):
-        trace.launch(f"kernel {at}", at * 10.0, at * 10.0 + 5, 2.0)
+        trace.launch(f"kernel {at}", at * 10.0, at * 10.0 + 5, 2.0, by=f"call {at}", stream=at)
     p = wb.read_profile(trace.write(tmp_path / "t.json"))
     assert len(p.tables["kernels"]) == 20_000
+    for name in ("streams", "launches"):
+        assert (len(p.tables[name]), p.tables[name].omitted) == (500, 19_500)
 
 
 @pytest.mark.parametrize(

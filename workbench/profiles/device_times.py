@@ -10,9 +10,12 @@ import numpy as np
 from workbench.profiles.device_work import DeviceWork
 from workbench.profiles.event_columns import Numbers
 from workbench.report.profile.profile_rows import LaunchTime, StreamTime
+from workbench.report.table import Table
 
 KINDS = ("kernel", "copy", "fill", "operator")
 """What the numbers in the column `kind` of device work mean."""
+MOST_ROWS = 500
+"""Streams, and functions of a driver, that a record keeps; a trace of a device has a dozen."""
 _GRAPH_LAUNCH = ("GraphLaunch",)
 
 
@@ -54,12 +57,13 @@ class Busy:
         return whole[at] - beyond
 
 
-def list_streams(work: DeviceWork, busy: Busy, origin: float) -> list[StreamTime]:
-    """A row for each stream of each device."""
+def list_streams(work: DeviceWork, busy: Busy, origin: float) -> Table[StreamTime]:
+    """A row for each stream of each device, those with the most work where there are very many."""
     events = work.events
     where, _, number = find_groups(events["device"], events["stream"])
+    time = np.bincount(number, events["duration"], len(where))
     rows = []
-    for at in range(len(where)):
+    for at in np.argsort(-time, kind="stable")[:MOST_ROWS].tolist():
         own = number == at
         start, end = events["start"][own], events.end[own]
         mine = Busy.of(start, end)
@@ -78,17 +82,19 @@ def list_streams(work: DeviceWork, busy: Busy, origin: float) -> list[StreamTime
                 kinds=", ".join(f"{count} {kind}" for kind, count in counts.most_common()),
             )
         )
-    return sorted(rows, key=lambda row: -row.busy_us)
+    rows.sort(key=lambda row: -row.busy_us)
+    return Table.of(StreamTime, rows, omitted=len(where) - len(rows))
 
 
-def list_launches(work: DeviceWork) -> list[LaunchTime]:
+def list_launches(work: DeviceWork) -> Table[LaunchTime]:
     """A row for each function of the driver that started work."""
     runtime = work.trace.columns.runtime
     started = np.flatnonzero(work.launch >= 0)
     calls, first, count = np.unique(work.launch[started], return_index=True, return_counts=True)
     delay = work.events["start"][started[first]] - runtime["start"][calls]
+    names, times = np.unique(runtime["name"][calls], return_counts=True)
     rows = []
-    for name in np.unique(runtime["name"][calls]).tolist():
+    for name in names[np.argsort(-times, kind="stable")[:MOST_ROWS]].tolist():
         own = runtime["name"][calls] == name
         text = work.trace.texts[name]
         rows.append(
@@ -101,7 +107,7 @@ def list_launches(work: DeviceWork) -> list[LaunchTime]:
                 is_graph=any(part in text for part in _GRAPH_LAUNCH),
             )
         )
-    return sorted(rows, key=lambda row: -row.calls)
+    return Table.of(LaunchTime, rows, omitted=len(names) - len(rows))
 
 
 def find_groups(*columns: Numbers) -> tuple[Numbers, Numbers, Numbers]:

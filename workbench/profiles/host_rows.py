@@ -23,6 +23,7 @@ _STEPS = (
     (re.compile(r"Optimizer\."), "optimizer"),
     (re.compile(r".*DataLoader"), "data loading"),
 )
+_MOST_RUNS = 20_000_000  # of kernels in all steps: annotations may lie within each other
 _REGION = re.compile(r"Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction")
 _NO_STEP = re.compile(r"nccl:|Torch-Compiled Region|## Call CompiledFxGraph")
 _WAIT = re.compile(r"Synchronize")
@@ -40,11 +41,14 @@ def list_steps(work: DeviceWork, origin: float) -> Table[ProfiledStep]:
     order = known[np.argsort(work.launch_start[known], kind="stable")]
     launched = work.launch_start[order]
     begin, end = work.events["start"], work.events.end
-    rows = []
+    rows, left = [], _MOST_RUNS
     for row in kept.tolist():
         start, name = float(host["start"][row]), texts[host["name"][row]]
         first, last = np.searchsorted(launched, [start, start + float(host["duration"][row])])
         runs = order[first:last]
+        left -= len(runs)
+        if left < 0:
+            break
         rows.append(
             ProfiledStep(
                 name=name,

@@ -28,17 +28,17 @@ def build_tables(
         "kernels": add_facts(work, kernels, gpu),
         "modules": modules.rows,
         "lines": list_lines(work),
-        "streams": list_streams(work, busy, origin),
-        "launches": [] if on_cpu else list_launches(work),
         "collectives": list_collectives(work, kernels),
     }
     tables = {name: Table.of(kind, rows.get(name, ())) for name, kind in PROFILE_TABLES.items()}
     tables |= {
+        "streams": list_streams(work, busy, origin),
         "events": list_events(work, kernels, modules.id_of_run, origin),
         "host": list_host_spans(work, origin),
         "steps": list_steps(work, origin),
         "memory": list_memory(work, origin),
     }
     if not on_cpu:
+        tables["launches"] = list_launches(work)
         tables["gaps"] = list_gaps(work, busy, kernels, modules.id_of_run, origin)
     return tables
