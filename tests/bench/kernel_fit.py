@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workbench.analysis.calibrated.calibration import Calibration
-from workbench.analysis.calibrated.kernel_times import estimate_us
+from workbench.analysis.calibrated.kernel_times import estimate_us, name_kind
 from workbench.analysis.library_kernels.kernel_names import LibraryKernel
 from workbench.analysis.library_kernels.operator_work import Work
 from workbench.specs import Gpu
@@ -31,12 +31,12 @@ START: dict[str, float] = {
     "attention.reach.backward": 0.6,
     "mover.latency_us.usual": 1.5,
     "mover.dram": 0.9,
-    "mover.cached": 1.5,
-    "mover.held": 0.4,
+    "mover.cached": 2.0,
+    "mover.held": 0.6,
     "mover.row.usual": 100.0,
     "mover.rate.usual": 2.0,
 }
-_PULL = 0.008
+_PULL = 0.03
 STEPS = (2.0, 1.3, 1.1, 1.04, 1.3, 1.1, 1.03)
 _LEAST = {"mover.rate": 1, "mover.row": 6, "mover.latency_us": 6}
 _LEAST_REACH = 3
@@ -225,7 +225,6 @@ class Score:
     sum_error: float
     modelled: float  # share of the time
     rank: float
-    below: int = 0
     count: int = 0
     errors: dict[str, list[float]] = field(default_factory=dict)
 
@@ -239,17 +238,21 @@ def score(samples: Sequence[Sample], values: Mapping[str, float], total_us: floa
         us = predict(sample, values)
         if us is None:
             continue
-        kind = "product" if sample.is_product else "mover"
-        errors[kind].append(abs(us / sample.us - 1))
+        errors[name_kind(sample.kernel, sample.work)].append(abs(us / sample.us - 1))
         pairs.append((us, sample.us))
         told += us * sample.count
         measured += sample.us * sample.count
-    medians = {kind: statistics.median(found) for kind, found in errors.items()}
+    of_products = [error for kind, found in errors.items() if kind != "mover" for error in found]
+    of_movers = errors.get("mover", [])
     return Score(
-        medians.get("product"), medians.get("mover"), told / measured - 1 if measured else 0.0,
-        measured / total_us if total_us else 0.0, correlate_ranks(pairs), 0, len(pairs),
-        dict(errors),
-    )  # fmt: skip
+        products=statistics.median(of_products) if of_products else None,
+        movers=statistics.median(of_movers) if of_movers else None,
+        sum_error=told / measured - 1 if measured else 0.0,
+        modelled=measured / total_us if total_us else 0.0,
+        rank=correlate_ranks(pairs),
+        count=len(pairs),
+        errors=dict(errors),
+    )
 
 
 def correlate_ranks(pairs: Iterable[tuple[float, float]]) -> float:

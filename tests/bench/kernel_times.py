@@ -307,7 +307,12 @@ def make_table(record: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *head, wanted, *rows]).replace("%", " %") + "\n"
 
 
-_WORDS = {"product": "products", "mover": "what moves memory"}
+_WORDS = {
+    "product": "products",
+    "convolution": "convolutions",
+    "attention": "attention",
+    "mover": "what moves memory",
+}
 
 
 def _row(row: Mapping[str, Any], reach: Mapping[str, float]) -> str:

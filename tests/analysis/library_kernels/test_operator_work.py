@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from workbench.analysis.library_kernels.kernel_names import LibraryKernel, read_kernel_name
@@ -14,9 +17,11 @@ from workbench.analysis.library_kernels.operator_work import (
 BF16 = "c10::BFloat16"
 
 
-def call(name: str, *inputs: tuple[object, str], strides: object = (), concrete: object = ()):  # type: ignore[no-untyped-def]
+def call(
+    name: str, *inputs: tuple[Any, str], strides: Sequence[Any] = (), concrete: Sequence[str] = ()
+) -> OperatorCall:
     shapes, dtypes = zip(*inputs, strict=True)
-    return OperatorCall(name, shapes, dtypes, strides, concrete)  # type: ignore[arg-type]
+    return OperatorCall(name, shapes, dtypes, strides, concrete)
 
 
 def test_a_product_reads_its_factors_and_writes_its_result() -> None:
@@ -208,3 +213,9 @@ def test_shapes_that_are_none_of_the_operator_tell_nothing(name: str) -> None:
 )
 def test_an_operator_without_a_kernel_has_a_kind_by_its_name(name: str, kind: str) -> None:
     assert read_operator_kind(name) == kind
+
+
+def test_what_is_written_where_it_was_read_is_told_apart() -> None:
+    other, own = (estimate_work(call(name, ([64], BF16), ([64], BF16))) for name in ("add", "add_"))
+    assert (other.bytes, other.reused_bytes) == (384, 0)
+    assert (own.bytes, own.reused_bytes) == (384, 128)

@@ -235,7 +235,7 @@ def estimate_mover_us(start: Start) -> float:
     """The time in µs of what moves memory: bytes, or elements one by one."""
     kernel, work, gpu, fit = start.kernel, start.work, start.gpu, start.fit
     family = name_family(kernel, work)
-    moved = (work.bytes or 0) + work.gathered_bytes
+    moved = (work.bytes or 0) + work.gathered_bytes - work.reused_bytes
     memory_us = start.find_memory_us(moved, "mover.held", "mover.dram", "mover.cached")
     elements = float(work.elements or 0)
     if work.rows is not None and family in _ONE_BLOCK_A_ROW:
@@ -258,8 +258,8 @@ _ONE_BLOCK_A_ROW = frozenset(("softmax", "softmax_odd", "norm", "norm_backward",
 _VECTOR_LENGTH = 8  # elements, which rows that begin anywhere do not let load at once
 
 
-_MATH = re.compile(r"gelu|silu|tanh|sigmoid|_exp|_erf|softmax|_pow|_sin|_cos")
-"""Functions in the name of a generated kernel that take more than a few instructions."""
+_MATH = re.compile(r"gelu|silu|tanh|sigmoid|_exp|exp_|_erf|softmax|_pow|pow_|_sin|_cos|sin_|cos_")
+"""Functions in the name of a kernel that take more than a few instructions."""
 
 
 def name_family(kernel: LibraryKernel, work: Work) -> str:
@@ -274,6 +274,8 @@ def name_family(kernel: LibraryKernel, work: Work) -> str:
     family = "driver" if kernel.library == "driver" else kernel.family or ""
     if work.is_strided and family not in _AS_NAMED:
         return "transposed" if kernel.kind == "copy" else "transposed_math"
+    if family == "vectorized" and _MATH.search(kernel.name.lower()):
+        return "vectorized_math"
     if family in ("strided", "unrolled"):
         return family
     return _AS_NAMED.get(family, "usual")
@@ -286,7 +288,7 @@ _BY_NAME = (
     ("CatArray", "cat"),
     ("pool_backward", "pool_backward"),
     ("pool", "pool"),
-    ("batch_norm_transform", "vectorized"),
+    ("batch_norm_transform", "batch_norm_apply"),
 )
 _AS_NAMED = {
     **{name: name for name in ("driver", "lookup", "foreach", "vectorized")},
@@ -320,6 +322,15 @@ def _name_reduction(kernel: LibraryKernel, work: Work) -> str:
     if kernel.part == "input gradient":
         return "norm_backward"
     return "norm" if kernel.family == "norm" else "row_sum"
+
+
+def name_kind(kernel: LibraryKernel, work: Work) -> str:
+    """Whose measured error a time has: "product", "convolution", "attention" or "mover"."""
+    if kernel.kind == "attention":
+        return "attention"
+    if work.product is None or not work.is_matrix or kernel.family == _VECTOR:
+        return "mover"
+    return "convolution" if work.channels is not None else "product"
 
 
 def is_fitted(kernel: LibraryKernel, work: Work, fit: Calibration) -> bool:

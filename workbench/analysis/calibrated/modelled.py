@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workbench.analysis.calibrated.calibration import Choice, choose_calibration
-from workbench.analysis.calibrated.kernel_times import estimate_us, is_fitted
+from workbench.analysis.calibrated.kernel_times import estimate_us, is_fitted, name_kind
 from workbench.analysis.library_kernels.kernel_bounds import bound_kernel
 from workbench.analysis.library_kernels.kernel_names import LibraryKernel, read_kernel_name
 from workbench.analysis.library_kernels.operator_work import OperatorCall, Work, estimate_work
@@ -62,8 +62,7 @@ def model_work(
 
 
 def _find_error(kernel: LibraryKernel, work: Work, gpu: Gpu, choice: Choice) -> float:
-    kind = "product" if kernel.kind in ("product", "attention") else "mover"
-    error = choice.calibration.errors[kind]
+    error = choice.calibration.errors[name_kind(kernel, work)]
     if choice.calibration.generation != gpu.architecture:
         error *= _STRANGE
     if not is_fitted(kernel, work, choice.calibration):

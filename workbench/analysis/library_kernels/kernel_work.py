@@ -27,6 +27,7 @@ class Work:
     elements: int | None = None  # of the result, of what is read where that is more
     is_strided: bool = False
     channels: int | None = None  # that a group of a convolution reads
+    reused_bytes: int = 0  # written where it was read, so that the cache has them
     gathered_bytes: int = 0  # read besides, unless the indices name a row twice
     launches: int = 1  # kernels that share this work
 

@@ -83,6 +83,7 @@ def estimate_elementwise(call: OperatorCall, _kernel: LibraryKernel) -> Work:
         written_bytes=numel * itemsize,
         dtype=dtype,
         elements=numel,
+        reused_bytes=numel * itemsize if call.is_inplace else 0,
         is_strided=_is_strided([tensor for tensor in inputs if 2 * tensor.numel > numel]),
     )
 

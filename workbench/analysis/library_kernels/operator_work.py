@@ -75,6 +75,7 @@ def _share(work: Work, launches: int) -> Work:
         read_bytes=_part(work.read_bytes, launches),
         written_bytes=_part(work.written_bytes, launches),
         gathered_bytes=work.gathered_bytes // launches,
+        reused_bytes=work.reused_bytes // launches,
         elements=_part(work.elements, launches),
         launches=launches,
         reason=work.reason or f"{launches} kernels share the work, taken as equal parts",
