@@ -16,7 +16,10 @@ __all__ = ["session"]
 @require_torch
 @checked
 def session(
-    capture: Literal["light", "full"] = "light", steps: Literal["optimizer"] | None = None
+    capture: Literal["light", "full"] = "light",
+    steps: Literal["optimizer"] | None = None,
+    *,
+    profile: bool = False,
 ) -> LiveSession:
     """Record what plain torch.compile does in a running program, around any code.
 
@@ -32,6 +35,10 @@ def session(
     steps
         None: a step ends with `step()`, or with each item of `steps(loader)`. "optimizer": with
         every step of an optimizer.
+    profile
+        Run torch's profiler from its start to its end: `.profile` is then what `read_profile`
+        gives, of the GPU, on a machine without one of the operators of the CPU. It takes time:
+        the steps of such a session are slower.
 
     Returns
     -------
@@ -66,4 +73,4 @@ def session(
     """
     from workbench.handles.programs.session import LiveSession
 
-    return LiveSession(capture, steps)
+    return LiveSession(capture, steps, profile=profile)

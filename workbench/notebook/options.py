@@ -137,6 +137,7 @@ SESSION = (
     Option(("--full",), "compile everything again, past torch's caches, so that reports are whole"),
     Option(("--steps",), "optimizer: every step of an optimizer ends a step", "WHAT",
            choices=("optimizer",)),
+    Option(("--profile",), "run torch's profiler with it: NAME.profile has what it saw"),
     NO_VIEW,
 )  # fmt: skip
 PROFILE = (

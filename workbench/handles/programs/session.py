@@ -9,8 +9,10 @@ from typing import Any, Literal, Self, TypeVar
 from workbench.arguments import checked
 from workbench.compiler.session.session_recorder import SessionRecorder
 from workbench.errors import UsageError
+from workbench.handles.programs.session_profile import SessionProfile
 from workbench.handles.rehearsing.live_cures import TriedPatch, start_trial
 from workbench.live_only import LiveOnly
+from workbench.report.profile.run_profile import RunProfile
 from workbench.report.record import Report
 from workbench.report.session.session_record import Session, make_empty_tables
 from workbench.report.session.session_rows import SessionHeader
@@ -24,7 +26,13 @@ Capture = Literal["light", "full"]
 class LiveSession(LiveOnly, Session):
     """A session of this process; its tables and reports are those of the moment they are read."""
 
-    def __init__(self, capture: Capture = "light", steps: Literal["optimizer"] | None = None):
+    def __init__(
+        self,
+        capture: Capture = "light",
+        steps: Literal["optimizer"] | None = None,
+        *,
+        profile: bool = False,
+    ):
         if capture not in ("light", "full"):
             raise UsageError(f"capture={capture!r}: take 'light' or 'full'.")
         if steps not in (None, "optimizer"):
@@ -35,6 +43,8 @@ class LiveSession(LiveOnly, Session):
         super().__init__(SessionHeader(capture=capture), make_empty_tables(), {})
         self._capture, self._ends_at_optimizer = capture, steps == "optimizer"
         self._recorder: SessionRecorder | None = None
+        self._profiler = SessionProfile() if profile else None
+        self._profile: RunProfile | None = None
 
     def start(self) -> Self:
         """Begin to record; raises `UsageError` when it has begun, or another one records."""
@@ -42,6 +52,12 @@ class LiveSession(LiveOnly, Session):
             raise UsageError("This session has begun already: make another with wb.session().")
         recorder = SessionRecorder(self._capture, ends_at_optimizer=self._ends_at_optimizer)
         recorder.start()
+        try:
+            if self._profiler is not None:
+                self._profiler.start()
+        except BaseException:
+            recorder.stop()
+            raise
         self._recorder = recorder
         return self
 
@@ -49,8 +65,28 @@ class LiveSession(LiveOnly, Session):
         """Undo every hook; what was recorded stays. A second time does nothing."""
         if self._recorder is None:
             raise UsageError("This session has not begun: call start(), or use it with `with`.")
-        self._recorder.stop()
+        is_first = self._recorder.is_running
+        try:
+            if self._profiler is not None and is_first:
+                self._profile = self._profiler.stop()
+        finally:
+            self._recorder.stop()
         return self
+
+    @property
+    def profile(self) -> RunProfile:
+        """What torch's profiler saw from start to stop; see `wb.read_profile`.
+
+        Raises `UsageError` while it records, and where it takes no profile.
+        """
+        if self._profile is None:
+            raise UsageError(
+                "The profile of a session is there when it has stopped: leave `with`, or call "
+                "stop()."
+                if self._profiler is not None
+                else "This session takes no profile: begin it with wb.session(profile=True)."
+            )
+        return self._profile
 
     def __enter__(self) -> Self:
         return self.start()
@@ -63,6 +99,8 @@ class LiveSession(LiveOnly, Session):
         if self._recorder is None or not self._recorder.is_running:
             raise UsageError("step() ends a step of a session that records; this one does not.")
         self._recorder.steps.end()
+        if self._profiler is not None:
+            self._profiler.mark_step()
 
     def steps(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items, such as the batches of a loader; each ends a step when the next is asked.

@@ -1,0 +1,63 @@
+"""The profile that a session takes of its own: torch's profiler, from its start to its end."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+
+import torch
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import ProcessPatches
+from workbench.errors import UsageError
+from workbench.profiles.profile_reader import read_profile
+from workbench.report.profile.run_profile import RunProfile
+from workbench.temporary import make_temporary_folder
+
+_SILENT = ("KINETO_LOG_LEVEL", "99")  # Kineto prints two lines for each profile
+
+
+class SessionProfile:
+    """Torch's profiler with all that a profile can tell: shapes, modules, lines, memory.
+
+    On a machine without a GPU it has the operators of the CPU.
+    """
+
+    def __init__(self) -> None:
+        self._profiler = torch.profiler.profile(
+            record_shapes=True, with_stack=True, with_modules=True, profile_memory=True
+        )
+
+    def start(self) -> None:
+        """Begin; raises `UsageError` where the profiler does not start.
+
+        A second profile would empty the one that is running (torch 2.13), so it is not tried.
+        """
+        if tp.PROFILER_IS_RUNNING.get():
+            raise UsageError(
+                "Another profile of torch's is running: end it, or take profile=False and read its "
+                "trace with wb.read_profile."
+            )
+        with ExitStack() as undo:
+            patches = undo.enter_context(ProcessPatches())
+            patches.entry(os.environ, *_SILENT)
+            try:
+                self._profiler.start()
+            except RuntimeError as error:
+                tp.PROFILER_IS_RUNNING.set(False)  # torch leaves True where a start fails
+                reason = str(error).partition("\n")[0]
+                raise UsageError(f"torch's profiler does not start: {reason}.") from error
+            self._undo = undo.pop_all()
+
+    def mark_step(self) -> None:
+        """End a step, which the trace then has as `ProfilerStep`."""
+        self._profiler.step()
+
+    def stop(self) -> RunProfile:
+        """End it, and read what it wrote."""
+        with self._undo:
+            self._profiler.stop()
+            with make_temporary_folder("aot-workbench-trace-") as folder:
+                path = folder / "session.json"
+                self._profiler.export_chrome_trace(str(path))
+                return read_profile(path)
