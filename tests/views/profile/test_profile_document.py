@@ -80,7 +80,8 @@ def test_what_belongs_together_is_tied_each_way() -> None:
         opportunities=[change],
     )  # fmt: skip
     ties = document(profile)["ties"]
-    assert set(ties["kernels:0"]) == {"modules:0", "lines:0", "changes:0"}
+    boxes = {"boxes:0", "boxes:1"}  # its module, its operator
+    assert set(ties["kernels:0"]) == {"modules:0", "lines:0", "changes:0"} | boxes
     assert set(ties["changes:0"]) == {"kernels:0", "gaps:0"}
     assert "gaps:0" in ties["lines:0"]
     for id, others in ties.items():

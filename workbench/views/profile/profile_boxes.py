@@ -20,10 +20,10 @@ _LEAST_SHARE = 0.0005  # of the whole: narrower boxes are not made
 
 @dataclass
 class _Node:
-    """A box before it has its place; modules that are equal share one."""
+    """A box before it has its place; `ids` are what belongs to it: its modules, its kernels."""
 
     title: str
-    ids: set[str] = field(default_factory=set)
+    ids: dict[str, None] = field(default_factory=dict)
     kind: ProfileKind | None = None
     row: str | None = None
     us: float = 0.0
@@ -38,23 +38,25 @@ class _Node:
 def draw_boxes(
     profile: RunProfile, words: Mapping[str, KernelWords]
 ) -> tuple[list[ProfileBox], dict[str, list[str]]]:
-    """The boxes, parents before their children, and of each module the ids of its boxes."""
-    modules = {row.id: row for row in profile.tables["modules"]}
+    """The boxes, parents before their children, and by box the ids of what belongs to it."""
+    rows = list(profile.tables["modules"])
+    modules = {row.id: row for row in rows}
+    places = {row.id: f"modules:{place}" for place, row in enumerate(rows)}
     paths = _find_paths(modules)
     root = _Node("")
     for event in profile.tables["events"]:
-        _add(root, event, paths, modules, words)
+        _add(root, event, paths, places, words)
     boxes: list[ProfileBox] = []
-    of_module: dict[str, list[str]] = defaultdict(list)
-    _place(root, boxes, of_module, parent=-1, level=0, begin=0.0, whole=root.us)
-    return boxes, dict(of_module)
+    own: dict[str, list[str]] = {}
+    _place(root, boxes, own, parent=-1, level=0, begin=0.0, whole=root.us)
+    return boxes, own
 
 
 def _add(
     root: _Node,
     event: DeviceEvent,
     paths: Mapping[str, Sequence[tuple[str, str, str]]],
-    modules: Mapping[str, ModuleTime],
+    places: Mapping[str, str],
     words: Mapping[str, KernelWords],
 ) -> None:
     """Adds the time of an event to its modules, its operator and its kernel."""
@@ -62,14 +64,15 @@ def _add(
     node = root
     node.us += us
     path = paths.get(event.module, ())
-    outside = [("outside", "outside of modules", "")] if modules and not path else []
+    outside = [("outside", "outside of modules", "")] if places and not path else []
     for key, title, id in (*path, *outside):
         node = node.find(f"module {key}", title)
-        node.ids.add(id)
+        node.ids |= dict.fromkeys((places[id], kernel.row) if id else (kernel.row,))
         node.us += us
         node.calls += 1
     if kernel.operator:
         node = node.find(f"operator {kernel.operator}", kernel.operator)
+        node.ids[kernel.row] = None
         node.us += us
         node.calls += 1
     node = node.find(f"kernel {event.kernel}", kernel.title)
@@ -113,7 +116,7 @@ def _name_siblings(rows: Iterable[ModuleTime]) -> dict[str, tuple[str, str]]:
 def _place(
     node: _Node,
     boxes: list[ProfileBox],
-    of_module: dict[str, list[str]],
+    own: dict[str, list[str]],
     *,
     parent: int,
     level: int,
@@ -138,9 +141,8 @@ def _place(
                 "row": child.row,
             }
         )
-        for module in child.ids:
-            of_module[module].append(id)
-        _place(child, boxes, of_module, parent=place, level=level + 1, begin=begin, whole=whole)
+        own[id] = list(child.ids)
+        _place(child, boxes, own, parent=place, level=level + 1, begin=begin, whole=whole)
         begin += child.us
 
 

@@ -185,9 +185,9 @@ def tie(
     }:
         ties.join(words[kernel].row, modules.get(module))
         ties.join(words[kernel].row, lines.get(line))
-    for module, own in boxes.items():
-        for box in own:
-            ties.join(box, modules.get(module))
+    for box, own in boxes.items():
+        for inside in own:
+            ties.join(box, inside)
     for place, gap in enumerate(profile.tables["gaps"]):
         ties.join(f"gaps:{place}", lines.get(gap.line))
     for place, change in enumerate(changes):

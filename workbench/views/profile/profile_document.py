@@ -32,7 +32,7 @@ def document(profile: RunProfile, variable: str = "p") -> ProfileDocument:
         words = name_kernels(kernels, profile.tables["collectives"])
         changes = list(profile.tables["opportunities"])
         drawn = draw_tracks(profile)
-        boxes, of_module = draw_boxes(profile, words)
+        boxes, of_box = draw_boxes(profile, words)
         return {
             "version": VERSION,
             "variable": variable,
@@ -53,7 +53,7 @@ def document(profile: RunProfile, variable: str = "p") -> ProfileDocument:
             "changes": [_change(at, each, words) for at, each in enumerate(changes)],
             "tables": [pack_table(each, MOST_ROWS, _DRAWN) for each in list_tables(profile, words)],
             "cards": make_cards(profile, kernels, words, changes),
-            "ties": tie(profile, words, changes, of_module),
+            "ties": tie(profile, words, changes, of_box),
         }
 
 

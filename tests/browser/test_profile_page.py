@@ -1,0 +1,113 @@
+"""The page of a profile from disk: timeline, modules and kernels select each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench as wb
+from tests.browser.axe import violations
+
+TRACES = Path(__file__).parents[1] / "gpu" / "traces"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of two steps of a training that an H100 ran."""
+    path = tmp_path_factory.mktemp("profile") / "profile.html"
+    wb.read_profile(TRACES / "h100" / "patches_step_eager.json.gz").to_html(path)
+    return path
+
+
+@pytest.fixture
+def open_profile(open_page: Callable[..., Any], path: Path) -> Callable[..., Any]:
+    def opened(**look: Any) -> Any:
+        watched = open_page(**look)
+        watched.page.goto(path.as_uri())
+        watched.page.locator(".prof-tracks canvas").wait_for()
+        return watched
+
+    return opened
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 900)])
+def test_all_of_it_is_there_and_can_be_read(
+    open_profile: Callable[..., Any], scheme: str, width: int
+) -> None:
+    watched = open_profile(width=width, scheme=scheme)
+    page = watched.page
+    answer = page.get_by_role("group", name="Answer")
+    assert "38.2 ms on H100 SXM5 80 GB: 16 % busy" in answer.inner_text()
+    for group in ("Timeline", "Modules", "What to change"):
+        page.get_by_role("group", name=group).wait_for()
+    assert violations(page) == []
+    assert watched.errors == watched.requests == []
+
+
+def test_a_kernel_lights_its_modules_its_change_and_its_costs(
+    open_profile: Callable[..., Any],
+) -> None:
+    page = open_profile(width=1280).page
+    page.locator(".prof-changes .prof-change").first.click()
+    assert page.locator(".tbody .tr.rel").count() > 3
+    page.locator(".tbody .tr").first.click()
+    name = page.locator(".tbody .tr.sel .prof-name").inner_text()
+    assert page.locator(".insp h2").inner_text() == name
+    assert page.locator(".prof-box.rel, .prof-box.sel").count() > 0
+    page.keyboard.press("Escape")
+    assert page.locator(".tr.sel").count() == 0
+
+
+def test_the_timeline_follows_the_keys(open_profile: Callable[..., Any]) -> None:
+    page = open_profile(width=1280).page
+    tracks = page.locator(".prof-tracks")
+    tracks.focus()
+    window = page.locator(".prof-all i")
+    whole = window.bounding_box()["width"]
+    for _ in range(4):
+        page.keyboard.press("w")
+    near = window.bounding_box()
+    assert near["width"] < whole / 3
+    page.keyboard.press("d")
+    assert window.bounding_box()["x"] > near["x"]
+    page.keyboard.press("ArrowRight")
+    first = tracks.get_by_role("status").inner_text()
+    page.keyboard.press("ArrowRight")
+    assert tracks.get_by_role("status").inner_text() not in ("", first)
+    page.keyboard.press("f")
+    assert window.bounding_box()["width"] < near["width"]
+    page.keyboard.press("Home")
+    assert window.bounding_box()["width"] == pytest.approx(whole)
+
+
+def test_a_click_on_idle_time_says_why(open_profile: Callable[..., Any]) -> None:
+    page = open_profile(width=1280).page
+    page.keyboard.press("4")
+    row = page.locator(".tbody .tr").first
+    row.click()
+    assert page.locator(".insp h2").inner_text().endswith("without work")
+    assert page.locator(".insp").inner_text().count("Cause") == 1
+
+
+def test_a_module_is_looked_into_and_left(open_profile: Callable[..., Any]) -> None:
+    page = open_profile(width=1280).page
+    boxes = page.locator(".prof-icicle")
+    inner = boxes.get_by_role("treeitem").filter(has_text="MultiheadAttention").first
+    before = inner.bounding_box()["width"]
+    inner.dblclick()
+    assert inner.bounding_box()["width"] > 2 * before
+    page.get_by_role("group", name="Modules").get_by_role("button", name="Out").click()
+    boxes.get_by_role("treeitem").filter(has_text="TransformerEncoder").first.wait_for()
+
+
+@pytest.mark.parametrize("width", [900, 1280, 1600])
+def test_every_table_opens_by_its_key(open_profile: Callable[..., Any], width: int) -> None:
+    watched = open_profile(width=width)
+    page = watched.page
+    for number in range(1, 10):
+        page.keyboard.press(str(number))
+        assert page.locator(".scroll.table").count() == 1
+    assert watched.errors == []
