@@ -234,3 +234,13 @@ def test_values_of_other_types_break_nothing(count: int, tmp_path: Path) -> None
         except Exception as error:
             (tmp_path / "kept.json").write_text(text)
             raise AssertionError(f"variant {number}: {tmp_path}/kept.json") from error
+
+
+def test_kernels_that_take_no_time_are_a_profile(tmp_path: Path) -> None:
+    trace = SyntheticTrace()
+    trace.launch("a", 0.0, 5.0, 0.0)
+    trace.launch("b", 1.0, 5.0, 0.0)
+    p = wb.read_profile(trace.write(tmp_path / "t.json"))
+    use(p)
+    p.to_html()
+    assert (p.total_us, p.busy_us) == (0.0, 0.0)

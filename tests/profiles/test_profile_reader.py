@@ -101,6 +101,13 @@ def test_the_device_is_found_by_its_name(read: Read, device: dict[str, Any], gpu
     assert read(trace).gpu == gpu
 
 
+def test_a_trace_without_devices_asks_for_one(read: Read) -> None:
+    trace = SyntheticTrace()
+    trace.launch("k", 0.0, 10.0, 5.0)
+    del trace.head["deviceProperties"]
+    assert read(trace).notes[0] == "The trace names no GPU: pass gpu=, a name of wb.targets()."
+
+
 def test_a_device_without_a_name_gets_a_suggestion(read: Read) -> None:
     trace = SyntheticTrace({"id": 0, "name": "", "numSms": 304, "totalGlobalMem": 206141652992})
     trace.launch("k", 0.0, 10.0, 5.0)

@@ -44,8 +44,6 @@ def find_device(head: Mapping[str, Any], number: int | None, asked: str | None) 
         return _take_asked(gpus, asked, str(name), likely)
     if own is not None:
         return Device(str(name), own)
-    if not said:
-        return Device("", None)
     what = f"The GPU {name!r} has no description here" if name else "The trace names no GPU"
     hint = f"; it is likely an {likely.title}: pass gpu={likely.name!r}" if likely else ""
     return Device(str(name), None, f"{what}{hint or ': pass gpu=, a name of wb.targets()'}.")

@@ -167,7 +167,7 @@ def _find_small_batches(
         and (each.work.read_bytes or 0) > 1 << 20
     ]  # fmt: skip
     of_us = sum(each.row.time_us for each in small)
-    if of_us < busy_us / 10:
+    if not small or of_us < busy_us / 10:
         return
     rows = max(min(each.work.product[1:3]) for each in small if each.work.product)
     yield ProfileOpportunity(
