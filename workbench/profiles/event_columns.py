@@ -21,6 +21,9 @@ RUNTIME = frozenset(
 )  # fmt: skip
 """Categories of calls of a driver."""
 _HOST = {"cpu_op": 0, "Operator": 0, "user_annotation": 1}
+_ANNOTATION = 1
+_COMPILING = "(dynamo_timed)"
+"""How torch marks what it does while it compiles: as operators, which they are not."""
 _NONE = -1
 _LARGEST = 1 << 62
 _LATEST = 1e16  # µs since 1970; a trace of today has 1.8e15
@@ -217,7 +220,7 @@ class TraceColumns:
     def _add_host(self, events: list[Any], kind: int) -> None:
         columns = self._span(events)
         args = [e.get("args") or _EMPTY for e in events]
-        columns["kind"] = [kind] * len(events)
+        columns["kind"] = [_ANNOTATION if e["name"].endswith(_COMPILING) else kind for e in events]
         columns["external"] = [_external(a) for a in args]
         columns["sequence"] = [a.get("Sequence number", _NONE) for a in args]
         columns["forward"] = [a.get("Fwd thread id", 0) for a in args]

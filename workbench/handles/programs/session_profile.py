@@ -27,6 +27,7 @@ class SessionProfile:
         self._profiler = torch.profiler.profile(
             record_shapes=True, with_stack=True, with_modules=True, profile_memory=True
         )
+        self._steps = 0
 
     def start(self) -> None:
         """Begin; raises `UsageError` where the profiler does not start.
@@ -48,14 +49,23 @@ class SessionProfile:
                 reason = str(error).partition("\n")[0]
                 raise UsageError(f"torch's profiler does not start: {reason}.") from error
             self._undo = undo.pop_all()
+        self._open_step()
 
     def mark_step(self) -> None:
-        """End a step, which the trace then has as `ProfilerStep`."""
-        self._profiler.step()
+        """End a step, which the trace then has as `ProfilerStep`, and begin the next."""
+        self._step.__exit__(None, None, None)
+        self._steps += 1
+        self._open_step()
+
+    def _open_step(self) -> None:
+        # `step()` of a profile without a schedule leaves no mark (torch 2.13)
+        self._step = torch.profiler.record_function(f"ProfilerStep#{self._steps}")
+        self._step.__enter__()
 
     def stop(self) -> RunProfile:
         """End it, and read what it wrote."""
         with self._undo:
+            self._step.__exit__(None, None, None)
             self._profiler.stop()
             with make_temporary_folder("aot-workbench-trace-") as folder:
                 path = folder / "session.json"

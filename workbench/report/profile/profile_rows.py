@@ -79,7 +79,6 @@ class RanKernel:
     occupancy: float | None = number(
         "Occupancy", "share", "As the profiler estimates it", source="model"
     )
-    model_error: float | None = number("Error of the model", "share", source="model")
     bound_us: float | None = number("Bound, µs", "us", f"{LEAST}, of one call", source="model")
     modelled_us: float | None = number(
         "Modelled, µs", "us", "What a calibrated model expects of one call", source="model"

@@ -91,7 +91,7 @@ def _card_kernel(
 def _tell_model(row: RanKernel) -> list[tuple[str, str]]:
     if row.modelled_us is None:
         return []
-    error = f" ± {_share(row.model_error)}" if row.model_error is not None else ""
+    error = f" ± {_share(row.modelled_error)}" if row.modelled_error is not None else ""
     return [("Modelled", f"{_us(row.modelled_us)}{error}")]
 
 

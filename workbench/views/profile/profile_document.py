@@ -20,7 +20,7 @@ from workbench.views.wire.profile_messages import ProfileChange, ProfileDocument
 VERSION = 1
 MOST_ROWS = 1000
 """Rows of a table in a view: the costliest; `.frame()` has all."""
-_DRAWN = ("kind", "bound_us", "modelled_us", "model_error")
+_DRAWN = ("kind", "bound_us", "modelled_us", "modelled_error")
 """What is drawn of a kernel besides its columns."""
 
 

@@ -151,7 +151,7 @@ def _sum_modelled(kernels: Iterable[ProfiledKernel]) -> tuple[float, float, floa
     if not rows:
         return None
     sums = [(row.modelled_us or 0.0) * row.calls for row in rows]
-    errors = [us * (row.model_error or 0.0) for us, row in zip(sums, rows, strict=True)]
+    errors = [us * (row.modelled_error or 0.0) for us, row in zip(sums, rows, strict=True)]
     return sum(sums), math.hypot(*errors), sum(row.time_us for row in rows)
 
 

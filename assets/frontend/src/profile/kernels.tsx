@@ -62,7 +62,7 @@ const CELLS: Cells<Row> = {
 function Reached({ row }: { row: Row }) {
   const reached = row.reached as number | null;
   if (reached === null) return <span class="mut">–</span>;
-  const [bound, modelled, error] = [row.bound_us, row.modelled_us, row.model_error].map(Number);
+  const [bound, modelled, error] = [row.bound_us, row.modelled_us, row.modelled_error].map(Number);
   const expected = row.modelled_us ? Math.min(1, bound! / modelled!) : null;
   const [low, high] = expected
     ? [expected / (1 + error!), Math.min(1, expected / Math.max(0.01, 1 - error!))]
