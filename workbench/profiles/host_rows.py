@@ -26,7 +26,7 @@ _STEPS = (
 _MOST_RUNS = 20_000_000  # of kernels in all steps: annotations may lie within each other
 _REGION = re.compile(r"Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction")
 _NO_STEP = re.compile(
-    r"nccl:|Torch-Compiled Region|## Call CompiledFxGraph|.*\(dynamo_timed\)$|\w+_data: "
+    r"nccl:|Torch-Compiled Region|## Call CompiledFxGraph|.*\(dynamo_timed\)$|[\w.]+_data: "
 )
 _WAIT = re.compile(r"Synchronize")
 _CPU = 0  # the number of its kind of device in an event of memory

@@ -42,10 +42,10 @@ class SessionProfile:
         with ExitStack() as undo:
             patches = undo.enter_context(ProcessPatches())
             patches.entry(os.environ, *_SILENT)
+            patches.name(tp.PROFILER_IS_RUNNING, False)  # torch leaves True where a start fails
             try:
                 self._profiler.start()
             except RuntimeError as error:
-                tp.PROFILER_IS_RUNNING.set(False)  # torch leaves True where a start fails
                 reason = str(error).partition("\n")[0]
                 raise UsageError(f"torch's profiler does not start: {reason}.") from error
             self._undo = undo.pop_all()
@@ -60,7 +60,7 @@ class SessionProfile:
     def _open_step(self) -> None:
         # `step()` of a profile without a schedule leaves no mark (torch 2.13)
         self._step = torch.profiler.record_function(f"ProfilerStep#{self._steps}")
-        self._step.__enter__()
+        self._step.__enter__()  # type: ignore[no-untyped-call]
 
     def stop(self) -> RunProfile:
         """End it, and read what it wrote."""
