@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -143,16 +142,16 @@ def _chip(table: str, before: str, figure: str, after: str) -> ProfileChip:
 
 
 def _sum_modelled(kernels: Iterable[ProfiledKernel]) -> tuple[float, float, float] | None:
-    """Modelled, its error and measured, of the kernels that have a model; errors are independent.
+    """Modelled, its error and measured, of the kernels that have a model.
 
-    One kernel's calls share their error.
+    Errors add up: kernels of one family are off in the same direction.
     """
     rows = [each.row for each in kernels if each.row.modelled_us is not None]
     if not rows:
         return None
     sums = [(row.modelled_us or 0.0) * row.calls for row in rows]
     errors = [us * (row.modelled_error or 0.0) for us, row in zip(sums, rows, strict=True)]
-    return sum(sums), math.hypot(*errors), sum(row.time_us for row in rows)
+    return sum(sums), sum(errors), sum(row.time_us for row in rows)
 
 
 def _list_details(

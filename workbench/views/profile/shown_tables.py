@@ -16,7 +16,7 @@ _KERNELS = (
     Column("Time", "time_us", "us", width="72px"),
     Column("Share", "share", "share", width="58px", is_wide=True),
     Column("Of its bound", "reached", "number", width="minmax(96px, 0.9fr)"),
-    Column("Modelled", "modelled_us", "us", width="84px", is_wide=True),
+    Column("Modelled", "modelled_us", "us", width="112px", is_wide=True),
     Column("Why slow", "why_slow", "prose", width="minmax(90px, 1.6fr)"),
 )
 _MODULES = (

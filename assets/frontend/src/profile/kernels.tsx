@@ -1,7 +1,7 @@
 // The tables of a profile; that of the kernels draws each against its bound.
 
 import { useMemo } from "preact/hooks";
-import { plural } from "../format";
+import { microseconds, percent, plural } from "../format";
 import { type Cells, columnsOf } from "../table/columns";
 import { Table } from "../table/table";
 import { Copy } from "../ui/basics";
@@ -56,7 +56,19 @@ const CELLS: Cells<Row> = {
     ),
   },
   reached: { draw: (row) => <Reached row={row} /> },
+  modelled_us: { draw: (row) => <Modelled row={row} /> },
 };
+
+/** What the model expects of one call, with its error. */
+function Modelled({ row }: { row: Row }) {
+  if (row.modelled_us === null || row.modelled_us === undefined) return <>–</>;
+  return (
+    <>
+      {microseconds(Number(row.modelled_us))}{" "}
+      <span class="mut">{`± ${percent(Number(row.modelled_error))}`}</span>
+    </>
+  );
+}
 
 /** How near one comes to its bound, which is the right edge, beside what the model expects. */
 function Reached({ row }: { row: Row }) {
