@@ -217,9 +217,23 @@ def test_the_command_reads_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert "2 Triton kernels" in capsys.readouterr().out
 
 
-def test_other_readers_name_the_one_that_opens_it() -> None:
-    with pytest.raises(wb.ArtifactError, match=r"wb\.read_tritonparse"), open_any(T4):
+@pytest.mark.parametrize("is_packed", [True, False])
+def test_other_readers_name_the_one_that_opens_it(is_packed: bool, tmp_path: Path) -> None:
+    path = T4 if is_packed else written(tmp_path / "t.ndjson", events())
+    with pytest.raises(wb.ArtifactError, match=r"wb\.read_tritonparse"), open_any(path):
         pass
+    for read in (wb.Report.load, wb.read_trace, wb.read_profile, wb.memory, wb.inspect):
+        with pytest.raises(wb.WorkbenchError, match=r"wb\.read_tritonparse"):
+            read(path)
+
+
+def test_no_time_of_a_call_is_made_up(report: wb.Report) -> None:
+    with pytest.raises(wb.UsageError, match="does not say what one call launches"):
+        wb.launches(report)
+    assert "Nothing was looked for" in repr(wb.opportunities(report))
+    assert (
+        repr(report) == "Report(add_kernel, product_kernel, sm_75, ok, 2 kernels, 3 configurations)"
+    )
 
 
 def test_neither_torch_nor_triton_is_needed() -> None:

@@ -16,7 +16,7 @@ from workbench.plain_data import read_file
 from workbench.report.atomic import write_saved_file
 from workbench.report.machine_rows import KernelRoofline
 from workbench.report.presenter import presenter
-from workbench.report.report_header import SCHEMA, Environment, Outcome, Request
+from workbench.report.report_header import KERNEL_LOG, SCHEMA, Environment, Outcome, Request
 from workbench.report.rows import WhyApart
 from workbench.report.table import Table
 from workbench.report.tables import ReportBase
@@ -131,8 +131,10 @@ class Report(ReportBase):
 
     def __repr__(self) -> str:
         """A short stable summary: no times, no addresses."""
-        nouns = ("kernel", "break", "guard")
-        counts = [plural(len(getattr(self, f"{noun}s")), noun) for noun in nouns]
+        parts = {"kernels": "kernel", "breaks": "break", "guards": "guard"}
+        if self.request.kind == KERNEL_LOG:
+            parts = {"kernels": "kernel", "resources": "configuration"}
+        counts = [plural(len(getattr(self, name)), noun) for name, noun in parts.items()]
         state = "ok" if self.outcome.ok else f"{self.outcome.verb} in {self.outcome.step}"
         words = [self.request.name or "?", self.request.target, state, *counts]
         return f"Report({', '.join(words)})"

@@ -18,6 +18,7 @@ Value = TypeVar("Value")
 PROFILE = "profile"
 """The kind that the header of a profile names; that of a report names none."""
 _GZIP = 16 + zlib.MAX_WBITS
+_HEAD = 4096  # bytes that tell what a file is, packed or not
 _LEVEL = 5  # level 9 takes three times as long for 3 % less
 LARGEST = 512 << 20
 """Bytes of a file; what a model of 100,000 nodes leaves takes 20 MiB."""
@@ -155,6 +156,10 @@ def open_parts(content: bytes) -> tuple[dict[str, Any], dict[str, Callable[[], A
         text, rest = _unpack(content)
         header = parse_json(text)
     except _DAMAGE as error:
+        if is_kernel_log(content):
+            raise ArtifactError(
+                "This is a log of tritonparse, not a report: wb.read_tritonparse opens it."
+            ) from error
         raise ArtifactError(
             f"This is not a report or it is damaged ({error}). Save it again with Report.save."
         ) from error
@@ -164,6 +169,17 @@ def open_parts(content: bytes) -> tuple[dict[str, Any], dict[str, Callable[[], A
         return header, _parts(header.get("sizes", {}), rest)
     except (TypeError, AttributeError) as error:
         raise ArtifactError(f"The report is damaged: its header lacks {error}.") from error
+
+
+def is_kernel_log(content: bytes) -> bool:
+    """Whether the content, packed or not, begins as a log of tritonparse does."""
+    head = content[:_HEAD]
+    if head.startswith(b"\x1f\x8b"):
+        try:
+            head = zlib.decompressobj(_GZIP).decompress(head, _HEAD)
+        except zlib.error:
+            return False
+    return head.startswith(b"{") and b'"event_type"' in head
 
 
 def _unpack(content: bytes) -> tuple[bytes, bytes]:

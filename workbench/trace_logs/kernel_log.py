@@ -17,7 +17,7 @@ from workbench.report.report_header import KERNEL_LOG
 from workbench.trace_logs.kernel_events import Compilation, KernelLog
 from workbench.trace_logs.kernel_log_rows import KernelLogRows
 from workbench.trace_logs.kernel_metadata import architecture, triton_versions
-from workbench.trace_logs.log_report import opened
+from workbench.trace_logs.log_report import opened, read_head
 from workbench.trace_logs.source_places import LogPlaces
 
 _NAMES = ("*.ndjson", "*.ndjson.gz")
@@ -83,11 +83,7 @@ def kernel_log_files(path: str | PathLike[str]) -> list[Path]:
 
 def refuse_other(file: Path) -> None:
     """Raise for a file that begins as one of another kind does."""
-    with opened(file) as content:
-        try:
-            head = content.read(4096)
-        except EOFError:
-            head = b""
+    head = read_head(file)
     for begin, what in _OTHER:
         if head.startswith(begin):
             raise UsageError(f"{file} {what}.")

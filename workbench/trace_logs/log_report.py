@@ -19,7 +19,7 @@ from workbench.errors import UsageError
 from workbench.file_path import check_file_path
 from workbench.report import Report
 from workbench.report.session.session_record import Session
-from workbench.report.wbr_file import Lazy, LazyTexts
+from workbench.report.wbr_file import Lazy, LazyTexts, is_kernel_log
 from workbench.trace_logs import log_summary
 from workbench.trace_logs.content import LogContent, read_content
 from workbench.trace_logs.log_records import Bounds
@@ -76,6 +76,15 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
         raise UsageError(f"Cannot read the trace log {path}: {reason}.") from error
 
 
+def read_head(path: Path) -> bytes:
+    """The first bytes of a log, unpacked; none where they cannot be."""
+    with opened(path) as log:
+        try:
+            return log.read(4096)
+        except EOFError:
+            return b""
+
+
 @dataclass(frozen=True)
 class Trace(Report):
     """The report of everything that logs hold, and that of each log alone.
@@ -108,6 +117,8 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     files = log_files(path)
     contents = [_content(file) for file in files]
     if not any(content.counts or content.strings for content in contents):
+        if any(is_kernel_log(read_head(file)) for file in files):
+            raise UsageError(f"{path} is a log of tritonparse: wb.read_tritonparse opens it.")
         raise UsageError(
             f"{path} holds no record of torch's structured trace{_passed_over(contents)}. "
             "Run the program with TORCH_TRACE=FOLDER and read that folder."

@@ -43,6 +43,7 @@ from workbench.number_text import number_text
 from workbench.report import Kernel, Report
 from workbench.report.presenter import Presented, presenter
 from workbench.report.profile_record import read_measured_call
+from workbench.report.report_header import KERNEL_LOG
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -85,6 +86,11 @@ def launches(report: Report, costs: LaunchCosts) -> Launches:
 
     Raises `UsageError` for a record without kernels on a GPU.
     """
+    if report.request.kind == KERNEL_LOG:
+        raise UsageError(
+            f"{report.request.name} is what a log of kernels tells: it does not say what one call "
+            "launches, nor how long a kernel takes. frame('launches') counts those in the log."
+        )
     rows = list(_rows(report, costs))
     devices = {node.device for node in report.scheduler_nodes if node.device}
     is_cpu = bool(devices) and all(device.startswith("cpu") for device in devices)

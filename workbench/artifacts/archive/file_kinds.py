@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from workbench.artifacts.zip_files.members import Members, read_chunks, read_frame, read_lone_file
 from workbench.errors import ArtifactError
 from workbench.file_path import check_file_path, open_flags
+from workbench.report.wbr_file import is_kernel_log
 
 if TYPE_CHECKING:
     from workbench.artifacts.archive.aot_container import Opened
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 TORCH_HEADER = b"PT2AOT\x01"
 _PICKLES = (b"\x80\x04\x95", b"\x80\x05\x95", b"\x80\x04", b"\x80\x05")
 _PAYLOAD_LIMIT = 4 << 30
-_EVENT_TYPE = b'"event_type"'  # in the first bytes of each line of a log of tritonparse
 _GZIP, _SESSION = b"\x1f\x8b", b"session.json"  # how a .wbr begins, the first member of a .wbs
 _HEAD = 4096  # bytes; of a compressed file, the first that can be unpacked begin after hundreds
 _NAME_AT = 30  # of the first member of a zip
@@ -186,7 +185,7 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
 
 def _refuse_records(name: str, head: bytes) -> None:
     """Raise `ArtifactError` for what the workbench records: it is opened otherwise."""
-    if _EVENT_TYPE in _unpacked(head):
+    if is_kernel_log(head):
         raise ArtifactError(
             f"{name} is a log of tritonparse, the compilations and launches of Triton kernels: "
             "open it with wb.read_tritonparse, or look into it with `workbench report`."
@@ -199,16 +198,6 @@ def _refuse_records(name: str, head: bytes) -> None:
             f"{name} is a record, not an artifact: open it with {how}, or look into it with "
             "`workbench report`."
         )
-
-
-def _unpacked(head: bytes) -> bytes:
-    """The first bytes of a file, of a compressed one those inside."""
-    if not head.startswith(_GZIP):
-        return head if head.startswith(b"{") else b""
-    try:
-        return zlib.decompressobj(wbits=31).decompress(head, _HEAD)
-    except zlib.error:
-        return b""
 
 
 def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:

@@ -13,6 +13,7 @@ from workbench.analysis.opportunities.rules import RULES
 from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.report.paired import PairedTimes
+from workbench.report.report_header import KERNEL_LOG
 from workbench.report.rivals import Rivals
 from workbench.views.words.record_words import short
 from workbench.views.words.units import format_bytes, format_ms, plural
@@ -34,13 +35,15 @@ def describe_opportunities(report: Report, changes: Sequence[Opportunity]) -> st
     """All of them, or one sentence where there are none."""
     where = f"{report.request.name or 'the compilation'} on {report.request.target}"
     if not changes:
-        return nothing(where)
+        return nothing(where, report)
     head = f"{plural(len(changes), 'change')} in {where}, by saving"
     return "\n".join([head, *("\n".join(_lines(each)) for each in changes)])
 
 
-def nothing(where: str) -> str:
+def nothing(where: str, report: Report) -> str:
     """The sentence for none."""
+    if report.request.kind == KERNEL_LOG:
+        return f"Nothing was looked for in {where}: the log tells of no call as a whole."
     return f"Nothing to change was found in {where}: none of {len(RULES)} rules applies."
 
 

@@ -32,7 +32,7 @@ def advice(report: Report, context: ViewContext) -> wire.Advice:
     return {
         "rows": [_row(each, context) for each in changes[:MOST]],
         "more": max(len(changes) - MOST, 0),
-        "none": nothing(where) if report.outcome.ok else "",
+        "none": nothing(where, report) if report.outcome.ok else "",
     }
 
 
