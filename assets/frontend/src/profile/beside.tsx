@@ -92,16 +92,16 @@ function Inspector({ state }: { state: ProfileState }) {
   const place = state.place.value;
   if (!card)
     return (
-      <aside class="insp" aria-label="Inspector">
+      <div class="insp" role="group" aria-label="Inspector">
         <p class="mut">
           {place
             ? said(state, place)
             : "A click on an event, a module, a row or a gap says more of it here."}
         </p>
-      </aside>
+      </div>
     );
   return (
-    <aside class="insp" aria-label="Inspector">
+    <div class="insp" role="group" aria-label="Inspector">
       <div class="kind">{card.caption}</div>
       <h2>{card.title}</h2>
       <Facts of="profile" rows={card.facts} />
@@ -123,6 +123,6 @@ function Inspector({ state }: { state: ProfileState }) {
         )}
       </Section>
       {card.full && <p class="mono faint">{card.full}</p>}
-    </aside>
+    </div>
   );
 }
