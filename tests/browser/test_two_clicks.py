@@ -42,7 +42,7 @@ def page(
 
 
 def test_which_line_costs_most(page: Any) -> None:
-    if not page.get_by_text("Costs most (time)").is_visible():
+    if not page.get_by_text("Costs most (time").is_visible():
         page.get_by_role("button", name="Show the inspector").click()
     page.locator(".insp section", has_text="Costs most").locator(".chip").first.click()
     assert "line 13" in page.locator(".status .path").inner_text()
