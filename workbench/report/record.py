@@ -131,7 +131,7 @@ class Report(ReportBase):
         """A short stable summary: no times, no addresses."""
         nouns = ("kernel", "break", "guard")
         counts = [plural(len(getattr(self, f"{noun}s")), noun) for noun in nouns]
-        state = "ok" if self.outcome.ok else f"{self.outcome.verb} in {self.outcome.step}"
+        state = "ok" if self.outcome.ok else f"{self.outcome.verb}{self.outcome.place}"
         words = [self.request.name or "?", self.request.target, state, *counts]
         return f"Report({', '.join(words)})"
 

@@ -301,6 +301,10 @@ class AutotuneChoice:
     text: str | None = None
 
 
+ESTIMATED_CHOICE = "estimated by a model, not timed"
+"""The remark on a choice whose time nobody measured."""
+
+
 @dataclass(frozen=True, slots=True)
 class Phase:
     """One timed phase; children lie inside their parent on the same thread."""

@@ -62,7 +62,7 @@ def _head(report: Report) -> Iterator[str]:
     how = ", ".join(part for part in (request.backend, request.mode, request.target) if part)
     yield f"{title_of(report)} ({how})"
     if not report.outcome.ok:
-        yield f"{report.outcome.verb} in {report.outcome.step or 'compilation'}"
+        yield f"{report.outcome.verb}{report.outcome.place}"
         yield from (f"  {line}" for line in (report.outcome.error or "").splitlines()[:_MOST])
     if request.inputs:
         yield f"inputs        {'; '.join(request.inputs)}"

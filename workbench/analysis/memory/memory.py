@@ -231,7 +231,7 @@ class Memory(Presented):
         bound = "At most" if self.timeline.is_whole and not self.scratch else "At least"
         words = (
             f"{bound} {number_text(whole.bytes, 'bytes')} live at once, "
-            f"{number_text(above, 'bytes')} of them above weights and inputs, "
+            f"{number_text(above, 'bytes')} of it above weights and inputs, "
             f"at {whole.kernel or whole.name or 'its start'}"
         )
         ours = [row for row in self.allocations if row.at_peak and row.kind not in BASE]
@@ -248,7 +248,7 @@ class Memory(Presented):
             else ""
         )
         return (
-            f"{words}; {number_text(largest.bytes, 'bytes')} of that are {largest.value}{place} "
+            f"{words}; {number_text(largest.bytes, 'bytes')} of that is {largest.value}{place} "
             f"({largest.kind}){more}.{eager}"
         )
 

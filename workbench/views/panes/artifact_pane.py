@@ -67,8 +67,8 @@ def _advice(report: Report, saved: tuple[str, int] | None) -> str | None:
     if report.request.kind == "explanation":
         return "An explanation only looks: `wb.aot_compile` makes something that can be saved."
     if not report.outcome.ok:
-        step = report.outcome.step or "The compilation"
-        return f"{step} {report.outcome.clause}, so there is nothing to save."
+        how = f"{report.outcome.clause}{report.outcome.place}"
+        return f"The compilation {how}, so there is nothing to save."
     if len(report.roundtrip):
         return None
     if len(report.artifact) or saved is not None:

@@ -5,7 +5,7 @@ import type { Store } from "../store";
 import { Facts, Frame, Message, plain, Segments } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { TripWay } from "../wire";
-import { Checking, Saving } from "./actions";
+import { Checking, fileOf, Saving } from "./actions";
 import "./artifact.css";
 import { LEAVES, MEMBERS, NEEDS, Part } from "./tables";
 import { WaterfallChart, waterfallOf, wayOf, WaysTable } from "./trip";
@@ -14,7 +14,7 @@ export function ArtifactPane({ store }: { store: Store }) {
   const report = store.doc.value;
   if (!report) return null;
   const { artifact: groups, file } = report;
-  const isSaved = groups.some((group) => group.facts.some(([name]) => name === "Path"));
+  const isSaved = fileOf(groups) !== null;
   return (
     <div class="scroll facts-pane" tabIndex={0} role="group" aria-label="Artifact">
       {file.advice && (

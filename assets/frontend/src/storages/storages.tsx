@@ -77,12 +77,13 @@ const VIEWS = [
 
 /** What lives when, the peak, and every storage. */
 function Step({ store, part, isBare }: Props & { isBare: boolean }) {
-  const { sentence, missing } = part;
+  const { missing } = part;
+  const [first, ...rest] = part.sentence.split(/(?<=\.) /);
+  const more = [...rest, ...(missing ? [`Not in it: ${missing}.`] : [])];
   return (
     <>
-      <p class="mem-note">
-        {sentence} {missing && <span class="mut">{`Not in it: ${missing}.`}</span>}
-      </p>
+      <p class="pane-says">{first}</p>
+      {more.length > 0 && <p class="mem-note mut">{more.join(" ")}</p>}
       <div class="mem-top">
         <div>
           <MemoryChart store={store} part={part} isBare={isBare} />
