@@ -153,9 +153,9 @@ def _table(own: Shown, most: int) -> SessionTable:
 
 def _row(own: Shown, at: int, columns: Sequence[Column]) -> dict[str, Cell]:
     row = own.rows[at]
-    steps = {name: row[name] for name in ("step", "first_step") if name in row}
+    own_fields = {name: row[name] for name in ("step", "first_step", "details") if name in row}
     cells = {column.key: _cell(column.value(row)) for column in columns}
-    return {**steps, **cells, "row": f"{own.name}:{at}"}
+    return {**own_fields, **cells, "row": f"{own.name}:{at}"}
 
 
 def _cell(value: Any) -> Cell:
