@@ -68,6 +68,10 @@ class Node:
     operator: str | None = None
 
 
+MODULE_CLASSES = "module_classes"
+"""Where `Report.extra` has the class of each module by its path; older records have none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bytecode:
     """What Dynamo put in the place of one function, or of what is left of it after a break.
