@@ -5,7 +5,7 @@ import { bytes, percent } from "../format";
 import type { Store } from "../store";
 import { columnsOf, type Cells } from "../table/columns";
 import { Table } from "../table/table";
-import { usePart } from "../ui/asked";
+import { titleOf, usePart } from "../ui/asked";
 import { Button, Copy, Empty, plain, Segments, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { MemoryPart, MemoryShare } from "../wire";
@@ -19,7 +19,7 @@ export function MemoryPane({ store }: { store: Store }) {
   const { part, failed: error } = usePart<MemoryPart>(store, NAME);
   if (part) return <Counted store={store} part={part} />;
   const note = error
-    ? plain("No memory is known.", error)
+    ? plain(titleOf(store, "No memory is known."), error)
     : plain("Counting", "The generated program is being read.");
   return <Empty store={store} note={note} />;
 }
