@@ -105,3 +105,18 @@ def test_the_selection_and_the_inputs_are_named_in_whole(
     assert inputs.inner_text() == ", ".join(report.request.inputs)
     name = page.locator(".status .path b")
     assert name.evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
+@pytest.mark.parametrize("width", [900, 1280])
+def test_a_low_view_keeps_rows_of_the_tree(
+    open_page: Callable[..., Any], tmp_path: Path, width: int
+) -> None:
+    path = tmp_path / "report.html"
+    report = Report.load(RECORDS / "norm_h100.wbr")
+    report.to_html(path)
+    page = open_page(width=width).page
+    page.set_viewport_size({"width": width, "height": 480})
+    show(page, addresses(report, path.as_uri())["overview"])
+    tree = page.locator(".tree")
+    tree.scroll_into_view_if_needed()
+    assert tree.bounding_box()["height"] >= 80
