@@ -187,11 +187,12 @@ export interface MachineQuestion {
 }
 
 /**
- * Everything about the file; `advice` says in one line how to get one, or is None. `checked`
- * says how the file compares with a machine that was asked about; `requirements` are those of
- * that comparison then.
+ * Everything about the file. `advice` says in one line how to get one, or is None; it stands
+ * under `heading`. `checked` says how the file compares with a machine that was asked about;
+ * `requirements` are those of that comparison then.
  */
 export interface SavedFile {
+  heading?: string;
   advice: string | null;
   checked: string | null;
   can_save: boolean;

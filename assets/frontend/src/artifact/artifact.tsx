@@ -17,9 +17,7 @@ export function ArtifactPane({ store }: { store: Store }) {
   const isSaved = fileOf(groups) !== null;
   return (
     <div class="scroll facts-pane" tabIndex={0} role="group" aria-label="Artifact">
-      {file.advice && (
-        <Message note={plain(isSaved ? "No round trip yet." : "Not saved.", file.advice)} />
-      )}
+      {file.advice && <Message note={plain(file.heading ?? "Not saved.", file.advice)} />}
       {file.can_save && !isSaved && <Saving store={store} />}
       {isSaved && <Checking store={store} />}
       {file.checked && <Message note={plain("Compared.", file.checked)} />}
