@@ -53,11 +53,13 @@ interface WhyProps {
 function Why({ store, mark, nodes, kernels }: WhyProps) {
   const callers = mark.called_in;
   const isExceptional = mark.state !== "plain" && mark.state !== "captured";
+  const word = isExceptional ? wordOf(mark.state) : "";
+  const isNoted = mark.notes.some((note) => note.title.startsWith(word));
   const has = isExceptional || !!mark.said || mark.notes.length + callers.length + kernels > 0;
   return (
     <Section title="Why" has={has}>
-      {isExceptional && mark.state !== "plain" && (
-        <Tag tone={mark.state as Exclude<Line["state"], "plain">}>{wordOf(mark.state)}</Tag>
+      {isExceptional && !isNoted && (
+        <Tag tone={mark.state as Exclude<Line["state"], "plain">}>{word}</Tag>
       )}
       {mark.said && <p>{mark.said}</p>}
       {kernels > 0 && (

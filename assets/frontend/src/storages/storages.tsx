@@ -1,7 +1,7 @@
 // The Memory pane: live bytes over the steps, the peak taken apart, every storage from birth to death.
 
 import { useMemo } from "preact/hooks";
-import { bytes, percent } from "../format";
+import { bytes, percent, plural } from "../format";
 import type { Store } from "../store";
 import { columnsOf, type Cells } from "../table/columns";
 import { Table } from "../table/table";
@@ -247,7 +247,7 @@ function cellsOf(part: MemoryPart): Cells<Shown> {
         ),
       full: ({ value, reuse, in_layers, all }) =>
         all.length > 1
-          ? `${value}, × ${all.length}: the same in ${all.length - 1} more layers, ${in_layers}`
+          ? `${value}, × ${all.length}: the same in ${plural(all.length - 1, "other layer")}, ${in_layers}`
           : [value, reuse].filter(Boolean).join(": "),
     },
     lives: {
