@@ -314,13 +314,10 @@ class NodeTexts:
         path = next(reversed(stack.values()))[0]
         if path not in self._paths:
             self._paths[path] = _ROOT.sub("", str(path)) or None
-            self._keep_classes(stack.values())
+            for around, kind in stack.values():  # torch's cache of graphs has the class as text
+                name = getattr(kind, "__qualname__", None) or str(kind)
+                self.classes[_ROOT.sub("", str(around))] = name.rpartition(".")[2]
         return self._paths[path]
-
-    def _keep_classes(self, stack: Iterable[tuple[Any, Any]]) -> None:
-        for path, kind in stack:  # torch's cache of graphs has the class as text
-            name = getattr(kind, "__qualname__", None) or str(kind).rpartition(".")[2]
-            self.classes[_ROOT.sub("", str(path))] = name.rpartition(".")[2]
 
     def forget(self) -> None:
         """Let go of torch's objects."""

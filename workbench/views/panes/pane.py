@@ -83,7 +83,8 @@ def missing(report: Report, part: str, title: str, otherwise: str) -> Note:
     reason = report.why_missing(part)
     text = otherwise
     if reason is not None:
-        text = _sentence(reason)
+        end = "" if reason.endswith((".", "!", "?")) else "."
+        text = f"{reason[:1].upper()}{reason[1:]}{end}"
     elif not report.outcome.ok:
         how = f"{report.outcome.clause}{report.outcome.place}"
         text = f"The compilation {how} before this part was reached."
@@ -95,7 +96,3 @@ def tell_cost(report: Report) -> str:
     seconds = measure_compile_seconds((p.start_s, p.duration_s) for p in report.phases)
     took = number_text(seconds or 0.0, "seconds")
     return f" What is shown took {took} to compile." if seconds else ""
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
