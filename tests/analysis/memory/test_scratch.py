@@ -145,4 +145,4 @@ def test_a_product_of_16_bit_says_that_it_takes_more() -> None:
     ],
 )
 def test_an_overload_is_not_the_name_of_an_operator(kernel: str, operator: str) -> None:
-    assert scratch._operator(kernel) == operator
+    assert scratch.name_operator(kernel) == operator

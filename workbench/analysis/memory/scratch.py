@@ -64,7 +64,7 @@ def list_scratch(timeline: Timeline) -> tuple[Scratch, ...]:
     ):
         if "." not in step.kernel and not step.kernel.startswith(IN_CPP):
             continue
-        operator = _operator(step.kernel)
+        operator = name_operator(step.kernel)
         if on_cpu and operator in _WITHOUT:
             continue
         own = [nodes[id] for id in by_kernel.get(kernel or "", ()) if id in nodes]
@@ -87,7 +87,7 @@ def _nodes(timeline: Timeline, wanted: set[str]) -> dict[str, NodeFacts]:
     return own | select_nodes(timeline.report, "id", inputs - own.keys())
 
 
-def _operator(kernel: str) -> str:
+def name_operator(kernel: str) -> str:
     """`mm` of `extern_kernels.mm`, `torch.ops.aten.mm.default`, `aten.mm.default`, C++'s names."""
     if kernel.startswith(IN_CPP):
         name = kernel.removeprefix(IN_CPP).partition("_")[2]
