@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 
 from workbench.report import AutotuneChoice, Report
-from workbench.report.machine_rows import RankedConfig
 from workbench.report.rows import ESTIMATED_CHOICE
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell_cost
 from workbench.views.wire import report_messages as wire
@@ -99,11 +98,11 @@ def _ranked(report: Report) -> list[Ranked]:
         range(len(rows)),
         key=lambda at: (order[rows[at].kernel, rows[at].target], rows[at].rank or last, at),
     )
-    return [convert_row(Ranked, rows[at], id=f"r{at}", sizes=_sizes(rows[at])) for at in places]
-
-
-def _sizes(row: RankedConfig) -> dict[str, int]:
-    return {name: int(size) for name, size in _SIZE.findall(row.choice) if name not in _OWN}
+    sizes = [
+        {name: int(size) for name, size in _SIZE.findall(row.choice) if name not in _OWN}
+        for row in rows
+    ]
+    return [convert_row(Ranked, rows[at], id=f"r{at}", sizes=sizes[at]) for at in places]
 
 
 PANE = Pane("autotune", "Autotune", document)
