@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 
 from workbench.analysis.gpu_model.roofline import list_host_rooflines
 from workbench.report import Report
@@ -114,7 +115,9 @@ def _points(report: Report, rows: Sequence[KernelRoofline]) -> list[RooflinePoin
         * calls.get(row.kernel, 1)
         for row in rows
     ]
-    totals = _sum_by_target(rows, times)
+    totals: dict[str, float] = defaultdict(float)
+    for row, time in zip(rows, times, strict=True):
+        totals[row.target] += time
     return [
         convert_row(
             RooflinePoint,
@@ -124,13 +127,6 @@ def _points(report: Report, rows: Sequence[KernelRoofline]) -> list[RooflinePoin
         )
         for row, time in zip(rows, times, strict=True)
     ]
-
-
-def _sum_by_target(rows: Sequence[KernelRoofline], times: Sequence[float]) -> Mapping[str, float]:
-    totals: dict[str, float] = {}
-    for row, time in zip(rows, times, strict=True):
-        totals[row.target] = totals.get(row.target, 0.0) + time
-    return totals
 
 
 def _measure_against_roof(row: KernelRoofline) -> float | None:
