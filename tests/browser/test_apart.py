@@ -67,3 +67,25 @@ def test_lines_of_the_tree_are_picked_too(page: Any) -> None:
     lines.nth(1).locator(".src, .t").first.click(modifiers=["Control"])
     page.get_by_role("group", name="Why apart").get_by_text("apart?").wait_for()
     assert page.locator(".crow.pick").count() == 2
+
+
+@pytest.mark.parametrize("pane", ["kernels", "overview"])
+def test_the_answer_comes_into_sight_where_the_view_is_taller_than_the_window(
+    open_page: Callable[..., Any], tmp_path: Path, pane: str
+) -> None:
+    """As in a notebook: the view stands below other things and ends below the edge."""
+    path = tmp_path / "report.html"
+    Report.load(RECORD).to_html(path)
+    page = open_page(width=900).page
+    page.set_viewport_size({"width": 900, "height": 800})
+    show(page, f"{path.as_uri()}#pane={pane}")
+    page.add_style_tag(content=".wb {height: 640px !important; margin-top: 400px}")
+    things = page.locator(".tbody .tr" if pane == "kernels" else ".crow.is-line .src")
+    things.nth(0).click()
+    things.nth(1).click(modifiers=["Control"])
+    apart = page.get_by_role("group", name="Why apart")
+    apart.locator("p").first.wait_for()
+    page.wait_for_function(
+        "() => document.querySelector('.apart').getBoundingClientRect().bottom <= innerHeight"
+    )
+    assert apart.evaluate("each => each.scrollHeight <= each.clientHeight + 1")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.browser.cells import Notebook
+from tests.browser.classic import running_classic
 from tests.browser.driving import READY, one_view
 
 SAID = (
@@ -76,6 +77,9 @@ def test_a_killed_kernel_is_noticed_and_what_runs_ends(notebook: Notebook) -> No
     view.get_by_role("tab", name="Kernels").click()  # the record stays
     view.get_by_text("The measurement did not end.").wait_for()
     view.get_by_role("grid").first.wait_for()
+    view.get_by_role("tab", name="Fusion").click()  # nobody had opened it
+    view.get_by_text("It was not opened before the kernel stopped").wait_for()
+    assert view.get_by_text("No kernels.", exact=True).count() == 0
     assert notebook.watched.requests == []
 
 
@@ -128,3 +132,22 @@ def test_the_settings_of_a_sweep_stay_and_are_opened_no_more(
     assert compare.get_attribute("data-tip") == SAID
     assert view.get_by_role("checkbox").first.is_disabled()
     notebook.page.wait_for_function(READY)  # a server that is ended during a restart hangs
+
+
+@pytest.mark.slow
+def test_a_killed_kernel_is_noticed_in_notebook_7(
+    chromium: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    pytest.importorskip("notebook")
+    folder, home = (tmp_path_factory.mktemp(name) for name in ("notebooks", "home"))
+    with running_classic(folder, home) as classic:
+        context = chromium.new_context(viewport={"width": 1280, "height": 900})
+        notebook = Notebook(classic, context, "dead.ipynb", "%aot_compile f(x)", PID)
+        notebook.run(1)
+        notebook.ended(1)
+        view = one_view(notebook.cell(1))
+        view.get_by_role("group", name="Answer").wait_for()
+        pid = int(notebook.output(2))
+        os.kill(pid, signal.SIGKILL)
+        check_everything_is_off(view)
+        context.close()

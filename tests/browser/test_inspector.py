@@ -64,5 +64,25 @@ def test_kernels_are_bars_the_costliest_first(open_thing: Callable[[str], Any]) 
     assert violations(inspector.page) == []
 
 
+def test_a_line_says_that_its_kernels_are_not_its_alone(open_thing: Callable[[str], Any]) -> None:
+    inspector = open_thing("L:s0:31")
+    words = inspector.get_by_text("lines, too").inner_text()
+    assert words.startswith("It is a part of the ")
+    assert "kernels below, which cost" in words
+
+
+def test_what_costs_most_is_what_the_sentence_names(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "report.html"
+    Report.load(RECORD).to_html(path)
+    page = open_page(width=1280).page
+    show(page, path.as_uri())
+    number = page.locator(".answer p button").first.inner_text().removeprefix("line ")
+    section = page.locator(".insp section", has_text="Costs most")
+    assert "a line with what it calls" in section.locator("h3").inner_text()
+    assert number in section.locator(".chip").first.inner_text()
+
+
 def texts(found: Any) -> list[str]:
     return [each.inner_text() for each in found.all()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +70,53 @@ def test_no_text_of_a_sweep_or_a_session_is_cut(
     page.get_by_role("tab").first.wait_for()
     found = tabs_with_cuts(page)
     assert found == {tab: [] for tab in found}
+
+
+@pytest.mark.parametrize("width", [900, 1280, 1600])
+def test_no_word_of_a_chart_leaves_its_picture(
+    open_page: Callable[..., Any], tmp_path: Path, width: int
+) -> None:
+    found = sweep()
+    noisy = [replace(trial, speedup_low=0.991, speedup_high=1.012) for trial in found.trials]
+    replace(found, trials=noisy).to_html(tmp_path / "sweep.html")
+    page = open_page(width=width).page
+    page.goto((tmp_path / "sweep.html").as_uri())
+    page.get_by_role("tab", name="Axes").click()
+    picture = page.locator(".sweep-chart svg")
+    assert picture.evaluate(BEYOND) == []
+
+
+BEYOND = """svg => [...svg.querySelectorAll("text")]
+    .filter(text => text.getBoundingClientRect().right > svg.getBoundingClientRect().right)
+    .map(text => text.textContent)"""
+
+
+@pytest.mark.parametrize("width", [900, 1280])
+def test_the_selection_and_the_inputs_are_named_in_whole(
+    open_page: Callable[..., Any], tmp_path: Path, width: int
+) -> None:
+    path = tmp_path / "report.html"
+    report = Report.load(RECORDS / "block.wbr")
+    report.to_html(path)
+    page = open_page(width=width).page
+    show(page, addresses(report, path.as_uri())["overview"])
+    inputs = page.locator(".head .facts")
+    assert inputs.is_visible()
+    assert inputs.inner_text() == ", ".join(report.request.inputs)
+    name = page.locator(".status .path b")
+    assert name.evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
+@pytest.mark.parametrize("width", [900, 1280])
+def test_a_low_view_keeps_rows_of_the_tree(
+    open_page: Callable[..., Any], tmp_path: Path, width: int
+) -> None:
+    path = tmp_path / "report.html"
+    report = Report.load(RECORDS / "norm_h100.wbr")
+    report.to_html(path)
+    page = open_page(width=width).page
+    page.set_viewport_size({"width": width, "height": 480})
+    show(page, addresses(report, path.as_uri())["overview"])
+    tree = page.locator(".tree")
+    tree.scroll_into_view_if_needed()
+    assert tree.bounding_box()["height"] >= 80

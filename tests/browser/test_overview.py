@@ -268,3 +268,9 @@ def test_an_error_of_the_program_is_said_once(
     assert sum(each.is_visible() for each in said.all()) == 1
     pane.get_by_text("Fails here.").wait_for()
     assert pane.get_by_text("graph break").count() == 0
+    # what has no cost has no columns of it
+    assert pane.get_by_role("columnheader").all_inner_texts() == ["Line"]
+    pane.get_by_role("row").filter(has_text="return x @ w").click()
+    inspector = page.locator(".insp")
+    inspector.get_by_text("Fails here").first.wait_for()
+    assert inspector.get_by_text("Fails here").count() == 1

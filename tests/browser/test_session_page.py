@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import pytest
 
 from tests.browser.axe import violations
 from tests.report.session.sample import session
+from workbench.report.session.session_record import Session
+from workbench.report.session.session_rows import SessionRecompile
+from workbench.report.table import Table
 
 TABLES = 7
 
@@ -40,3 +44,27 @@ def test_the_steps_and_the_tables_are_reached_by_key(
     pane = page.get_by_role("tabpanel")
     pane.get_by_text("scaled runs eagerly since step 4").wait_for()
     assert watched.errors == watched.requests == []
+
+
+@pytest.mark.parametrize("width", [900, 1280])
+def test_a_compile_that_had_two_reasons_shows_both(
+    open_page: Callable[..., Any], tmp_path: Path, width: int
+) -> None:
+    own = session()
+    again, *others = own.tables["recompiles"]
+    rows = [replace(again, also=("len(L['self'].log) == 2",)), *others]
+    path = tmp_path / "session.html"
+    tables = {**own.tables, "recompiles": Table.of(SessionRecompile, rows)}
+    Session(own.header, tables, {}).to_html(path)
+    watched = open_page(width=width)
+    watched.page.goto(path.as_uri())
+    watched.page.get_by_role("tab", name="Compiled again").click()
+    row = watched.page.locator(".tbody .tr")
+    assert row.count() == 1
+    row.click()
+    details = watched.page.get_by_role("group", name="The selected row")
+    assert "2 guards did not hold" in details.locator("h3").inner_text()
+    assert details.locator("li").all_inner_texts() == [again.guard, "len(L['self'].log) == 2"]
+    assert details.locator("li").last.is_visible()
+    assert violations(watched.page) == []
+    assert watched.errors == []

@@ -229,9 +229,9 @@ def package(
     >>> torch.equal(package(x), f(x))
     True
     """
-    from workbench.api.progress_line import follow_in_a_line
     from workbench.compiler.packaging.package_request import read_requests
     from workbench.handles.packages.package import make_package
+    from workbench.handles.running.progress_line import follow_in_a_line
 
     requests = read_requests(
         model,

@@ -94,8 +94,8 @@ def fits(
     >>> wb.fits(torch.nn.Linear(8, 8), (torch.randn(4, 8),), grad=False).fits
     True
     """
-    from workbench.api.progress_line import follow_in_a_line
     from workbench.handles.memory.fits import FitRequest, fit_model
+    from workbench.handles.running.progress_line import follow_in_a_line
 
     with follow_in_a_line(progress, f"Does it fit into {target}?") as told:
         request = FitRequest(
@@ -167,13 +167,13 @@ def verify(
 
     check_args(args, kwargs)
     if isinstance(x, CrossCompiled):
-        from workbench.compiler.interpreter.buffer_checks import Tolerance
         from workbench.compiler.interpreter.verification import Question, verify_program
+        from workbench.handles.running.progress_line import follow_in_a_line
 
-        asked = Question(
-            tuple(args), dict(kwargs or {}), reference, per_kernel, float64, Tolerance(rtol, atol)
-        )
-        return verify_program(x.program, x.original, asked)
+        own = Question(tuple(args), dict(kwargs or {}), reference, per_kernel, float64)
+        asked = own.within(rtol, atol)
+        with follow_in_a_line(None, f"Verifying {x.name} on the CPU") as told:
+            return verify_program(x.program, x.original, asked, progress=told)
     if not isinstance(x, Compiled | Package):
         raise UsageError(
             "verify takes what aot_compile, package or load made; this is of type "
@@ -260,8 +260,8 @@ def matrix(
     kernel
     k0           12    12
     """
-    from workbench.api.progress_line import follow_in_a_line
     from workbench.handles.dispatch import matrix as run
+    from workbench.handles.running.progress_line import follow_in_a_line
 
     with follow_in_a_line(progress, "Kernels on several GPUs") as told:
         return run(x, args, targets, configs=configs, progress=told)
@@ -315,7 +315,7 @@ def roundtrip(
     >>> wb.roundtrip(compiled, (x,)).ok
     True
     """
-    from workbench.api.progress_line import follow_in_a_line
+    from workbench.handles.running.progress_line import follow_in_a_line
     from workbench.roundtrips.trip import roundtrip as run
 
     with follow_in_a_line(progress, "Round trip") as told:

@@ -48,8 +48,11 @@ class CrossCompiled(Recompilable):
     def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
         """Run the whole program on the CPU and compare; short for `workbench.verify`."""
         from workbench.compiler.interpreter.verification import Question, verify_program
+        from workbench.handles.running.progress_line import follow_in_a_line
 
-        return verify_program(self.program, self.original, Question(args, kwargs))
+        with follow_in_a_line(None, f"Verifying {self.name} on the CPU") as told:
+            asked = Question(args, kwargs)
+            return verify_program(self.program, self.original, asked, progress=told)
 
     @checked
     def save(

@@ -231,7 +231,10 @@ class Recompilable(CompiledBase, ABC):
 
         is_wanted = self.target not in TARGETS if eager is None else eager
         if is_wanted and explain_unknown_memory(self.report) is None:
-            count_eager(self, progress)
+            from workbench.handles.running.progress_line import follow_in_a_line
+
+            with follow_in_a_line(progress, "The memory of eager") as told:
+                count_eager(self, told)
         return memory(self.report)
 
     @checked
@@ -247,7 +250,10 @@ class Recompilable(CompiledBase, ABC):
         `UsageError` for what has no backward or was loaded from a file, and for the roofline of a
         CPU.
         """
-        return self.live_budgets.checkpoint(progress, estimator)
+        from workbench.handles.running.progress_line import follow_in_a_line
+
+        with follow_in_a_line(progress, "Memory budgets") as told:
+            return self.live_budgets.checkpoint(told, estimator)
 
     @cached_property
     def live_budgets(self) -> LiveBudgets:
@@ -276,13 +282,15 @@ class Recompilable(CompiledBase, ABC):
         a kernel or parameter that does not exist; the message lists those that do.
         """
         from workbench.handles.kernels.ranked import get_gpu, rank_configs
+        from workbench.handles.running.progress_line import follow_in_a_line
 
-        return rank_configs(
-            self.report,
-            get_gpu(self.report),
-            kernel,
-            blocks=blocks,
-            warps=warps,
-            stages=stages,
-            progress=progress,
-        )
+        with follow_in_a_line(progress, f"Configurations of {kernel}") as told:
+            return rank_configs(
+                self.report,
+                get_gpu(self.report),
+                kernel,
+                blocks=blocks,
+                warps=warps,
+                stages=stages,
+                progress=told,
+            )

@@ -239,8 +239,9 @@ class WorkbenchMagics(Magics):
             chosen, rest = self._parse(self.aot_session, line, options.SESSION)
             if rest:
                 raise UsageError(f"the code stands in the cell, not beside %%aot_session: {rest}")
-            capture = "full" if chosen.full else "light"
-            session = api.session(capture, chosen.steps, profile=chosen.profile)
+            session = api.session(
+                "full" if chosen.full else "light", chosen.steps, profile=chosen.profile
+            )
             self._bound(session, chosen.output)
             variable = chosen.output or find_last_output(self.shell)
             with recorded(self.shell, session, variable, is_viewed=not chosen.no_view):

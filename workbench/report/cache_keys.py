@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError
+from workbench.number_text import plural
 from workbench.report import CachePart, Report
 from workbench.report.graph_stages import GRAPH_STAGES
 from workbench.report.presenter import FormerTable, Presented, presenter
@@ -52,7 +53,11 @@ class WhyRecompiled(Presented):
     def text(self) -> str:
         """What differed, in a sentence or a few lines."""
         unknown = sum(row.same is None for row in self.rows)
-        note = f" {unknown} parts are not recorded in both." if unknown else ""
+        note = (
+            f" {plural(unknown, 'part')} {'is' if unknown == 1 else 'are'} not recorded in both."
+            if unknown
+            else ""
+        )
         if self.same:
             return (
                 f"{self.a} and {self.b} have the same key: torch takes the second from its cache, "

@@ -155,7 +155,7 @@ class PairedTimes:
         if is_no_difference(self.ratio):
             return ""
         if not is_apart(self.ratio):
-            return f"{describe_ends(self.ratio)} in {count} pairs"
+            return f"{describe_ends(self.ratio)} in {plural(count, 'pair')}"
         if (min(self.after_us) < min(self.before_us)) != (self.ratio.median < 1):
             return "the shortest times say the opposite of the medians"
         return doubt_factor(self.factors or (self.ratio.median,))
@@ -171,12 +171,12 @@ class PairedTimes:
             return f"Too noisy to say: {self.doubt}.{what}"
         of = f"of {_time(statistics.median(self.before_us))}"
         if self.verdict == "no difference":
-            return f"No difference: a saving of {saved} {of}, in {len(self)} pairs."
+            return f"No difference: a saving of {saved} {of}, in {plural(len(self), 'pair')}."
         agreeing = self.faster if self.verdict == "faster" else self.slower
         low, high = sorted(abs(end) for end in (self.saved_us.low, self.saved_us.high))
         return (
             f"{_time(abs(self.saved_us.median))} {self.verdict} ({_time(low)} to {_time(high)}) "
-            f"{of}, in {agreeing} of {len(self)} pairs."
+            f"{of}, in {agreeing} of {plural(len(self), 'pair')}."
         )
 
 

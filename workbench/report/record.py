@@ -135,7 +135,7 @@ class Report(ReportBase):
         if self.request.kind == KERNEL_LOG:
             parts = {"kernels": "kernel", "resources": "configuration"}
         counts = [plural(len(getattr(self, name)), noun) for name, noun in parts.items()]
-        state = "ok" if self.outcome.ok else f"{self.outcome.verb} in {self.outcome.step}"
+        state = "ok" if self.outcome.ok else f"{self.outcome.verb}{self.outcome.place}"
         words = [self.request.name or "?", self.request.target, state, *counts]
         return f"Report({', '.join(words)})"
 

@@ -97,6 +97,11 @@ class Outcome:
         """The same of what did not end well, after a subject: failed, was cancelled."""
         return "was cancelled" if self.is_cancelled else "failed"
 
+    @property
+    def place(self) -> str:
+        """Where it ended, behind the clause: ` in verify`; empty for compiling itself."""
+        return f" in {self.step}" if self.step not in (None, "compile") else ""
+
 
 def read_part(kind: type[Part], data: Mapping[str, Any]) -> Part:
     """One nested record or row out of JSON; what this version does not know is left out."""

@@ -68,6 +68,10 @@ class Node:
     operator: str | None = None
 
 
+MODULE_CLASSES = "module_classes"
+"""Where `Report.extra` has the class of each module by its path; older records have none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bytecode:
     """What Dynamo put in the place of one function, or of what is left of it after a break.
@@ -299,6 +303,10 @@ class AutotuneChoice:
     chosen: bool  # whether it was taken
     note: str | None = None  # a remark, such as why a value is missing
     text: str | None = None
+
+
+ESTIMATED_CHOICE = "estimated by a model, not timed"
+"""The remark on a choice whose time nobody measured."""
 
 
 @dataclass(frozen=True, slots=True)

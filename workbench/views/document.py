@@ -70,7 +70,7 @@ def _verdict(report: Report) -> tuple[str, wire.Tone]:
     """How the compilation ended: words, tone."""
     if not report.outcome.ok:
         tone: wire.Tone = "plain" if report.outcome.is_cancelled else "break"
-        return f"{report.outcome.verb} in {report.outcome.step or 'compilation'}", tone
+        return f"{report.outcome.verb}{report.outcome.place}", tone
     if len(report.breaks):
         return plural(len(report.breaks), "graph break"), "break"
     return "compiled", "captured"

@@ -51,7 +51,7 @@ def text(report: Report, *, times: bool = False) -> str:
     lines = [line for section in sections for line in section(report)]
     if len(lines) >= _HEIGHT:
         left_out = len(lines) - _HEIGHT + 2
-        lines[_HEIGHT - 2 :] = [f"…             {left_out} more lines in its page"]
+        lines[_HEIGHT - 2 :] = [f"…             {plural(left_out, 'line')} more in its page"]
     lines.append(_next(report))
     if times:
         lines += _times(report)
@@ -63,7 +63,7 @@ def _head(report: Report) -> Iterator[str]:
     how = ", ".join(part for part in (request.backend, request.mode, request.target) if part)
     yield f"{title_of(report)} ({how})"
     if not report.outcome.ok:
-        yield f"{report.outcome.verb} in {report.outcome.step or 'compilation'}"
+        yield f"{report.outcome.verb}{report.outcome.place}"
         yield from (f"  {line}" for line in (report.outcome.error or "").splitlines()[:_MOST])
     if request.inputs:
         yield f"inputs        {'; '.join(request.inputs)}"
@@ -115,7 +115,7 @@ def _opportunities(report: Report) -> Iterator[str]:
     rows = opportunities(report)
     for each in rows[:_FEW]:
         yield f"do            {short(each.text, _ADVICE)}  {format_shortest_saving(each)}"
-    yield from _more(len(rows) - _FEW, "opportunities", "changes ")
+    yield from _more(len(rows) - _FEW, "opportunities", "change")
 
 
 def _fusion(report: Report) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _fusion(report: Report) -> Iterator[str]:
     reasons = Counter(pair.reason for pair in rejected(report))
     for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:_FEW]:
         yield f"  not fused, {plural(count, 'pair')}: {reason}"
-    yield from _more(len(reasons) - _FEW, "fusion", "reasons ")
+    yield from _more(len(reasons) - _FEW, "fusion", "reason")
 
 
 def _cuda_graphs(report: Report) -> Iterator[str]:
@@ -169,4 +169,5 @@ def _times(report: Report) -> Iterator[str]:
 
 def _more(count: int, frame: str, what: str = "") -> Iterator[str]:
     if count > 0:
-        yield f"  {count} more {what}in report.frame({frame!r})"
+        nouns = "" if not what else f"{what} " if count == 1 else f"{what}s "
+        yield f"  {count} more {nouns}in report.frame({frame!r})"

@@ -65,6 +65,9 @@ function scaled(size: number, { units = [], is_grouped }: Rule): string {
 export const bytes = (count: number | null) => written(count, "bytes");
 export const seconds = (value: number | null) => written(value, "seconds");
 export const percent = (part: number | null) => written(part, "percent");
+/** A part of a whole: what rounds to nothing is not nothing. */
+export const shareOfWhole = (part: number | null) =>
+  part !== null && part > 0 && part < 0.005 ? "<1 %" : percent(part);
 /** An amount of work or a ratio: 1.34 M, 0.375, 12. */
 export const amount = (value: number | null) => written(value, "amount");
 /** A whole number, its thousands apart. */
@@ -102,5 +105,6 @@ const UNITS: Record<Exclude<Unit, "">, [Quantity, number]> = {
 export function writtenIn(unit: Unit, value: number): string {
   if (unit === "") return String(value);
   const [quantity, size] = UNITS[unit];
+  if (unit === "share") return shareOfWhole(value);
   return written(value * size, quantity);
 }

@@ -8,6 +8,10 @@ export const STOPPED =
 export const AWAY =
   "The kernel cannot be reached: what needs it is off until it answers. The record stays.";
 
+/** In the place of what only Python makes, and nobody had asked for. */
+export const UNSEEN =
+  "It was not opened before the kernel stopped, and only the kernel makes it: run the cell again.";
+
 /** Of a kernel that does not come back as it was: its memory is gone. */
 const ENDS = new Set(["restarting", "autorestarting", "terminating", "dead"]);
 const AWAY_MS = 2000;

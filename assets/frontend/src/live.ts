@@ -2,7 +2,7 @@
 
 import { effect, type Signal } from "@preact/signals";
 import { type Host, hostSignals, PartCache, type Question } from "./host";
-import { STOPPED, watchKernel } from "./kernel";
+import { STOPPED, UNSEEN, watchKernel } from "./kernel";
 import type { Model } from "./model";
 import type { Answer, Ask, Progress, Document as Report } from "./wire";
 
@@ -35,7 +35,7 @@ export class Mail {
 
   ask(name: string, question?: Question): Promise<unknown> {
     const why = this.lost.peek();
-    if (why !== null) return Promise.reject(new Error(why));
+    if (why !== null) return Promise.reject(new Error(question ? why : absent(why)));
     this.last += 1;
     const message: Ask = { id: this.last, ask: name };
     if (question) message.question = question;
@@ -68,6 +68,11 @@ export class Mail {
     for (const waiting of this.waiting.values()) waiting.reject(new Error(why));
     this.waiting.clear();
   }
+}
+
+/** Why a part is not there: the view says once that the kernel has stopped, the pane what that means. */
+function absent(why: string): string {
+  return why === STOPPED ? UNSEEN : why;
 }
 
 interface LiveHost extends Host {

@@ -187,11 +187,12 @@ export interface MachineQuestion {
 }
 
 /**
- * Everything about the file; `advice` says in one line how to get one, or is None. `checked`
- * says how the file compares with a machine that was asked about; `requirements` are those of
- * that comparison then.
+ * Everything about the file. `advice` says in one line how to get one, or is None; it stands
+ * under `heading`. `checked` says how the file compares with a machine that was asked about;
+ * `requirements` are those of that comparison then.
  */
 export interface SavedFile {
+  heading?: string;
   advice: string | null;
   checked: string | null;
   can_save: boolean;
@@ -1443,7 +1444,7 @@ export interface SessionBar {
 /**
  * One table; `none` is what is said where it has no rows. `more` counts those left out. The
  * `row` of each is its id, such as "breaks:2"; that of a compile, "compiles:3", names its
- * report.
+ * report. `details` is what is said of a row that is selected: a head, a line for each reason.
  */
 export interface SessionTable {
   id: string;

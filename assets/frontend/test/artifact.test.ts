@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { fileOf } from "../src/artifact/actions";
 import { shortName } from "../src/artifact/tables";
 import { meaningOf, sharesOf, waterfallOf, wayOf } from "../src/artifact/trip";
 import { kindOf } from "../src/ids";
@@ -70,4 +71,11 @@ test("names, kinds and meanings", () => {
   expect(shortName("payload")).toBe("payload");
   expect(kindOf("Z:ours:read")).toBe("saved");
   expect(meaningOf("read")).toContain("who vouches");
+});
+
+test("a file that a round trip removed is no file to check", () => {
+  const facts = (path: string) => [{ title: "File", facts: [["Path", path] as [string, string]] }];
+  expect(fileOf(facts("~/models/block.aot"))).toBe("~/models/block.aot");
+  expect(fileOf(facts("written for a round trip and removed"))).toBeNull();
+  expect(fileOf([])).toBeNull();
 });

@@ -6,7 +6,7 @@ import { cellsOf, filtered, merged } from "../src/kernels/table";
 import { PANES } from "../src/panes";
 import { Store } from "../src/store";
 import { sorted } from "../src/table/sorting";
-import type { Cost, Embedded, Line, Document as Report } from "../src/wire";
+import type { Cost, Embedded, Document as Report, TreeRow } from "../src/wire";
 import sample from "./sample.json";
 
 const embedded = sample as unknown as Embedded;
@@ -102,18 +102,27 @@ test("the Kernels pane opens on the table, and on code for what was opened", () 
   expect(store.isCode.value).toBe(true);
 });
 
-test("the costliest line is the one that costs of itself, not by those that it calls", () => {
-  const line = (id: string, cost: number, called_in: string[] = []): Line => ({
+test("the costliest line is the sentence's: a line of the call, with what it calls", () => {
+  const row = (id: string, depth: number, kind: TreeRow["kind"], time: number): TreeRow => ({
     id,
-    state: "captured",
-    said: "",
-    kernels: [],
-    cost: { time: cost },
-    called_in,
-    notes: [],
+    depth,
+    kind,
+    name: "",
+    caption: "",
+    total: { time },
+    own: {},
   });
-  const marks = [line("L:s0:1", 9), line("L:s1:4", 6, ["L:s0:1"]), line("L:s1:5", 3, ["L:s0:1"])];
-  const cost = (mark: Line) => mark.cost["time"] ?? null;
-  expect(costliest(marks, cost).map((mark) => mark.id)).toEqual(["L:s1:4"]);
-  expect(costliest(marks, () => null)).toEqual([]);
+  const calls = [
+    row("s0", 0, "function", 15),
+    row("L:s0:1", 1, "line", 9),
+    row("s1", 2, "function", 9),
+    row("L:s1:4", 3, "line", 6),
+    row("L:s0:2", 1, "line", 6),
+    row("s9", 0, "library", 20),
+    row("L:s9:1", 1, "line", 20),
+  ];
+  const modules = [row("M:", 0, "module", 15), row("M:a", 1, "module", 5)];
+  expect(costliest({ calls, modules }, "time")).toEqual(["L:s0:1"]);
+  expect(costliest({ calls: calls.slice(5), modules }, "time")).toEqual(["M:a"]);
+  expect(costliest({ calls, modules }, "bytes")).toEqual([]);
 });

@@ -1,6 +1,14 @@
 import { expect, test } from "vitest";
 import cases from "../../../tests/number_cases.json";
-import { plural, seconds, tflops, written, type Quantity } from "../src/format";
+import {
+  plural,
+  seconds,
+  shareOfWhole,
+  tflops,
+  written,
+  writtenIn,
+  type Quantity,
+} from "../src/format";
 
 test.each(cases as [Quantity, number | null, string][])(
   "%s: %s is written %s, as in Python",
@@ -20,4 +28,9 @@ test("rates of work come in 10^12 a second", () => {
 test("one is not many", () => {
   expect(plural(1, "node")).toBe("1 node");
   expect(plural(12_000, "node")).toBe("12,000 nodes");
+});
+
+test("a share that rounds to nothing is not nothing", () => {
+  expect([0, 0.0026, 0.005, 0.2].map(shareOfWhole)).toEqual(["0 %", "<1 %", "1 %", "20 %"]);
+  expect(writtenIn("share", 0.0026)).toBe("<1 %");
 });

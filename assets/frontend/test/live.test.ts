@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { expect, test, vi } from "vitest";
 import { idle, isAwake, whyNot } from "../src/host";
-import { AWAY, STOPPED } from "../src/kernel";
+import { AWAY, STOPPED, UNSEEN } from "../src/kernel";
 import { liveHost } from "../src/live";
 import type { Model } from "../src/model";
 import type { Ask, Progress } from "../src/wire";
@@ -131,7 +131,7 @@ test("a cut comm refuses what is asked, ends what runs and says why", async () =
   kernel.isLive = false;
   kernel.tell("comm_live_update");
   await expect(waiting).rejects.toThrow(STOPPED);
-  await expect(host.part("code:k1")).rejects.toThrow(STOPPED);
+  await expect(host.part("code:k1")).rejects.toThrow(UNSEEN);
   expect(kernel.asked.map((ask) => ask.ask)).toEqual(["document", "code:k0"]);
   expect(host.progress.value).toMatchObject({ status: "failed", error: STOPPED });
   expect([whyNot(host, null), isAwake(host)]).toEqual([STOPPED, false]);

@@ -10,6 +10,7 @@ import {
   namesOf,
   nextPlace,
   placesOf,
+  standing,
   rateOf,
   ticks,
 } from "../src/roofline/geometry";
@@ -152,3 +153,14 @@ test.each([
   [66.9, "66.9 TFLOP/s"],
   [1979, "1.98 PFLOP/s"],
 ])("%s TFLOP/s are written %s", (value, text) => expect(tflops(value)).toBe(text));
+
+test("a point above its roof is not said to sit on it", () => {
+  const at = (of_roof: number | null) => standing({ of_roof } as RooflinePoint);
+  expect([at(null), at(0.5), at(0.95), at(1.05), at(3)]).toEqual([
+    "",
+    "",
+    "on the roof",
+    "on the roof",
+    "above the roof",
+  ]);
+});

@@ -24,3 +24,12 @@ test("where there is little room they share one entry, but for the one that is s
   ]);
   expect(names("matrix", true)).toEqual([["overview", "memory", "matrix"], ["roofline"]]);
 });
+
+test("one empty pane does not carry its action where there is little room", () => {
+  const alone: Tab[] = [
+    { id: "overview", title: "Overview" },
+    { id: "matrix", title: "Matrix", vacant: "No GPUs are compared.", offer: "Compile for…" },
+  ];
+  expect(placed(alone, "overview", true).shown[1]).not.toHaveProperty("offer");
+  expect(placed(alone, "overview", false).shown[1]).toHaveProperty("offer");
+});

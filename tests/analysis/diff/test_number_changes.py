@@ -9,6 +9,7 @@ from workbench.analysis.diff import number_changes
 from workbench.analysis.diff.report_comparison import compare
 from workbench.report import AutotuneChoice, Kernel, Report, Table
 from workbench.report.machine_rows import Resources
+from workbench.report.measures import measure_compile_seconds
 
 
 def test_traffic_is_that_of_all_kernels_and_of_each_match() -> None:
@@ -65,6 +66,10 @@ def test_measured_times_are_no_difference_by_themselves() -> None:
 def test_phases_begin_with_the_whole_and_then_the_longest_difference() -> None:
     whole, *phases = rows(diff("static", "dynamic"), "phases")
     assert whole.item == "the whole compilation"
+    records = diff("static", "dynamic")
+    took = [measure_compile_seconds((p.start_s, p.duration_s) for p in each.phases)
+            for each in (records.a, records.b)]  # fmt: skip
+    assert [whole.a, whole.b] == took  # as every other view says it: threads are not added
     apart = [abs(float(c.b or 0) - float(c.a or 0)) for c in phases]
     assert apart == sorted(apart, reverse=True)
 

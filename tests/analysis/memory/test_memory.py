@@ -206,10 +206,30 @@ def test_attention_takes_no_more_than_is_said(length: int, *, grad: bool) -> Non
     x = torch.randn(1, 2, length, 32, requires_grad=grad)
     found = wb.aot_compile(attended, (x,), grad=grad).memory()
     assert "Not counted: attention on this CPU takes up to" in found.sentence
-    assert "B in all." in found.sentence
+    assert "B in all, at k" in found.sentence
     measured = found.measure(x).measured
     assert found.most is not None
     assert found.peak - found.base < measured <= found.most - found.base
+
+
+def test_a_part_of_a_tuple_is_named_by_what_gave_the_tuple() -> None:
+    def chosen(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.max_pool2d(x, 2).flatten(1).topk(8)[0]
+
+    found = wb.aot_compile(chosen, (torch.randn(2, 3, 16, 16),)).memory()
+    named = {row.value for row in found.allocations}
+    assert {"_low_memory_max_pool_with_offsets", "topk"} <= named
+    assert not any("getitem" in name for name in named)
+
+
+def test_the_bound_with_library_calls_says_at_which_of_them() -> None:
+    """The convolution holds most while it runs, not the kernel whose buffers are the most."""
+    layer = torch.nn.Sequential(torch.nn.Upsample(scale_factor=4), torch.nn.Conv2d(8, 8, 3))
+    found = wb.aot_compile(layer, (torch.randn(2, 8, 32, 32),)).memory()
+    row = max(found.scratch, key=lambda row: found.live[row.step] + (row.bytes or 0))
+    assert found.timeline.kernels[row.step] != found.peaks[-1].kernel
+    assert found.most == found.live[row.step] + (row.bytes or 0)
+    assert found.sentence.endswith(f" in all, at {found.timeline.kernels[row.step]}.")
 
 
 def test_views_of_one_storage_are_kept_once() -> None:

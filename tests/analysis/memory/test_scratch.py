@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.analysis.memory import scratch
 from workbench.analysis.memory.scratch import backward_bytes, convolution_bytes
 from workbench.compiler.measuring.call_memory import allocated
 
@@ -119,7 +120,7 @@ def test_the_sentence_of_a_compiled_convolution_holds(
     layer, x = given(name, batch, last=last)
     found = wb.aot_compile(layer, (x,), grad=grad).memory()
     assert "Not counted: convolution on this CPU takes up to" in found.sentence
-    assert "B in all." in found.sentence
+    assert "B in all, at k" in found.sentence
     assert found.most is not None
     assert found.measure(x).measured <= found.most - found.base
 
@@ -133,3 +134,15 @@ def test_a_product_of_16_bit_says_that_it_takes_more() -> None:
     assert "At most" not in of_16.sentence
     assert "takes while running is not known" in of_16.sentence
     assert of_32.scratch == ()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "operator"),
+    [
+        ("aten.scatter_reduce_.two", "scatter_reduce_"),
+        ("torch.ops.aten.mm.default", "mm"),
+        ("extern_kernels.mm", "mm"),
+    ],
+)
+def test_an_overload_is_not_the_name_of_an_operator(kernel: str, operator: str) -> None:
+    assert scratch.name_operator(kernel) == operator

@@ -8,6 +8,7 @@ from recording import Block
 
 from workbench.compiler.recording.stage_graphs import NodeTexts, inputs_of
 from workbench.report import STAGES, Node, Report
+from workbench.report.rows import MODULE_CLASSES
 
 
 def nodes_of(report: Report, stage: str) -> list[Node]:
@@ -104,3 +105,17 @@ def test_the_first_are_named_and_scalars_only_where_there_is_nothing_else() -> N
     assert inputs_of(many, NodeTexts()) == "x[1] [1], x[2] [2], x[3] [3], x[4] [4] and 2 more"
     assert inputs_of([scalar], NodeTexts()) == "step []"
     assert inputs_of([], NodeTexts()) == ""
+
+
+def test_the_modules_of_a_program_have_their_classes(trained: Report) -> None:
+    classes = trained.extra[MODULE_CLASSES]
+    paths = {node.module_path for node in trained.nodes} - {None}
+    assert paths <= classes.keys()
+    assert "Linear" in classes.values()
+
+
+def test_a_class_may_be_told_as_text() -> None:
+    names = NodeTexts()
+    stack = {"a": ("L['self']", Block), "b": ("L['self'].up", "torch.nn.modules.linear.Linear")}
+    assert names.module_path({"nn_module_stack": stack}) == "up"
+    assert names.classes == {"": "Block", "up": "Linear"}

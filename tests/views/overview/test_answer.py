@@ -52,7 +52,7 @@ def test_without_a_line_of_the_user_it_is_the_module_that_has_most() -> None:
 
 def test_a_line_that_calls_leads_to_the_line_that_has_most_of_it() -> None:
     said = answer_text(LAYERS)
-    assert "About 91 % of it is line 44, layer(x), most of that line 28 of forward. " in said
+    assert "About 90 % of it is line 44, layer(x), most of that line 28 of forward. " in said
 
 
 def test_a_gpu_without_a_measurement_says_its_bound_and_its_launches() -> None:
@@ -91,7 +91,7 @@ def test_breaks_come_before_the_cost(sample_report: Report) -> None:
 def test_a_failure_says_where_and_why(sample_report: Report) -> None:
     failed = replace(sample_report, outcome=Outcome(False, "capture", "Unsupported: x\nhint"))
     assert answer_text(failed) == "Failed in capture: Unsupported: x."
-    assert answer_text(Report(outcome=Outcome(False, None, None))).startswith("Failed in")
+    assert answer_text(Report(outcome=Outcome(False, None, None))) == "Failed."
 
 
 def test_a_trace_log_says_that_it_only_tells() -> None:

@@ -8,6 +8,7 @@ import pytest
 from big_report import big_report
 
 from workbench.report import Report
+from workbench.report.rows import MODULE_CLASSES
 from workbench.views.document import document
 from workbench.views.wire.overview_messages import TreeRow
 
@@ -82,3 +83,19 @@ def test_a_record_of_many_equal_layers_has_few_rows() -> None:
     few, many = (document(big_report(nodes)) for nodes in (3000, 12000))
     assert len(many["calls"]) < 2 * len(few["calls"])
     assert len(json.dumps(many["calls"])) < 0.2 * len(json.dumps(many))
+
+
+def test_a_module_is_named_with_its_class() -> None:
+    classes = {"": "Model", "layers.0": "Block", "layers.0.norm": "LayerNorm"}
+    report = replace(LAYERS, extra={MODULE_CLASSES: classes})
+    captions = {row["name"]: row["caption"] for row in document(report)["modules"]}
+    assert (captions["Model"], captions["layers.0–3"], captions["norm"]) == (
+        "Model", "Block", "LayerNorm",
+    )  # fmt: skip
+    norm = next(row for row in document(report)["calls"] if row["name"] == "norm")
+    assert norm["caption"] == "LayerNorm"
+
+
+def test_an_older_record_has_modules_without_classes() -> None:
+    assert MODULE_CLASSES not in LAYERS.extra
+    assert {row["caption"] for row in document(LAYERS)["modules"]} == {""}

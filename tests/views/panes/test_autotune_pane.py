@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from workbench.report import AutotuneChoice, Report, Table
+from workbench.report.rows import ESTIMATED_CHOICE
 from workbench.views.document import document
 
 
@@ -35,3 +38,13 @@ def test_it_says_where_nothing_was_timed() -> None:
     says = document(timed(choice("a0", "mm", None, chosen=True)))["autotune_says"]
     assert says == "1 choice for 1 operation; nothing was timed here."
     assert document(Report())["autotune_says"] == ""
+
+
+def test_what_a_model_estimated_is_not_called_measured() -> None:
+    rows = [
+        replace(choice("a0", "mm", 0.3, chosen=True), note=ESTIMATED_CHOICE),
+        replace(choice("a1", "mm", 0.4), note=ESTIMATED_CHOICE),
+    ]
+    made = document(timed(*rows))
+    assert made["autotune_says"].endswith("the next best by a model; nothing was timed.")
+    assert not {column["title"] for column in made["columns"]["choices"]} & {"Time", "Measured"}

@@ -67,7 +67,7 @@ def test_a_whole_program_that_is_skipped_has_no_notes_at_its_lines(sample_report
     ("parts", "said"),
     [
         ((FIRST,), "the whole program is recorded"),
-        ((FIRST, replace(FIRST, graph="g3")), "all 2 parts are recorded"),
+        ((FIRST, replace(FIRST, graph="g3")), "both parts are recorded"),
         ((replace(FIRST, verdict="depends", reason="mutated inputs"),), "torch decides"),
         ((), None),
     ],

@@ -57,12 +57,23 @@ def test_a_profile_of_a_cpu_gives_it_a_roof_with_the_rates_that_it_measured() ->
     assert points["k1"]["of_roof"] == pytest.approx(0.5)
     assert roof["sentence"] == (
         "k1 takes 79 % of the time, bound by memory, at 50 % of its roof. 1 of 2 kernels sits "
-        "on its roof and can only get faster by moving less."
+        "on its roof: only less work would make it faster."
     )
     (head,) = (pane for pane in made["panes"] if pane["id"] == "roofline")
     assert head["empty"] is None
     kernel = next(each for each in made["kernels"] if each["id"] == "k1")
     assert kernel["verdict"][0].startswith("Bound by memory, at least 1.00 µs, 50 % of the roof")
+
+
+def test_a_kernel_above_its_roof_is_not_said_to_be_limited_by_it(sample_report: Report) -> None:
+    rows = [
+        replace(row, measured_us=(row.bound_us or 1.0) / factor)
+        for row, factor in zip(sample_report.roofline, (3.0, 1.0, 0.2, 0.2, 0.2), strict=False)
+    ]
+    tables = {**sample_report.tables, "roofline": Table.of(KernelRoofline, rows)}
+    (roof,) = document(replace(sample_report, tables=tables))["roofs"]
+    above = f"1 of {len(rows)} kernels runs above its roof: the data was in the cache, or the roof"
+    assert above in roof["sentence"]
 
 
 def test_an_estimate_says_that_every_point_sits_on_the_roof(sample_report: Report) -> None:
@@ -73,6 +84,7 @@ def test_an_estimate_says_that_every_point_sits_on_the_roof(sample_report: Repor
         "No time is measured: every point is an estimate and sits on the roof."
         in (roof["sentence"])
     )
+    assert "of the least time" in roof["sentence"]
     assert roof["source"] == "rates of the GPU's data sheet"
 
 

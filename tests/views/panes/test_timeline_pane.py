@@ -8,6 +8,7 @@ from workbench.report import Report
 from workbench.views.document import document
 from workbench.views.panes.timeline_pane import tell_time
 from workbench.views.wire.report_messages import Phase
+from workbench.views.words.progress_words import name_phase
 
 RECORD = Report.load(Path(__file__).parents[2] / "records" / "convolutions.wbr")
 
@@ -26,7 +27,7 @@ def phase(name: str, words: str, start: float, seconds: float, thread: str = "ma
 )
 def test_the_largest_part_is_said_first(compiler: str | None, said: str) -> None:
     phases = [
-        phase("compile", "reading your code", 0.0, 5.4),
+        phase("bytecode_tracing", "reading your code", 0.0, 5.4),
         phase("async_compile.wait", "compiling", 7.9, 27.6),
         phase("async_compile.precompile: k0", "compiling one kernel", 8.0, 90.0, "worker"),
     ]
@@ -41,3 +42,22 @@ def test_phases_have_plain_names_and_a_record_its_sentence() -> None:
     assert words["compile_file"] == "compiling C++"
     assert words["pass.post_grad_passes.pass_pattern_1"] == "a pass over the graph: pass pattern 1"
     assert shown["phases_said"].startswith("1.87 s of 4.95 s: writing kernels; 69")
+
+
+def test_what_no_phase_tells_of_is_not_said_to_be_the_whole_compilation() -> None:
+    phases = [
+        phase("compile", "the whole compilation", 0.0, 1.4),
+        phase("compile_attempt_1", "reading your code", 0.1, 2.6),
+    ]
+    phases[0]["duration_s"] = 4.0
+    assert tell_time(phases, None) == (
+        "2.60 s of 4.00 s: reading your code; 1.40 s: work that no phase tells of."
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["dynamo", "entire_frame_compile", "compile_attempt_1", "fullgraph_capture", "compile"]
+)
+def test_phases_of_dynamo_have_plain_names_too(name: str) -> None:
+    assert "_" not in name_phase(name)
+    assert name_phase(name) != name

@@ -28,7 +28,7 @@ def test_a_page_has_the_advice_the_slow_steps_and_every_table() -> None:
         "Compiled again",
         "Graph breaks",
         "Runs eagerly",
-        "Calls of compiled graphs",
+        "Compiled graphs that were called",
         "train.py:14",
     ):
         assert part in text

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from workbench.analysis.cost.costs import list_all_costs
-from workbench.analysis.cost.line_shares import list_line_ids
-from workbench.analysis.fusion.traffic import NodeFacts, select_computing, select_nodes
+from workbench.analysis.cost.line_shares import find_computed, list_line_ids
+from workbench.analysis.fusion.traffic import NodeFacts, select_nodes
 from workbench.analysis.memory.memory import list_made_at_peak, memory
 from workbench.report import Kernel, Report
 
@@ -78,15 +78,13 @@ def select_captured(report: Report) -> list[NodeFacts]:
 
 def _parts(report: Report) -> Iterator[tuple[Kernel, Mapping[Chain, float]]]:
     """Every kernel with the weights of the chains that it came from."""
-    inside = {id for nodes in report.kernels.columns.get("nodes", ()) for id in nodes}
-    nodes, ids = select_nodes(report, "id", inside), list_line_ids(report)
+    computed, ids = find_computed(report), list_line_ids(report)
     there = set(ids.values())
     known: dict[str, Chain] = {}
     waiting: list[Kernel] = []
     for kernel in report.kernels:
         weights: dict[Chain, float] = defaultdict(float)
-        own = select_computing(kernel.nodes, nodes)
-        for chain, size in _chains(own, ids):
+        for chain, size in _chains(computed[kernel.id], ids):
             weights[chain] += size
             known.setdefault(chain[0][-1], chain)
         if weights:
@@ -97,7 +95,7 @@ def _parts(report: Report) -> Iterator[tuple[Kernel, Mapping[Chain, float]]]:
         lines = [line for line in kernel.lines or kernel.called_from[:1] if line in there]
         chains = [known.get(line, ((line,), "")) for line in lines]
         by_module: dict[Chain, float] = defaultdict(float)
-        for chain, size in _modules(select_computing(kernel.nodes, nodes)):
+        for chain, size in _modules(computed[kernel.id]):
             by_module[chain] += size
         yield kernel, dict.fromkeys(chains, 1.0) or by_module or {((), ""): 1.0}
 

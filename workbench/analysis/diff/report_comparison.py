@@ -102,8 +102,8 @@ def _missing(a: Report, b: Report) -> Iterator[tuple[str, str]]:
 def _ended(report: Report) -> str:
     if report.outcome.ok:
         return "ok"
-    where = report.outcome.step or "compilation"
-    return f"{report.outcome.verb} in {where}: {report.outcome.error or ''}".strip()
+    how = f"{report.outcome.verb}{report.outcome.place}"
+    return f"{how}: {report.outcome.error or ''}".strip()
 
 
 def _field(part: str, name: str, a: Any, b: Any) -> Iterator[Change]:

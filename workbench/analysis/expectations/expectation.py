@@ -182,7 +182,7 @@ def read_limits(limits: Mapping[str, object]) -> dict[str, Limit]:
 def _unfinished(record: Record) -> Iterator[str]:
     """Why what was counted may not be all: a compilation that did not end."""
     if isinstance(record, Report) and not record.outcome.ok:
-        yield f"the compilation {record.outcome.clause} in {record.outcome.step}"
+        yield f"the compilation {record.outcome.clause}{record.outcome.place}"
 
 
 def _sentence(quantity: Quantity, expected: Limit) -> str:

@@ -143,22 +143,6 @@ def is_view(node: NodeFacts) -> bool:
     return strip_operator_name(node.target) in _VIEWS
 
 
-def select_computing(ids: Iterable[str], nodes: Mapping[str, NodeFacts]) -> list[NodeFacts]:
-    """Of the nodes of a kernel those that it computes for: views of what others made are none.
-
-    All of them where nothing else is there, such as in a copy of a view.
-    """
-    own = [nodes[id] for id in ids if id in nodes]
-
-    def is_shown(node: NodeFacts) -> bool:
-        if strip_operator_name(node.target) != "getitem":
-            return is_view(node)
-        source = nodes.get(node.inputs[0]) if node.inputs else None
-        return source is None or is_view(source)  # else it is one of several results
-
-    return [node for node in own if not is_shown(node)] or own
-
-
 def count_operation_traffic(
     node: NodeFacts, nodes: Mapping[str, NodeFacts], free: Collection[str] | None = None
 ) -> int | None:

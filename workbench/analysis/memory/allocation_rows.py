@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from workbench.analysis.fusion.traffic import strip_operator_name
 from workbench.analysis.memory.storages import Storage
 from workbench.analysis.memory.timeline import Timeline, input_label
 from workbench.report import Buffer, Node
@@ -30,7 +31,7 @@ class _Allocations:
             at_peak = storage.first_moment <= self._peak_at < last
             node = self._node(storage)
             label = input_label(self._timeline, storage.names[0]) if storage.is_given else None
-            operator = _operator(node.target) if node else storage.names[0]
+            operator = self._operator(node) if node else storage.names[0]
             yield Allocation(
                 id=f"m{number}",
                 graph=self._timeline.wrappers[storage.program].graph,
@@ -59,6 +60,16 @@ class _Allocations:
                 return node
         return None
 
+    def _operator(self, node: Node) -> str:
+        """What computes a value; of a part of a tuple what gave the tuple, not the taking."""
+        report = self._timeline.report
+        while strip_operator_name(node.target) == "getitem" and node.inputs:
+            at = report.node_row.get(node.inputs[0])
+            if at is None:
+                break
+            node = report.nodes[at]
+        return strip_operator_name(node.target)
+
     def _without(self, storage: Storage, last: int) -> int:
         first = storage.first_moment
         inside = self._moments[self._peak_at] - storage.bytes  # it lives there
@@ -72,11 +83,6 @@ class _Allocations:
             made = self._timeline.buffers.get((program, name))
             former = self._timeline.buffers.get((program, base))
             yield name, _how(made, former), base
-
-
-def _operator(target: str) -> str:
-    parts = target.split(".")
-    return parts[1] if len(parts) > 1 and parts[0] in ("aten", "prims") else target
 
 
 def _how(made: Buffer | None, former: Buffer | None) -> str:

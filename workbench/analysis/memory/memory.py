@@ -124,8 +124,11 @@ class Memory(Presented):
         """The peak in bytes with what library calls take; None where that cannot be told."""
         if not self.timeline.is_whole or any(row.bytes is None for row in self.scratch):
             return None
-        while_running = (self.live[row.step] + (row.bytes or 0) for row in self.scratch)
-        return max(self.peak, *while_running) if self.scratch else self.peak
+        return max(self.peak, *(self._hold_while(row) for row in self.scratch), 0)
+
+    def _hold_while(self, row: Scratch) -> int:
+        """Bytes that live while a library call runs, its own included."""
+        return self.live[row.step] + (row.bytes or 0)
 
     @cached_property
     def allocations(self) -> tuple[Allocation, ...]:
@@ -231,7 +234,7 @@ class Memory(Presented):
         bound = "At most" if self.timeline.is_whole and not self.scratch else "At least"
         words = (
             f"{bound} {number_text(whole.bytes, 'bytes')} live at once, "
-            f"{number_text(above, 'bytes')} of them above weights and inputs, "
+            f"{number_text(above, 'bytes')} of it above weights and inputs, "
             f"at {whole.kernel or whole.name or 'its start'}"
         )
         ours = [row for row in self.allocations if row.at_peak and row.kind not in BASE]
@@ -248,7 +251,7 @@ class Memory(Presented):
             else ""
         )
         return (
-            f"{words}; {number_text(largest.bytes, 'bytes')} of that are {largest.value}{place} "
+            f"{words}; {number_text(largest.bytes, 'bytes')} of that is {largest.value}{place} "
             f"({largest.kind}){more}.{eager}"
         )
 
@@ -258,8 +261,14 @@ class Memory(Presented):
         words = describe_scratch(self.scratch, on_cpu=is_on_cpu(self.report))
         if not words:
             return ""
-        most = "" if self.most is None else f": at most {number_text(self.most, 'bytes')} in all"
-        return f" Not counted: {words}{most}."
+        if self.most is None:
+            return f" Not counted: {words}."
+        worst = max(self.scratch, key=self._hold_while)
+        step = worst.step if self._hold_while(worst) >= self.peak else self.peaks[-1].step or 0
+        where = self.timeline.kernels[step] or self.timeline.walk.steps[step].kernel
+        return (
+            f" Not counted: {words}: at most {number_text(self.most, 'bytes')} in all, at {where}."
+        )
 
     def measure(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call it on these inputs under torch's profiler, and the original; see `MeasuredMemory`.

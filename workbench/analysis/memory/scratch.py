@@ -64,7 +64,7 @@ def list_scratch(timeline: Timeline) -> tuple[Scratch, ...]:
     ):
         if "." not in step.kernel and not step.kernel.startswith(IN_CPP):
             continue
-        operator = _operator(step.kernel)
+        operator = name_operator(step.kernel)
         if on_cpu and operator in _WITHOUT:
             continue
         own = [nodes[id] for id in by_kernel.get(kernel or "", ()) if id in nodes]
@@ -87,15 +87,16 @@ def _nodes(timeline: Timeline, wanted: set[str]) -> dict[str, NodeFacts]:
     return own | select_nodes(timeline.report, "id", inputs - own.keys())
 
 
-def _operator(kernel: str) -> str:
-    """`mm` of `extern_kernels.mm`, `torch.ops.aten.mm.default` and `aoti_torch_cpu_mm_out`."""
+def name_operator(kernel: str) -> str:
+    """`mm` of `extern_kernels.mm`, `torch.ops.aten.mm.default`, `aten.mm.default`, C++'s names."""
     if kernel.startswith(IN_CPP):
         name = kernel.removeprefix(IN_CPP).partition("_")[2]
         return name.removesuffix("_out")
     parts = kernel.split(".")
     if "ops" in parts and len(parts) > parts.index("ops") + 2:
         return parts[parts.index("ops") + 2]
-    return parts[-1]
+    has_overload = parts[0] == "aten" and len(parts) > 2  # aten.scatter_reduce_.two
+    return parts[1] if has_overload else parts[-1]
 
 
 def _is_of(operator: str, node: NodeFacts) -> bool:
@@ -242,7 +243,8 @@ def describe_scratch(rows: tuple[Scratch, ...], *, on_cpu: bool) -> str:
     ]
     if open_:
         where = "" if on_cpu else " on the GPU"
-        names = ", ".join(open_)
+        *first, last = open_
+        names = f"{', '.join(first)} and {last}" if first else last
         verb = "takes" if len(open_) == 1 else "take"
         parts.append(f"what {names} {verb}{where} while running is not known")
     return "; ".join(parts)

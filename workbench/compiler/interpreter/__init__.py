@@ -1,7 +1,6 @@
 """Runs programs that were generated for a GPU on the CPU, to compare what they compute."""
 
 DOORS = {
-    "buffer_checks": "Compares buffers with the nodes of the graph, after every kernel.",
     "stage_checks": "Which stage of a compilation on this machine made a difference.",
     "verification": "Runs a program for a GPU on the CPU and compares it with its original.",
 }

@@ -68,6 +68,7 @@ from workbench.compiler.interpreter.reference import GraphRunner
 from workbench.compiler.request.callables import Callee, resolve
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError, WorkbenchError
+from workbench.tasks.progress_events import ProgressCallback, step
 
 _OTHER_SEED = 20
 _NOTHING: AbstractContextManager[None] = nullcontext()
@@ -89,12 +90,17 @@ class Question:
     tolerance: buffer_checks.Tolerance = field(default_factory=buffer_checks.Tolerance)
     edit: Edit | None = None
 
+    def within(self, rtol: float | None, atol: float | None) -> Question:
+        """The same with these tolerances in place of those of each dtype."""
+        return replace(self, tolerance=buffer_checks.Tolerance(rtol, atol))
+
 
 def verify_program(
     program: Program | NoProgram,
     original: Any,
     question: Question,
     interpreter: Interpreter | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Verification:
     """Run the whole program through Triton's interpreter and compare what it gives.
 
@@ -113,7 +119,7 @@ def verify_program(
     interpreter = interpreter or keep_warm_interpreter()
     interpreter.begin()  # it imports torch while the reference runs
     with Arena() as arena, closing(Session(interpreter, arena, question.edit)) as session:
-        return _Verifier(program, callee, question, session).verified()
+        return _Verifier(program, callee, question, session, progress).verified()
 
 
 def _refuse_meta(callee: Callee, question: Question) -> None:
@@ -156,7 +162,15 @@ _NO_FLOAT64 = (
 class _Verifier:
     """One verification."""
 
-    def __init__(self, program: Program, callee: Callee, question: Question, session: Session):
+    def __init__(
+        self,
+        program: Program,
+        callee: Callee,
+        question: Question,
+        session: Session,
+        progress: ProgressCallback | None = None,
+    ):
+        self._progress = progress
         self._program = program
         self._callee = callee
         self._question = question
@@ -194,8 +208,10 @@ class _Verifier:
                 program = self._callable(self._start)
             if has_draws(self._graphs):
                 self._graph_run()
-            expected, exact = self._expected()
-            with _said(f"The generated program of {self._callee.name}", _ON_A_GPU):
+            with step(self._progress, "running the original on the CPU"):
+                expected, exact = self._expected()
+            its_run = step(self._progress, "running the generated program on the CPU")
+            with its_run, _said(f"The generated program of {self._callee.name}", _ON_A_GPU):
                 as_drawn = AsDrawn(self._draws) if self._draws.by_library else _NOTHING
                 actual = self._run_without_autocast(program, as_drawn)
         except KernelFailed as failure:

@@ -54,6 +54,7 @@ from workbench.compiler.request.compile_request import CompileOptions, CompileRe
 from workbench.compiler.sizes import shapes
 from workbench.compiler.sources.dynamo_messages import explain_own_error
 from workbench.errors import CaptureError, UsageError, WorkbenchError, read_first_line
+from workbench.number_text import plural
 from workbench.report import Outcome, Report, Request
 from workbench.tasks.progress_events import ProgressCallback
 
@@ -230,7 +231,11 @@ def _request(run: _Run, state: GlobalState) -> Request:
 def _fixed_notes(recorder: Recorder) -> tuple[str, ...]:
     notes = [size.note for size in recorder.sizes.fixed()]
     more = len(notes) - _FIXED
-    rest = [f"{more} more sizes that were to be dynamic are fixed by the code"] if more > 0 else []
+    rest = (
+        [f"{plural(more, 'size')} more that should be dynamic: fixed by the code"]
+        if more > 0
+        else []
+    )
     return (*notes[:_FIXED], *rest)
 
 

@@ -44,6 +44,7 @@ from workbench.report import (
     Table,
     TextWriter,
 )
+from workbench.report.rows import MODULE_CLASSES
 from workbench.report.texts import LateTexts
 from workbench.report.wbr_file import Lazy
 from workbench.tasks.progress_events import ProgressCallback
@@ -197,7 +198,10 @@ class Recorder:
                 }
             ),
             texts=LateTexts(self.texts.finish(), late),
-            extra={"other_records": dict(self.trace.others)},
+            extra={
+                "other_records": dict(self.trace.others),
+                MODULE_CLASSES: self.graphs.module_classes,
+            },
         )
 
     def _placed(self, outcome: Outcome) -> Outcome:

@@ -234,6 +234,11 @@ class GraphRecorder:
         """What the nodes of all graphs call."""
         return set(self._columns["target"])
 
+    @property
+    def module_classes(self) -> dict[str, str]:
+        """The class of each module that the graphs name, by its path; that of the call is ``."""
+        return dict(self._names.classes)
+
     def node_table(self, call_sites: Mapping[str, tuple[str, ...]]) -> Table[Node]:
         """The nodes of every graph, with the call sites of their stack traces."""
         sites = [call_sites.get(trace, ()) for trace in self._columns["called_from"]]
@@ -282,6 +287,7 @@ class NodeTexts:
         self._strided = torch.strided
         self._targets: dict[int, tuple[Any, str]] = {}
         self._paths: dict[Any, str | None] = {}
+        self.classes: dict[str, str] = {}  # of modules, by their paths
         self._texts: dict[Any, str] = {}
         self._seen: dict[int, tuple[Any, Described]] = {}  # stages share most of their values
 
@@ -308,6 +314,9 @@ class NodeTexts:
         path = next(reversed(stack.values()))[0]
         if path not in self._paths:
             self._paths[path] = _ROOT.sub("", str(path)) or None
+            for around, kind in stack.values():  # torch's cache of graphs has the class as text
+                name = getattr(kind, "__qualname__", None) or str(kind)
+                self.classes[_ROOT.sub("", str(around))] = name.rpartition(".")[2]
         return self._paths[path]
 
     def forget(self) -> None:

@@ -20,6 +20,7 @@ from workbench.compiler.request.compile_request import (
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 from workbench.handles.memory.gradients import GradientCheck, check_gradients
+from workbench.handles.running.progress_line import follow_in_a_line
 from workbench.live_only import LivePart
 from workbench.report import Report, Table
 from workbench.report.memory_rows import MemoryBudget, RecomputedNode
@@ -128,7 +129,8 @@ class Checkpoint:
             if budget != self.own and known:
                 self._refuse(budget)
             if budget not in self._peaks:
-                self._compile(budget, progress)
+                with follow_in_a_line(progress, f"A memory budget of {budget:g}") as told:
+                    self._compile(budget, told)
             if budget != self.own:
                 self._refuse(budget)
         return self.budgets.at(float(budget))

@@ -35,6 +35,7 @@ from workbench.errors import ArtifactError, UsageError, WorkbenchError, wrap_fai
 from workbench.file_path import check_file_path
 from workbench.handles.programs.session import LiveSession
 from workbench.live_only import CompiledCode, LiveOnly
+from workbench.number_text import plural
 from workbench.report.session.session_record import Session
 
 _AROUND_COMPILED = "torch/_functorch/_aot_autograd/"
@@ -138,7 +139,7 @@ class Variants(LiveOnly):
     def __repr__(self) -> str:
         rows = self._recorded.frames
         counted = sum(row["variants"] for row in rows)
-        return f"Variants({self.name}: {len(rows)} parts, {counted} variants)"
+        return f"Variants({self.name}: {plural(len(rows), 'part')}, {plural(counted, 'variant')})"
 
 
 class LoadedVariants(CompiledCode):

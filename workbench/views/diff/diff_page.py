@@ -33,6 +33,7 @@ from workbench.views.wire.diff_messages import (
     DiffPart,
     DiffRow,
 )
+from workbench.views.words.progress_words import name_phase
 from workbench.views.words.units import ABSENT, plural
 
 VERSION = 1
@@ -115,6 +116,7 @@ def _row(
         DiffRow,
         change,
         change=CHANGES[change.change],
+        item=name_phase(change.item) if change.part == "phases" else change.item,
         a=value_text(change, change.a),
         b=value_text(change, change.b),
         delta=format_delta(change),

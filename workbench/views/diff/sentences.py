@@ -95,7 +95,8 @@ def _kernels(diff: Diff) -> Iterator[Sentence]:
     gone = [_label(diff, match) for match in diff.kernels if match.relation == "removed"]
     words = list(told[:_SHOWN])
     if len(told) > _SHOWN:
-        words.append(f"{len(told) - _SHOWN} more were split or merged")
+        more = len(told) - _SHOWN
+        words.append(f"{more} more {'was' if more == 1 else 'were'} split or merged")
     words += [f"only in b: {joined(fresh)}"] if fresh else []
     words += [f"only in a: {joined(gone)}"] if gone else []
     if count_a != count_b or words:

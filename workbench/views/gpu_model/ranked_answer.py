@@ -133,7 +133,8 @@ def _words(row: RankedConfig, *, is_timed: bool) -> str:
 def text(ranked: RankedConfigs) -> str:
     """A few lines: the best ones, and what is wrong with the others."""
     rows = ranked.rows
-    lines = [f"RankedConfigs({ranked.kernel} on {ranked.target}, {len(rows)} configurations)"]
+    count = plural(len(rows), "configuration")
+    lines = [f"RankedConfigs({ranked.kernel} on {ranked.target}, {count})"]
     for row in rows[:_ROWS]:
         lines.append("  " + "  ".join(_line(row)).rstrip())
     if len(rows) > _ROWS:

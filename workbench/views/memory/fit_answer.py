@@ -14,7 +14,7 @@ from workbench.views.charts.sheet import CELL_INK, KERNEL_COLOURS, sheet
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import Grid, Limits, grid
 from workbench.views.tables.column import Column
-from workbench.views.words.units import format_bytes, format_percent
+from workbench.views.words.units import format_bytes, format_percent, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,7 +70,7 @@ def plot(fit: Fit) -> Figure:
         axes.set_yticks([])
         axes.set_xlabel("GB (counted and extended; dashed: capacity)")
         axes.legend(loc="upper left", bbox_to_anchor=(0, -0.4), ncols=4, frameon=False)
-        axes.set_title(f"{fit.name}, {fit.layers} layers, {fit.gpu}")
+        axes.set_title(f"{fit.name}, {plural(fit.layers, 'layer')}, {fit.gpu}")
     return figure
 
 
@@ -120,7 +120,7 @@ def _grids(fit: Fit, limits: Limits) -> Iterator[Grid | None]:
     if rows:
         deepest = fit.depths[-1].layers
         more = f", extended to {fit.layers}" if fit.layers != deepest else ""
-        title = f"What lives there by module, of {deepest} layers{more}"
+        title = f"What lives there by module, of {plural(deepest, 'layer')}{more}"
         yield grid(title, _SHARES, rows, limits, most=len(rows))
 
 

@@ -21,7 +21,7 @@ from workbench.report.report_header import KERNEL_LOG
 from workbench.views.overview.whereabouts import code, figure, list_whereabouts, plain
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.overview_messages import Piece
-from workbench.views.words.progress_words import describe_phase
+from workbench.views.words.progress_words import find_compiler, name_own_work
 from workbench.views.words.record_words import count_captured, describe_absent_parts
 from workbench.views.words.units import (
     format_bytes,
@@ -101,7 +101,7 @@ def _kernel_log(report: Report) -> Iterator[Piece]:
 
 def _failure(report: Report) -> Iterator[Piece]:
     outcome = report.outcome
-    yield figure(f"{outcome.verb.capitalize()} in {outcome.step or 'the compilation'}")
+    yield figure(f"{outcome.verb.capitalize()}{outcome.place}")
     first = next(iter((outcome.error or "").strip().splitlines()), "")
     yield plain(f": {first.rstrip('.')}." if first else ".")
 
@@ -265,9 +265,10 @@ def _compile_time(report: Report) -> Iterator[wire.Chip]:
     if seconds is None:
         return
     by_words: dict[str, float] = defaultdict(float)
+    compiler = find_compiler(report)
     for phase in phases:
         if phase.thread == phases[0].thread:  # others work meanwhile, as in Timeline
-            by_words[describe_phase(phase.name)] += phase.self_s
+            by_words[name_own_work(phase.name, compiler)] += phase.self_s
     words, most_s = max(by_words.items(), key=lambda part: part[1])
     words = f"{words} the kernels" if words == "compiling" else words
     most = f", {format_seconds(most_s)} of it {words}"

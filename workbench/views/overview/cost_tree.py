@@ -13,10 +13,12 @@ from workbench.analysis.calls.call_tree import list_call_rows
 from workbench.analysis.calls.module_tree import CostRow, list_module_rows
 from workbench.number_text import plural
 from workbench.report import Report
+from workbench.report.rows import MODULE_CLASSES
 from workbench.views.wire.overview_messages import TreeRow
 from workbench.views.wire.report_messages import Source
 
 _GLOBAL = re.compile(r"\b[GL]\['(\w+)'\]")  # how Dynamo names what a function reads
+_RANGE = re.compile(r"(\d+)[–,][^.]*")  # equal layers: 0–3, or 0, 2–4
 _DIGITS = 4  # after the point
 _EXCEPTIONS = ("break", "fallback")  # states of lines that stay in sight
 
@@ -29,13 +31,30 @@ def list_tree_rows(
     The modules are none where the record names none.
     """
     root = list_module_rows(report)
-    modules = list(_Modules().rows(root, 0)) if root.parts else []
-    return list(_Lines(report, sources).rows()), modules
+    classes = _Classes(report)
+    modules = list(_Modules(classes).rows(root, 0)) if root.parts else []
+    return list(_Lines(report, sources, classes).rows()), modules
+
+
+class _Classes:
+    """The classes of modules, as the record names them."""
+
+    def __init__(self, report: Report):
+        self._by_path: Mapping[str, str] = report.extra.get(MODULE_CLASSES, {})
+
+    def of(self, row: CostRow) -> str:
+        """Of equal layers that of the first; empty where the record has none."""
+        if row.kind != "module":
+            return ""
+        return self._by_path.get(_RANGE.sub(r"\1", row.id.removeprefix("M:")), "")
 
 
 class _Modules:
+    def __init__(self, classes: _Classes):
+        self._classes = classes
+
     def rows(self, row: CostRow, depth: int) -> Iterator[TreeRow]:
-        made = _row(row, depth, "")
+        made = _row(row, depth, self._classes.of(row))
         if row.kernels or row.lines:
             made["kernels"], made["lines"] = list(row.kernels), list(row.lines)
         yield made
@@ -44,8 +63,8 @@ class _Modules:
 
 
 class _Lines:
-    def __init__(self, report: Report, sources: Sequence[Source]):
-        self.report = report
+    def __init__(self, report: Report, sources: Sequence[Source], classes: _Classes):
+        self.report, self.classes = report, classes
         self.sources = {source["id"]: source for source in sources}
         self.has_costs = bool(len(report.kernels))
 
@@ -79,7 +98,7 @@ class _Lines:
 
     def _plain(self, row: CostRow, depth: int) -> Iterator[TreeRow]:
         called = [part.name for part in row.parts if part.kind in ("function", "library")]
-        made = _row(row, depth, ", ".join(dict.fromkeys(called)))
+        made = _row(row, depth, self.classes.of(row) or ", ".join(dict.fromkeys(called)))
         if len(row.parts) == 1 and row.parts[0].times > 1:
             made["times"], made["each"] = row.parts[0].times, _round_each(row.parts[0])
         yield made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from workbench.artifacts.preflight.check import Check
 from workbench.device_kinds import TARGETS
 from workbench.report import Report
 from workbench.report.measures import count_guards
@@ -26,21 +25,24 @@ from workbench.views.words.units import difference_text, format_bytes, plural
 _OF_THIS_MACHINE = (*TARGETS, "")  # targets that are loaded where they were made
 _ONLY_TOLD = ("trace", KERNEL_LOG, "explanation")  # kinds of records without code
 _SAVE = "`compiled.save(path)` writes a file, `wb.package(model, args, path=…)` one for C++ too"
+_LATER = "A record that is taken after saving names the file."
 _TRIP = "`wb.roundtrip(compiled, args)` times what a fresh process does with it"
 
 
 def document(report: Report, context: ViewContext) -> Content:
     """The facts in groups, and the tables of the file."""
     saved = context.saved or file_of(report)
-    file = _saved_file(report, saved, context.checked)
+    file = _saved_file(report, saved, context)
     return Content({"artifact": _facts(report, saved), "file": file})
 
 
-def _saved_file(report: Report, saved: tuple[str, int] | None, checked: Check | None) -> SavedFile:
+def _saved_file(report: Report, saved: tuple[str, int] | None, context: ViewContext) -> SavedFile:
     """The tables of the pane; what was asked about a machine stands for what was found before."""
+    checked = context.checked
     needs = report.requirements if checked is None else checked.requirements
     return {
-        "advice": _advice(report, saved),
+        "heading": _heading(report, saved, context),
+        "advice": _advice(report, saved, context),
         "can_save": report.outcome.ok and report.request.kind not in _ONLY_TOLD,
         "checked": None if checked is None else _sentence(checked.verdict),
         "members": [convert_row(Member, row, id=f"Z:m{n}") for n, row in enumerate(report.members)],
@@ -61,7 +63,15 @@ def _sentence(verdict: str) -> str:
     return f"{said}."
 
 
-def _advice(report: Report, saved: tuple[str, int] | None) -> str | None:
+def _heading(report: Report, saved: tuple[str, int] | None, context: ViewContext) -> str:
+    """What the advice is about; a record does not hear of what is saved after it was taken."""
+    if len(report.artifact) or saved is not None:
+        return "No round trip yet."
+    is_open = context.is_record and report.outcome.ok and report.request.kind not in _ONLY_TOLD
+    return "No file is known to this record." if is_open else "Not saved."
+
+
+def _advice(report: Report, saved: tuple[str, int] | None, context: ViewContext) -> str | None:
     """One line on how to get a file, or how to time one; None where there is all."""
     if report.request.kind == KERNEL_LOG:
         return "A log of kernels only tells: `report.save(path)` keeps this record."
@@ -70,13 +80,14 @@ def _advice(report: Report, saved: tuple[str, int] | None) -> str | None:
     if report.request.kind == "explanation":
         return "An explanation only looks: `wb.aot_compile` makes something that can be saved."
     if not report.outcome.ok:
-        step = report.outcome.step or "The compilation"
-        return f"{step} {report.outcome.clause}, so there is nothing to save."
+        how = f"{report.outcome.clause}{report.outcome.place}"
+        return f"The compilation {how}, so there is nothing to save."
     if len(report.roundtrip):
         return None
     if len(report.artifact) or saved is not None:
         return f"{_TRIP}."
-    return f"{_SAVE}; {_TRIP}."
+    later = f"{_LATER} " if context.is_record else ""
+    return f"{later}{_SAVE}; {_TRIP}."
 
 
 def _facts(report: Report, saved: tuple[str, int] | None) -> list[wire.Artifact]:

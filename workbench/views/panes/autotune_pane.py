@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from workbench.report import AutotuneChoice, Report
-from workbench.report.machine_rows import RankedConfig
+from workbench.report.rows import ESTIMATED_CHOICE
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell_cost
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
@@ -69,9 +69,11 @@ def summarize_choices(choices: Sequence[AutotuneChoice]) -> str:
     if not pairs:
         return f"{counted}; nothing was timed here."
     total, others = sum(taken for taken, _ in pairs), sum(next_ms for _, next_ms in pairs)
+    is_guess = any(row.note == ESTIMATED_CHOICE for row in choices)
+    source = " by a model; nothing was timed" if is_guess else ""
     text = f"{counted}: what was chosen takes {format_ms(total)} in all"
     more = f"{format_ms(others - total)} less than the next best"
-    return f"{text}, {more}." if others > total else f"{text}, as long as the next best."
+    return f"{text}, {more if others > total else 'as long as the next best'}{source}."
 
 
 def _chosen_and_next(own: Sequence[AutotuneChoice]) -> tuple[float, float] | None:
@@ -96,11 +98,11 @@ def _ranked(report: Report) -> list[Ranked]:
         range(len(rows)),
         key=lambda at: (order[rows[at].kernel, rows[at].target], rows[at].rank or last, at),
     )
-    return [convert_row(Ranked, rows[at], id=f"r{at}", sizes=_sizes(rows[at])) for at in places]
-
-
-def _sizes(row: RankedConfig) -> dict[str, int]:
-    return {name: int(size) for name, size in _SIZE.findall(row.choice) if name not in _OWN}
+    sizes = [
+        {name: int(size) for name, size in _SIZE.findall(row.choice) if name not in _OWN}
+        for row in rows
+    ]
+    return [convert_row(Ranked, rows[at], id=f"r{at}", sizes=sizes[at]) for at in places]
 
 
 PANE = Pane("autotune", "Autotune", document)

@@ -122,7 +122,7 @@ def _sandbox(tensors: Sequence[wire.Input], kind: str) -> wire.Sandbox:
     """The tensors of the call, as the record describes them; they cannot be tried."""
     own = (item for item in tensors if item["path"].startswith("L["))
     inputs = [item for item in own if not _STATE.search(item["path"])]
-    why = "The call has no tensor whose guards could be tried."
+    why = "The record tells of no tensor of the call whose guards could be tried."
     if inputs:
         why = (
             "The guards are not alive here: they belong to the process that compiled. "

@@ -73,7 +73,8 @@ def summarize_matrix(report: Report, targets: Sequence[str], rows: Sequence[wire
     if kernels:
         ordered = sorted(totals.items(), key=lambda item: item[1])
         times = ", ".join(f"{format_us(time)} on {target}" for target, time in ordered)
-        who = "The kernels take" if len(kernels) == len(rows) else f"{len(kernels)} kernels take"
+        some = "1 kernel takes" if len(kernels) == 1 else f"{len(kernels)} kernels take"
+        who = "The kernels take" if len(kernels) == len(rows) else some
         parts.append(f"{who} at least {times} (estimates).")
     if rows and rows[0]["differs_in"]:
         parts.append(f"{rows[0]['kernel']} differs most, in {rows[0]['differs_in']}.")

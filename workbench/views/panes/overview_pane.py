@@ -188,10 +188,9 @@ def _notes(report: Report, dropped: Sequence[str] = ()) -> list[wire.Note]:
         text = f"{'; '.join(dropped)}."
         notes.append({"title": "Dropped before sharing:", "text": text, "tone": "fallback"})
     if not report.outcome.ok:
-        step = report.outcome.step or "the compilation"
         error = report.outcome.error or ""
         tone: wire.Tone = "plain" if report.outcome.is_cancelled else "break"
-        title = f"{report.outcome.verb.capitalize()} in {step}."
+        title = f"{report.outcome.verb.capitalize()}{report.outcome.place}."
         notes.append({"title": title, "text": error, "tone": tone})
     for text in report.request.notes:
         notes.append({"title": "Note.", "text": text, "tone": "plain"})

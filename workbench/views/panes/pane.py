@@ -10,6 +10,7 @@ from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.artifacts.preflight.check import Check
 from workbench.number_text import number_text
 from workbench.report import Report
+from workbench.report.measures import measure_compile_seconds
 from workbench.tasks.live_action import LiveAction
 from workbench.views.live_actions import explain_not_started
 from workbench.views.panes.passes import Passes as Passes
@@ -82,21 +83,16 @@ def missing(report: Report, part: str, title: str, otherwise: str) -> Note:
     reason = report.why_missing(part)
     text = otherwise
     if reason is not None:
-        text = _sentence(reason)
+        end = "" if reason.endswith((".", "!", "?")) else "."
+        text = f"{reason[:1].upper()}{reason[1:]}{end}"
     elif not report.outcome.ok:
-        step = report.outcome.step or "an earlier step"
-        text = f"The compilation {report.outcome.clause} in {step}, before this part was reached."
+        how = f"{report.outcome.clause}{report.outcome.place}"
+        text = f"The compilation {how} before this part was reached."
     return {"title": title, "text": text, "tone": "plain"}
 
 
 def tell_cost(report: Report) -> str:
     """How long what is shown took to compile, as a measure of another; empty where not known."""
-    columns = report.phases.columns
-    ends = map(sum, zip(columns.get("start_s", ()), columns.get("duration_s", ()), strict=True))
-    seconds = max(ends, default=0.0)
-    took = number_text(seconds, "seconds")
+    seconds = measure_compile_seconds((p.start_s, p.duration_s) for p in report.phases)
+    took = number_text(seconds or 0.0, "seconds")
     return f" What is shown took {took} to compile." if seconds else ""
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

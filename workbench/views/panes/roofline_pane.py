@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 
 from workbench.analysis.gpu_model.roofline import list_host_rooflines
 from workbench.report import Report
@@ -13,8 +14,8 @@ from workbench.views.wire.gpu_messages import Roof, RooflinePoint
 from workbench.views.wire.report_messages import Note
 from workbench.views.words.units import format_percent, plural
 
-ON_THE_ROOF = 0.9
-"""From this part of the roof on, nothing is left to gain in a kernel but to move less."""
+ON_THE_ROOF, ABOVE_IT = 0.9, 1.1
+"""Between these parts of the roof, nothing is left to gain in a kernel but to do less work."""
 _LINE = 'wb.aot_compile(fn, args, target="h100")'
 _UNMEASURED = (
     "Nothing was measured, and a CPU has no data sheet of its rates: a profile measures the "
@@ -76,19 +77,28 @@ def _summarize(points: Sequence[RooflinePoint]) -> str:
     """The kernel with most time, how near to its roof it is, and how many sit on theirs."""
     most = max(points, key=lambda point: point["share"])
     bound = f", bound by {most['bound']}" if most["bound"] else ""
-    text = f"{most['kernel']} takes {format_percent(most['share'], 1)} of the time{bound}"
     timed = [point for point in points if point["of_roof"] is not None]
+    time = "the time" if timed else "the least time"
+    text = f"{most['kernel']} takes {format_percent(most['share'], 1)} of {time}{bound}"
     if not timed:
         return f"{text}. No time is measured: every point is an estimate and sits on the roof."
     if most["of_roof"] is not None:
         text += f", at {format_percent(most['of_roof'], 1)} of its roof"
-    on = sum((point["of_roof"] or 0.0) >= ON_THE_ROOF for point in timed)
-    if not on:
-        return f"{text}. No kernel of the {len(timed)} that were measured sits on its roof."
-    verb = "sits on its roof and" if on == 1 else "sit on their roofs and"
-    return (
-        f"{text}. {on} of {plural(len(timed), 'kernel')} {verb} can only get faster by moving less."
-    )
+    parts = [point["of_roof"] or 0.0 for point in timed]
+    on = sum(ON_THE_ROOF <= part <= ABOVE_IT for part in parts)
+    above = sum(part > ABOVE_IT for part in parts)
+    whole = plural(len(timed), "kernel")
+    if on:
+        said = "sits on its roof" if on == 1 else "sit on their roofs"
+        text += f". {on} of {whole} {said}: only less work would make {'it' if on == 1 else 'them'}"
+        text += " faster"
+    if above:
+        # a roof is measured too: beside other programs it comes out lower than it is
+        said = "runs above its roof" if above == 1 else "run above their roofs"
+        text += f". {above} of {whole} {said}: the data was in the cache, or the roof is too low"
+    if not on and not above:
+        text += f". No kernel of the {len(timed)} that were measured sits on its roof"
+    return f"{text}."
 
 
 def _points(report: Report, rows: Sequence[KernelRoofline]) -> list[RooflinePoint]:
@@ -105,7 +115,9 @@ def _points(report: Report, rows: Sequence[KernelRoofline]) -> list[RooflinePoin
         * calls.get(row.kernel, 1)
         for row in rows
     ]
-    totals = _sum_by_target(rows, times)
+    totals: dict[str, float] = defaultdict(float)
+    for row, time in zip(rows, times, strict=True):
+        totals[row.target] += time
     return [
         convert_row(
             RooflinePoint,
@@ -115,13 +127,6 @@ def _points(report: Report, rows: Sequence[KernelRoofline]) -> list[RooflinePoin
         )
         for row, time in zip(rows, times, strict=True)
     ]
-
-
-def _sum_by_target(rows: Sequence[KernelRoofline], times: Sequence[float]) -> Mapping[str, float]:
-    totals: dict[str, float] = {}
-    for row, time in zip(rows, times, strict=True):
-        totals[row.target] = totals.get(row.target, 0.0) + time
-    return totals
 
 
 def _measure_against_roof(row: KernelRoofline) -> float | None:

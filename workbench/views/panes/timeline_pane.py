@@ -9,20 +9,9 @@ from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.panes.passes import Passes
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
-from workbench.views.words.progress_words import describe_phase
+from workbench.views.words.progress_words import find_compiler, name_own_work, name_phase
 from workbench.views.words.units import format_seconds
 
-_WAITING = ("compile_file", "PyCodeCache.load_by_key_path", "async_compile.wait")
-_AROUND = {
-    "compile": "the whole compilation",
-    "create_aot_dispatcher_function": "from operators to code",
-    "compile_fx.<locals>.fw_compiler_base": "compiling the forward",
-    "compile_fx.<locals>.bw_compiler": "compiling the backward",
-    "inductor_compile": "Inductor",
-    "fx_codegen_and_compile": "Inductor, behind its cache",
-    "GraphLowering.compile_to_fn": "writing and compiling",
-}
-"""Phases that are told by what lies inside of them."""
 _SECOND = 0.1  # of the whole: what is less is not told
 
 
@@ -35,7 +24,7 @@ def document(report: Report, context: ViewContext) -> Content:
         convert_row(
             wire.Phase,
             phase,
-            words=_AROUND.get(phase.name) or describe_phase(phase.name),
+            words=name_phase(phase.name),
             start_s=round(phase.start_s - start, 6),
             side=side(phase),
         )
@@ -43,13 +32,6 @@ def document(report: Report, context: ViewContext) -> Content:
     ]
     said = tell_time(phases, find_compiler(report)) if phases else ""
     return Content({"phases": phases, "phases_said": said}, empty=None if phases else empty)
-
-
-def find_compiler(report: Report) -> str | None:
-    """The program that compiles the kernels; None where there are none or several."""
-    languages = {kernel.language for kernel in report.kernels} - {"extern"}
-    names = {"cpp": "g++", "triton": "Triton's compiler"}
-    return names.get(languages.pop()) if len(languages) == 1 else None
 
 
 def tell_time(phases: Sequence[wire.Phase], compiler: str | None) -> str:
@@ -61,8 +43,7 @@ def tell_time(phases: Sequence[wire.Phase], compiler: str | None) -> str:
     by_words: dict[str, float] = {}
     for phase in phases:
         if phase["thread"] == phases[0]["thread"]:
-            is_wait = compiler is not None and phase["name"] in _WAITING
-            words = f"waiting for {compiler}" if is_wait else phase["words"]
+            words = name_own_work(phase["name"], compiler)
             by_words[words] = by_words.get(words, 0.0) + phase["self_s"]
     (first, most), *others = sorted(by_words.items(), key=lambda part: -part[1])
     said = f"{format_seconds(most)} of {format_seconds(whole)}: {first}"

@@ -27,7 +27,7 @@ VERSION = 1
 MOST_ROWS, MOST_LIVE = 1000, 200
 """Rows of a table in a view, and while the program runs: the costliest; `.frame()` has all."""
 _DIGITS = 4
-_STEPS = ("step", "first_step")
+_BESIDES = ("step", "first_step", "details")
 Status = Literal["running", "done"]
 
 
@@ -56,7 +56,7 @@ def document(
     """Everything that a view shows of the session itself."""
     is_running = status == "running"
     most = MOST_LIVE if is_running else MOST_ROWS
-    shown = [pack_table(each, most, _STEPS) for each in tables(session)]
+    shown = [pack_table(each, most, _BESIDES) for each in tables(session)]
     bars, scale = _picture(session, shown)
     changes = advice(session)
     return {

@@ -38,7 +38,8 @@ def notes(session: Session, *, is_running: bool = False) -> list[str]:
         lines += _of_compiles(session)
     omitted = tables["steps"].omitted
     if omitted > 0:
-        lines.append(f"The first {omitted} steps are counted and not kept.")
+        first = "step is" if omitted == 1 else f"{omitted} steps are"
+        lines.append(f"The first {first} counted and not kept.")
     return lines
 
 

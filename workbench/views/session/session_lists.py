@@ -9,6 +9,7 @@ from workbench.report.session.session_record import Session, list_compiled, list
 from workbench.report.session.session_rows import place
 from workbench.report.table import Table
 from workbench.views.tables.column import Column, Shown
+from workbench.views.words.units import plural
 
 _COMPILES = (
     Column("No.", "at", "right", is_wide=True),
@@ -31,6 +32,7 @@ _RECOMPILES = (
     Column("Expected", "expected", "code", is_wide=True),
     Column("Found", "actual", "code"),
     Column("Guard", "guard", "code"),
+    Column("Guards", "more", "right"),
 )
 _BREAKS = (
     Column("Line", "place", "word"),
@@ -79,7 +81,8 @@ def tables(session: Session) -> list[Shown]:
     again = {row.id for row in list_recompiles(own)}
     refused = len(compiles) - len(list_compiled(own))
     title = f"Compiles, {refused} refused" if refused else "Compiles"
-    recompiles = [r for r in _rows(own["recompiles"]) if r["nearest"] and r["compile_id"] in again]
+    nearest = [r for r in _rows(own["recompiles"]) if r["nearest"] and r["compile_id"] in again]
+    recompiles = [_with_all_guards(row) for row in nearest]
     breaks, fallbacks = (
         [{**row, "place": _place(row)} for row in _rows(own[name])]
         for name in ("breaks", "fallbacks")
@@ -94,7 +97,7 @@ def tables(session: Session) -> list[Shown]:
         Shown("breaks", "Graph breaks", _BREAKS, breaks, "No graph broke.", "cost_s"),
         Shown("fallbacks", "Runs eagerly", _FALLBACKS, fallbacks, "No frame was given up.", "step"),
         Shown(
-            "regions", "Calls of compiled graphs", _REGIONS, _regions(session, compiles),
+            "regions", "Compiled graphs that were called", _REGIONS, _regions(session, compiles),
             "No graph of Inductor was called.", "total_ms",
         ),
         Shown(
@@ -106,6 +109,15 @@ def tables(session: Session) -> list[Shown]:
 def _rows(table: Table[Any]) -> list[dict[str, Any]]:
     names = list(table.columns)
     return [dict(zip(names, row, strict=True)) for row in zip(*table.columns.values(), strict=True)]
+
+
+def _with_all_guards(row: Mapping[str, Any]) -> dict[str, Any]:
+    """With how many guards did not hold where it is not one, and what is said of the row."""
+    guards = list(dict.fromkeys((row["guard"], *row["also"])))
+    head = f"{row['compile_id']} {row['function']}: of variant {row['against']}, "
+    head += f"{plural(len(guards), 'guard')} did not hold"
+    more = len(guards) if len(guards) > 1 else None
+    return {**row, "more": more, "details": "\n".join((head, *guards))}
 
 
 def _place(row: Mapping[str, Any]) -> str:

@@ -172,7 +172,9 @@ def describe_evidence(trial: Trial) -> str:
     if not len(pairs) or pairs.doubt:
         return pairs.doubt if len(pairs) else ""
     disturbed = f"; {pairs.disturbed} more disturbed by other work" if pairs.disturbed else ""
-    return f"{pairs.faster} of {len(pairs)} pairs faster, {pairs.slower} slower{disturbed}"
+    return (
+        f"{pairs.faster} of {plural(len(pairs), 'pair')} faster, {pairs.slower} slower{disturbed}"
+    )
 
 
 def is_noisy(trial: Trial) -> bool:

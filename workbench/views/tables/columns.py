@@ -11,6 +11,7 @@ from workbench.report import AutotuneChoice, Kernel, Phase
 from workbench.report.file_rows import RoundTripWay
 from workbench.report.machine_rows import KernelRoofline, MatrixCell, RankedConfig
 from workbench.report.measures import measures
+from workbench.report.rows import ESTIMATED_CHOICE
 from workbench.views.tables.column import Column
 from workbench.views.wire.table_messages import ColumnSpec
 
@@ -43,6 +44,7 @@ def _figure(name: str, least: int, **more: Any) -> Column:
 _KERNEL = Column("Kernel", "kernel", width="64px", kind="kernel")
 _SIDE = Column("Pass", "side", width="64px", look="mut", is_optional=True)
 _ESTIMATED_SHARE = "Share (est.)"
+_ESTIMATED_CHOICES = {("choices", "time"): "Time (est.)", ("choices", "bar"): "By a model"}
 
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "costs": add_numbers(
@@ -111,8 +113,8 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Self time", "bar", "s", "minmax(80px, 1.6fr)", "self_s", kind="bar"),
     ),
     "choices": (
-        Column("Operation", "op", "code", "minmax(80px, 0.5fr)"),
-        Column("Choice", "choice", "code", "minmax(120px, 1.8fr)"),
+        Column("Operation", "op", "code", "minmax(120px, 1.8fr)"),
+        Column("Choice", "choice", "code", "minmax(120px, 1fr)"),
         Column("Kind", "kind", width="minmax(80px, 0.8fr)", look="mut", is_wide=True),
         Column("State", "state", width="minmax(90px, 0.5fr)", kind="tag", full="note"),
         number_of(AutotuneChoice, "time_ms", "80px", "time", absent="not timed"),
@@ -230,7 +232,11 @@ def choose_columns(table: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Co
     for column in COLUMNS[table]:
         place = (table, column.key)
         if place == ("points", "share") and all(row["measured_us"] is None for row in rows):
-            yield replace(column, title=_ESTIMATED_SHARE)
+            yield replace(column, title=_ESTIMATED_SHARE, width="104px")
+        elif place in _ESTIMATED_CHOICES and any(
+            row.get("note") == ESTIMATED_CHOICE for row in rows
+        ):
+            yield replace(column, title=_ESTIMATED_CHOICES[place])
         elif not column.is_optional or any(column.value(row) not in (None, "", []) for row in rows):
             yield column
         if place == ("ranked", "rank"):

@@ -6,7 +6,7 @@ requirement, `Z:ours` a way of the round trip, `Z:ours:guards` one of its phases
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 Verdict = Literal["pass", "warn", "fail", "not checked"]
 
@@ -107,12 +107,14 @@ class MachineQuestion(TypedDict):
 
 
 class SavedFile(TypedDict):
-    """Everything about the file; `advice` says in one line how to get one, or is None.
+    """Everything about the file.
 
-    `checked` says how the file compares with a machine that was asked about; `requirements` are
-    those of that comparison then.
+    `advice` says in one line how to get one, or is None; it stands under `heading`. `checked` says
+    how the file compares with a machine that was asked about; `requirements` are those of that
+    comparison then.
     """
 
+    heading: NotRequired[str]
     advice: str | None
     checked: str | None
     can_save: bool

@@ -32,7 +32,7 @@ class SessionTable(TypedDict):
     """One table; `none` is what is said where it has no rows. `more` counts those left out.
 
     The `row` of each is its id, such as "breaks:2"; that of a compile, "compiles:3", names its
-    report.
+    report. `details` is what is said of a row that is selected: a head, a line for each reason.
     """
 
     id: str

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from workbench.device_kinds import TARGETS
+from workbench.report import Report
 from workbench.views.wire.report_messages import Progress, StepState
 from workbench.views.words.units import plural
 
@@ -53,6 +54,21 @@ _PLAIN: Mapping[str, str] = {
     "Scheduler.fused_nodes": _FUSING,
 }
 """Of phases that are too short to be told as they run."""
+_AROUND: Mapping[str, str] = {
+    "compile": "the whole compilation",
+    "dynamo": "one function, from its code to a program",
+    "entire_frame_compile": "one function, read and compiled",
+    "fullgraph_capture": "reading all of it as one graph",
+    "create_aot_dispatcher_function": "from operators to code",
+    "compile_fx.<locals>.fw_compiler_base": "compiling the forward",
+    "compile_fx.<locals>.bw_compiler": "compiling the backward",
+    "inductor_compile": "Inductor",
+    "fx_codegen_and_compile": "Inductor, behind its cache",
+    "GraphLowering.compile_to_fn": "writing and compiling",
+}
+"""Phases that are told by what lies inside of them."""
+_WAITING = ("compile_file", "PyCodeCache.load_by_key_path", "async_compile.wait")
+_ATTEMPT: Final = "compile_attempt_"
 _FORWARD: Final = "compile_fx.<locals>.fw_compiler_base"
 _BACKWARD: Final = "compile_fx.<locals>.bw_compiler"
 _JOINT: Final = "aot_trace_joint_graph"
@@ -71,8 +87,31 @@ def describe_phase(name: str) -> str:
         return "compiling one kernel"
     if name.startswith("pass."):
         return f"a pass over the graph: {name.rpartition('.')[2].replace('_', ' ')}"
+    if name.startswith(_ATTEMPT):  # it starts again where a break was found
+        return f"{_READING[0].lower()}{_READING[1:]}"
     words = (_WORDS.get(name) or _PLAIN.get(name, "")).rstrip("…")
     return f"{words[0].lower()}{words[1:]}" if words else name
+
+
+def name_phase(name: str) -> str:
+    """What a phase is in a list of all, where each lies inside of another."""
+    return _AROUND.get(name) or describe_phase(name)
+
+
+def find_compiler(report: Report) -> str | None:
+    """The program that compiles the kernels; None where there are none or several."""
+    languages = {kernel.language for kernel in report.kernels} - {"extern"}
+    names = {"cpp": "g++", "triton": "Triton's compiler"}
+    return names.get(languages.pop()) if len(languages) == 1 else None
+
+
+def name_own_work(name: str, compiler: str | None) -> str:
+    """What a phase does outside of the phases in it; `compiler` is the program it waits for."""
+    if compiler is not None and name in _WAITING:
+        return f"waiting for {compiler}"
+    if name.startswith(_ONE_KERNEL):
+        return "compiling the kernels"
+    return "work that no phase tells of" if name in _AROUND else describe_phase(name)
 
 
 def describe_progress(progress: Progress, target: str | None = None) -> str:

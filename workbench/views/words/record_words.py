@@ -159,7 +159,8 @@ def summarize_cuda_graphs(report: Report) -> str | None:
     counts = Counter(part.verdict for part in report.cuda_graphs)
     recorded = counts["recorded"]
     if recorded == parts:
-        return "the whole program is recorded" if parts == 1 else f"all {parts} parts are recorded"
+        words = {1: "the whole program is", 2: "both parts are"}
+        return f"{words.get(parts, f'all {parts} parts are')} recorded"
     if recorded:
         return f"{recorded} of {parts} parts {'is' if recorded == 1 else 'are'} recorded"
     return "torch decides at every call" if counts["depends"] else "nothing is recorded"

@@ -6,24 +6,30 @@ import type { Store } from "../store";
 import { useAttempt } from "../ui/asked";
 import { Button, Problem } from "../ui/basics";
 import { ByHand } from "../ui/offer";
+import type { Artifact } from "../wire";
+
+/** Where the file lies; null without one, and of one that a round trip removed. */
+export function fileOf(groups: readonly Artifact[]): string | null {
+  const facts = groups.flatMap(({ facts }) => facts);
+  const path = facts.find(([name]) => name === "Path")?.[1] ?? null;
+  return path?.endsWith(" and removed") ? null : path;
+}
 
 /** The function's name as the name of a file. */
-function fileOf({ doc }: Store): string {
+function nameFile({ doc }: Store): string {
   const name = doc.value?.name ?? "";
   return `${name.replace(/\W+/g, "_").replace(/^_+|_+$/g, "") || "compiled"}.aot`;
 }
 
 export function Saving({ store }: { store: Store }) {
-  const line = `compiled.save("${fileOf(store)}")`;
+  const line = `compiled.save("${nameFile(store)}")`;
   const ask = (path: string) => store.host.part("save", { path });
   const label = "File to write";
-  return <Asking {...{ store, line, label, ask }} id="save" words="Save" first={fileOf(store)} />;
+  return <Asking {...{ store, line, label, ask }} id="save" words="Save" first={nameFile(store)} />;
 }
 
 export function Checking({ store }: { store: Store }) {
-  const path = store.doc.value?.artifact
-    .flatMap(({ facts }) => facts)
-    .find(([name]) => name === "Path")?.[1];
+  const path = fileOf(store.doc.value?.artifact ?? []);
   const line = `wb.check("${path ?? "f.aot"}", machine="target.json")`;
   const ask = (machine: string) => store.host.part("check", { machine });
   const label = "Description of a machine";

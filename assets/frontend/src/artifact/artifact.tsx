@@ -5,7 +5,7 @@ import type { Store } from "../store";
 import { Facts, Frame, Message, plain, Segments } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { TripWay } from "../wire";
-import { Checking, Saving } from "./actions";
+import { Checking, fileOf, Saving } from "./actions";
 import "./artifact.css";
 import { LEAVES, MEMBERS, NEEDS, Part } from "./tables";
 import { WaterfallChart, waterfallOf, wayOf, WaysTable } from "./trip";
@@ -14,12 +14,10 @@ export function ArtifactPane({ store }: { store: Store }) {
   const report = store.doc.value;
   if (!report) return null;
   const { artifact: groups, file } = report;
-  const isSaved = groups.some((group) => group.facts.some(([name]) => name === "Path"));
+  const isSaved = fileOf(groups) !== null;
   return (
     <div class="scroll facts-pane" tabIndex={0} role="group" aria-label="Artifact">
-      {file.advice && (
-        <Message note={plain(isSaved ? "No round trip yet." : "Not saved.", file.advice)} />
-      )}
+      {file.advice && <Message note={plain(file.heading ?? "Not saved.", file.advice)} />}
       {file.can_save && !isSaved && <Saving store={store} />}
       {isSaved && <Checking store={store} />}
       {file.checked && <Message note={plain("Compared.", file.checked)} />}

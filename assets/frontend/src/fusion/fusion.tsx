@@ -6,7 +6,7 @@ import { counted } from "../lists";
 import type { Store } from "../store";
 import { Bars, type Cells, columnsOf, shareOf } from "../table/columns";
 import { Table } from "../table/table";
-import { usePart } from "../ui/asked";
+import { titleOf, usePart } from "../ui/asked";
 import { Empty, Frame, Mark, plain, Prose, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { PassFilter, ofPass } from "../ui/pass";
@@ -18,6 +18,8 @@ import "./fusion.css";
 export function FusionPane({ store }: { store: Store }) {
   const kernels = usePart<FusionPart>(store, KERNELS);
   const pairs = usePart<PairsPart>(store, PAIRS);
+  if (kernels.failed && kernels.failed === pairs.failed)
+    return <Waiting store={store} what="kernels" failed={kernels.failed} />;
   return (
     <>
       {kernels.part ? (
@@ -43,7 +45,7 @@ interface WaitingProps {
 
 function Waiting({ store, what, failed }: WaitingProps) {
   const note = failed
-    ? plain(`No ${what}.`, failed)
+    ? plain(titleOf(store, `No ${what}.`), failed)
     : plain("Reading", `What fusion did with the ${what} is being put into words.`);
   return <Empty store={store} note={note} />;
 }

@@ -5,6 +5,7 @@ import { bytes } from "../format";
 import { nameOf } from "../ids";
 import { Answer } from "../inspector/apart";
 import { Belongings, type CardProps, Head, rowThing, WhatHelps } from "../inspector/parts";
+import { Nodes } from "../inspector/sections";
 import type { Registration } from "../registration";
 import type { Store } from "../store";
 import { usePart } from "../ui/asked";
@@ -71,10 +72,10 @@ function RejectedCard({ store, id }: CardProps) {
           <Facts of="rejected" rows={[["Rounds tried", String(pair.rounds)]]} />
         </>
       )}
-      <Chips store={store} title="Nodes of the first" ids={pair.a_nodes} />
-      <Chips store={store} title="Nodes of the second" ids={pair.b_nodes} />
-      <Chips store={store} title="Buffers in common" ids={buffers} />
       <Belongings store={store} without={["node"]} />
+      <Nodes store={store} ids={pair.a_nodes} of=" of the first" />
+      <Nodes store={store} ids={pair.b_nodes} of=" of the second" />
+      <Chips store={store} title="Buffers in common" ids={buffers} />
     </>
   );
 }

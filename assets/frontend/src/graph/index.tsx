@@ -6,7 +6,7 @@ import { plural } from "../format";
 import { graphOf, kindOf, numberOf } from "../ids";
 import type { Store } from "../store";
 import { RecordTable } from "../table/columns";
-import { useAsked } from "../ui/asked";
+import { titleOf, useAsked } from "../ui/asked";
 import { Empty, Message, plain } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { BytecodePart, GraphHead, GraphPart } from "../wire";
@@ -60,7 +60,7 @@ export function GraphPane({ store }: { store: Store }) {
               </details>
             </div>
           )}
-          {failed && <Message note={plain("This graph is not here.", failed)} />}
+          {failed && <Message note={plain(titleOf(store, "This graph is not here."), failed)} />}
         </>
       )}
     </div>

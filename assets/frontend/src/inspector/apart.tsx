@@ -1,6 +1,6 @@
 // Why are two things apart? One sentence, what would join them, the scheduler's own words.
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { TryIt } from "../breaks/change";
 import { kindOf } from "../ids";
 import type { Store } from "../store";
@@ -12,9 +12,26 @@ import type { ApartPart, Document as Report, WhyApart } from "../wire";
 export function Apart({ store }: { store: Store }) {
   const pair = store.pair.picked.value;
   const [a, b] = pair;
+  const card = useRef<HTMLElement>(null);
+  // In a notebook the foot of the view may be below the window; the answer makes the card higher.
+  useEffect(() => {
+    const { current } = card;
+    if (!current) return;
+    const show = () => current.scrollIntoView({ block: "nearest" });
+    const grown = new ResizeObserver(show);
+    grown.observe(current);
+    return () => grown.disconnect();
+  }, [a, b]);
   if (a === undefined) return null;
   return (
-    <section class="apart" role="group" aria-label="Why apart" aria-live="polite" tabIndex={0}>
+    <section
+      ref={card}
+      class="apart"
+      role="group"
+      aria-label="Why apart"
+      aria-live="polite"
+      tabIndex={0}
+    >
       <div class="kind">{b === undefined ? "One picked" : `Two ${kindsOf(pair)} picked`}</div>
       {b === undefined ? (
         <p>

@@ -6,7 +6,7 @@ import { kindOf } from "../ids";
 import type { Store } from "../store";
 import { sorted } from "../table/sorting";
 import { Chips } from "../ui/basics";
-import type { Line } from "../wire";
+import type { CostKind, Document as Report } from "../wire";
 import { Apart } from "./apart";
 import { type CardProps, Head } from "./parts";
 
@@ -28,9 +28,9 @@ function Start({ store }: CardProps): ComponentChildren {
   const marks = (report?.sources ?? []).flatMap((source) => source.marks);
   const problems = marks.filter((mark) => mark.notes.length).map((mark) => mark.id);
   const cost = shownCost(store).value;
-  const lines = costliest(marks, (mark) => valueOf(cost, mark));
+  const first = report && cost ? costliest(report, cost.kind) : [];
   const largest = sorted(report?.kernels ?? [], (kernel) => valueOf(cost, kernel), "desc");
-  const costs = [...lines, ...largest].slice(0, 4).map((each) => each.id);
+  const costs = [...first, ...largest.map((kernel) => kernel.id)].slice(0, 4);
   return (
     <>
       <h2 class="kind">Inspector</h2>
@@ -41,18 +41,31 @@ function Start({ store }: CardProps): ComponentChildren {
       <Chips store={store} head="Start here" ids={problems.slice(0, 4)} />
       <Chips
         store={store}
-        head={cost ? `Costs most (${cost.name.toLowerCase()})` : "Kernels"}
+        head={cost ? `Costs most (${cost.name.toLowerCase()}${withCalls(first)})` : "Kernels"}
         ids={costs}
       />
     </>
   );
 }
 
-/** The line that costs most of itself: not by calling others, which have their own. */
-export function costliest(marks: readonly Line[], cost: (mark: Line) => number | null): Line[] {
-  const callers = new Set(marks.flatMap((mark) => mark.called_in));
-  const own = marks.filter((mark) => !callers.has(mark.id) && (cost(mark) ?? 0) > 0);
-  return sorted(own, cost, "desc").slice(0, 1);
+/** The line that the sentence above names, with what it calls; without lines the module. */
+export function costliest({ calls, modules }: Costed, kind: CostKind): string[] {
+  let isOwn = false;
+  const lines = (calls ?? []).filter((row) => {
+    if (row.depth === 0) isOwn = row.kind === "function";
+    return isOwn && row.depth === 1 && row.kind === "line";
+  });
+  const parts = lines.length ? lines : (modules ?? []).filter((row) => row.depth === 1);
+  const known = parts.filter((row) => (row.total[kind] ?? 0) > 0);
+  return sorted(known, (row) => row.total[kind] ?? null, "desc")
+    .slice(0, 1)
+    .map((row) => row.id);
+}
+
+type Costed = Pick<Report, "calls" | "modules">;
+
+function withCalls([first]: readonly string[]): string {
+  return first && kindOf(first) === "line" ? "; a line with what it calls" : "";
 }
 
 function Plain({ store, id }: CardProps): ComponentChildren {

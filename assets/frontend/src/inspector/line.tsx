@@ -1,6 +1,6 @@
 // What the inspector says of a source line.
 
-import { costWords, shownCost, valueOf } from "../cost/cost";
+import { costText, costWords, type ShownCost, shownCost, valueOf } from "../cost/cost";
 import { plural } from "../format";
 import { numberOf } from "../ids";
 import type { Store } from "../store";
@@ -26,7 +26,7 @@ export function LineCard({ store, id }: CardProps) {
           <Python text={line.text.trim()} />
         </h2>
       )}
-      {mark && <LineCost store={store} mark={mark} />}
+      {mark && <LineCost store={store} mark={mark} kernels={kernels} />}
       {mark && <Why store={store} mark={mark} nodes={nodes.length} kernels={kernels.length} />}
       <Next store={store} lines={[id]}>
         {kernels.length > 0 && <OpenCode store={store} id={id} />}
@@ -53,11 +53,13 @@ interface WhyProps {
 function Why({ store, mark, nodes, kernels }: WhyProps) {
   const callers = mark.called_in;
   const isExceptional = mark.state !== "plain" && mark.state !== "captured";
+  const word = isExceptional ? wordOf(mark.state) : "";
+  const isNoted = mark.notes.some((note) => note.title.startsWith(word));
   const has = isExceptional || !!mark.said || mark.notes.length + callers.length + kernels > 0;
   return (
     <Section title="Why" has={has}>
-      {isExceptional && mark.state !== "plain" && (
-        <Tag tone={mark.state as Exclude<Line["state"], "plain">}>{wordOf(mark.state)}</Tag>
+      {isExceptional && !isNoted && (
+        <Tag tone={mark.state as Exclude<Line["state"], "plain">}>{word}</Tag>
       )}
       {mark.said && <p>{mark.said}</p>}
       {kernels > 0 && (
@@ -80,17 +82,39 @@ function Why({ store, mark, nodes, kernels }: WhyProps) {
   );
 }
 
+interface CostProps {
+  store: Store;
+  mark: Line;
+  kernels: readonly string[];
+}
+
 /** Its share of what its kernels cost, of the whole, and where that is from. */
-function LineCost({ store, mark }: { store: Store; mark: Line }) {
+function LineCost({ store, mark, kernels }: CostProps) {
   const cost = shownCost(store).value;
   const own = valueOf(cost, mark);
   if (!cost || !own) return null;
+  const shared = cost.kind === "memory" ? null : sharedText(store, cost, own, kernels);
   return (
     <Section title="Costs">
       <p>
         <b>{costWords(cost, own)}</b>{" "}
         <span class="mut">{`(${cost.source}; shared by the sizes of their values).`}</span>
       </p>
+      {shared && <p>{shared}</p>}
     </Section>
   );
+}
+
+const ROUNDED = 1.005;
+
+/** What its kernels cost together, where that is more than the line has of them. */
+function sharedText(store: Store, cost: ShownCost, own: number, kernels: readonly string[]) {
+  const whole = kernels.flatMap((id) => valueOf(cost, store.kernel(id) ?? { cost: {} }) ?? []);
+  const sum = whole.reduce((total, each) => total + each, 0);
+  if (sum <= own * ROUNDED) return null;
+  const [subject, verb, they] =
+    whole.length === 1
+      ? ["the kernel below, which costs", "", "it computes"]
+      : [`the ${whole.length} kernels below, which cost`, " together", "they compute"];
+  return `It is a part of ${subject} ${costText(cost, sum)}${verb}: ${they} other lines, too.`;
 }

@@ -96,12 +96,12 @@ export function KernelBars({ store, ids }: { store: Store; ids: readonly string[
 const FEW = 6;
 
 /** Nodes: a few by name, more as a count by module that unfolds. */
-export function Nodes({ store, ids }: { store: Store; ids: string[] }) {
+export function Nodes({ store, ids, of = "" }: NodesProps) {
   const [isOpen, open] = useState(false);
   void store.learned.value;
-  if (ids.length <= FEW) return <Chips store={store} title="Nodes" ids={ids} />;
+  if (ids.length <= FEW) return <Chips store={store} title={`Nodes${of}`} ids={ids} />;
   const modules = counted(ids.map((id) => moduleOf(store, id)).filter((name) => name !== ""));
-  const words = plural(ids.length, "node");
+  const words = `${plural(ids.length, "node")}${of}`;
   return (
     <section>
       <Button look="link fold" isOpen={isOpen} press={() => open(!isOpen)}>
@@ -117,6 +117,13 @@ export function Nodes({ store, ids }: { store: Store; ids: string[] }) {
       )}
     </section>
   );
+}
+
+interface NodesProps {
+  store: Store;
+  ids: string[];
+  /** Behind the word nodes: of what they are. */
+  of?: string;
 }
 
 function moduleOf(store: Store, id: string): string {

@@ -151,10 +151,9 @@ function Saving({ store, kernel }: { store: Store; kernel: Kernel }) {
     );
   if (!step || step.saved === null) return null;
   const { before, after } = step;
-  const saved = percent(step.saved);
-  return (
-    <>{`Fusion cut its traffic from ${bytes(before)} to ${bytes(after)}, by ${saved} (estimate).`}</>
-  );
+  const change = `its traffic from ${bytes(before)} to ${bytes(after)}`;
+  if (step.saved < 0) return <>{`Fusion raised ${change} (estimate).`}</>;
+  return <>{`Fusion cut ${change}, by ${percent(step.saved)} (estimate).`}</>;
 }
 
 const SHOWN = 6;
@@ -285,7 +284,8 @@ function ConfigCard({ store, id }: CardProps) {
       <Facts of="kernel" rows={config.facts} />
       {config.note && <p>{config.note}</p>}
       <OpenCode store={store} id={id} />
-      <Belongings store={store} without={["node"]} />
+      <Chips store={store} title="Kernel" ids={[kernelOf(id)]} />
+      <Belongings store={store} without={["node", "kernel"]} />
     </>
   );
 }

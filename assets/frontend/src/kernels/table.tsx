@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { costText, shownCost, valueOf, type ShownCost } from "../cost/cost";
-import { percent, plural, sentence } from "../format";
+import { plural, sentence, shareOfWhole } from "../format";
 import { numberOf } from "../ids";
 import type { Store } from "../store";
 import { Bars, useColumns, type Cells } from "../table/columns";
@@ -164,7 +164,7 @@ export function cellsOf(cost: ShownCost | null, rows: readonly Kernel[]): Cells<
         return (
           <span class="share">
             <Bars parts={[{ share: (own(kernel) ?? 0) / most, look: "hot" }]} />
-            {percent(value)}
+            {shareOfWhole(value)}
           </span>
         );
       },

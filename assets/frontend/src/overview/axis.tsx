@@ -1,6 +1,6 @@
 // Savings on one axis with "no change" as a line, and the runs of a change that was tried.
 
-import { microseconds } from "../format";
+import { microseconds, plural } from "../format";
 import type { Opportunity, TimedPairs, TimedRuns } from "../wire";
 
 const WIDE = 132;
@@ -149,7 +149,7 @@ export function Pairs({ times, agrees }: { times: TimedPairs; agrees: boolean | 
   const x = (value: number) => 4 + ((value - least) / (most - least || 1)) * 352;
   const count = before.runs_us.length;
   const said = [
-    `${faster} of ${count} pairs faster`,
+    `${faster} of ${plural(count, "pair")} faster`,
     slower && `${slower} slower`,
     disturbed && `${disturbed} disturbed by other work`,
     agrees !== null && (agrees ? "outputs agree" : "outputs differ"),

@@ -23,7 +23,9 @@ export function ModuleCard({ store, id }: CardProps) {
   return (
     <>
       <Head
-        kind={row?.times ? plural(row.times, "equal module") : "Module"}
+        kind={[row?.times ? plural(row.times, "equal module") : "Module", row?.caption]
+          .filter(Boolean)
+          .join(", ")}
         title={moduleName(id)}
       />
       {cost && total !== undefined && total !== null && (

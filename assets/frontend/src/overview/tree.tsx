@@ -116,7 +116,7 @@ export function Tree({ store, rows, view }: TreeProps) {
   return (
     <div
       ref={scroller}
-      class="scroll tree"
+      class={cost ? "scroll tree" : "scroll tree free"}
       role="treegrid"
       aria-label={view === "lines" ? "Cost by line" : "Cost by module"}
       aria-rowcount={shown.length + 1}
@@ -206,7 +206,6 @@ function lookOf(rows: readonly Placed[], cost: ShownCost | null): TreeLook {
 }
 
 function Head({ view, cost, look }: { view: string; cost: ShownCost | null; look: TreeLook }) {
-  const unit = cost ? `, ${look.column.unit}` : "";
   const name = view === "lines" ? "Line" : "Module";
   return (
     <div role="rowgroup" class="tree-top">
@@ -214,15 +213,19 @@ function Head({ view, cost, look }: { view: string; cost: ShownCost | null; look
         <span class="t" role="columnheader" data-tip={termOf("tree", name)}>
           {name}
         </span>
-        <span role="columnheader" class="cbar" data-tip={termOf("tree", "Share")}>
-          Share<span class="extra">, dark is self</span>
-        </span>
-        <span class="num" role="columnheader" data-tip={costTip("tree", "Total", cost)}>
-          {`Total${unit}`}
-        </span>
-        <span class="num" role="columnheader" data-tip={costTip("tree", "Self", cost)}>
-          {`Self${unit}`}
-        </span>
+        {cost && (
+          <>
+            <span role="columnheader" class="cbar" data-tip={termOf("tree", "Share")}>
+              Share<span class="extra">, dark is self</span>
+            </span>
+            <span class="num" role="columnheader" data-tip={costTip("tree", "Total", cost)}>
+              {`Total, ${look.column.unit}`}
+            </span>
+            <span class="num" role="columnheader" data-tip={costTip("tree", "Self", cost)}>
+              {`Self, ${look.column.unit}`}
+            </span>
+          </>
+        )}
       </div>
     </div>
   );

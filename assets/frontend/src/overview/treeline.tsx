@@ -14,6 +14,7 @@ import type { Shown } from "./rows";
 
 /** What all rows of a tree share. */
 export interface TreeLook {
+  /** The cost that the columns show; without one there are none. */
   kind: string;
   column: CostColumn;
   /** The full bar. */
@@ -99,13 +100,17 @@ export function TreeLine({
           <Text store={store} line={name} />
         )}
       </span>
-      <Bar row={own} look={look} />
-      <span class="num" role="gridcell">
-        {look.column.write(own?.total[look.kind])}
-      </span>
-      <span class="num" role="gridcell">
-        {look.column.write(own?.own[look.kind])}
-      </span>
+      {look.kind && (
+        <>
+          <Bar row={own} look={look} />
+          <span class="num" role="gridcell">
+            {look.column.write(own?.total[look.kind])}
+          </span>
+          <span class="num" role="gridcell">
+            {look.column.write(own?.own[look.kind])}
+          </span>
+        </>
+      )}
     </div>
   );
 }

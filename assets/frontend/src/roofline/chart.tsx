@@ -11,6 +11,7 @@ import {
   type Axes,
   axesOf,
   isOnRoof,
+  standing,
   labelOf,
   type Line,
   linesOf,
@@ -190,7 +191,7 @@ function saying(point: RooflinePoint): string {
   const time =
     point.measured_us === null ? least : `${microseconds(point.measured_us)} measured, ${least}`;
   const bound = point.bound ? `, bound by ${point.bound}` : "";
-  const roof = isOnRoof(point) ? ", on the roof" : "";
+  const roof = standing(point) && `, ${standing(point)}`;
   return `${time}${bound}${roof}, ${percent(point.share)} of the time`;
 }
 

@@ -249,14 +249,21 @@ export function named(
 
 /** From this part of its roof on, a kernel sits on it; as in Python. */
 const ON_THE_ROOF = 0.9;
+const ABOVE_IT = 1.1;
 
 export function isOnRoof({ of_roof }: RooflinePoint): boolean {
   return (of_roof ?? 0) >= ON_THE_ROOF;
 }
 
+/** What stands out of a point: on its roof, or above it, where the roof cannot be the limit. */
+export function standing(point: RooflinePoint): string {
+  if (!isOnRoof(point)) return "";
+  return (point.of_roof ?? 0) > ABOVE_IT ? "above the roof" : "on the roof";
+}
+
 /** The name of a point, with what stands out of it. */
 export function labelOf(point: RooflinePoint): string {
-  return isOnRoof(point) ? `${point.kernel}, on the roof` : point.kernel;
+  return [point.kernel, standing(point)].filter(Boolean).join(", ");
 }
 
 /** The kernel that an arrow key leads to from a place: the next one to that side. */

@@ -1,14 +1,14 @@
 // The Roofline pane: what bounds each kernel on its GPU, as a chart and as a table.
 
 import { useMemo } from "preact/hooks";
-import { amount, percent, plural, tflops } from "../format";
+import { amount, plural, shareOfWhole, tflops } from "../format";
 import type { Store } from "../store";
 import { type Cells, RecordTable } from "../table/columns";
 import { Frame, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { RooflinePoint } from "../wire";
 import { RooflineChart } from "./chart";
-import { hasPlace, isOnRoof, rateOf } from "./geometry";
+import { hasPlace, isOnRoof, rateOf, standing } from "./geometry";
 import "./roofline.css";
 
 export function RooflinePane({ store }: { store: Store }) {
@@ -82,12 +82,19 @@ function cellsOf(store: Store): Cells<RooflinePoint> {
   return {
     ops: { value: (point) => store.kernel(point.kernel)?.label ?? "" },
     of_roof: {
-      draw: (point) => (isOnRoof(point) ? <b>{percent(point.of_roof)}</b> : percent(point.of_roof)),
-      full: (point) =>
-        isOnRoof(point) ? "On the roof: only moving less makes it faster" : percent(point.of_roof),
+      draw: (point) =>
+        isOnRoof(point) ? <b>{shareOfWhole(point.of_roof)}</b> : shareOfWhole(point.of_roof),
+      full: (point) => roofTip(point),
     },
     bound: { full: (point) => point.note ?? boundWords(point) },
   };
+}
+
+function roofTip(point: RooflinePoint): string {
+  const said = standing(point);
+  if (said === "on the roof") return "On the roof: only less work makes it faster";
+  if (said) return "Above the roof: the data was in the cache, or the roof is too low";
+  return shareOfWhole(point.of_roof);
 }
 
 function boundWords(point: RooflinePoint): string {

@@ -124,7 +124,25 @@ function Rows({ state, doc, table }: RowsProps) {
         open={(row) => void state.open(row)}
         {...(isCompiles && { click: (row) => void state.open(row) })}
       />
+      <Details state={state} table={table} />
     </>
+  );
+}
+
+/** What is said of the row that is selected, under its table. */
+function Details({ state, table }: { state: SessionState; table: SessionTable }) {
+  const row = table.rows.find((each) => each.row === state.selected.value);
+  if (!row?.details) return null;
+  const [head, ...reasons] = String(row.details).split("\n");
+  return (
+    <section class="ses-details" role="group" aria-label="The selected row" tabIndex={0}>
+      <h3>{head}</h3>
+      <ul class="mono">
+        {reasons.map((reason) => (
+          <li key={reason}>{reason}</li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

@@ -52,6 +52,7 @@ export function Shell({ store }: { store: Store }) {
 function tabsOf(store: Store): readonly Tab[] {
   const heads = store.doc.value?.panes;
   if (!heads) return COMING;
+  const canFill = store.doc.value?.file.can_save; // nothing fills what failed or was only told of
   return heads.map(({ id, title, count, is_problem, empty }) => ({
     id,
     title,
@@ -60,7 +61,7 @@ function tabsOf(store: Store): readonly Tab[] {
     ...(empty &&
       !store.registration(id).isHome && {
         vacant: empty.title,
-        offer: store.registration(id).offer,
+        offer: canFill ? store.registration(id).offer : undefined,
       }),
   }));
 }

@@ -33,7 +33,7 @@ export function StatusBar({ store }: { store: Store }) {
       <span class="wide keys" aria-hidden="true">
         <kbd>Esc</kbd> clear
       </span>
-      <span class="keys" aria-hidden="true">
+      <span class="wide keys" aria-hidden="true">
         <kbd>Alt</kbd> <kbd>←</kbd> <kbd>→</kbd> history
       </span>
       <span class="keys" aria-hidden="true">

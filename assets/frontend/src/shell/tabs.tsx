@@ -83,9 +83,14 @@ export function placed(
   const empty = tabs.filter((tab) => tab.vacant !== undefined);
   const isShown = (tab: Tab) => !isTight || tab.id === pane || empty.length < 2;
   return {
-    shown: [...full, ...empty.filter(isShown)],
+    // where there is little room the pane itself has the action
+    shown: [...full, ...empty.filter(isShown).map((tab) => (isTight ? bare(tab) : tab))],
     more: empty.filter((tab) => !isShown(tab)),
   };
+}
+
+function bare({ offer, ...tab }: Tab): Tab {
+  return tab;
 }
 
 interface TabProps {

@@ -1,11 +1,11 @@
 // The Memory pane: live bytes over the steps, the peak taken apart, every storage from birth to death.
 
 import { useMemo } from "preact/hooks";
-import { bytes, percent } from "../format";
+import { bytes, percent, plural } from "../format";
 import type { Store } from "../store";
 import { columnsOf, type Cells } from "../table/columns";
 import { Table } from "../table/table";
-import { usePart } from "../ui/asked";
+import { titleOf, usePart } from "../ui/asked";
 import { Button, Copy, Empty, plain, Segments, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { MemoryPart, MemoryShare } from "../wire";
@@ -19,7 +19,7 @@ export function MemoryPane({ store }: { store: Store }) {
   const { part, failed: error } = usePart<MemoryPart>(store, NAME);
   if (part) return <Counted store={store} part={part} />;
   const note = error
-    ? plain("No memory is known.", error)
+    ? plain(titleOf(store, "No memory is known."), error)
     : plain("Counting", "The generated program is being read.");
   return <Empty store={store} note={note} />;
 }
@@ -77,12 +77,13 @@ const VIEWS = [
 
 /** What lives when, the peak, and every storage. */
 function Step({ store, part, isBare }: Props & { isBare: boolean }) {
-  const { sentence, missing } = part;
+  const { missing } = part;
+  const [first, ...rest] = part.sentence.split(/(?<=\.) /);
+  const more = [...rest, ...(missing ? [`Not in it: ${missing}.`] : [])];
   return (
     <>
-      <p class="mem-note">
-        {sentence} {missing && <span class="mut">{`Not in it: ${missing}.`}</span>}
-      </p>
+      <p class="pane-says">{first}</p>
+      {more.length > 0 && <p class="mem-note mut">{more.join(" ")}</p>}
       <div class="mem-top">
         <div>
           <MemoryChart store={store} part={part} isBare={isBare} />
@@ -246,7 +247,7 @@ function cellsOf(part: MemoryPart): Cells<Shown> {
         ),
       full: ({ value, reuse, in_layers, all }) =>
         all.length > 1
-          ? `${value}, × ${all.length}: the same in ${all.length - 1} more layers, ${in_layers}`
+          ? `${value}, × ${all.length}: the same in ${plural(all.length - 1, "other layer")}, ${in_layers}`
           : [value, reuse].filter(Boolean).join(": "),
     },
     lives: {

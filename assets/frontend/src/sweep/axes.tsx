@@ -11,6 +11,7 @@ const TOP = 36;
 const BOTTOM = 20;
 const SIDE = 90;
 const LETTERS = 16;
+const LETTER = 6.4; // the width of one, at 11 px
 
 export function Axes({ state, doc }: { state: SweepState; doc: SweepDocument }) {
   const box = useRef<HTMLDivElement>(null);
@@ -20,7 +21,9 @@ export function Axes({ state, doc }: { state: SweepState; doc: SweepDocument }) 
   const ends: [number, number] = [Math.min(...values), Math.max(...values)];
   const isMore = doc.by === "speedup";
   const last = doc.axes.length;
-  const px = (at: number) => place(at, [0, last], [SIDE, width - SIDE]);
+  const said = rows.map((row) => state.words(row).length);
+  const right = Math.min(width / 3, Math.max(SIDE, LETTER * Math.max(0, ...said) + 12));
+  const px = (at: number) => place(at, [0, last], [SIDE, width - right]);
   const py = (share: number) => TOP + share * (HEIGHT - TOP - BOTTOM);
   const down = (value: number) => place(value, ends, isMore ? [1, 0] : [0, 1]);
   const title = doc.figures.find(({ id }) => id === doc.by)?.title ?? doc.by;

@@ -43,7 +43,7 @@ export function Rounds({ state, doc }: { state: SweepState; doc: SweepDocument }
   return (
     <div class="scroll sweep-chart" ref={box} tabIndex={0} role="group" aria-label="Forest plot">
       <p class="mut">
-        {`Time over that of the original in the same round: less is faster. The bar holds the median with 99.9 %; grey: too noisy to say.${more}${far ? ` ${plural(far, "round")} further out stand at the edge.` : ""}`}
+        {`Time over that of the original in the same round: less is faster. The bar holds the median with 99.9 %; grey: too noisy to say.${more}${far ? ` ${plural(far, "round")} further out ${far === 1 ? "stands" : "stand"} at the edge.` : ""}`}
       </p>
       <svg width={width} height={height} role="img" aria-label="Forest plot of the settings">
         <line class="even" x1={px(1)} x2={px(1)} y1={0} y2={height - BOTTOM} />

@@ -62,7 +62,9 @@ function Head({ doc }: { doc: SweepDocument | null }) {
     <>
       <h1>{doc?.name ?? "Sweep"}</h1>
       {doc && <span class={`tag ${toneOf(doc)}`}>{WORDS[doc.status]}</span>}
-      <span class="facts mut grow">{doc ? spaceOf(doc) : ""}</span>
+      <span class="facts mut grow" data-tip="">
+        {doc ? spaceOf(doc) : ""}
+      </span>
     </>
   );
 }

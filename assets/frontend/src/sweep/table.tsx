@@ -63,8 +63,8 @@ function columnsOf(state: SweepState, doc: SweepDocument, constant: Constant): C
   const axes = doc.axes.map(({ name, values }, at): Column<SweepRow> => ({
     key: `axis:${name}`,
     title: name,
-    tip: termOf("sweep", name),
-    width: `minmax(${widthOf([name, ...values])}px, 1fr)`,
+    tip: termOf("sweep", name) ?? name,
+    width: `minmax(${Math.max(headWidth(name), widthOf(values))}px, 1fr)`,
     value: (row) => sortable(row.settings[at] ?? null),
     draw: (row) => row.settings[at] ?? "–",
     look: "mono",
@@ -106,6 +106,11 @@ function withInterval(row: SweepRow, word: string | undefined) {
 /** Pixels for the longest of some texts, in bold as in the head; cut where it is very long. */
 function widthOf(texts: readonly string[]): number {
   return Math.min(170, 14 + 8 * Math.max(...texts.map((text) => text.length)));
+}
+
+/** A name of an option is whole up to the longest that torch has. */
+function headWidth(name: string): number {
+  return Math.min(400, 18 + 8 * name.length);
 }
 
 function sortable(text: string | null): string | number | null {

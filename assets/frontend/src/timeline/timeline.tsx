@@ -23,6 +23,7 @@ export function TimelinePane({ store }: { store: Store }) {
     );
   return (
     <>
+      {store.doc.value?.phases_said && <p class="pane-says">{store.doc.value.phases_said}</p>}
       <TimelineBar store={store} phases={phases} isZoomed={zoom !== null} zoomTo={zoomTo} />
       <FlameChart store={store} phases={phases} zoom={zoom} zoomTo={zoomTo} />
       <RecordTable
@@ -53,8 +54,7 @@ function TimelineBar({ store, phases, isZoomed, zoomTo }: BarProps) {
     <div class="bar">
       <h2>Compile timeline</h2>
       <span class="mut cut" data-tip="">
-        {store.doc.value?.phases_said}{" "}
-        {threads === 1 ? "" : `${seconds(end - start)} on ${threads} threads.`}
+        {threads === 1 ? "" : `${seconds(end - start)}, on ${threads} threads`}
       </span>
       <span class="grow" />
       {isZoomed ? (

@@ -41,6 +41,11 @@ export function usePart<T extends LinkedPart>(store: Store, name: string | null)
   return asked === NOTHING && known ? { part: known, failed: null } : asked;
 }
 
+/** What a message about a missing part is headed with: that it was not made is no finding. */
+export function titleOf(store: Store, otherwise: string): string {
+  return store.host.lost.value === null ? otherwise : "Not shown.";
+}
+
 /** Does what may fail; why it did, and whether it went well. */
 export function useAttempt(): [string | null, (work: Promise<unknown>) => Promise<boolean>] {
   const [error, setError] = useState<string | null>(null);

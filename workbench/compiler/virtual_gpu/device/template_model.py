@@ -22,6 +22,7 @@ from math import prod
 from typing import Any
 
 from workbench.report import AutotuneChoice
+from workbench.report.rows import ESTIMATED_CHOICE
 from workbench.specs import Gpu
 
 START_MS = 0.003
@@ -31,7 +32,6 @@ LIBRARY = 0.9
 _UNKNOWN_SIZE = 512  # of a dynamic dimension
 IMPOSSIBLE_MS = 1e6
 """The time given to a template that needs more shared memory than a block can have."""
-_NOT_TIMED = "estimated by a model, not timed"
 _IMPOSSIBLE = "needs more shared memory than a block can have, by a model"
 _RATES = {
     "float64": "fp64",
@@ -101,7 +101,7 @@ def mark_estimates(rows: Iterable[AutotuneChoice]) -> Iterator[AutotuneChoice]:
         if (row.time_ms or 0.0) >= IMPOSSIBLE_MS:
             yield replace(row, time_ms=None, note=_IMPOSSIBLE)
         else:
-            yield replace(row, note=_NOT_TIMED)
+            yield replace(row, note=ESTIMATED_CHOICE)
 
 
 def estimate_library_ms(gpu: Gpu, product: Product, rate: float) -> float:
