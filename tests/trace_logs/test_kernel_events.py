@@ -17,6 +17,7 @@ import workbench as wb
 from tests.trace_logs.test_hostile import spoiled
 from tests.trace_logs.test_kernel_log import T4, events, written
 from workbench.compiler.machine_code import listings
+from workbench.compiler.machine_code.code_readers import read_amd_usage
 from workbench.report.presenter import presenter
 from workbench.trace_logs import kernel_events
 
@@ -164,6 +165,10 @@ def test_a_stage_with_places_that_were_made_up_is_read(tmp_path: Path) -> None:
     texts |= {"add_kernel.ttgir": circle(), "add_kernel.ptx": located()}
     rows[0]["payload"]["file_content"]["x.amdgcn"] = f".vgpr_count: {'9' * 5000}\n"
     used(written(tmp_path / "t.ndjson", rows))
+
+
+def test_blanks_without_end_take_no_quadratic_time() -> None:
+    assert read_amd_usage(" " * 300_000 + "\n" * 300_000)["registers"] == 0
 
 
 LOG_OF_AMD = T4.with_name("mi300x.ndjson.gz")

@@ -25,8 +25,9 @@ from workbench.report.machine_rows import Assembly, Resources, Runs
 from workbench.specs.device import Device
 
 _FIELD = re.compile(
-    r"^\s*[.;]?\s*\.?(vgpr_count|agpr_count|sgpr_count|vgpr_spill_count|sgpr_spill_count|"
-    r"private_segment_fixed_size|group_segment_fixed_size):\s+(\d{1,9})\b",
+    r"^[ \t]*+(?:[.;][ \t]*+)?\.?"
+    r"(vgpr_count|agpr_count|sgpr_count|vgpr_spill_count|sgpr_spill_count|"
+    r"private_segment_fixed_size|group_segment_fixed_size):[ \t]+(\d{1,9})\b",
     re.MULTILINE,
 )
 INSTRUCTION = re.compile(r"^\t((?:s|v|ds|global|buffer|flat|scratch)_\w+)")
