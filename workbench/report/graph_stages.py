@@ -57,6 +57,7 @@ BY_RECORD: Mapping[str, str] = {stage.record: stage.name for stage in _ALL}
 """The stage that each record of the trace stream shows."""
 
 _NUMBERED = re.compile(r"(?:arg(\d+)_1|primals_(\d+))$")
+_INPUT = re.compile(r"(?:arg\d+_1|(?:primals|tangents)_\d+)$")
 _STATE = re.compile(r"_(?:parameters|buffers)_")
 
 
@@ -66,6 +67,11 @@ def place_of(name: str) -> int | None:
     if match is None:
         return None
     return int(match[1]) if match[1] is not None else int(match[2]) - 1
+
+
+def is_input_name(name: str) -> bool:
+    """Whether it names an input of a lowered graph, such as `primals_1`, and no operation."""
+    return _INPUT.match(name) is not None
 
 
 def is_weight_name(target: str) -> bool:

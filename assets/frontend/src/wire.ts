@@ -292,8 +292,8 @@ export type Side = "" | "forward" | "backward";
  * One kernel or library call: what it does in plain words, and its bytes before and after. `id`
  * is the kernel's. Bytes are those of all its calls: of eager's operators (`before`, where they
  * are not known `alone`), of its operations, each alone, and together (`after`); None where the
- * record has none. `saved` is a share of `before`, below zero where fusion made it worse: then
- * `why_more` says why.
+ * record has none, or counts them with other kernels. `saved` is a share of `before` above
+ * zero; else `unsaved` says in words what is known, and `why_more` why fusion made it worse.
  */
 export interface FusionStep {
   id: string;
@@ -306,6 +306,7 @@ export interface FusionStep {
   alone: number | null;
   after: number | null;
   saved: number | null;
+  unsaved: string;
   why_more: string | null;
 }
 

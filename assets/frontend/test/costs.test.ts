@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { chosenCost, costOf, costWords, shownCost, valueOf } from "../src/cost/cost";
 import { pageHost } from "../src/host";
+import { placesText } from "../src/inspector/line";
 import { costliest } from "../src/inspector/inspector";
 import { cellsOf, filtered, merged } from "../src/kernels/table";
 import { PANES } from "../src/panes";
@@ -125,4 +126,10 @@ test("the costliest line is the sentence's: a line of the call, with what it cal
   expect(costliest({ calls, modules }, "time")).toEqual(["L:s0:1"]);
   expect(costliest({ calls: calls.slice(5), modules }, "time")).toEqual(["M:a"]);
   expect(costliest({ calls, modules }, "bytes")).toEqual([]);
+});
+
+test("a line of several places says what each has of the sum", () => {
+  const cost = costOf(timed(), "time")!;
+  expect(placesText(cost, [65e3, 258e3])).toContain("in all 2 places of the tree");
+  expect(placesText(cost, [65e3, 258e3])).toContain("65");
 });

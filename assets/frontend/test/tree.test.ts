@@ -51,6 +51,20 @@ test("what is said about a line stands under its first place", () => {
   expect(new Set(shown.map(({ key }) => key)).size).toBe(shown.length);
 });
 
+test("a fallback of several lines is said once, with their count", () => {
+  const rows = placed([row(0, "function", "s1"), row(1, "line", "L:a"), row(1, "line", "L:b")]);
+  const note = { title: "Fallback.", text: "topk", tone: "fallback" as const };
+  const noted = { ...NOTED, notes: [note] };
+  const shown = shownRows(
+    rows,
+    new Set(["/s1"]),
+    () => noted,
+    () => true,
+  );
+  const said = shown.flatMap((each) => (each.kind === "note" ? [each.note.title] : []));
+  expect(said).toEqual(["Fallback, on 2 lines."]);
+});
+
 test("modules are ordered by their cost with what is in them", () => {
   const rows = [
     row(0, "module", "a", 9),

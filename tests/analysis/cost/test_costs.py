@@ -17,6 +17,7 @@ from workbench.analysis.gpu_model.launches import LaunchCosts, launches
 from workbench.analysis.memory import memory as memory_of_calls
 from workbench.analysis.memory.memory import count_quick_memory, memory
 from workbench.analysis.opportunities.opportunity import read_cost
+from workbench.glossary import read_glossary
 from workbench.report import Kernel, Report, Table, Wrapper
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 from workbench.views.panes.kernels_pane import verdicts
@@ -145,3 +146,20 @@ def test_what_is_compared_for_other_gpus_is_no_cost_of_the_record() -> None:
     (start,) = [row for row in launches(report, LaunchCosts()).rows if row.kernel == "k3"]
     assert start.device_us == bound.by_kernel["k3"]
     assert f"at least {format_us(bound.by_kernel['k3'])}" in verdicts(report)["k3"].text
+
+
+def test_what_makes_a_measurement_noisy_is_said_after_one_word() -> None:
+    notes = ("noisy: it varied", "by hand", "noisy: they add up to more")
+    call = MeasuredCall(10.0, 1.0, None, 3, notes)
+    cost = choose_cost(add_measured_call(timed(NORM, k0=12.0), call))
+    assert cost is not None
+    assert cost.source == (
+        "measured, median of 3 calls; by hand; noisy: it varied, and they add up to more"
+    )
+
+
+def test_heads_of_times_say_whether_they_are_of_one_call_or_of_all() -> None:
+    terms = read_glossary()
+    assert "all calls of it" in terms["costs", "Cost"].what
+    assert "one call of the kernel" in terms["points", "Least (est.)"].what
+    assert "one call of the kernel" in terms["points", "Measured"].what

@@ -14,6 +14,7 @@ from workbench.views.document import document
 from workbench.views.parts import report_part
 from workbench.views.parts.fusion_part import build_fusion_part, build_pairs_part
 from workbench.views.wire.fusion_messages import FusionPart, PairsPart
+from workbench.views.words.record_words import list_kernel_ops
 
 RECORDS = Path(__file__).parents[2] / "records"
 CONVOLUTIONS = Report.load(RECORDS / "convolutions.wbr")
@@ -92,3 +93,22 @@ def test_a_document_at_rest_holds_no_sentence_of_a_pair() -> None:
     shown = document(BLOCK)
     assert not {"rejected", "groups"} & shown.keys()
     assert "Not fused with" not in str(shown)
+
+
+@pytest.mark.parametrize("report", [CONVOLUTIONS, BLOCK, LAYERS])
+def test_a_row_says_in_words_what_is_no_saving(report: Report) -> None:
+    """A share of a "before" that is 0, or less than what is moved, says nothing."""
+    for step in build_fusion_part(report)["steps"]:
+        before, after, saved = step["before"], step["after"], step["saved"]
+        assert saved is None or saved > 0
+        assert before != 0
+        if saved is None and after:
+            more = "moves more" if before and after > 1.005 * before else ""
+            assert step["unsaved"] == ("not known" if before is None else more)
+        else:
+            assert step["unsaved"] == ""
+
+
+def test_inputs_of_a_graph_are_no_operations_of_a_kernel() -> None:
+    kernel = replace(BLOCK.kernels[0], ops=("primals_1", "aten.relu.default", "arg0_1"))
+    assert list_kernel_ops(kernel) == "relu"

@@ -70,6 +70,9 @@ def get_rooflines(report: Report) -> dict[str, KernelRoofline]:
     return {row.kernel: row for row in report.own_roofline}
 
 
+_NOISY = "noisy: "  # how a measured call's notes begin that say why it is not sure
+
+
 def _time(report: Report) -> Cost:
     call = read_measured_call(report)
     source = "measured"
@@ -77,7 +80,10 @@ def _time(report: Report) -> Cost:
     if isinstance(timed_by, str):
         source = f"measured {timed_by} kernels"
     elif call is not None:
-        source = "; ".join((f"measured, median of {plural(call.repeats, 'call')}", *call.notes))
+        said = [note for note in call.notes if not note.startswith(_NOISY)]
+        noise = [note.removeprefix(_NOISY) for note in call.notes if note.startswith(_NOISY)]
+        said += [_NOISY + ", and ".join(noise)] if noise else []
+        source = "; ".join((f"measured, median of {plural(call.repeats, 'call')}", *said))
     return Cost("time", "µs", source, "not measured", _known(report, lambda k: k.time_us))
 
 

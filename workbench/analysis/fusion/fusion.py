@@ -19,6 +19,7 @@ from workbench.analysis.fusion.traffic import (
 from workbench.analysis.fusion.why_not import describe_group, find_final_groups
 from workbench.number_text import number_text
 from workbench.report import Kernel, Report, SchedulerNode
+from workbench.report.graph_stages import is_input_name
 from workbench.report.report_header import KERNEL_LOG
 
 _NOTHING = 1.005  # times the bytes of the operators: less is the padding of a partial result
@@ -342,7 +343,7 @@ def _rearranges(report: Report, kernel: Kernel) -> Iterator[str]:
 def _again(report: Report, kernel: Kernel, moved: Moved) -> Iterator[str]:
     """What another kernel computes too, and whether that pays in all."""
     alone_bytes = count_bytes_by_node(report)
-    own = {node for node in kernel.nodes if alone_bytes.get(node) != 0}  # views cost nothing
+    own = {node for node in kernel.nodes if _is_work(node, alone_bytes)}
     others = [
         each
         for each in report.kernels
@@ -363,6 +364,11 @@ def _again(report: Report, kernel: Kernel, moved: Moved) -> Iterator[str]:
     is_less = together < alone
     word = "still move less" if is_less else "move more"
     yield f"Together these kernels {word}: {_bytes(together)} instead of {_bytes(alone)}."
+
+
+def _is_work(node: str, alone_bytes: Mapping[str, int]) -> bool:
+    """Views cost nothing, and inputs of the graph are no operations."""
+    return alone_bytes.get(node) != 0 and not is_input_name(node.rpartition(":")[2])
 
 
 def _partial(report: Report, kernel: Kernel) -> Iterator[str]:

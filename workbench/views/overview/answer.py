@@ -201,9 +201,10 @@ def _changes(report: Report, cost: Cost, tried: Container[str]) -> Iterator[Piec
     if not changes:
         return
     call, model = read_measured_call(report), _model_launches(report)
-    whole = call.call_us if call is not None else cost.total
+    whole, of = call.call_us if call is not None else cost.total, ""
     if call is None and cost.kind == "bound" and model is not None:
-        whole = max(whole, model[1])  # what is saved may be launches
+        whole = max(whole, model[1])  # what is saved may be launches, beside which the work runs
+        of = f" of {format_us(whole)}, the call by the model,"
     low = sum(_saved(each, cost)[0] for each in changes)
     high = sum(_saved(each, cost)[1] for each in changes)
     count = len(changes)
@@ -217,7 +218,7 @@ def _changes(report: Report, cost: Cost, tried: Container[str]) -> Iterator[Piec
     is_sure = low >= high / 2
     yield plain(f"{many} would save {'about' if is_sure else 'at most'} ")
     yield figure(format_percent((low + high) / 2 if is_sure else high, whole))
-    yield plain(" by prediction.")
+    yield plain(f"{of} by prediction.")
 
 
 def _saved(change: Opportunity, cost: Cost) -> tuple[float, float]:

@@ -62,12 +62,11 @@ def _step(
     kinds: Mapping[str, str],
     passes: Passes,
 ) -> FusionStep:
-    before = None if moved is None else moved.bytes_before
+    before = None if moved is None else moved.bytes_before or None
     after = None if moved is None else moved.bytes_fused
     share = 1 - after / before if before and after is not None else 0.0
     why_more = None if moved is None else moved.why_more
     is_less = kernel.is_generated and share > _NOTHING
-    is_more = kernel.is_generated and share < -_NOTHING
     text = describe_kernel(kernel, name)
     if is_less and before is not None and after is not None:
         text += f": saves {format_bytes(before - after)} a call"
@@ -81,9 +80,19 @@ def _step(
         "before": before,
         "alone": None if moved is None else moved.bytes_alone,
         "after": after,
-        "saved": round(share, 4) if is_less or (before and (is_more or why_more)) else None,
+        "saved": round(share, 4) if is_less else None,
+        "unsaved": _unsaved(before, after),
         "why_more": why_more if share < 0 else None,
     }
+
+
+def _unsaved(before: int | None, after: int | None) -> str:
+    """Words for a row without a saving that can be told: a share of less than all means nothing."""
+    if not after:
+        return ""
+    if before is None:
+        return "not known"
+    return "moves more" if after > before * (1 + _NOTHING) else ""
 
 
 def describe_kernel(kernel: Kernel, name: PlainName) -> str:

@@ -66,7 +66,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Before", "before", "B", "76px"),
         Column("Alone", "alone", "B", "76px", is_wide=True),
         Column("Fused", "after", "B", "76px"),
-        Column("Saved", "saved", "share", "72px"),
+        Column("Saved", "saved", "share", "84px"),
         Column("Traffic", "traffic", width="minmax(60px, 0.9fr)", field="before", kind="bar"),
     ),
     "rejected": (

@@ -18,8 +18,8 @@ class FusionStep(TypedDict):
 
     `id` is the kernel's. Bytes are those of all its calls: of eager's operators (`before`, where
     they are not known `alone`), of its operations, each alone, and together (`after`); None where
-    the record has none. `saved` is a share of `before`, below zero where fusion made it worse: then
-    `why_more` says why.
+    the record has none, or counts them with other kernels. `saved` is a share of `before` above
+    zero; else `unsaved` says in words what is known, and `why_more` why fusion made it worse.
     """
 
     id: str
@@ -32,6 +32,7 @@ class FusionStep(TypedDict):
     alone: int | None
     after: int | None
     saved: float | None
+    unsaved: str
     why_more: str | None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from workbench.analysis.cost.costs import CostKind, list_all_costs
 from workbench.report import Kernel, Report
+from workbench.report.graph_stages import is_input_name
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.table_messages import Unit
 from workbench.views.words.units import format_bytes, format_us, plural
@@ -39,7 +40,8 @@ _REMEDIES = (  # a piece of torch's reason, what to do about it
 
 def list_kernel_ops(kernel: Kernel) -> str:
     """The operators in a kernel: `add, relu, mul`."""
-    short = [op.removeprefix("aten.").removeprefix("prims.").partition(".")[0] for op in kernel.ops]
+    work = [op for op in kernel.ops if not is_input_name(op)]
+    short = [op.removeprefix("aten.").removeprefix("prims.").partition(".")[0] for op in work]
     return ", ".join(dict.fromkeys(short)) or kernel.name
 
 

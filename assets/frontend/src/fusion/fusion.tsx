@@ -83,6 +83,12 @@ function Kernels({ store, part }: { store: Store; part: FusionPart }) {
   );
 }
 
+/** What the words in place of a saving mean. */
+const UNSAVED: Readonly<Record<string, string>> = {
+  "not known": "What it would move without fusion is not known, or counted with other kernels.",
+  "moves more": "It moves more than eager's operators that ended in it (estimates).",
+};
+
 /** Sentences, and two bars: what is moved before fusion, and after it. */
 function stepCells(steps: readonly FusionStep[]): Cells<FusionStep> {
   const share = shareOf(steps, ({ before, after }) => Math.max(before ?? 0, after ?? 0));
@@ -92,9 +98,11 @@ function stepCells(steps: readonly FusionStep[]): Cells<FusionStep> {
       draw: ({ words }) => <Prose text={words} />,
     },
     saved: {
-      draw: ({ saved, why_more }) =>
-        why_more ? <span class="tag fallback">{percent(saved)}</span> : percent(saved),
-      full: ({ saved, why_more }) => why_more ?? percent(saved),
+      draw: ({ saved, unsaved, why_more }) => {
+        if (!unsaved) return percent(saved);
+        return <span class={why_more ? "tag fallback" : "mut"}>{unsaved}</span>;
+      },
+      full: (step) => step.why_more ?? (UNSAVED[step.unsaved] || percent(step.saved)),
     },
     traffic: {
       full: ({ before, after }) => `grey: ${bytes(before)} before, blue: ${bytes(after)} fused`,

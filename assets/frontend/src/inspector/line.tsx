@@ -93,6 +93,9 @@ function LineCost({ store, mark, kernels }: CostProps) {
   const cost = shownCost(store).value;
   const own = valueOf(cost, mark);
   if (!cost || !own) return null;
+  const places = (store.doc.value?.calls ?? [])
+    .filter((row) => row.id === mark.id)
+    .map((row) => row.total[cost.kind] ?? 0);
   const shared = cost.kind === "memory" ? null : sharedText(store, cost, own, kernels);
   return (
     <Section title="Costs">
@@ -100,9 +103,16 @@ function LineCost({ store, mark, kernels }: CostProps) {
         <b>{costWords(cost, own)}</b>{" "}
         <span class="mut">{`(${cost.source}; shared by the sizes of their values).`}</span>
       </p>
+      {places.length > 1 && <p>{placesText(cost, places)}</p>}
       {shared && <p>{shared}</p>}
     </Section>
   );
+}
+
+/** A line that stands in several places of the tree: what a row there has of the sum here. */
+export function placesText(cost: ShownCost, places: readonly number[]): string {
+  const each = places.map((own) => costText(cost, own)).join(", ");
+  return `That is in all ${places.length} places of the tree; a row has its own part: ${each}.`;
 }
 
 const ROUNDED = 1.005;

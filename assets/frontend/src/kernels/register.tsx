@@ -152,7 +152,6 @@ function Saving({ store, kernel }: { store: Store; kernel: Kernel }) {
   if (!step || step.saved === null) return null;
   const { before, after } = step;
   const change = `its traffic from ${bytes(before)} to ${bytes(after)}`;
-  if (step.saved < 0) return <>{`Fusion raised ${change} (estimate).`}</>;
   return <>{`Fusion cut ${change}, by ${percent(step.saved)} (estimate).`}</>;
 }
 

@@ -119,6 +119,8 @@ export function shownRows(
 ): Shown[] {
   const shown: Shown[] = [];
   const told = new Set<string>();
+  const same = fallbackLines(rows, markOf);
+  const said = new Set<string>();
   let closed = Infinity;
   rows.forEach((placed, at) => {
     const { row, key } = placed;
@@ -131,11 +133,33 @@ export function shownRows(
         shown.push({ kind: "quiet", key: `${key}/${id}`, at, id, depth: row.depth });
     if (row.kind !== "line" || told.has(row.id)) return;
     told.add(row.id);
-    markOf(row.id)?.notes.forEach((note, n) =>
-      shown.push({ kind: "note", key: `${key}/note${n}`, at, note, depth }),
-    );
+    markOf(row.id)?.notes.forEach((note, n) => {
+      const lines = same.get(wordsOf(note))?.size ?? 0;
+      if (lines > 1 && said.has(wordsOf(note))) return;
+      said.add(wordsOf(note));
+      const title = `${note.title.replace(/[.]$/, "")}, on ${lines} lines.`;
+      const told = lines > 1 ? { ...note, title } : note;
+      shown.push({ kind: "note", key: `${key}/note${n}`, at, note: told, depth });
+    });
   });
   return shown;
+}
+
+/** By the words of a fallback the lines that have it: they are said once, with their count. */
+function fallbackLines(
+  rows: readonly Placed[],
+  markOf: (id: string) => Line | undefined,
+): ReadonlyMap<string, ReadonlySet<string>> {
+  const lines = new Map<string, Set<string>>();
+  for (const { row } of rows)
+    for (const note of (row.kind === "line" && markOf(row.id)?.notes) || [])
+      if (note.tone === "fallback")
+        lines.set(wordsOf(note), (lines.get(wordsOf(note)) ?? new Set<string>()).add(row.id));
+  return lines;
+}
+
+function wordsOf({ title, text }: Note): string {
+  return `${title}\n${text}`;
 }
 
 /** The ids of the lines that a fold stands for. */
