@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.made_profile import make_profile
 from tests.report.session.sample import session
 from workbench.command_line.documents import SCHEMA
 from workbench.command_line.main import main
@@ -275,6 +276,24 @@ def test_profile_says_what_a_gpu_did(capsys: pytest.CaptureFixture[str], tmp_pat
     shown = capsys.readouterr().out
     assert shown.startswith(found["sentences"][0])
     assert "aten::mm" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "right"),
+    [
+        (["report", "PROFILE"], "`workbench profile`"),
+        (["report", str(TRACE)], "`workbench profile`"),
+        (["inspect", "PROFILE"], "`workbench profile`"),
+        (["profile", str(STATIC)], "`workbench report`"),
+    ],
+)
+def test_the_wrong_command_names_the_right_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str], right: str
+) -> None:
+    path = str(tmp_path / "p.wbr")
+    make_profile().save(path)
+    assert main([path if word == "PROFILE" else word for word in words]) == 2
+    assert right in capsys.readouterr().err
 
 
 def test_profile_of_a_file_that_is_no_trace(capsys: pytest.CaptureFixture[str]) -> None:

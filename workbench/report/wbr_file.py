@@ -138,7 +138,8 @@ def read_bytes(content: bytes) -> dict[str, Any]:
     header, parts = open_parts(content)
     if header.get("kind") == PROFILE:
         raise ArtifactError(
-            "This is a profile of a device, not a report: open it with wb.RunProfile.load."
+            "This is a profile of a device, not a report: open it with wb.RunProfile.load, or "
+            "look into it with `workbench profile`."
         )
     _check_schema(header)
     try:

@@ -121,7 +121,8 @@ def read_trace(path: str | PathLike[str]) -> Trace:
             raise UsageError(f"{path} is a log of tritonparse: wb.read_tritonparse opens it.")
         raise UsageError(
             f"{path} holds no record of torch's structured trace{_passed_over(contents)}. "
-            "Run the program with TORCH_TRACE=FOLDER and read that folder."
+            "Run the program with TORCH_TRACE=FOLDER and read that folder. What torch.profiler "
+            "wrote opens with wb.read_profile or `workbench profile`."
         )
     labels = _labels(contents, files)
     if len(files) == 1:

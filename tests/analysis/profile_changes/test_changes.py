@@ -12,6 +12,7 @@ from workbench.report.profile.profile_rows import (
     RanKernel,
 )
 from workbench.report.profile.run_profile import RunProfile
+from workbench.report.table import Table
 from workbench.specs.catalogue import Catalogue
 
 H100 = Catalogue.built_in()["h100"]
@@ -133,6 +134,16 @@ def test_late_launches_ask_for_a_cuda_graph_unless_there_is_one() -> None:
     replayed = [*launches, LaunchTime(name="cudaGraphLaunch", calls=1, kernels=9, is_graph=True)]
     profile = make_profile(kernels=[elementwise("a")], gaps=gaps, launches=replayed)
     assert "launches" not in found_in(profile)
+
+
+@pytest.mark.parametrize("cause", ["launch", "synchronisation", "memcpy"])
+def test_gaps_that_the_table_leaves_out_are_not_said_to_be_none(cause: str) -> None:
+    gaps = [Gap(start_us=10.0 * at, duration_us=5.0, cause=cause) for at in range(10)]
+    launches = [LaunchTime(name="cudaLaunchKernel", calls=10, kernels=10)]
+    profile = make_profile(kernels=[elementwise("a")], gaps=gaps, launches=launches)
+    profile = profile.with_tables(gaps=Table.of(Gap, gaps, omitted=7))
+    (change,) = find_changes(profile, H100)
+    assert "at least 10 " in f"{change.title} {change.why}".lower()
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ def find_changes(profile: RunProfile, gpu: Gpu | None) -> list[ProfileOpportunit
     Of several ranks they are of the one that the totals are of. Without the specification of its
     GPU those are left out that need its rates.
     """
+    is_whole = not profile.tables["gaps"].omitted  # of all ranks: whose they are is not known
     profile = profile.of_own_rank()
     kernels = read_kernels(profile, gpu)
     by_hand = find_attention_by_hand(profile, {each.row.id: each for each in kernels})
@@ -32,7 +33,7 @@ def find_changes(profile: RunProfile, gpu: Gpu | None) -> list[ProfileOpportunit
         *([by_hand] if by_hand else []),
         *(find_old_attention(kernels, gpu) if gpu else []),
         *find_kernel_changes(kernels, gpu, profile.busy_us),
-        *find_gap_changes(profile),
+        *find_gap_changes(profile, is_whole=is_whole),
     ]
     found = [each for each in found if each.of_us >= _WORTH * profile.total_us]
     return sorted(found, key=lambda each: (-(each.least_us or 0.0), -each.of_us))

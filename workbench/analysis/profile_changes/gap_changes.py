@@ -41,19 +41,23 @@ _CURES = {
 }
 
 
-def find_gap_changes(profile: RunProfile) -> Iterator[ProfileOpportunity]:
-    """One for each cause, of a synchronisation one for each line."""
+def find_gap_changes(profile: RunProfile, *, is_whole: bool) -> Iterator[ProfileOpportunity]:
+    """One for each cause, of a synchronisation one for each line.
+
+    Where shorter gaps were left out of the table, it is not whole: counts are at least so many.
+    """
     gaps = list(enumerate(profile.tables["gaps"]))
-    yield from _find_synchronisations(gaps)
-    yield from _find_known(gaps)
-    yield from _find_launches(profile, gaps)
+    least = "" if is_whole else "at least "
+    yield from _find_synchronisations(gaps, least)
+    yield from _find_known(gaps, least)
+    yield from _find_launches(profile, gaps, least)
     yield from _find_exposed(profile)
 
 
 Numbered = Sequence[tuple[int, Gap]]
 
 
-def _find_synchronisations(gaps: Numbered) -> Iterator[ProfileOpportunity]:
+def _find_synchronisations(gaps: Numbered, least: str) -> Iterator[ProfileOpportunity]:
     waits = sorted(
         (each for each in gaps if each[1].cause == "synchronisation"), key=lambda each: each[1].line
     )
@@ -66,8 +70,8 @@ def _find_synchronisations(gaps: Numbered) -> Iterator[ProfileOpportunity]:
             title=f"Do not wait for the device{where}",
             why=(
                 "The CPU reads a value of the device (`.item()`, `.tolist()`, `nonzero`, a copy to "
-                f"the CPU), and launches the next kernel only then: {plural(len(own), 'time')} in "
-                "this profile. The device is idle until that arrives. How much of it stays idle "
+                "the CPU), and launches the next kernel only then: "
+                f"{least}{plural(len(own), 'time')} in this profile. The device is idle until that arrives. How much of it stays idle "
                 "without the wait, the profile cannot tell."
             ),
             code="keep the value on the device: torch.where, index_select, a mask",
@@ -78,7 +82,7 @@ def _find_synchronisations(gaps: Numbered) -> Iterator[ProfileOpportunity]:
         )
 
 
-def _find_known(gaps: Numbered) -> Iterator[ProfileOpportunity]:
+def _find_known(gaps: Numbered, least: str) -> Iterator[ProfileOpportunity]:
     for cause, cure in _CURES.items():
         own = [each for each in gaps if each[1].cause == cause]
         if own:
@@ -86,7 +90,7 @@ def _find_known(gaps: Numbered) -> Iterator[ProfileOpportunity]:
             yield ProfileOpportunity(
                 kind=cure.kind,
                 title=cure.title,
-                why=f"{cure.why} {plural(len(own), 'time')} in this profile.",
+                why=f"{cure.why} {least.capitalize()}{plural(len(own), 'time')} in this profile.",
                 code=cure.code,
                 of_us=of_us,
                 most_us=of_us,
@@ -95,7 +99,7 @@ def _find_known(gaps: Numbered) -> Iterator[ProfileOpportunity]:
             )
 
 
-def _find_launches(profile: RunProfile, gaps: Numbered) -> Iterator[ProfileOpportunity]:
+def _find_launches(profile: RunProfile, gaps: Numbered, least: str) -> Iterator[ProfileOpportunity]:
     """Gaps that are there since the CPU launches slower than the device works."""
     own = [each for each in gaps if each[1].cause in ("launch", "between kernels")]
     launches = profile.tables["launches"]
@@ -106,7 +110,7 @@ def _find_launches(profile: RunProfile, gaps: Numbered) -> Iterator[ProfileOppor
     late_us = sum(gap.duration_us for _, gap in own if gap.cause == "launch")
     yield ProfileOpportunity(
         kind="launches",
-        title=f"Record a CUDA graph: {plural(len(own), 'short gap')}",
+        title=f"Record a CUDA graph: {least}{plural(len(own), 'short gap')}",
         why=(
             f"{sum(each.calls for each in launches):,} launches, one after the other. A graph is "
             "launched once, and the device goes from kernel to kernel by itself. It needs sizes "

@@ -190,13 +190,16 @@ def _refuse_records(name: str, head: bytes) -> None:
             f"{name} is a log of tritonparse, the compilations and launches of Triton kernels: "
             "open it with wb.read_tritonparse, or look into it with `workbench report`."
         )
-    how = "wb.Report.load, a log with wb.read_trace" if head.startswith(_GZIP) else ""
+    how = command = ""
+    if head.startswith(_GZIP):
+        how = "wb.Report.load, a log with wb.read_trace"
+        command = ", into a profile with `workbench profile`"
     if head.startswith(b"PK") and head[_NAME_AT:].startswith(_SESSION):
         how = "wb.Session.load"
     if how:
         raise ArtifactError(
             f"{name} is a record, not an artifact: open it with {how}, or look into it with "
-            "`workbench report`."
+            f"`workbench report`{command}."
         )
 
 

@@ -47,7 +47,10 @@ def read_content(
     """Header and tables of what was written; `path` is named in errors, as `read` raises."""
     said, parts = open_parts(content)
     if said.get("kind") != PROFILE:
-        raise ArtifactError(f"{path} is no profile of a device. A report opens with Report.load.")
+        raise ArtifactError(
+            f"{path} is no profile of a device. A report opens with wb.Report.load; "
+            "`workbench report` looks into it."
+        )
     schema = said.get("schema")
     if not isinstance(schema, int) or schema > SCHEMA:
         raise ArtifactError(
