@@ -71,8 +71,9 @@ def _find_synchronisations(gaps: Numbered, least: str) -> Iterator[ProfileOpport
             why=(
                 "The CPU reads a value of the device (`.item()`, `.tolist()`, `nonzero`, a copy to "
                 "the CPU), and launches the next kernel only then: "
-                f"{least}{plural(len(own), 'time')} in this profile. The device is idle until that arrives. How much of it stays idle "
-                "without the wait, the profile cannot tell."
+                f"{least}{plural(len(own), 'time')} in this profile. The device is idle "
+                "until that arrives. How much of it stays idle without the wait, the profile "
+                "cannot tell."
             ),
             code="keep the value on the device: torch.where, index_select, a mask",
             of_us=of_us,
