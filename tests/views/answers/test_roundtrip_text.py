@@ -102,7 +102,7 @@ def test_before_there_is_a_file_the_pane_says_how_to_get_one(sample_report: Repo
 
     nothing = without("artifact", "members", "contract", "requirements", "roundtrip")
     words = document(nothing)["file"]["advice"] or ""
-    assert words.startswith("`compiled.save(path)` writes a file")
+    assert "`compiled.save(path)` writes a file" in words
     assert "`wb.roundtrip(compiled, args)`" in words
     assert "compiled.save(path)" in page(nothing)
     only_saved = document(without("roundtrip"))["file"]["advice"] or ""

@@ -40,8 +40,13 @@ def hash_kernel(source: str) -> str:
 def add_profile(report: Report, profile: RunProfile) -> Report:
     """The report with the measured times of the kernels that the profile has, in its costs.
 
-    Raises `UsageError` when the profile has none of the kernels that Inductor generated.
+    Raises `UsageError` when the profile has none of the kernels that Inductor generated, and for
+    what is no profile.
     """
+    if not isinstance(profile, RunProfile):
+        raise UsageError(
+            f"profile: expected what wb.read_profile gives, got {type(profile).__name__}."
+        )
     profile = profile.of_own_rank()
     rows = {row.id: row for row in profile.tables["kernels"]}
     times = _time_generated(report, profile, rows)
