@@ -9,7 +9,16 @@ from workbench.report import Report
 from workbench.report.tables import ReportBase
 
 OPENING = {"load", "from_bytes", "from_json"}
-OF_VIEWS = {"once", "node_rows", "node_row", "node_pairs", "lowered", "own_roofline", "why_apart", "with_profile"}
+OF_VIEWS = {
+    "once",
+    "node_rows",
+    "node_row",
+    "node_pairs",
+    "lowered",
+    "own_roofline",
+    "why_apart",
+    "with_profile",
+}
 
 
 def public(kind: type) -> set[str]:
