@@ -43,7 +43,7 @@ __all__ = [
 
 @checked
 def show(x: Any) -> Any:
-    """What a notebook displays for a compilation, a report, a diff, a fit, a session or a sweep.
+    """What a notebook displays for a compilation, report, diff, fit, session, sweep or profile.
 
     Of variants it is the session in which they were compiled.
 
@@ -57,11 +57,12 @@ def show(x: Any) -> Any:
     from workbench.analysis.diff.difference import Diff
     from workbench.analysis.layers.fit import Fit
     from workbench.analysis.sweep.sweep import Sweep
+    from workbench.report.profile.run_profile import RunProfile
     from workbench.report.session.session_record import Session
     from workbench.views.widgets.display import show as run
 
     shown = getattr(x, "session", x)
-    return shown if isinstance(shown, Diff | Fit | Session | Sweep) else run(x)
+    return shown if isinstance(shown, Diff | Fit | RunProfile | Session | Sweep) else run(x)
 
 
 @overload

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import workbench as wb
 from tests.made_profile import make_profile, run
 from workbench.report.profile.profile_rows import (
     DeviceEvent,
@@ -119,3 +120,8 @@ def test_the_summary_of_a_notebook_needs_no_script() -> None:
     summary = fragment(make_profile(kernels=[PRODUCT]))
     assert "product 2048 × 5184 × 3584" in summary
     assert "<script" not in summary
+
+
+def test_a_profile_is_shown_as_it_is() -> None:
+    profile = make_profile(kernels=[PRODUCT])
+    assert wb.show(profile) is profile
