@@ -33,7 +33,7 @@ def test_a_session_takes_a_profile_of_its_own() -> None:
     assert not any("dynamo_timed" in operator for operator in operators)
     steps = [row.name for row in profile.tables["steps"] if row.kind == "profiler step"]
     assert len(steps) >= 3
-    assert set(s.frame("compiles")["id"]) == {"0/0"}
+    assert s.frame("compiles")["id"].nunique() == 1
 
 
 def test_a_session_without_one_says_how_to_take_one() -> None:

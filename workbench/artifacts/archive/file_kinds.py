@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from workbench.artifacts.zip_files.members import Members, read_chunks, read_frame, read_lone_file
 from workbench.errors import ArtifactError
 from workbench.file_path import check_file_path, open_flags
-from workbench.report.wbr_file import is_kernel_log
 
 if TYPE_CHECKING:
     from workbench.artifacts.archive.aot_container import Opened
@@ -183,9 +182,16 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
         yield OpenedFile("torch", file, size)
 
 
+def _is_kernel_log(head: bytes) -> bool:
+    # records are slow to import, and what is loaded for a call needs none
+    from workbench.report.wbr_file import is_kernel_log
+
+    return is_kernel_log(head)
+
+
 def _refuse_records(name: str, head: bytes) -> None:
     """Raise `ArtifactError` for what the workbench records: it is opened otherwise."""
-    if is_kernel_log(head):
+    if head.startswith((_GZIP, b"{")) and _is_kernel_log(head):
         raise ArtifactError(
             f"{name} is a log of tritonparse, the compilations and launches of Triton kernels: "
             "open it with wb.read_tritonparse, or look into it with `workbench report`."
