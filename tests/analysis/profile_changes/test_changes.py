@@ -29,18 +29,26 @@ def found_in(profile: RunProfile) -> dict[str, ProfileOpportunity]:
     return {change.kind: change for change in find_changes(profile, H100)}
 
 
-def elementwise(id: str, operator: str = "aten::mul", **more: object) -> RanKernel:
-    return run(id, ADD, operator, (MB, 16), (MB, 16), **more)
+def elementwise(id: str, operator: str = "aten::mul", rows: int = MB, **more: object) -> RanKernel:
+    return run(id, ADD, operator, (rows, 64), (rows, 64), **more)
 
 
 def test_a_chain_that_hands_on_its_result_would_fuse() -> None:
-    first, second = elementwise("a", time_us=40.0), elementwise("b", time_us=40.0)
+    first, second = elementwise("a", time_us=400.0), elementwise("b", time_us=400.0)
     change = found_in(make_profile(kernels=[first, second]))["fusion"]
     assert change.kernels == ("a", "b")
-    assert change.of_us == 80.0
-    # 2 × 32 MB are neither written nor read, at 3.35 TB/s; 128 MB are left of 192 MB
-    assert change.least_us == pytest.approx(2 * 32 * MB / 3.35e6, rel=0.01)
-    assert change.most_us == pytest.approx(80 - 4 * 32 * MB / 3.35e6, rel=0.01)
+    assert change.of_us == 800.0
+    # 128 MB are read again at 3.35 TB/s; without the write, too, 512 MB are left of 768 MB
+    assert change.least_us == pytest.approx(128 * MB / 3.35e6, rel=0.01)
+    assert change.most_us == pytest.approx(800 - 4 * 128 * MB / 3.35e6, rel=0.01)
+
+
+def test_what_a_cache_can_hold_saves_nothing_for_certain() -> None:
+    chain = [elementwise(id, rows=MB // 16, time_us=40.0) for id in "ab"]
+    change = found_in(make_profile(kernels=chain))["fusion"]
+    assert change.least_us is None
+    assert change.most_us is not None
+    assert "up to" in change.why
 
 
 def test_a_chain_of_other_sizes_does_not_fuse() -> None:
@@ -170,11 +178,13 @@ def test_what_takes_next_to_nothing_is_left_out() -> None:
     assert found_in(make_profile(kernels=[long], gaps=[gap])) == {}
 
 
-def test_the_surest_saving_comes_first() -> None:
-    chain = [elementwise("a", time_us=40.0), elementwise("b", time_us=40.0)]
-    gap = Gap(duration_us=500.0, cause="synchronisation", line="a.py:3")
-    kinds = [each.kind for each in find_changes(make_profile(kernels=chain, gaps=[gap]), H100)]
-    assert kinds == ["fusion", "synchronisation"]
+@pytest.mark.parametrize(("idle_us", "first"), [(100.0, "fusion"), (5_000.0, "synchronisation")])
+def test_the_change_whose_range_lies_highest_comes_first(idle_us: float, first: str) -> None:
+    chain = [elementwise("a", time_us=400.0), elementwise("b", time_us=400.0)]
+    gap = Gap(duration_us=idle_us, cause="synchronisation", line="a.py:3")
+    profile = make_profile(kernels=chain, gaps=[gap])
+    changes = find_changes(profile, H100)
+    assert changes[0].kind == first
 
 
 def test_events_of_two_streams_are_no_chain() -> None:
@@ -182,3 +192,12 @@ def test_events_of_two_streams_are_no_chain() -> None:
     one, other = follow([first, second])
     apart = [one, type(other)("b", other.start_us, other.duration_us, 0, 20)]
     assert "fusion" not in found_in(make_profile(kernels=[first, second], events=apart))
+
+
+def test_what_may_save_much_comes_before_what_saves_little() -> None:
+    scores = run("qk", MM, "aten::bmm", (64, 512, 64), (64, 64, 512), time_us=300.0)
+    softmax = run("s", SOFTMAX, "aten::_softmax", (64, 512, 512), time_us=300.0)
+    values = run("sv", MM, "aten::bmm", (64, 512, 512), (64, 512, 64), time_us=300.0)
+    gap = Gap(duration_us=30.0, cause="memcpy")
+    changes = find_changes(make_profile(kernels=[scores, softmax, values], gaps=[gap]), H100)
+    assert [each.kind for each in changes] == ["attention", "copies"]

@@ -78,7 +78,7 @@ def find_old_attention(kernels: Sequence[ProfiledKernel], gpu: Gpu) -> Iterator[
         return
     yield ProfileOpportunity(
         kind="attention",
-        title=f"Use an attention kernel of the {gpu.title}'s generation",
+        title=f"Use an attention kernel that was written for {gpu.architecture}",
         why=f"These kernels were written for {_name_generation(old[0])}, which is an older one.",
         code="with torch.nn.attention.sdpa_kernel(SDPBackend.CUDNN_ATTENTION): …",
         of_us=sum(each.row.time_us for each in old),

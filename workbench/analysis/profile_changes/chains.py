@@ -1,4 +1,7 @@
-"""Chains of kernels that torch.compile would make one: each reads what the one before wrote."""
+"""Chains of kernels that torch.compile could make one: each reads what the one before wrote.
+
+A profile has no addresses: that a kernel reads what the one before it wrote is told by the sizes.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,18 @@ class _Chain:
         return sum(each.work.bytes or 0 for each in self.kernels)
 
     @property
+    def _handed(self) -> list[int]:
+        """Bytes of each tensor that is handed on."""
+        return [each.work.written_bytes or 0 for each in self.kernels[:-1]]
+
+    @property
     def saved(self) -> int:
-        """Bytes that one kernel would neither write nor read again: what is handed on."""
-        handed = [each.work.written_bytes or 0 for each in self.kernels[:-1]]
-        return min(2 * sum(handed), self.moved)
+        """Bytes that one kernel would neither write nor read again, if nothing else reads them."""
+        return min(2 * sum(self._handed), self.moved)
+
+    def count_surely_saved(self, cache_bytes: int) -> int:
+        """Of these the reads that come from memory: a write stays where others need the tensor."""
+        return sum(size for size in self._handed if size > cache_bytes)
 
 
 def find_chains(
@@ -49,14 +60,14 @@ def find_chains(
     least_us = most_us = None
     if gpu is not None and known:
         rate = gpu.bandwidth_gbs * 1e3  # bytes in a µs
-        least_us = sum(min(c.us, c.calls * c.saved / rate) for c in known)
+        least_us = sum(c.calls * c.count_surely_saved(gpu.l2_bytes) / rate for c in known)
         most_us = sum(max(0.0, c.us - c.calls * (c.moved - c.saved) / rate) for c in known)
-        least_us = min(least_us, most_us)
+        least_us = min(least_us, most_us) or None
     ids = dict.fromkeys(each.row.id for chain in chains for each in chain.kernels)
     launched = sum(chain.calls * (len(chain.kernels) - 1) for chain in chains)
     return ProfileOpportunity(
         kind="fusion",
-        title=f"Compile the model: {plural(len(chains), 'chain')} of kernels would fuse",
+        title=f"Compile the model: {plural(len(chains), 'chain')} of kernels could fuse",
         why=_explain(known, launched, is_all_known=len(known) == len(chains)),
         code="model = torch.compile(model)",
         of_us=of_us,
@@ -67,15 +78,19 @@ def find_chains(
 
 
 def _explain(known: Sequence[_Chain], launched: int, *, is_all_known: bool) -> str:
-    said = f"Each kernel reads what the one before it wrote. Fused, {launched} launches go away"
+    said = (
+        "By their sizes each kernel reads what the one before it wrote. Fused, "
+        f"{plural(launched, 'launch', 'launches')} go away"
+    )
     if not known:
         return f"{said}; the shapes were not recorded, so that the bytes are not known."
     saved = number_text(sum(chain.calls * chain.saved for chain in known), "bytes")
     of = number_text(sum(chain.calls * chain.moved for chain in known), "bytes")
     more = "" if is_all_known else ", of the chains whose bytes are known"
     return (
-        f"{said}, and {saved} of {of} are neither written nor read{more}. The range: those bytes "
-        "at the full bandwidth, and all that is above the bound of what is left."
+        f"{said}, and up to {saved} of {of} are neither written nor read{more}. The range, by a "
+        "model: the reads that no cache can hold, at the full bandwidth, and all that is above "
+        "the bound of what is left."
     )
 
 

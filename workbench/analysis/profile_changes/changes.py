@@ -18,7 +18,7 @@ _WORTH = 0.005  # of the whole: less is not worth a sentence
 
 
 def find_changes(profile: RunProfile, gpu: Gpu | None) -> list[ProfileOpportunity]:
-    """Every change that a rule finds; what is saved for certain decides, then what it concerns.
+    """Every change that a rule finds; the middle of its range decides, then what it concerns.
 
     Of several ranks they are of the one that the totals are of. Without the specification of its
     GPU those are left out that need its rates.
@@ -36,4 +36,12 @@ def find_changes(profile: RunProfile, gpu: Gpu | None) -> list[ProfileOpportunit
         *find_gap_changes(profile, is_whole=is_whole),
     ]
     found = [each for each in found if each.of_us >= _WORTH * profile.total_us]
-    return sorted(found, key=lambda each: (-(each.least_us or 0.0), -each.of_us))
+    return sorted(found, key=lambda each: (-_find_middle(each), -each.of_us))
+
+
+def _find_middle(change: ProfileOpportunity) -> float:
+    """The middle of what a change may save in µs: where nothing is known, all that it concerns."""
+    if change.kind == "small batch":  # it saves time for each row, none of a call
+        return 0.0
+    most_us = change.of_us if change.most_us is None else change.most_us
+    return ((change.least_us or 0.0) + most_us) / 2

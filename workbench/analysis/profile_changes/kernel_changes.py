@@ -48,7 +48,7 @@ def _find_odd_sizes(kernels: Sequence[ProfiledKernel]) -> Iterator[ProfileOpport
                 f"(align{aligned}). The range: what other products of this profile reach of their "
                 "bound, the worst of them and the median."
             ),
-            code=f"torch.nn.functional.pad(weight, …)  # {size} to {padded}, cut after it",
+            code=f"torch.nn.functional.pad(x, …)  # {size} to {padded}, cut after it",
             of_us=sum(kernel.row.time_us for kernel in own),
             least_us=sum(least for least, _ in known) if known else None,
             most_us=sum(most for _, most in known) if known else None,

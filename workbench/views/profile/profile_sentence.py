@@ -78,12 +78,13 @@ def make_sentence(
     reached = _reach(kernels, kind)
     if reached is not None:
         yield say(f" at {reached:.2f} of their bound")
-    best = max(changes, key=lambda each: each.least_us or each.of_us, default=None)
+    best = next(iter(changes), None)
     if best is not None and best.kind == "fusion":
-        yield say(f"; {_us(best.of_us)} of kernels that torch.compile would fuse")
+        yield say(f"; {_us(best.of_us)} of kernels that torch.compile could fuse")
     elif best is not None:
         yield say(
-            f"; to change first: {best.title[:1].lower()}{best.title[1:]} ({_us(best.of_us)})"
+            f"; to change first: {best.title[:1].lower()}{best.title[1:]}, "
+            f"which concerns {_us(best.of_us)}"
         )
     yield say(".")
 
