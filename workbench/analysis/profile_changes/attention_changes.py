@@ -79,16 +79,12 @@ def find_old_attention(kernels: Sequence[ProfiledKernel], gpu: Gpu) -> Iterator[
     yield ProfileOpportunity(
         kind="attention",
         title=f"Use an attention kernel that was written for {gpu.architecture}",
-        why=f"These kernels were written for {_name_generation(old[0])}, which is an older one.",
+        why=f"These kernels were written for {old[0].read.architecture}, which is an older one.",
         code="with torch.nn.attention.sdpa_kernel(SDPBackend.CUDNN_ATTENTION): …",
         of_us=sum(each.row.time_us for each in old),
         kernels=tuple(each.row.id for each in old),
         line=old[0].row.line,
     )
-
-
-def _name_generation(kernel: ProfiledKernel) -> str:
-    return kernel.read.architecture or "another generation"
 
 
 def _number(architecture: str | None) -> int:
