@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from workbench.analysis.diff.difference import Diff
     from workbench.analysis.expectations.expectation import Expectation
+    from workbench.analysis.forecast.forecast import Forecast
     from workbench.analysis.gpu_model.launches import Launches
     from workbench.analysis.memory.memory import Memory
     from workbench.analysis.profile_matches.profile_difference import ProfileDiff
@@ -29,6 +30,7 @@ __all__ = [
     "aotinductor_names",
     "diff",
     "expect",
+    "forecast",
     "launches",
     "memory",
     "opportunities",
@@ -253,6 +255,40 @@ def launches(
     names = (field.name for field in fields(LaunchCosts))
     costs = LaunchCosts(**{n: v for n, v in zip(names, given, strict=True) if v is not None})
     return of_times(x, costs) if isinstance(x, list | tuple) else run(report_of(x), costs)
+
+
+@checked
+def forecast(x: Any) -> Forecast:
+    """What one call takes on the GPU that it was compiled for, by a model with its measured error.
+
+    Nothing is run, and the GPU need not be here. Kernels are modelled by their work, with
+    parameters that were fitted to traces of real GPUs; a GPU of another generation takes the
+    nearest that was, with a wider error. Kernels that `profile` or `Report.with_profile` measured
+    keep their times. Launches are those of `launches`. `.sentence` says it, `.call_us` lies between
+    `.least_us` and `.most_us`, `.graph_us` is with CUDA graphs, `.frame()` has a row for each
+    kernel.
+
+    Parameters
+    ----------
+    x
+        What `aot_compile` returned for a GPU, a report or its file.
+
+    Raises
+    ------
+    UsageError
+        There are no kernels on a GPU.
+
+    Examples
+    --------
+    >>> virtual = wb.aot_compile(f, (x,), target="h100")
+    >>> told = wb.forecast(virtual)
+    >>> told.least_us <= told.call_us <= told.most_us
+    True
+    """
+    from workbench.analysis.forecast.forecast import forecast as run
+    from workbench.artifacts.records.report_in import report_of
+
+    return run(report_of(x))
 
 
 @checked

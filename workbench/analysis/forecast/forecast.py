@@ -20,7 +20,8 @@ from workbench.number_text import number_text, plural
 from workbench.report import Kernel, Report
 from workbench.report.presenter import Presented, presenter
 from workbench.report.table import Table
-from workbench.specs import Gpu
+from workbench.settings import Settings
+from workbench.specs import Catalogue, Gpu
 
 if TYPE_CHECKING:
     import pandas
@@ -80,17 +81,23 @@ class Forecast(Presented):
             f"{plural(len(self.rows), 'kernel')}."
         )
 
+    def __repr__(self) -> str:
+        """The sentence, and what is to be known of it."""
+        return "\n  ".join((self.sentence, *self.notes))
+
     def frame(self) -> pandas.DataFrame:
         """A row for each kernel, in their order."""
         return presenter().rows_frame(self.rows, KernelForecast)
 
 
-def forecast(report: Report, gpu: Gpu) -> Forecast:
-    """The forecast of a compilation for a GPU.
+def forecast(report: Report) -> Forecast:
+    """The forecast of a compilation for the GPU that it is for.
 
     Raises `UsageError` for a record without kernels on a GPU.
     """
-    if any(kernel.language == "cpp" for kernel in report.kernels) or not len(report.kernels):
+    gpu = _find_gpu(report)
+    on_cpu = any(kernel.language == "cpp" for kernel in report.kernels)
+    if gpu is None or on_cpu or not len(report.kernels):
         raise UsageError(
             f"{report.request.name} has no kernels on a GPU to forecast. Compile with "
             "target='h100' or another of wb.targets(); the GPU need not be here."
@@ -114,6 +121,13 @@ def forecast(report: Report, gpu: Gpu) -> Forecast:
         graph_us=middle.graph_us,
         notes=tuple(notes),
     )
+
+
+def _find_gpu(report: Report) -> Gpu | None:
+    """The target of the record, or the GPU that its rooflines are of; one of the catalogue."""
+    gpus = Catalogue.of_user(Settings.from_environment().data_folder)
+    names = [report.request.target, *(row.target for row in report.own_roofline)]
+    return next((gpus[name] for name in names if name in gpus), None)
 
 
 def _list_rows(report: Report, gpu: Gpu) -> Iterator[KernelForecast]:
