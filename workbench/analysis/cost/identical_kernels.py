@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from workbench.analysis.cost.costs import choose_cost
-from workbench.analysis.fusion.traffic import NodeFacts, select_nodes, sum_known
+from workbench.analysis.fusion.traffic import NodeFacts, read_kernel_nodes, sum_known
 from workbench.report import Kernel, Report
 
 
@@ -62,10 +62,7 @@ def grouped(report: Report) -> list[list[Kernel]]:
     Inductor writes one kernel for all groups of operations whose code is the same, so a generated
     kernel is a group of its own; each library call is a row of the record.
     """
-    libraries = [kernel for kernel in report.kernels if kernel.language == "extern"]
-    nodes = select_nodes(report, "id", {id for kernel in libraries for id in kernel.nodes})
-    inputs = {id for node in nodes.values() for id in node.inputs}
-    nodes |= select_nodes(report, "id", inputs - nodes.keys())
+    nodes = read_kernel_nodes(report)
     groups: dict[object, list[Kernel]] = defaultdict(list)
     for kernel in report.kernels:
         is_known = kernel.language == "extern" and kernel.nodes

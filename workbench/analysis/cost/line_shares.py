@@ -140,7 +140,7 @@ class _Reach:
 
     def list_computed(self) -> set[str]:
         """From the results inwards, up to what is given, without what cannot be made here."""
-        given, missing = self.moved.given, self._list_missing()
+        given, closed = self.moved.given, self.moved.given | self._list_missing()
         used = {source for node in self.own.values() for source in _sources(node, self.nodes)}
         waiting = [id for id in self.own if id in self.moved.written or id not in used]
         reached = set(waiting)
@@ -149,7 +149,7 @@ class _Reach:
             if id in given:  # begun by another kernel, which has read what it is made of
                 continue
             for source in _sources(self.own[id], self.nodes):
-                if source in self.own and source not in {*given, *missing, *reached}:
+                if source in self.own and source not in closed and source not in reached:
                     reached.add(source)
                     waiting.append(source)
         return reached

@@ -54,6 +54,17 @@ def select_nodes(report: Report, column: str, wanted: Collection[str]) -> dict[s
     return {node.id: node for node in map(NodeFacts._make, rows)}
 
 
+def read_kernel_nodes(report: Report) -> Mapping[str, NodeFacts]:
+    """By id the nodes of all kernels, and those that they read."""
+    return report.once(_read_kernel_nodes)
+
+
+def _read_kernel_nodes(report: Report) -> dict[str, NodeFacts]:
+    own = select_nodes(report, "id", {id for kernel in report.kernels for id in kernel.nodes})
+    inputs = {id for node in own.values() for id in node.inputs}
+    return own | select_nodes(report, "id", inputs - own.keys())
+
+
 @dataclass(frozen=True)
 class FusionTraffic:
     """Bytes that the scheduler's groups move, by Inductor's own model, before and after fusion."""

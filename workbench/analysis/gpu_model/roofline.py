@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from workbench.analysis.fusion.traffic import NodeFacts, bytes_of, select_nodes
+from workbench.analysis.fusion.traffic import NodeFacts, bytes_of, read_kernel_nodes
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline
@@ -205,9 +205,7 @@ def list_host_rooflines(report: Report) -> list[KernelRoofline]:
 
 def rooflines(report: Report, gpu: Gpu | MeasuredHost) -> Iterator[KernelRoofline]:
     """A row for every kernel and library call, in their order."""
-    nodes = select_nodes(report, "id", {id for kernel in report.kernels for id in kernel.nodes})
-    inputs = {id for node in nodes.values() for id in node.inputs}
-    nodes |= select_nodes(report, "id", inputs - nodes.keys())
+    nodes = read_kernel_nodes(report)
     for kernel in report.kernels:
         text = report.texts.get(kernel.text or "", "") if kernel.language == "triton" else ""
         own = [nodes[id] for id in kernel.nodes if id in nodes]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from workbench.analysis.fusion.traffic import NodeFacts, count_moved_bytes, select_nodes
+from workbench.analysis.fusion.traffic import NodeFacts, count_moved_bytes, read_kernel_nodes
 from workbench.artifacts.programs import read_forward_outputs
 from workbench.report import Buffer, Kernel, Report
 from workbench.report.profile_record import read_measured_call
@@ -29,11 +29,9 @@ class Facts:
         self._texts = {source.id: report.texts.get(source.text or "") for source in report.sources}
 
     @cached_property
-    def nodes(self) -> dict[str, NodeFacts]:
+    def nodes(self) -> Mapping[str, NodeFacts]:
         """The FX nodes of the kernels, with their inputs."""
-        own = select_nodes(self.report, "id", {id for k in self.kernels for id in k.nodes})
-        inputs = {id for node in own.values() for id in node.inputs}
-        return own | select_nodes(self.report, "id", inputs - own.keys())
+        return read_kernel_nodes(self.report)
 
     def nodes_of(self, kernel: Kernel) -> list[NodeFacts]:
         """The FX nodes of a kernel."""

@@ -32,7 +32,7 @@ State = Literal[
 _CAPTURED: tuple[State, ...] = ("captured", "later", "fallback")
 _FIRST, _LAST = "dynamo", "after_post_grad"
 _FULL = "aten.full.default"
-_VALUE = r"^\s*{}\b.*?aten\.full\.default\(\[[^\]]*\], ([^,)]+)"
+_VALUE = re.compile(r"aten\.full\.default\(\[[^\]]*\], ([^,)]+)")
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -121,6 +121,7 @@ def _read_graphs(report: Report) -> dict[Place, _Found]:
     names = ("file", "line", "op", "graph", "name", "target", "inputs")
     columns = report.nodes.columns
     found: dict[Place, _Found] = defaultdict(_Found)
+    values: dict[str, dict[str, str]] = {}
     rows = zip(*(columns.get(name, ()) for name in names), strict=True)
     for file, line, op, id, name, target, inputs in rows:
         if file is None or line is None or not op.startswith("call_"):
@@ -131,9 +132,10 @@ def _read_graphs(report: Report) -> dict[Place, _Found]:
         if graph is None or graph.compile_id not in lowered:
             at.is_whole = False
         elif graph.stage == _LAST:
-            value = (
-                _read_value(report, graph.text, name) if target == _FULL and not inputs else None
-            )
+            is_constant = target == _FULL and not inputs
+            if is_constant and id not in values:
+                values[id] = _read_values(report.texts.get(graph.text or "", ""))
+            value = values[id].get(name) if is_constant else None
             if value is None:
                 at.is_left = True
             else:
@@ -141,11 +143,13 @@ def _read_graphs(report: Report) -> dict[Place, _Found]:
     return found
 
 
-def _read_value(report: Report, text: str | None, name: str) -> str | None:
-    """The number that every element of a constant has, as the printed graph shows it."""
-    printed = report.texts.get(text or "", "")
-    match = re.search(_VALUE.format(re.escape(name)), printed, re.MULTILINE)
-    return None if match is None else match[1]
+def _read_values(printed: str) -> dict[str, str]:
+    """By name the number that every element of a constant has, as the printed graph shows it."""
+    values = {}
+    for match in _VALUE.finditer(printed):
+        line = printed[printed.rfind("\n", 0, match.start()) + 1 : match.start()]
+        values[re.split(r"\W", line.lstrip(), maxsplit=1)[0]] = match[1]
+    return values
 
 
 def _find_root(report: Report, calls: Callers) -> str | None:
