@@ -66,6 +66,7 @@ def test_the_timeline_follows_the_keys(open_profile: Callable[..., Any]) -> None
     tracks = page.locator(".prof-tracks")
     tracks.focus()
     window = page.locator(".prof-all i")
+    page.keyboard.press("Home")
     whole = window.bounding_box()["width"]
     for _ in range(4):
         page.keyboard.press("w")
@@ -111,3 +112,43 @@ def test_every_table_opens_by_its_key(open_profile: Callable[..., Any], width: i
         page.keyboard.press(str(number))
         assert page.locator(".scroll.table").count() == 1
     assert watched.errors == []
+
+
+def test_a_kernel_and_a_span_of_the_cpu_are_found_by_their_words(
+    open_profile: Callable[..., Any],
+) -> None:
+    page = open_profile(width=1280).page
+    page.keyboard.press("/")
+    page.keyboard.type("gelu")
+    page.get_by_role("listbox", name="Found").get_by_role("option").first.wait_for()
+    page.keyboard.press("Enter")
+    assert "gelu" in page.locator(".tbody .tr.sel .prof-name").inner_text()
+    assert page.locator(".insp h2").inner_text()
+    page.keyboard.press("/")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("step 0")
+    page.keyboard.press("Enter")
+    assert "step 0" in page.locator(".insp").inner_text()
+    page.keyboard.press("?")
+    keys = page.get_by_role("dialog", name="Keyboard").inner_text()
+    assert all(word in keys for word in ("find", "nearer, further", "fit the selection"))
+
+
+@pytest.mark.parametrize("width", [900, 1280, 1600])
+def test_names_that_do_not_fit_end_in_an_ellipsis(
+    open_profile: Callable[..., Any], width: int
+) -> None:
+    page = open_profile(width=width).page
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll(".prof-box, .prof-name .cut, .prof-tracks span")]
+        .filter((each) => each.scrollWidth > each.clientWidth + 1)
+        .filter((each) => getComputedStyle(each).textOverflow !== "ellipsis")
+        .map((each) => each.textContent)"""
+    )
+    assert cut == []
+
+
+def test_nothing_is_selected_before_anything_was_clicked(open_profile: Callable[..., Any]) -> None:
+    page = open_profile(width=1280).page
+    assert page.locator(".prof-path").count() == 0
+    assert page.locator(".status .path").inner_text() == "Nothing selected"

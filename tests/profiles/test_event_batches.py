@@ -244,3 +244,19 @@ def test_kernels_that_take_no_time_are_a_profile(tmp_path: Path) -> None:
     use(p)
     p.to_html()
     assert (p.total_us, p.busy_us) == (0.0, 0.0)
+
+
+def test_half_of_a_pair_of_surrogates_in_a_name_breaks_no_table(tmp_path: Path) -> None:
+    text = STEP.replace("aten::mm", r"\ud800mm").replace("model.py(5)", r"\ud83d\ude00.py(5)")
+    p = read(text, tmp_path)
+    use(p)
+    p.to_html()
+    assert "\ufffdmm" in p.frame("kernels").operator.to_list()
+    assert any("\U0001f600.py" in row.line for row in p.tables["lines"])
+
+
+def test_calls_of_a_driver_alone_are_said_to_be_no_work(tmp_path: Path) -> None:
+    trace = SyntheticTrace()
+    trace.wait("cudaDeviceSynchronize", 0.0, 5.0)
+    with pytest.raises(wb.errors.ArtifactError, match="only calls of the driver or of Python"):
+        wb.read_profile(trace.write(tmp_path / "t.json"))

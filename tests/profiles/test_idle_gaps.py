@@ -72,7 +72,7 @@ def test_what_the_cpu_did_meanwhile(call: str, cause: str, tmp_path: Path) -> No
     trace = two_kernels(90.0)
     trace.wait(call, 25.0, 60.0)
     (gap,) = gaps(trace, tmp_path)
-    assert (gap.cause, "60 µs" in gap.why) == (cause, True)
+    assert (gap.cause, "60.0 µs" in gap.why) == (cause, True)
 
 
 def test_loading_data(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_work_without_a_launch_is_counted_apart(read: Read) -> None:
     trace.run("earlier", -100.0, 50.0, 10**6)
     p = read(trace)
     assert (p.header.unlaunched, p.header.unlaunched_us, p.total_us) == (1, 50.0, 94.0)
-    assert p.notes[0].endswith("recorded: 1 kernel or copy, 50 µs.")
+    assert p.notes[0].endswith("recorded: 1 kernel or copy, 50.0 µs.")
 
 
 def test_what_a_trace_lacks_is_said_with_the_option_that_records_it(read: Read) -> None:
@@ -114,6 +114,7 @@ def test_a_device_without_a_name_gets_a_suggestion(read: Read) -> None:
     p = read(trace)
     assert p.gpu == ""
     assert "pass gpu='mi300x'" in p.notes[0]
+    assert "likely gpu='mi300x'" in p.sentence
     assert read(trace, gpu="mi300x").gpu == "mi300x"
     with pytest.raises(wb.UsageError, match="likely taken on gpu='mi300x'"):
         read(trace, gpu="mi30")

@@ -18,11 +18,15 @@ _MEMORY = 0.1  # what a device reports is a little less than the vendor says
 
 @dataclass(frozen=True)
 class Device:
-    """What a trace calls its device, the GPU that this is (None: not known), and a remark."""
+    """What a trace calls its device, the GPU that this is, and a remark.
+
+    Where that is not known, `gpu` is None, and `likely` a name of `targets()` if one seems likely.
+    """
 
     name: str
     gpu: Gpu | None
     note: str = ""
+    likely: str = ""
 
 
 def find_gpu(name: str) -> Gpu:
@@ -46,7 +50,8 @@ def find_device(head: Mapping[str, Any], number: int | None, asked: str | None) 
         return Device(str(name), own)
     what = f"The GPU {name!r} has no description here" if name else "The trace names no GPU"
     hint = f"; it is likely an {likely.title}: pass gpu={likely.name!r}" if likely else ""
-    return Device(str(name), None, f"{what}{hint or ': pass gpu=, a name of wb.targets()'}.")
+    note = f"{what}{hint or ': pass gpu=, a name of wb.targets()'}."
+    return Device(str(name), None, note, likely.name if likely else "")
 
 
 def _take_asked(gpus: Catalogue, asked: str, name: str, likely: Gpu | None) -> Device:

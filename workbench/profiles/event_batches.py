@@ -19,6 +19,9 @@ _NEXT = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|pid|ts)")')
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[{}\[\]]', re.DOTALL)
 _NO_NUMBER = re.compile(r"(?<=[:\[,])(\s*)-?(?:nan|inf(?:inity)?)\b", re.IGNORECASE)
 _NO_ESCAPE = re.compile(r'\\(?!["\\/bfnrtu])')
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(?P<lone>u[dD][89a-fA-F]\w\w)|.)", re.DOTALL
+)
 _TAIL = 1 << 16  # bytes at the end of a batch in which the end of an event is looked for
 _TRIES = 6
 _MOST_AROUND = 64 << 20  # bytes before and behind the events
@@ -211,7 +214,8 @@ def _find_event(buffer: bytes, at: int) -> tuple[int, int | None, int]:
 def parse_loosely(content: bytes) -> Any:
     """The value of a JSON text, also of one that older profilers wrote wrong; else None.
 
-    They wrote `nan`, paths of Windows without escapes, and bytes that are no UTF-8.
+    They wrote `nan`, paths of Windows without escapes, and bytes that are no UTF-8. Half of a pair
+    of surrogates becomes a replacement character: no table and no page could hold it.
     """
     try:
         return orjson.loads(content)
@@ -219,6 +223,7 @@ def parse_loosely(content: bytes) -> Any:
         if _nests_deeply(content):  # what recurses in C would end the process
             return None
     text = content.decode("utf-8", "replace")
+    text = _ESCAPE.sub(lambda found: r"\ufffd" if found["lone"] else found[0], text)
     for mend in (lambda t: t, lambda t: _NO_ESCAPE.sub(r"\\\\", _NO_NUMBER.sub(r"\1null", t))):
         try:
             return json.loads(mend(text), strict=False)

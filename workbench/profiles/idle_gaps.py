@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from workbench.number_text import number_text
 from workbench.profiles.device_times import Busy
 from workbench.profiles.device_work import DeviceWork
 from workbench.profiles.event_columns import Events, Numbers
@@ -81,7 +82,7 @@ def list_gaps(
             cause, why = "unknown", "the launch of what follows is not in the profile"
         elif waited[at] > max(_LATENCY, _MOST_OF_IT * (idle.end[at] - idle.start[at])):
             cause = "unknown"
-            why = f"launched {waited[at]:,.0f} µs before it began: it waited for something else"
+            why = f"launched {_say(waited[at])} before it began: it waited for something else"
         elif launch_end[at] <= idle.start[at] + _IN_TIME:
             is_beside = is_collective[after] or is_collective[before]
             cause = "collective" if is_beside else "between kernels"
@@ -92,11 +93,11 @@ def list_gaps(
         elif loading[at]:
             cause, why = "data loading", "the CPU was loading data"
         elif allocating[at] > _MOST_OF_IT * blamed:
-            cause, why = "allocation", f"the CPU was allocating memory for {allocating[at]:,.0f} µs"
+            cause, why = "allocation", f"the CPU was allocating memory for {_say(allocating[at])}"
         elif copying[at] > _MOST_OF_IT * blamed:
-            cause, why = "memcpy", f"the CPU was copying for {copying[at]:,.0f} µs"
+            cause, why = "memcpy", f"the CPU was copying for {_say(copying[at])}"
         else:
-            why = f"the CPU launched it {blamed:,.1f} µs after the device was free"
+            why = f"the CPU launched it {_say(blamed)} after the device was free"
         rows.append(
             Gap(
                 start_us=round(float(idle.start[at]) - origin, 3),
@@ -110,6 +111,10 @@ def list_gaps(
             )
         )
     return Table.of(Gap, rows, omitted=len(busy.start) - 1 - len(rows))
+
+
+def _say(us: float) -> str:
+    return number_text(float(us) * 1e-6, "seconds")
 
 
 class _HostCalls:

@@ -102,6 +102,7 @@ def read_trace_file(
         has_shapes=any("Input Dims" in said for said in trace.details),
         has_stacks=len(columns.python) > 0,
         has_memory=len(columns.memory) > 0,
+        likely_gpu="" if on_cpu else device.likely,
     )
     return header, tables, read_facts(head, float(busy.start[0]))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.number_text import plural
+from workbench.number_text import number_text, plural
 from workbench.profiles.device_work import DeviceWork
 from workbench.profiles.event_batches import EventBatches
 from workbench.profiles.event_columns import TraceColumns
@@ -27,6 +27,11 @@ def explain_no_profile(
         return f"{name} is a trace of JAX (XLA), not of torch.profiler. {how}"
     if not events:
         return f"{name} is a trace without a single event. {how}"
+    if len(columns.runtime) or len(columns.python):
+        return (
+            f"{name} has neither work of a GPU nor operators of the CPU, only calls of the driver "
+            f"or of Python. {_ACTIVITIES[:1].upper()}{_ACTIVITIES[1:]}."
+        )
     known = [category for category, _ in columns.categories.most_common(4) if category]
     of = f" (its categories: {', '.join(known)})" if known else ""
     return f"{name} holds {plural(events, 'event')}, none of them torch.profiler's{of}. {how}"
@@ -71,7 +76,7 @@ def list_notes(batches: EventBatches, work: DeviceWork, on_cpu: bool) -> Iterato
         yield (
             "Not counted, since they were launched before the profile began or their launch was "
             f"not recorded: {plural(len(work.unlaunched), 'kernel or copy', 'kernels and copies')},"
-            f" {time:,.0f} µs."
+            f" {number_text(time * 1e-6, 'seconds')}."
         )
 
 

@@ -821,7 +821,8 @@ export interface ProfileAnswer {
 }
 
 /**
- * A profile of a device. `facts` say of what it is and what it recorded, `notes` what it lacks.
+ * A profile of a device. `facts` say of what it is and what it recorded, `warnings` what is
+ * wrong with it, `notes` what it lacks. `boxes_words` say what the width of the modules is.
  * `span_ns` is how long the trace is. `kinds` are those of the rows of `kernels`, in their
  * order. `ties` are what belongs to an id, each way.
  */
@@ -831,6 +832,7 @@ export interface ProfileDocument {
   title: string;
   gpu: string;
   facts: string;
+  warnings: string[];
   notes: string[];
   answer: ProfileAnswer;
   span_ns: number;
@@ -840,6 +842,7 @@ export interface ProfileDocument {
   gaps: ProfileGap[];
   boxes: ProfileBox[];
   boxes_us: number;
+  boxes_words: string;
   kinds: ProfileKind[];
   titles: string[];
   changes: ProfileChange[];

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { entriesOf } from "../src/profile/finding";
 import { placedIn, pathOf } from "../src/profile/icicle";
+import { closedRows } from "../src/profile/painting";
 import {
   around,
   eachDrawn,
@@ -10,7 +12,7 @@ import {
   within,
   zoomed,
 } from "../src/profile/tracks";
-import type { ProfileBox, ProfileTrack } from "../src/wire";
+import type { ProfileBox, ProfileDocument, ProfileTrack } from "../src/wire";
 
 function wire(
   events: readonly (readonly [begin: number, last: number, level?: number])[],
@@ -150,4 +152,27 @@ describe("modules as an icicle", () => {
   test("spells out where a box is", () => {
     expect(pathOf(boxes, 2).map((at) => boxes[at]!.id)).toEqual(["layers", "mlp"]);
   });
+});
+
+test("several threads show fewer levels each, so that the streams are in sight", () => {
+  const stream = trackOf(wire([[0, 5]]));
+  const thread = trackOf({ ...wire([[0, 5]]), is_device: false });
+  expect([1, 2, 3, 9].map((n) => closedRows([...Array(n).fill(thread), stream]))).toEqual([
+    3, 2, 1, 1,
+  ]);
+});
+
+test("the search finds kernels by title and name, modules, lines and what threads did", () => {
+  const row = { row: "kernels:0", title: "product 8 × 8", name: "sm90_gemm", time_us: 12 };
+  const doc = {
+    tables: [{ id: "kernels", rows: [row] }],
+    changes: [{ id: "changes:0", title: "Pad 7 to 8" }],
+    names: ["ProfilerStep#1"],
+  } as unknown as ProfileDocument;
+  const found = entriesOf(doc).flatMap(({ entries }) => [...entries]);
+  expect(found.map(({ id, text }) => [id, text])).toEqual([
+    ["kernels:0", "product 8 × 8 · sm90_gemm"],
+    ["changes:0", "Pad 7 to 8"],
+    ["names:0", "ProfilerStep#1"],
+  ]);
 });

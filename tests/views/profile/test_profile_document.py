@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import workbench as wb
 from tests.made_profile import make_profile, run
@@ -11,7 +12,9 @@ from workbench.report.profile.profile_rows import (
     LineTime,
     ModuleTime,
     ProfileOpportunity,
+    RanKernel,
 )
+from workbench.report.profile.run_profile import RunProfile
 from workbench.views.profile.profile_document import document
 from workbench.views.profile.profile_page import fragment
 from workbench.views.profile.profile_tracks import draw_tracks
@@ -49,6 +52,46 @@ def test_events_that_overlap_stand_on_levels_of_their_own() -> None:
     events = [DeviceEvent("k0", at, 10.0, 0, 7) for at in (0.0, 5.0, 12.0)]
     (stream,) = draw_tracks(make_profile(kernels=[PRODUCT], events=events)).tracks
     assert stream["levels"] == [0, 1, 0]
+
+
+def test_what_overlaps_by_less_than_clocks_can_tell_stays_on_its_level() -> None:
+    spans = ((0.0, 10.0), (9.4, 10.0), (19.4, 0.2), (19.5, 0.05))
+    events = [DeviceEvent("k0", at, us, 0, 7) for at, us in spans]
+    (stream,) = draw_tracks(make_profile(kernels=[PRODUCT], events=events)).tracks
+    assert stream["levels"] == [0, 0, 0, 1]  # the last one would end before the one before
+    assert stream["lasts"][0] == 10_000
+
+
+def test_kernels_of_one_title_say_in_what_they_differ() -> None:
+    def add(id: str, **more: object) -> RanKernel:
+        return run(id, f"kernel_{id}", "aten::add", (64, 64), **more)
+
+    kernels = [
+        add("k0"), add("k1", is_backward=True), add("k2", dtype="float", module="Model.Norm"),
+        add("k3", dtype="float", module="Model.Head"),
+        run("k4", "cat", "aten::cat", ((16, 32), (16, 32))),
+    ]  # fmt: skip
+    titles = document(make_profile(kernels=kernels))["titles"]
+    assert titles == [
+        "add 64 × 64, bfloat16", "add 64 × 64, backward", "add 64 × 64, float32, Norm",
+        "add 64 × 64, float32, Head", "cat 16 × 32",
+    ]  # fmt: skip
+
+
+def test_what_is_wrong_with_a_trace_is_told_apart_from_what_it_lacks() -> None:
+    profile = make_profile(kernels=[PRODUCT])
+    cut = "The trace was not read to its end."
+    header = replace(profile.header, notes=(cut,), missing=(("No memory", "profile_memory=True"),))
+    shown = document(RunProfile(header, profile.tables))
+    assert (shown["warnings"], shown["notes"]) == ([cut], ["No memory: profile_memory=True."])
+
+
+def test_the_width_of_modules_says_what_runs_beside_other_work() -> None:
+    profile = make_profile(kernels=[PRODUCT, COPY])
+    assert document(profile)["boxes_words"] == "width is time on the device, 130 µs"
+    header = replace(profile.header, busy_us=120.0)
+    words = document(RunProfile(header, profile.tables))["boxes_words"]
+    assert words.endswith("130 µs: 10.0 µs of it beside other work")
 
 
 def test_equal_layers_are_one_box_and_parents_come_first() -> None:

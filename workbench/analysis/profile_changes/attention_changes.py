@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from workbench.analysis.profile_changes.profiled_kernels import ProfiledKernel
+from workbench.analysis.profile_changes.profiled_kernels import ProfiledKernel, group_by_stream
 from workbench.number_text import plural
-from workbench.report.profile.profile_rows import DeviceEvent, ProfileOpportunity
+from workbench.report.profile.profile_rows import ProfileOpportunity
 from workbench.report.profile.run_profile import RunProfile
 from workbench.specs import Gpu
 
@@ -21,7 +21,7 @@ def find_attention_by_hand(
 ) -> ProfileOpportunity | None:
     """Products around a softmax, which write and read all scores; None where there are none."""
     us, ids, found, line = 0.0, dict[str, None](), 0, ""
-    for run in _list_runs(profile):
+    for run in group_by_stream(profile.tables["events"]).values():
         names = [kernels[event.kernel].call.base_name for event in run]
         for at, name in enumerate(names):
             part = _find_part(names, at) if name in ("_softmax", "softmax") else None
@@ -44,14 +44,6 @@ def find_attention_by_hand(
         kernels=tuple(ids),
         line=line,
     )
-
-
-def _list_runs(profile: RunProfile) -> list[list[DeviceEvent]]:
-    """The events of each stream, by their beginnings."""
-    streams: dict[tuple[int | None, int | None, int | None], list[DeviceEvent]] = {}
-    for event in sorted(profile.tables["events"], key=lambda each: each.start_us):
-        streams.setdefault((event.rank, event.device, event.stream), []).append(event)
-    return list(streams.values())
 
 
 def _find_part(names: Sequence[str], at: int) -> tuple[int, int] | None:

@@ -5,10 +5,10 @@ A profile has no addresses: that a kernel reads what the one before it wrote is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.analysis.profile_changes.profiled_kernels import ProfiledKernel
+from workbench.analysis.profile_changes.profiled_kernels import ProfiledKernel, group_by_stream
 from workbench.number_text import number_text, plural
 from workbench.report.profile.profile_rows import DeviceEvent, ProfileOpportunity
 from workbench.report.profile.run_profile import RunProfile
@@ -106,20 +106,21 @@ def _group(profile: RunProfile, kernels: Mapping[str, ProfiledKernel]) -> Iterat
 
 
 def _list_runs(
-    events: object, kernels: Mapping[str, ProfiledKernel]
+    events: Iterable[DeviceEvent], kernels: Mapping[str, ProfiledKernel]
 ) -> Iterator[list[DeviceEvent]]:
     """Events of a stream that follow one another and hand on what they wrote."""
-    open_runs: dict[tuple[int | None, int | None, int | None], list[DeviceEvent]] = {}
-    for event in sorted(events, key=lambda each: each.start_us):  # type: ignore[call-overload]
-        place = (event.rank, event.device, event.stream)
-        run, kernel = open_runs.get(place, []), kernels[event.kernel]
-        if run and _hands_on(kernels[run[-1].kernel], kernel):
-            run.append(event)
-            continue
+    for stream in group_by_stream(events).values():
+        run: list[DeviceEvent] = []
+        for event in stream:
+            kernel = kernels[event.kernel]
+            if run and _hands_on(kernels[run[-1].kernel], kernel):
+                run.append(event)
+                continue
+            if len(run) > 1:
+                yield run
+            run = [event] if _can_fuse(kernel) else []
         if len(run) > 1:
             yield run
-        open_runs[place] = [event] if _can_fuse(kernel) else []
-    yield from (run for run in open_runs.values() if len(run) > 1)
 
 
 def _can_fuse(kernel: ProfiledKernel) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from workbench.analysis.library_kernels.operator_work import (
     estimate_work,
     read_operator_kind,
 )
-from workbench.report.profile.profile_rows import RanKernel
+from workbench.report.profile.profile_rows import DeviceEvent, RanKernel
 from workbench.report.profile.run_profile import RunProfile
 from workbench.specs import Gpu
 
@@ -68,3 +68,15 @@ class ProfiledKernel:
 def read_kernels(profile: RunProfile, gpu: Gpu | None) -> Sequence[ProfiledKernel]:
     """The kernels of a profile in the order of their table."""
     return [ProfiledKernel(row, gpu) for row in profile.tables["kernels"]]
+
+
+Stream = tuple[int | None, int | None, int | None]
+"""A rank, its device and a stream of that."""
+
+
+def group_by_stream(events: Iterable[DeviceEvent]) -> dict[Stream, list[DeviceEvent]]:
+    """The events of each stream in the order in which they began, the longer first."""
+    streams: dict[Stream, list[DeviceEvent]] = {}
+    for event in sorted(events, key=lambda each: (each.start_us, -each.duration_us)):
+        streams.setdefault((event.rank, event.device, event.stream), []).append(event)
+    return streams

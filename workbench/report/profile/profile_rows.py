@@ -25,7 +25,7 @@ class ProfileHeader:
     profile began, or its launch was not recorded: it is only counted. `on_cpu`: there is no work of
     a device, and the operators of the CPU stand in its place. `missing` are pairs: what the profile
     lacks, and the option of torch.profiler that records it. Of several ranks the times are those of
-    `rank`.
+    `rank`. `likely_gpu` is the name to pass as `gpu=` where `gpu` is empty and one seems likely.
     """
 
     source: str = ""
@@ -45,6 +45,7 @@ class ProfileHeader:
     has_stacks: bool = False
     has_memory: bool = False
     rank: int | None = None
+    likely_gpu: str = ""
 
 
 @dataclass(frozen=True, slots=True)

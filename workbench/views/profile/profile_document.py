@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.analysis.profile_changes.profiled_kernels import read_kernels
+from workbench.number_text import number_text
 from workbench.report.profile.profile_rows import ProfileOpportunity
 from workbench.report.profile.run_profile import RunProfile
 from workbench.views.profile.profile_boxes import draw_boxes
@@ -18,6 +19,7 @@ from workbench.views.wire.codec import no_collection
 from workbench.views.wire.profile_messages import ProfileChange, ProfileDocument
 
 VERSION = 1
+_LEAST_BESIDE = 0.001  # of the time: kernels overlap by what the clocks cannot tell
 MOST_ROWS = 1000
 """Rows of a table in a view: the costliest; `.frame()` has all."""
 _DRAWN = ("kind", "bound_us", "modelled_us", "modelled_error")
@@ -39,7 +41,8 @@ def document(profile: RunProfile, variable: str = "p") -> ProfileDocument:
             "title": profile.header.source or "Profile",
             "gpu": profile.header.gpu_title or profile.header.device_name or "GPU not known",
             "facts": facts(profile),
-            "notes": list(profile.notes),
+            "warnings": list(profile.header.notes),
+            "notes": [f"{what}: {how}." for what, how in profile.header.missing],
             "answer": answer(profile, kernels, changes),
             "span_ns": round((drawn.end_us - drawn.begin_us) * 1e3),
             "names": drawn.names,
@@ -48,6 +51,7 @@ def document(profile: RunProfile, variable: str = "p") -> ProfileDocument:
             "gaps": draw_gaps(profile, drawn.begin_us),
             "boxes": boxes,
             "boxes_us": round(sum(box["last_us"] for box in boxes if box["parent"] < 0), 3),
+            "boxes_words": _describe_width(profile),
             "kinds": [each.kind for each in words.values()],
             "titles": [each.title for each in words.values()],
             "changes": [_change(at, each, words) for at, each in enumerate(changes)],
@@ -55,6 +59,18 @@ def document(profile: RunProfile, variable: str = "p") -> ProfileDocument:
             "cards": make_cards(profile, kernels, words, changes),
             "ties": tie(profile, words, changes, of_box),
         }
+
+
+def _describe_width(profile: RunProfile) -> str:
+    """What the width of the modules is: more than the busy time where streams work side by side."""
+    times = sum(row.time_us for row in profile.tables["kernels"])
+    beside = times - profile.busy_us
+    whole = f"width is time on the device, {number_text(times * 1e-6, 'seconds')}"
+    if profile.header.on_cpu:
+        return f"width is time of operators on the CPU, {number_text(times * 1e-6, 'seconds')}"
+    if beside < _LEAST_BESIDE * times:
+        return whole
+    return f"{whole}: {number_text(beside * 1e-6, 'seconds')} of it beside other work"
 
 
 def _change(

@@ -91,7 +91,8 @@ def make_sentence(
 
 def _name_device(profile: RunProfile) -> str:
     header = profile.header
-    return header.gpu_title or header.device_name or "a GPU that the trace does not name"
+    named = header.gpu_title or header.device_name or "a GPU that the trace does not name"
+    return f"{named} (likely gpu={header.likely_gpu!r})" if header.likely_gpu else named
 
 
 def _sum_by_kind(kernels: Iterable[ProfiledKernel]) -> dict[ProfileKind, float]:

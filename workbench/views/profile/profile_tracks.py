@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from workbench.analysis.profile_changes.profiled_kernels import Stream, group_by_stream
 from workbench.number_text import number_text, plural
 from workbench.report.profile.profile_rows import DeviceEvent, HostSpan
 from workbench.report.profile.run_profile import RunProfile
@@ -22,6 +23,7 @@ _LOOKS: Mapping[str, ProfileLook] = {
 }
 _LOOK_NUMBERS = {look: number for number, look in enumerate(get_args(ProfileLook))}
 _NS = 1e3
+_OVERLAP = 1_000  # ns: clocks of a device are no finer
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,14 @@ def draw_tracks(profile: RunProfile) -> Drawn:
     end = max((each.start_us + each.duration_us for each in kept), default=0.0)
     rows = {row.id: place for place, row in enumerate(profile.tables["kernels"])}
     names: dict[str, int] = {}
-    threads = _group(kept_spans, lambda span: (span.rank, span.thread))
-    streams = _group(kept_events, lambda event: (event.rank, event.device, event.stream))
+    threads: dict[tuple[int | None, str], list[HostSpan]] = {}
+    for span in sorted(kept_spans, key=lambda span: (span.start_us, -span.duration_us)):
+        threads.setdefault((span.rank, span.thread), []).append(span)
+    threads = dict(sorted(threads.items(), key=lambda each: str(each[0])))
+    streams = sorted(group_by_stream(kept_events).items(), key=lambda each: str(each[0]))
     places = {key: place for place, key in enumerate(threads)}
     tracks = [_draw_thread(key, own, begin, names) for key, own in threads.items()]
-    tracks += [_draw_stream(key, own, begin, rows, places) for key, own in streams.items()]
+    tracks += [_draw_stream(key, own, begin, rows, places) for key, own in streams]
     omitted = f"{plural(left_out, 'event')} that took least are not drawn." if left_out else ""
     return Drawn(tracks, list(names), omitted, begin, end)
 
@@ -67,22 +72,14 @@ def _keep_longest(
     return events, spans
 
 
-def _group(rows: Iterable[Any], key: Any) -> dict[Any, list[Any]]:
-    """Rows by a key, each group in the order of its beginnings, the groups by theirs."""
-    groups: dict[Any, list[Any]] = {}
-    for row in sorted(rows, key=lambda each: (each.start_us, -each.duration_us)):
-        groups.setdefault(key(row), []).append(row)
-    return dict(sorted(groups.items(), key=lambda each: str(each[0])))
-
-
 def _draw_thread(
     key: tuple[int | None, str], spans: Sequence[HostSpan], begin: float, names: dict[str, int]
 ) -> ProfileTrack:
     rank, thread = key
     return _make_track(
         id=f"thread:{rank}:{thread}",
-        title=_of_rank(f"CPU {thread}".strip(), rank),
-        note="a thread of the CPU",
+        title=_of_rank("CPU", rank),
+        note=f"thread {thread}".strip(),
         rows=spans,
         begin=begin,
         of=[names.setdefault(span.name, len(names)) for span in spans],
@@ -91,7 +88,7 @@ def _draw_thread(
 
 
 def _draw_stream(
-    key: tuple[int | None, int | None, int | None],
+    key: Stream,
     events: Sequence[DeviceEvent],
     begin: float,
     rows: Mapping[str, int],
@@ -106,6 +103,7 @@ def _draw_stream(
         begin=begin,
         of=[rows[event.kernel] for event in events],
         looks=[],
+        overlap=_OVERLAP,
     )
     track["is_device"] = True
     track["launched"] = [_find_delay(event) for event in events]
@@ -126,7 +124,7 @@ def _of_rank(title: str, rank: int | None) -> str:
 
 def _make_track(
     *, id: str, title: str, note: str, rows: Sequence[Any], begin: float, of: list[int],
-    looks: list[int],
+    looks: list[int], overlap: int = 0,
 ) -> ProfileTrack:  # fmt: skip
     starts = [round((row.start_us - begin) * _NS) for row in rows]
     lasts = [max(0, round(row.duration_us * _NS)) for row in rows]
@@ -137,7 +135,7 @@ def _make_track(
         "is_device": False,
         "begins": [start - before for start, before in zip(starts, [0, *starts], strict=False)],
         "lasts": lasts,
-        "levels": _find_levels(starts, lasts),
+        "levels": _find_levels(starts, lasts, overlap),
         "of": of,
         "looks": looks,
         "launched": [],
@@ -145,13 +143,18 @@ def _make_track(
     }
 
 
-def _find_levels(starts: Sequence[int], lasts: Sequence[int]) -> list[int]:
-    """The first level of each in which nothing else is going on."""
+def _find_levels(starts: Sequence[int], lasts: Sequence[int], overlap: int) -> list[int]:
+    """The first level of each in which nothing else is going on, but for so many nanoseconds.
+
+    What is on one level ends in the order in which it begins: the view looks it up by its end.
+    """
     free_at: list[int] = []
     levels: list[int] = []
     for start, last in zip(starts, lasts, strict=True):
-        level = next((n for n, free in enumerate(free_at) if free <= start), len(free_at))
-        free_at[level : level + 1] = [start + last]
+        end = start + last
+        fits = (n for n, free in enumerate(free_at) if free - overlap <= start and free <= end)
+        level = next(fits, len(free_at))
+        free_at[level : level + 1] = [end]
         levels.append(level)
     return levels
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from workbench.analysis.profile_changes.profiled_kernels import ProfiledKernel
-from workbench.report.profile.profile_rows import CollectiveTime
+from workbench.number_text import number_text
+from workbench.report.profile.profile_rows import CollectiveTime, RanKernel
 from workbench.views.wire.profile_messages import ProfileKind
 
 _LONGEST = 60
@@ -27,16 +29,38 @@ def name_kernels(
     kernels: Sequence[ProfiledKernel], collectives: Iterable[CollectiveTime] = ()
 ) -> dict[str, KernelWords]:
     """By the id of the kernel; a collective is called what it is, whatever launched it."""
-    known = {each.kernel: each.name for each in collectives}
+    known = {
+        each.kernel: " ".join(filter(None, (each.name, number_text(each.bytes, "bytes"))))
+        if each.bytes
+        else each.name
+        for each in collectives
+    }
+    titles = _tell_apart(kernels, [known.get(each.row.id) or _title(each) for each in kernels])
     return {
         kernel.row.id: KernelWords(
-            f"kernels:{place}",
-            known.get(kernel.row.id) or _title(kernel),
-            _shorten(kernel.row.operator),
-            kernel.kind,
+            f"kernels:{place}", title, _shorten(kernel.row.operator), kernel.kind
         )
-        for place, kernel in enumerate(kernels)
+        for place, (kernel, title) in enumerate(zip(kernels, titles, strict=True))
     }
+
+
+def _tell_apart(kernels: Sequence[ProfiledKernel], titles: list[str]) -> list[str]:
+    """The titles; those that several kernels have say in what these differ, where that is known."""
+    tells: tuple[Callable[[ProfiledKernel], str], ...] = (
+        lambda each: "backward" if each.row.is_backward else "",
+        lambda each: each.work.dtype or "",
+        lambda each: each.row.module.rpartition(".")[2],
+    )
+    for tell in tells:
+        alike: dict[str, list[int]] = defaultdict(list)
+        for place, title in enumerate(titles):
+            alike[title].append(place)
+        for title, places in alike.items():
+            told = [tell(kernels[place]) for place in places]
+            if len(set(told)) > 1:
+                for place, word in zip(places, told, strict=True):
+                    titles[place] = f"{title}, {word}" if word else title
+    return titles
 
 
 def _title(kernel: ProfiledKernel) -> str:
@@ -44,7 +68,7 @@ def _title(kernel: ProfiledKernel) -> str:
     if row.kind in ("copy", "fill"):
         return row.name
     if kernel.read.is_helper and kernel.read.part:
-        return f"{kernel.read.part} of {_shorten(row.operator) or 'a product'}"
+        return f"{kernel.read.part} of {_shorten(row.operator) or 'a product'} {_say_sizes(row)}"
     if kernel.kind == "product" and product is not None:
         batch, m, n, k = product
         return f"product {f'{batch} × ' if batch > 1 else ''}{m} × {n} × {k}"
@@ -52,13 +76,17 @@ def _title(kernel: ProfiledKernel) -> str:
         return row.name
     operator = _shorten(row.operator)
     if operator:
-        sizes = next((shape for shape in row.shapes if shape and _is_sizes(shape)), ())
-        return f"{operator} {' × '.join(map(str, sizes))}".strip()
+        return f"{operator} {_say_sizes(row)}".strip()
     return _shorten_name(row.name)
 
 
-def _is_sizes(shape: object) -> bool:
-    return isinstance(shape, list | tuple) and all(isinstance(n, int) for n in shape)
+def _say_sizes(row: RanKernel) -> str:
+    """The sizes of the first argument that has any, of a list those of its first tensor."""
+    for shape in row.shapes:
+        sizes = shape[0] if shape and isinstance(shape[0], list | tuple) else shape
+        if sizes and all(isinstance(size, int) for size in sizes):
+            return " × ".join(map(str, sizes))
+    return ""
 
 
 def _shorten(operator: str) -> str:

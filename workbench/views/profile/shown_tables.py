@@ -11,7 +11,7 @@ from workbench.views.profile.profile_words import KernelWords
 from workbench.views.tables.column import Column, Shown
 
 _KERNELS = (
-    Column("Kernel", "title", width="minmax(160px, 2.4fr)", full="name"),
+    Column("Kernel", "title", width="minmax(160px, 3fr)", full="name"),
     Column("Calls", "calls", "count", width="52px", is_wide=True),
     Column("Time", "time_us", "us", width="72px"),
     Column("Share", "share", "share", width="58px", is_wide=True),

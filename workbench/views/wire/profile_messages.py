@@ -114,7 +114,8 @@ class ProfileAnswer(TypedDict):
 class ProfileDocument(TypedDict):
     """A profile of a device.
 
-    `facts` say of what it is and what it recorded, `notes` what it lacks. `span_ns` is how long
+    `facts` say of what it is and what it recorded, `warnings` what is wrong with it, `notes` what
+    it lacks. `boxes_words` say what the width of the modules is. `span_ns` is how long
     the trace is. `kinds` are those of the rows of `kernels`, in their order. `ties` are what
     belongs to an id, each way.
     """
@@ -124,6 +125,7 @@ class ProfileDocument(TypedDict):
     title: str
     gpu: str
     facts: str
+    warnings: list[str]
     notes: list[str]
     answer: ProfileAnswer
     span_ns: int
@@ -133,6 +135,7 @@ class ProfileDocument(TypedDict):
     gaps: list[ProfileGap]
     boxes: list[ProfileBox]
     boxes_us: float
+    boxes_words: str
     kinds: list[ProfileKind]
     titles: list[str]
     changes: list[ProfileChange]

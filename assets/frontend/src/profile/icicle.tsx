@@ -66,7 +66,8 @@ export function Modules({ state, doc }: { state: ProfileState; doc: ProfileDocum
   const placed = useMemo(() => placedIn(doc.boxes, root, doc.boxes_us, width), [doc, root, width]);
   const rows = placed.reduce((most, { row }) => Math.max(most, row + 1), 0);
   const selected = state.selected.value;
-  const at = doc.boxes.findIndex(({ id, row }) => id === selected || row === selected);
+  const at =
+    selected === null ? -1 : doc.boxes.findIndex(({ id, row }) => [id, row].includes(selected));
   return (
     <section class="prof-modules" role="group" aria-label="Modules">
       <div class="bar">
@@ -78,7 +79,7 @@ export function Modules({ state, doc }: { state: ProfileState; doc: ProfileDocum
         >
           <h2>Modules</h2>
         </Button>
-        <span class="mut cut">{`width is time on the device, ${microseconds(doc.boxes_us)}`}</span>
+        <span class="mut cut">{doc.boxes_words}</span>
         <span class="grow" />
         <Path doc={doc} at={at < 0 ? root : at} go={(id) => state.select(id)} />
         {root >= 0 && (

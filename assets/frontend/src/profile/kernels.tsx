@@ -1,57 +1,17 @@
-// The tables of a profile; that of the kernels draws each against its bound.
+// How the kernels of a profile are drawn in their table: each against its bound.
 
-import { useMemo } from "preact/hooks";
-import { microseconds, percent, plural } from "../format";
-import { type Cells, columnsOf } from "../table/columns";
-import { Table } from "../table/table";
-import { Copy } from "../ui/basics";
-import type { ProfileDocument, ProfileKind, SessionTable } from "../wire";
+import { microseconds, percent } from "../format";
+import type { Cells } from "../table/columns";
+import type { ProfileKind } from "../wire";
 import { HUES } from "./painting";
-import type { ProfileState, Row } from "./state";
+import type { Row } from "./state";
 
-interface RowsProps {
-  state: ProfileState;
-  doc: ProfileDocument;
-  table: SessionTable;
-}
-
-export function Rows({ state, doc, table }: RowsProps) {
-  const columns = useMemo(
-    () => columnsOf<Row>(NAMELESS, table.id, table.columns, table.rows, CELLS),
-    [table],
-  );
-  const code = `${doc.variable}.frame("${table.id}")`;
-  return (
-    <>
-      <div class="bar">
-        <h2>{table.title}</h2>
-        <span class="grow" />
-        {table.more > 0 && (
-          <span class="mut">{`${plural(table.more, "row")} more in .frame()`}</span>
-        )}
-        <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />
-      </div>
-      <Table<Row>
-        store={state}
-        label={table.title}
-        columns={columns}
-        rows={table.rows}
-        id={(row) => String(row.row)}
-        none={table.none}
-      />
-    </>
-  );
-}
-
-/** Columns of other records name kernels of theirs: a profile's have a title. */
-const NAMELESS = { kernel: () => undefined };
-
-const CELLS: Cells<Row> = {
+export const CELLS: Cells<Row> = {
   title: {
     draw: (row) => (
       <span class="prof-name">
         {row.kind && <i style={{ background: `var(${HUES[row.kind as ProfileKind]})` }} />}
-        {String(row.title)}
+        <span class="cut">{String(row.title)}</span>
       </span>
     ),
   },
@@ -80,9 +40,8 @@ function Reached({ row }: { row: Row }) {
     ? [expected / (1 + error!), Math.min(1, expected / Math.max(0.01, 1 - error!))]
     : [0, 0];
   const tip = [
-    `Reaches ${reached.toFixed(2)} of its bound, which is the right edge.`,
-    expected &&
-      `The model expects ${expected.toFixed(2)} (${low!.toFixed(2)} to ${high!.toFixed(2)}).`,
+    `Reaches ${partOf(reached)} of its bound, which is the right edge.`,
+    expected && `The model expects ${partOf(expected)} (${partOf(low!)} to ${partOf(high!)}).`,
   ];
   const width = `${Math.min(1, reached) * 100}%`;
   return (
@@ -96,7 +55,12 @@ function Reached({ row }: { row: Row }) {
           </>
         )}
       </span>
-      <span class="num">{reached.toFixed(2)}</span>
+      <span class="num">{partOf(reached)}</span>
     </span>
   );
+}
+
+/** A part of a whole; what is there is not said to be nothing. */
+function partOf(value: number): string {
+  return value > 0 && value < 0.005 ? "<0.01" : value.toFixed(2);
 }

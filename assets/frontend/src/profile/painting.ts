@@ -20,7 +20,9 @@ export const HUES: Record<ProfileKind, string> = {
 };
 const LOOKS: readonly ProfileLook[] = ["module", "operator", "annotation", "runtime", "wait"];
 
-const CLOSED = 3;
+/** Levels that threads show together unless one is open: the streams are to be in sight. */
+const CLOSED = 4;
+const MOST_CLOSED = 3;
 
 /** Where the tracks stand above one another, how many levels each shows, how high all of them are. */
 export interface Stand {
@@ -32,9 +34,10 @@ export interface Stand {
 /** Threads show their outermost levels, those that are open all. */
 export function standOf(tracks: readonly Track[], open: ReadonlySet<string>): Stand {
   const stand: Stand = { tops: [], rows: [], height: AXIS };
+  const closed = closedRows(tracks);
   for (const { wire, levels } of tracks) {
     const isWhole = wire.is_device || open.has(wire.id);
-    const rows = isWhole ? levels.length : Math.min(CLOSED, levels.length);
+    const rows = isWhole ? levels.length : Math.min(closed, levels.length);
     stand.tops.push(stand.height);
     stand.rows.push(rows);
     stand.height += rows * (wire.is_device ? STREAM_ROW : THREAD_ROW) + BETWEEN;
@@ -42,9 +45,10 @@ export function standOf(tracks: readonly Track[], open: ReadonlySet<string>): St
   return stand;
 }
 
-/** Whether a thread has levels that are folded away unless it is open. */
-export function canOpen({ wire, levels }: Track): boolean {
-  return !wire.is_device && levels.length > CLOSED;
+/** How many levels a thread shows that is not open. */
+export function closedRows(tracks: readonly Track[]): number {
+  const threads = tracks.filter(({ wire }) => !wire.is_device).length;
+  return Math.max(1, Math.min(MOST_CLOSED, Math.floor(CLOSED / threads)));
 }
 
 /** Colours by the name of their variable, read once per picture. */
@@ -261,7 +265,9 @@ function write(
   y: number,
   room: number,
 ): void {
-  const letters = Math.floor(room / LETTER);
-  if (letters >= text.length) canvas.fillText(text, x, y);
-  else if (letters > 3) canvas.fillText(`${text.slice(0, letters - 1)}…`, x, y);
+  if (room < 3 * LETTER) return;
+  const width = canvas.measureText(text).width;
+  const letters = Math.floor((text.length * room) / width);
+  if (width <= room) canvas.fillText(text, x, y);
+  else if (letters > 3) canvas.fillText(`${text.slice(0, letters - 1)}…`, x, y, room);
 }

@@ -1,24 +1,33 @@
 // The view of a profile: its answer, timeline, modules and tables; beside them what to change.
 
+import { useRef } from "preact/hooks";
+import { plural } from "../format";
 import { Frame, useFrame } from "../shell/frame";
 import type { KeyWords } from "../shell/keys";
+import { SearchBox } from "../shell/searchbox";
+import { ShownTable } from "../table/shown";
 import { Button } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { isAwake } from "../host";
-import type { Piece, ProfileAnswer, ProfileDocument } from "../wire";
+import type { Piece, ProfileDocument } from "../wire";
 import { Beside } from "./beside";
+import { findableIn } from "./finding";
 import { Modules } from "./icicle";
-import { Rows } from "./kernels";
+import { CELLS } from "./kernels";
 import "./profile.css";
 import type { ProfileState } from "./state";
 import { steer, Timeline } from "./timeline";
 
 const KEYS: readonly KeyWords[] = [
   { keys: ["1", "9"], words: "switch table", isRange: true },
+  { keys: ["/"], words: "find" },
   { keys: ["W", "S"], words: "nearer, further" },
   { keys: ["A", "D"], words: "earlier, later" },
   { keys: ["F"], words: "fit the selection, or all" },
+  { keys: ["Home"], words: "on the timeline: all of it" },
   { keys: ["←", "→"], words: "on the timeline: the event before or after" },
+  { keys: ["Ctrl", "wheel"], words: "on the timeline: nearer, further; with Shift earlier, later" },
+  { keys: ["↑", "↓", "←", "→"], words: "in the modules: walk; Enter looks into one, Esc goes out" },
   { keys: ["Esc"], words: "clear the selection" },
 ];
 const STEERING = ["w", "a", "s", "d", "f"];
@@ -27,9 +36,14 @@ const WIDTH = 320;
 export function ProfileShell({ state }: { state: ProfileState }) {
   const frame = useFrame();
   const doc = state.doc.value;
+  const search = useRef<HTMLInputElement>(null);
   const [width, setWidth] = usePaneState(state, "width", WIDTH);
   const pressed = (event: KeyboardEvent) => {
     if (event.altKey) return false;
+    if (event.key === "/") {
+      search.current?.focus();
+      return true;
+    }
     if (event.key === "Escape") {
       state.clear();
       return true;
@@ -50,8 +64,13 @@ export function ProfileShell({ state }: { state: ProfileState }) {
         ...(rows.length ? {} : { vacant: none }),
       }))}
       show={(id) => state.show(id)}
-      head={<Head doc={doc} />}
-      above={doc && <Answer state={state} answer={doc.answer} notes={doc.notes} />}
+      head={
+        <>
+          <Head doc={doc} />
+          <SearchBox of={findableIn(state)} field={search} />
+        </>
+      }
+      above={doc && <Answer state={state} doc={doc} />}
       lost={state.host.lost.value}
       beside={doc && { width, setWidth, panel: <Beside state={state} doc={doc} /> }}
       status={<Status state={state} />}
@@ -75,13 +94,10 @@ function Head({ doc }: { doc: ProfileDocument | null }) {
   );
 }
 
-interface AnswerProps {
-  state: ProfileState;
-  answer: ProfileAnswer;
-  notes: string[];
-}
+const FIRST = 2;
 
-function Answer({ state, answer, notes }: AnswerProps) {
+function Answer({ state, doc }: { state: ProfileState; doc: ProfileDocument }) {
+  const { answer, warnings, notes } = doc;
   const [isOpen, open] = usePaneState(state, "details", false);
   return (
     <section class="answer" role="group" aria-label="Answer">
@@ -97,9 +113,14 @@ function Answer({ state, answer, notes }: AnswerProps) {
           </button>
         ))}
         <Button look="link" isOpen={isOpen} press={() => open(!isOpen)}>
-          {isOpen ? "Less" : "Details"}
+          {isOpen ? "Less" : moreOf(doc)}
         </Button>
       </div>
+      {warnings.slice(0, isOpen ? undefined : FIRST).map((note) => (
+        <p key={note} class="prof-note">
+          {note}
+        </p>
+      ))}
       {isOpen && (
         <>
           <dl class="details" aria-label="Figures">
@@ -119,6 +140,12 @@ function Answer({ state, answer, notes }: AnswerProps) {
       )}
     </section>
   );
+}
+
+/** What *Details* has besides figures. */
+function moreOf({ warnings, notes }: ProfileDocument): string {
+  const more = Math.max(0, warnings.length - FIRST) + notes.length;
+  return more ? `Details and ${plural(more, "note")}` : "Details";
 }
 
 function Pieces({ state, pieces }: { state: ProfileState; pieces: Piece[] }) {
@@ -144,7 +171,15 @@ function Pane({ state, doc }: { state: ProfileState; doc: ProfileDocument }) {
     <>
       <Timeline state={state} doc={doc} />
       {doc.boxes.length > 0 && <Modules state={state} doc={doc} />}
-      {table && <Rows key={table.id} state={state} doc={doc} table={table} />}
+      {table && (
+        <ShownTable
+          key={table.id}
+          store={state}
+          table={table}
+          variable={doc.variable}
+          cells={CELLS}
+        />
+      )}
     </>
   );
 }

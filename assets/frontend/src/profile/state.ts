@@ -3,11 +3,12 @@
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { Memory } from "../memory";
 import type { RecordsHost } from "../opened/host";
+import type { ShownRow } from "../table/shown";
 import type { Selecting } from "../table/table";
-import type { ProfileCard, ProfileDocument, SessionTable } from "../wire";
+import type { ProfileCard, ProfileDocument } from "../wire";
 import { around, type Span, type Track, trackOf, within } from "./tracks";
 
-export type Row = SessionTable["rows"][number];
+export type Row = ShownRow;
 
 /** One event of one track. */
 export interface Place {
@@ -17,6 +18,7 @@ export interface Place {
 
 const NONE: ReadonlySet<string> = new Set();
 const KERNELS = "kernels";
+const MARGIN = 0.03;
 
 export class ProfileState implements Selecting {
   readonly memory = new Memory();
@@ -34,7 +36,7 @@ export class ProfileState implements Selecting {
   constructor(readonly host: RecordsHost<ProfileDocument>) {
     this.doc = computed(() => host.document.value);
     this.tracks = computed(() => this.doc.value?.tracks.map(trackOf) ?? []);
-    this.span = computed(() => this.seen.value ?? { begin: 0, end: this.whole });
+    this.span = computed(() => this.seen.value ?? this.ofDevice());
     this.related = computed(() => {
       const id = this.selected.value;
       const ties = id === null ? undefined : this.doc.value?.ties[id];
@@ -46,6 +48,16 @@ export class ProfileState implements Selecting {
   /** How long the trace is, in nanoseconds. */
   get whole(): number {
     return Math.max(1, this.doc.value?.span_ns ?? 1);
+  }
+
+  /** When the device worked, with a margin: the CPU alone may take most of a trace. */
+  private ofDevice(): Span {
+    const own = this.tracks.value.filter(({ wire, ends }) => wire.is_device && ends.length);
+    const begin = Math.min(...own.map(({ begins }) => begins[0]!));
+    const end = Math.max(...own.map(({ ends, levels }) => ends[levels[0]!.at(-1)!]!));
+    const margin = MARGIN * (end - begin);
+    if (!(margin > 0)) return { begin: 0, end: this.whole };
+    return within({ begin: begin - margin, end: end + margin }, this.whole);
   }
 
   look(span: Span): void {
@@ -121,6 +133,16 @@ export class ProfileState implements Selecting {
       return tied ? { begin: tied.begin, end: tied.begin + tied.last } : null;
     }
     return this.firstCall(Number(kernel.slice(KERNELS.length + 1)));
+  }
+
+  /** Goes to the first of what threads did by this name. */
+  goTo(name: number): void {
+    for (const [track, { wire }] of this.tracks.value.entries()) {
+      const event = wire.is_device ? -1 : wire.of.indexOf(name);
+      if (event < 0) continue;
+      this.pick({ track, event });
+      return this.fit();
+    }
   }
 
   private firstCall(row: number): Span | null {

@@ -7,7 +7,7 @@ import { usePaneState } from "../ui/kept";
 import { useWidth } from "../ui/size";
 import type { ProfileDocument, ProfileKind } from "../wire";
 import {
-  canOpen,
+  closedRows,
   HUES,
   inkOf,
   paint,
@@ -75,7 +75,7 @@ export function Timeline({ state, doc }: { state: ProfileState; doc: ProfileDocu
 export function said(state: ProfileState, place: Place): string {
   const { begin, end } = state.spanOf(place);
   const { wire } = state.tracks.peek()[place.track]!;
-  const where = wire.title.toLowerCase();
+  const where = wire.is_device ? wire.title.toLowerCase() : wire.note;
   return `${state.nameOf(place)}: ${seconds((end - begin) * 1e-9)} at ${seconds(begin * 1e-9)}, ${where}`;
 }
 
@@ -150,7 +150,12 @@ function Overview({ state, doc }: { state: ProfileState; doc: ProfileDocument })
   const share = (time: number) => `${(time / whole) * 100}%`;
   return (
     <div ref={box} class="prof-all">
-      <span class="num">{seconds(whole * 1e-9)}</span>
+      <span
+        class="num"
+        data-tip="The whole trace, the CPU included; the frame is what is seen below."
+      >
+        {seconds(whole * 1e-9)}
+      </span>
       <div onPointerDown={go} onPointerMove={go}>
         <canvas ref={canvas} style={{ width: `${width}px`, height: `${BAND}px` }} />
         <i style={{ left: share(span.begin), width: share(span.end - span.begin) }} />
@@ -198,7 +203,14 @@ function Picture({ state, doc, hover }: PictureProps) {
     >
       <div style={{ height: `${stand.height}px` }}>
         {tracks.map((track, at) => (
-          <Label key={track.wire.id} track={track} top={stand.tops[at]!} open={open} turn={turn} />
+          <Label
+            key={track.wire.id}
+            track={track}
+            top={stand.tops[at]!}
+            closed={closedRows(tracks)}
+            open={open}
+            turn={turn}
+          />
         ))}
         <canvas
           ref={canvas}
@@ -215,17 +227,18 @@ function Picture({ state, doc, hover }: PictureProps) {
 interface LabelProps {
   track: Track;
   top: number;
+  closed: number;
   open: ReadonlySet<string>;
   turn(id: string): void;
 }
 
 /** The name of a track; that of a thread with more levels shows them all, or folds them. */
-function Label({ track, top, open, turn }: LabelProps) {
+function Label({ track, top, closed, open, turn }: LabelProps) {
   const { id, title, note, is_device } = track.wire;
   const isOpen = open.has(id);
   return (
     <span style={{ top: `${top}px` }} data-tip={`${title}: ${note}`}>
-      {canOpen(track) ? (
+      {!is_device && track.levels.length > closed ? (
         <button
           type="button"
           class="btn link"
@@ -235,13 +248,13 @@ function Label({ track, top, open, turn }: LabelProps) {
             turn(id);
           }}
         >
-          {title}
           <Icon name={isOpen ? "down" : "right"} />
+          {title}
         </button>
       ) : (
         title
       )}
-      {is_device && <small>{note}</small>}
+      {(is_device || track.levels.length > 1) && <small>{note}</small>}
     </span>
   );
 }

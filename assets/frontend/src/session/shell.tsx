@@ -1,15 +1,12 @@
 // The view of a session: its timeline above its tables and what to change; or one compile, opened.
 
-import { useMemo } from "preact/hooks";
-import { plural } from "../format";
 import { isAwake } from "../host";
 import { Openable, useReturn } from "../opened/opened";
 import { Frame, useFrame } from "../shell/frame";
 import type { KeyWords } from "../shell/keys";
 import type { Tab } from "../shell/tabs";
-import { columnsOf } from "../table/columns";
-import { Table } from "../table/table";
-import { Copy, Prose } from "../ui/basics";
+import { ShownTable } from "../table/shown";
+import { Prose } from "../ui/basics";
 import type { SessionDocument, SessionTable } from "../wire";
 import "./session.css";
 import { ADVICE, type Row, type SessionState } from "./state";
@@ -23,7 +20,6 @@ const KEYS: readonly KeyWords[] = [
   { keys: ["Enter"], words: "open the report of the compile" },
   { keys: ["Esc"], words: "back to the session" },
 ];
-const NO_CELLS = {};
 
 export function SessionShell({ state }: { state: SessionState }) {
   return (
@@ -94,35 +90,16 @@ interface RowsProps {
 }
 
 function Rows({ state, doc, table }: RowsProps) {
-  const specs = JSON.stringify(table.columns);
-  const columns = useMemo(
-    () => columnsOf<Row>(state, table.id, table.columns, [], NO_CELLS),
-    [state, table.id, specs],
-  );
-  const code = `${doc.variable}.frame("${table.id}")`;
   const isCompiles = table.id === "compiles";
   return (
     <>
-      <div class="bar">
-        <h2>{table.title}</h2>
-        <span class="mut cut">
-          {isCompiles && isAwake(state.host) && "A click opens the report of a compile."}
-        </span>
-        <span class="grow" />
-        {table.more > 0 && (
-          <span class="mut">{`${plural(table.more, "row")} more in .frame()`}</span>
-        )}
-        <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />
-      </div>
-      <Table<Row>
+      <ShownTable
         store={state}
-        label={table.title}
-        columns={columns}
-        rows={table.rows}
-        id={(row) => String(row.row)}
-        none={table.none}
+        table={table}
+        variable={doc.variable}
+        note={isCompiles && isAwake(state.host) ? "A click opens the report of a compile." : ""}
         open={(row) => void state.open(row)}
-        {...(isCompiles && { click: (row) => void state.open(row) })}
+        {...(isCompiles && { click: (row: Row) => void state.open(row) })}
       />
       <Details state={state} table={table} />
     </>

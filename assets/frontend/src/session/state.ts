@@ -5,10 +5,11 @@ import { Memory } from "../memory";
 import { isAwake } from "../host";
 import type { RecordsHost } from "../opened/host";
 import { Opening } from "../opened/state";
+import type { ShownRow } from "../table/shown";
 import type { Selecting } from "../table/table";
-import type { SessionBar, SessionDocument, SessionTable } from "../wire";
+import type { SessionBar, SessionDocument } from "../wire";
 
-export type Row = SessionTable["rows"][number];
+export type Row = ShownRow;
 
 export const ADVICE = "advice";
 const NO_BARS: readonly SessionBar[] = [];

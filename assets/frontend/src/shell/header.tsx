@@ -11,7 +11,7 @@ import { Tag } from "../ui/basics";
 import { saveFile } from "../ui/savefile";
 import type { SavedPage } from "../wire";
 import { IconButton } from "./buttons";
-import { SearchBox } from "./searchbox";
+import { type Findable, SearchBox } from "./searchbox";
 
 interface Props {
   store: Store;
@@ -48,7 +48,7 @@ export function Header({ store, search, inspector }: Props) {
           press={() => store.forward()}
         />
       </span>
-      <SearchBox store={store} field={search} />
+      <SearchBox of={findableIn(store)} field={search} />
       <IconButton
         name="panel"
         label={inspector.isOpen ? "Hide the inspector" : "Show the inspector"}
@@ -59,6 +59,18 @@ export function Header({ store, search, inspector }: Props) {
       <ShareButton host={store.host} />
     </>
   );
+}
+
+function findableIn(store: Store): Findable {
+  return {
+    kinds: "line, node, kernel",
+    none: "Nothing found. Kernel lines are searched once they were opened.",
+    isReady: store.doc.value !== null,
+    signs: [store.doc.value, store.learned.value],
+    entries: () => store.entries(),
+    prepare: () => void store.prepareSearch(),
+    show: (id) => store.select(id, { pane: store.paneOfHit(id) }),
+  };
 }
 
 function Verdict({ store }: { store: Store }) {

@@ -3,18 +3,33 @@
 import type { RefObject } from "preact";
 import { useId, useMemo, useState } from "preact/hooks";
 import { plural } from "../format";
-import { search, type Hit, type HitGroup } from "../search";
-import type { Store } from "../store";
+import { type EntryGroup, search, type Hit, type HitGroup } from "../search";
 import { Icon } from "../ui/icons";
 
+/** What a view lets one find. */
+export interface Findable {
+  /** The kinds of things: "line, node, kernel". */
+  kinds: string;
+  /** What is said where nothing is found. */
+  none: string;
+  /** Whether there is anything to look through yet. */
+  isReady: boolean;
+  /** Change with what can be found. */
+  signs: readonly unknown[];
+  entries(): readonly EntryGroup[];
+  /** Gets what is looked through later. */
+  prepare?(): void;
+  show(id: string): void;
+}
+
 interface SearchProps {
-  store: Store;
+  of: Findable;
   field: RefObject<HTMLInputElement | null>;
 }
 
-export function SearchBox({ store, field }: SearchProps) {
+export function SearchBox({ of, field }: SearchProps) {
   const list = useId();
-  const found = useFound(store, field);
+  const found = useFound(of, field);
   const { groups, hits, here, isShown, query } = found;
   return (
     <div class="search">
@@ -23,15 +38,15 @@ export function SearchBox({ store, field }: SearchProps) {
         ref={field}
         type="text"
         role="combobox"
-        placeholder="Find line, node, kernel"
-        aria-label="Find a line, node or kernel"
+        placeholder={`Find ${of.kinds}`}
+        aria-label={`Find ${of.kinds}`}
         aria-expanded={isShown}
         aria-controls={list}
         aria-autocomplete="list"
         aria-activedescendant={isShown && hits[here] ? `${list}-${here}` : undefined}
         autocomplete="off"
         spellcheck={false}
-        disabled={!store.doc.value}
+        disabled={!of.isReady}
         value={query}
         onInput={(event) => found.ask(event.currentTarget.value)}
         onFocus={found.open}
@@ -40,22 +55,22 @@ export function SearchBox({ store, field }: SearchProps) {
       />
       <kbd aria-hidden="true">/</kbd>
       <div id={list} class="pop" role="listbox" aria-label="Found" hidden={!isShown}>
-        {isShown && <Found groups={groups} prefix={list} here={here} choose={found.choose} />}
+        {isShown && (
+          <Found groups={groups} none={of.none} prefix={list} here={here} choose={found.choose} />
+        )}
       </div>
     </div>
   );
 }
 
 /** What is asked for, what was found, and the hit that the arrow keys stand on. */
-function useFound(store: Store, field: RefObject<HTMLInputElement | null>) {
+function useFound(of: Findable, field: RefObject<HTMLInputElement | null>) {
   const [query, setQuery] = useState("");
   const [isOpen, setOpen] = useState(false);
   const [at, setAt] = useState(0);
-  const report = store.doc.value;
-  const learned = store.learned.value;
   const groups = useMemo(
-    () => (isOpen ? search(store.entries(), query) : []),
-    [report, query, isOpen, learned],
+    () => (isOpen ? search(of.entries(), query) : []),
+    [query, isOpen, ...of.signs],
   );
   const hits = groups.flatMap((group) => group.hits);
   const here = Math.min(at, hits.length - 1);
@@ -66,11 +81,11 @@ function useFound(store: Store, field: RefObject<HTMLInputElement | null>) {
   };
   const open = () => {
     setOpen(true);
-    void store.prepareSearch();
+    of.prepare?.();
   };
   const close = () => setOpen(false);
   const choose = (hit: Hit | undefined) => {
-    if (hit) leave(store, field.current, hit);
+    if (hit) leave(of, field.current, hit);
     if (hit) close();
   };
   const press = (event: KeyboardEvent) => {
@@ -89,8 +104,8 @@ function useFound(store: Store, field: RefObject<HTMLInputElement | null>) {
 }
 
 /** Shows a hit; the focus goes to the pane that shows it. */
-function leave(store: Store, field: HTMLElement | null, hit: Hit): void {
-  store.select(hit.id, { pane: store.paneOfHit(hit.id) });
+function leave(of: Findable, field: HTMLElement | null, hit: Hit): void {
+  of.show(hit.id);
   field?.blur();
   field
     ?.closest<HTMLElement>(".wb")
@@ -100,16 +115,17 @@ function leave(store: Store, field: HTMLElement | null, hit: Hit): void {
 
 interface FoundProps {
   groups: HitGroup[];
+  none: string;
   prefix: string;
   here: number;
   choose(hit: Hit): void;
 }
 
-function Found({ groups, prefix, here, choose }: FoundProps) {
+function Found({ groups, none, prefix, here, choose }: FoundProps) {
   if (!groups.length)
     return (
       <div class="grp" role="option" aria-disabled="true">
-        Nothing found. Kernel lines are searched once they were opened.
+        {none}
       </div>
     );
   const firsts = groups.map((_, at) =>
