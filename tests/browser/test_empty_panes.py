@@ -73,6 +73,6 @@ def test_where_it_is_tight_they_share_an_entry(open_at: Callable[[int], Any]) ->
     assert page.get_by_role("tab", name="Roofline").get_attribute("aria-selected") == "true"
     page.get_by_role("button", name="2 empty").click()
     page.keyboard.press("Escape")
-    assert not page.locator(".more-list").is_visible()
+    assert not page.locator(".more-tabs .unfolded").is_visible()
     strip = page.get_by_role("tablist")
     assert strip.evaluate("box => box.scrollWidth <= box.clientWidth")

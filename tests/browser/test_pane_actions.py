@@ -34,7 +34,7 @@ def view(notebook: Notebook) -> Any:
 def open_pane(view: Any, name: str) -> None:
     """Show a pane that is empty and may share an entry of the strip."""
     view.get_by_role("button", name=re.compile(r"\d empty")).click()
-    view.locator(".more-list").get_by_role("button", name=name).click()
+    view.locator(".more-tabs .unfolded").get_by_role("button", name=name).click()
 
 
 def test_a_file_is_saved_and_compared_with_a_machine(view: Any, lab: Lab) -> None:

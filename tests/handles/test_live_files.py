@@ -31,7 +31,7 @@ def test_the_view_shows_the_file_and_how_it_compares(compiled: Any, tmp_path: Pa
     assert "There is no file yet" in unsaved["error"]
     answer, _ = mail.ask("save", question={"path": str(tmp_path / "made")})
     assert answer["error"] is None
-    assert mail.view.progress["title"] in ("Saving made.aot…", "made.aot")
+    assert mail.view.progress["title"] in ("Saving made…", "made")
     actions = mail.view._live_actions
     assert actions is not None
     actions.join(60)

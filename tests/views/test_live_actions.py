@@ -135,8 +135,6 @@ def test_a_comparison_keeps_what_is_compared(
 def test_a_running_one_can_be_cancelled_and_what_was_shown_stays(mail: Mailbox) -> None:
     switch = mail.view._live_actions
     mail.ask("retarget", question={"targets": ["a100"]})
-    answer, _ = mail.ask("retarget", question={"targets": ["t4"]})
-    assert "block for a100 is still being compiled: cancel it first." in (answer["error"] or "")
     mail.ask("cancel")
     switch.join(10)
     assert mail.view.progress["status"] == "cancelled"

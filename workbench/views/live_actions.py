@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,18 +13,17 @@ from workbench.live_only import LivePart
 from workbench.report import Report
 from workbench.specs import Catalogue
 from workbench.tasks.live_action import LiveAction
+from workbench.views.job_queue import AskedJob, JobQueue
 from workbench.views.wire.artifact_messages import FileQuestion, MachineQuestion
 from workbench.views.wire.gpu_messages import TargetChoice, TargetQuestion, Targets
 from workbench.views.wire.memory_messages import BudgetQuestion
 from workbench.views.wire.report_messages import CureQuestion, Progress, Task, TrialQuestion
-from workbench.views.words.progress_words import describe_progress
 
 if TYPE_CHECKING:
     from workbench.analysis.opportunities.opportunity import Opportunity, Tried
     from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
     from workbench.artifacts.preflight.check import Check
 
-_SHORTEST = 0.2  # seconds between two updates of the view
 _NOT_ALIVE = (
     "The function is not alive here: show what aot_compile returned, or type "
     "wb.aot_compile(fn, args, target=NAME)."
@@ -41,13 +40,6 @@ _HERE = {
     "host": "this machine",
     CPU: "the CPU of this machine",
     GPU: "the GPU of this machine",
-}
-_DOING: Mapping[Task | None, tuple[str, str]] = {
-    "measurement": ("Measuring", "measured"),
-    "trial": ("Trying", "tried"),
-    "saving": ("Saving", "saved"),
-    "comparison": ("Comparing", "compared"),
-    **dict.fromkeys((None, "budget", "target"), ("Compiling", "compiled")),
 }
 
 
@@ -80,9 +72,9 @@ class ShownAction:
 
     `asleep` says why it cannot be started where nothing alive offers it. `question` is what has to
     be asked with it, None for nothing. `read` makes the arguments of `LiveAction.start` from the
-    view and the question, `title` what runs in words.
-    `show` shows the result; where it is None the handle itself tells the view that its report has
-    changed.
+    view and the question, `title` says what it is done with, of the call's name and these. `show`
+    shows the result, with `takes_place` in place of the record; where it is None the handle itself
+    tells the view that its report has changed.
     """
 
     asleep: str
@@ -91,10 +83,11 @@ class ShownAction:
     task: Task | None = None
     title: Callable[[str, tuple[Any, ...]], str] = lambda name, given: name
     show: Callable[[LiveActions, ActionView, tuple[Any, ...], Any], None] | None = None
+    takes_place: bool = False
 
 
 class LiveActions(LivePart):
-    """Starts what the front end asks for and follows it; one at a time."""
+    """Starts what the front end asks for and follows it; one at a time, the others wait."""
 
     def __init__(
         self,
@@ -109,51 +102,35 @@ class LiveActions(LivePart):
         """
         self._actions = {action.id: action for action in actions}
         self.variable, self.present = variable, present
-        self._job: Any = None
-        self._task: Task | None = None
-        self._title = ""
-        self._thread: threading.Thread | None = None
+        self.jobs = JobQueue()
 
     def start(self, view: ActionView, id: str, question: Any) -> None:
-        """Start; raises `UsageError` for what cannot be started and while something runs."""
-        if self._job is not None and not self._job.done():
-            done = _DOING[self._task][1]
-            raise UsageError(f"{self._title} is still being {done}: cancel it first.")
+        """Start it after what was asked for before; raises `UsageError` for what cannot be."""
         shown, action = ACTIONS[id], self._actions.get(id)
         if action is None or action.why_not is not None:
             raise UsageError((action and action.why_not) or _NOT_ALIVE)
         given = shown.read(view, question)
-        job = action.start(*given)
-        self._job, self._title, self._task = job, shown.title(job.name, given), shown.task
-        view.follow(self._progress(shown))
 
-        def follow_to_the_end() -> None:
-            while not job.wait(_SHORTEST):
-                view.follow(self._progress(shown))
-            if job.progress["status"] == "done" and shown.show is not None:
-                shown.show(self, view, given, job.result())
-            view.follow(self._progress(shown))
+        def show(result: Any) -> None:
+            if shown.show is not None:
+                shown.show(self, view, given, result)
 
-        self._thread = threading.Thread(target=follow_to_the_end, daemon=True)
-        self._thread.start()
-
-    def cancel(self) -> bool:
-        """End what runs; False when nothing does."""
-        return self._job is not None and bool(self._job.cancel())
+        self.jobs.add(
+            AskedJob(
+                id,
+                None if shown.question is None else question,
+                shown.title(view.report.request.name or "the call", given),
+                shown.task,
+                shown.takes_place,
+                start=lambda: action.start(*given),
+                show=show,
+                follow=view.follow,
+            )
+        )
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait until the view shows the end."""
-        if self._thread is not None:
-            self._thread.join(timeout)
-
-    def _progress(self, shown: ShownAction) -> Progress:
-        progress: Progress = self._job.progress
-        is_running = progress["status"] == "running"
-        title = f"{_DOING[shown.task][0]} {self._title}…" if is_running else self._title
-        made: Progress = {**progress, "title": title}
-        if progress["steps"]:
-            made["words"] = describe_progress(progress)
-        return made if shown.task is None else {**made, "task": shown.task}
+        """Wait until the view shows the end of all."""
+        self.jobs.join(timeout)
 
 
 def _read_targets(view: ActionView, question: Any) -> tuple[list[str]]:
@@ -189,6 +166,7 @@ ACTIONS: Mapping[str, ShownAction] = {
         TargetQuestion,
         _read_target,
         task="target",
+        takes_place=True,
         title=lambda name, given: f"{name} for {given[0]}",
         show=lambda live, view, given, made: live.present(
             made, f'{live.variable}.on("{given[0]}")', view
@@ -199,6 +177,7 @@ ACTIONS: Mapping[str, ShownAction] = {
         TargetQuestion,
         _read_targets,
         task="target",
+        takes_place=True,
         title=lambda name, given: f"{name} for {', '.join(given[0])}",
         show=_show_matrix,
     ),
@@ -213,6 +192,7 @@ ACTIONS: Mapping[str, ShownAction] = {
         None,
         lambda view, question: (),
         task="target",
+        takes_place=True,
         title=lambda name, given: f"{name} with max-autotune",
         show=lambda live, view, given, made: live.present(
             made, 'wb.aot_compile(fn, args, mode="max-autotune")', view
@@ -223,23 +203,36 @@ ACTIONS: Mapping[str, ShownAction] = {
         FileQuestion,
         lambda view, question: (question["path"],),
         task="saving",
+        title=lambda name, given: os.path.basename(given[0].strip()) or name,
     ),
     "check": ShownAction(
         "Nothing is alive here to be compared: show what `wb.aot_compile` returned.",
         MachineQuestion,
         lambda view, question: (question["machine"],),
         task="comparison",
+        title=lambda name, given: f"the file of {name} with {given[0].strip() or 'this machine'}",
         show=lambda live, view, given, found: view.learn_check(found),
     ),
-    "budgets": ShownAction(_NO_BUDGETS, None, lambda view, question: (), task="budget"),
+    "budgets": ShownAction(
+        _NO_BUDGETS,
+        None,
+        lambda view, question: (),
+        task="budget",
+        title=lambda name, given: f"{name}, budgets",
+    ),
     "budget": ShownAction(
-        _NO_BUDGETS, BudgetQuestion, lambda view, question: (question["budget"],), task="budget"
+        _NO_BUDGETS,
+        BudgetQuestion,
+        lambda view, question: (question["budget"],),
+        task="budget",
+        title=lambda name, given: f"{name}, budget {given[0]:g}",
     ),
     "try": ShownAction(
         "The function is not alive here: show what aot_compile returned to try it.",
         TrialQuestion,
         lambda view, question: (view.find_opportunity(question["opportunity"]),),
         task="trial",
+        title=lambda name, given: f"{name} with {given[0].rule}",
         show=lambda live, view, given, tried: view.learn_trial(given[0].key, tried),
     ),
     "cure": ShownAction(
@@ -247,6 +240,7 @@ ACTIONS: Mapping[str, ShownAction] = {
         CureQuestion,
         lambda view, question: (view.report, question["id"], question["cure"]),
         task="trial",
+        title=lambda name, given: f"cure {given[2] + 1} of break {given[1]} of {name}",
         show=lambda live, view, given, tried: view.learn_cure(given[1:], tried),
     ),
 }

@@ -1,7 +1,7 @@
 // What a view asks of the place that it is shown in, whether a kernel answers there or not.
 
 import { signal, type Signal } from "@preact/signals";
-import type { Ask, Embedded, Progress, Document as Report } from "./wire";
+import type { Ask, Embedded, Job, Progress, Document as Report } from "./wire";
 
 export type Question = NonNullable<Ask["question"]>;
 
@@ -19,7 +19,8 @@ export interface Host {
    * message is a sentence for the reader.
    */
   part<T>(name: string, question?: Question): Promise<T>;
-  cancel(): void;
+  /** Ends what runs, or one of several jobs. */
+  cancel(job?: number): void;
 }
 
 /** Whether a kernel answers what is asked. */
@@ -27,11 +28,27 @@ export function isAwake({ kind, lost }: Pick<Host, "kind" | "lost">): boolean {
   return kind === "live" && lost.value === null;
 }
 
+/** What would be asked for, to know it again among what was. */
+export interface Wanted {
+  ask: string;
+  question?: Question;
+}
+
 /** Why nothing can be started at this moment, or null; `reason` is why it never can. */
-export function whyNot(host: Host, reason: string | null): string | null {
+export function whyNot(host: Host, reason: string | null, wanted?: Wanted): string | null {
   if (host.lost.value !== null) return host.lost.value;
   if (reason !== null) return reason.replaceAll("`", "");
-  return host.progress.value.status === "running" ? "Something is still running." : null;
+  const { status, jobs } = host.progress.value;
+  if (status !== "running") return null;
+  if (!jobs) return "Something is still running.";
+  const at = wanted ? jobs.findIndex((job) => isSame(job, wanted)) : -1;
+  if (at < 0) return null; // it waits for its turn
+  return at === 0 ? "This runs now." : "This waits for its turn: see the strip under the tabs.";
+}
+
+function isSame(job: Job, { ask, question }: Wanted): boolean {
+  if (job.ask !== ask) return false;
+  return job.question === null || JSON.stringify(job.question) === JSON.stringify(question);
 }
 
 export function idle(): Progress {

@@ -115,8 +115,10 @@ export function liveHost(model: Model): LiveHost {
       if (question) return mail.ask(name, question) as Promise<T>;
       return parts.get(name, () => mail.ask(name) as Promise<T>);
     },
-    cancel() {
-      mail.ask("cancel").catch((error: Error) => (signals.failure.value = error.message));
+    cancel(job) {
+      mail
+        .ask("cancel", job === undefined ? undefined : { job })
+        .catch((error: Error) => (signals.failure.value = error.message));
     },
     close() {
       end();

@@ -1364,7 +1364,7 @@ export interface TrialQuestion {
 export interface Ask {
   id: number;
   ask: string;
-  question?: GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion | BudgetQuestion | CureQuestion | PatchQuestion | FileQuestion | MachineQuestion;
+  question?: GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion | BudgetQuestion | CureQuestion | PatchQuestion | FileQuestion | MachineQuestion | CancelQuestion;
 }
 
 /**
@@ -1388,6 +1388,27 @@ export interface StepState {
   counted?: string;
 }
 
+export type JobQuestion = TargetQuestion | TrialQuestion | BudgetQuestion | CureQuestion | FileQuestion | MachineQuestion;
+
+/**
+ * One thing that a view was asked to do, by the `ask` and its question; `words` say it.
+ * `is_made` is true of what only waits to be shown.
+ */
+export interface Job {
+  id: number;
+  ask: string;
+  question: JobQuestion | null;
+  words: string;
+  is_made: boolean;
+}
+
+/**
+ * Which job is to end, of several that were asked for; without it what runs ends.
+ */
+export interface CancelQuestion {
+  job: number;
+}
+
 export type Task = "measurement" | "trial" | "budget" | "target" | "saving" | "comparison";
 
 /**
@@ -1396,7 +1417,8 @@ export type Task = "measurement" | "trial" | "budget" | "target" | "saving" | "c
  * another memory budget is, "target" where other code of the call is made, "saving" and
  * "comparison" where a file is written or compared; without it what is shown is compiled
  * itself. `can_cancel` is true only where a button works (a compilation in a worker process).
- * `words` are what it does now, in plain words.
+ * `words` are what it does now, in plain words. `jobs` are what the view was asked for and has
+ * not shown, the one that runs first, `failed` those of them that came to no result.
  */
 export interface Progress {
   status: "idle" | "running" | "cancelled" | "failed" | "done";
@@ -1408,6 +1430,8 @@ export interface Progress {
   error: string | null;
   task?: Task;
   words?: string;
+  jobs?: Job[];
+  failed?: Job[];
 }
 
 /**

@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { expect, test, vi } from "vitest";
-import { idle, isAwake, whyNot } from "../src/host";
+import { hostSignals, idle, isAwake, whyNot } from "../src/host";
 import { AWAY, STOPPED, UNSEEN } from "../src/kernel";
 import { liveHost } from "../src/live";
 import type { Model } from "../src/model";
@@ -165,4 +165,19 @@ test("a kernel that is shut down has stopped; one that is far away comes back", 
   connectionStatusChanged.emit("connected");
   expect(host.lost.value).toBe(STOPPED);
   vi.useRealTimers();
+});
+
+test("what was asked for already is not asked for again, anything else waits for its turn", () => {
+  const signals = { ...hostSignals(), kind: "live" as const };
+  const host = { ...signals, part: () => Promise.reject(new Error()), cancel() {} };
+  const job = { id: 1, ask: "profile", question: null, words: "Measuring f", is_made: false };
+  const tried = { ...job, id: 2, ask: "try", question: { opportunity: "o1" } };
+  host.progress.value = { ...idle(), status: "running", jobs: [job, tried] };
+  const whyOf = (ask: string, opportunity: string) =>
+    whyNot(host, null, { ask, question: { opportunity } });
+  expect(whyOf("profile", "")).toBe("This runs now.");
+  expect(whyOf("try", "o1")).toMatch("waits for its turn");
+  expect([whyOf("try", "o2"), whyNot(host, null)]).toEqual([null, null]);
+  host.progress.value = { ...idle(), status: "running" }; // of the cell itself
+  expect(whyOf("try", "o2")).toBe("Something is still running.");
 });

@@ -63,10 +63,10 @@ def test_budgets_come_into_the_view_when_they_are_known(mail: Mailbox, made: Mad
     assert (shown["actions"]["budgets"], shown["has_budgets"]) == (None, False)
     answer, _ = mail.ask("budgets", question={"budget": 1})
     assert answer["error"] is None
-    assert mail.view.progress["title"] == "Compiling step, budgets…"
+    assert mail.view.progress["title"] == f"Compiling {mail.view.report.request.name}, budgets…"
     assert (mail.view.progress["task"], mail.view.progress["can_cancel"]) == ("budget", True)
-    again, _ = mail.ask("budget", question={"budget": 0.5})
-    assert "still being compiled" in (again["error"] or "")
+    again, _ = mail.ask("budgets", question={"budget": 1})
+    assert "asked for already" in (again["error"] or "")
     made.go.set()
     mail.view._live_actions.join(10)
     _, shown = mail.ask("document")

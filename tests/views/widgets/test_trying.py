@@ -60,10 +60,10 @@ def test_what_was_measured_stands_beside_what_was_predicted(mail: Mailbox, made:
     assert first["tried"] is None
     answer, _ = mail.ask("try", question={"opportunity": first["id"]})
     assert answer["error"] is None
-    assert mail.view.progress["title"] == f"Trying {first['rule']}…"
+    assert mail.view.progress["title"] == f"Trying block with {first['rule']}…"
     assert mail.view.progress["can_cancel"]
     again, _ = mail.ask("try", question={"opportunity": first["id"]})
-    assert "still being tried" in (again["error"] or "")
+    assert "asked for already" in (again["error"] or "")
     made.go.set()
     mail.view._live_actions.join(10)
     _, shown = mail.ask("document")

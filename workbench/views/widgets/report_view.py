@@ -69,8 +69,13 @@ class View(RequestWidget):
         check_guards: CheckGuards | None = None,
         live_actions: LiveActions | None = None,
     ) -> None:
-        """Show another report in place; the front end asks for its document again."""
+        """Show another report in place; the front end asks for its document again.
+
+        What the view was asked for before stays in its list of jobs.
+        """
         self._report, self._context, self._check_guards = report, context, check_guards
+        if live_actions is not None and self._live_actions is not None:
+            live_actions.jobs = self._live_actions.jobs
         self._live_actions = live_actions
         self.revision += 1
 
@@ -112,7 +117,7 @@ class View(RequestWidget):
 
     def _answer(self, ask: Any, question: Any) -> Any:
         if ask == "cancel":
-            return self._cancelled()
+            return self._cancel_job(None if question is None else question["job"])
         if ask == "document":
             return None if self._report is None else document(self._report, self._context)
         if self._report is None:
@@ -149,8 +154,10 @@ class View(RequestWidget):
 
         return difference(tried.diff)
 
-    def _cancelled(self) -> None:
-        if self._live_actions is not None and self._live_actions.cancel():
+    def _cancel_job(self, job: int | None) -> None:
+        if self._live_actions is not None and self._live_actions.jobs.cancel(job):
+            return
+        if job is not None:  # it has ended meanwhile, which the view shows
             return
         if self._cancel is None:
             raise UsageError(

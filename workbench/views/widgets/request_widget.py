@@ -25,7 +25,12 @@ from ipywidgets import Widget, widget_serialization
 from workbench.errors import UsageError, WorkbenchError
 from workbench.views.live_actions import ACTIONS
 from workbench.views.wire.codec import bundle, pack, read_bundle_bytes
-from workbench.views.wire.report_messages import Answer, GuardQuestion, PatchQuestion
+from workbench.views.wire.report_messages import (
+    Answer,
+    CancelQuestion,
+    GuardQuestion,
+    PatchQuestion,
+)
 from workbench.views.wire.sweep_messages import RowQuestion, RowsQuestion
 
 _QUESTIONS: Mapping[str, type] = {
@@ -33,9 +38,10 @@ _QUESTIONS: Mapping[str, type] = {
     "row": RowQuestion,
     "compare-rows": RowsQuestion,
     "try-patch": PatchQuestion,
+    "cancel": CancelQuestion,
     **{id: shown.question for id, shown in ACTIONS.items() if shown.question is not None},
 }
-_MAY_LACK = ("guard-check",)  # the answer says what to send
+_MAY_LACK = ("guard-check", "cancel")  # the answer says what to send; what runs is cancelled
 
 
 class FrontEnd(ipywidgets.Widget):  # type: ignore[misc]

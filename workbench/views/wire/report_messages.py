@@ -573,6 +573,7 @@ class Ask(TypedDict):
         | PatchQuestion
         | FileQuestion
         | MachineQuestion
+        | CancelQuestion
     ]
 
 
@@ -597,6 +598,30 @@ class StepState(TypedDict):
     counted: NotRequired[str]
 
 
+JobQuestion = (
+    TargetQuestion | TrialQuestion | BudgetQuestion | CureQuestion | FileQuestion | MachineQuestion
+)
+
+
+class Job(TypedDict):
+    """One thing that a view was asked to do, by the `ask` and its question; `words` say it.
+
+    `is_made` is true of what only waits to be shown.
+    """
+
+    id: int
+    ask: str
+    question: JobQuestion | None
+    words: str
+    is_made: bool
+
+
+class CancelQuestion(TypedDict):
+    """Which job is to end, of several that were asked for; without it what runs ends."""
+
+    job: int
+
+
 Task = Literal["measurement", "trial", "budget", "target", "saving", "comparison"]
 
 
@@ -607,7 +632,8 @@ class Progress(TypedDict):
     where another memory budget is, "target" where other code of the call is made, "saving" and
     "comparison" where a file is written or compared; without it what is shown is compiled itself.
     `can_cancel` is true only where a button works (a compilation in a worker process). `words`
-    are what it does now, in plain words.
+    are what it does now, in plain words. `jobs` are what the view was asked for and has not shown,
+    the one that runs first, `failed` those of them that came to no result.
     """
 
     status: Literal["idle", "running", "cancelled", "failed", "done"]
@@ -619,6 +645,8 @@ class Progress(TypedDict):
     error: str | None
     task: NotRequired[Task]
     words: NotRequired[str]
+    jobs: NotRequired[list[Job]]
+    failed: NotRequired[list[Job]]
 
 
 class State(TypedDict):

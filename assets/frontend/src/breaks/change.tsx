@@ -57,7 +57,7 @@ interface TryProps {
 
 export function TryIt({ store, ask, question, reason, isShort = false }: TryProps) {
   const [error, attempt] = useAttempt();
-  const why = whyNot(store.host, reason);
+  const why = whyNot(store.host, reason, { ask, question });
   const words = why ?? "In a copy: what is here stays as it is.";
   return (
     <>

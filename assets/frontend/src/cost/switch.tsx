@@ -31,7 +31,7 @@ export function ProfileButton({ store }: { store: Store }) {
   const [error, attempt] = useAttempt();
   const report = store.doc.value;
   if (!report || store.host.kind !== "live") return null;
-  const why = whyNot(store.host, report.actions.profile ?? null);
+  const why = whyNot(store.host, report.actions.profile ?? null, { ask: "profile" });
   const measure = async () => {
     // an answer to a question is not kept; the times are what was asked for
     if (await attempt(store.host.part("profile", { targets: [] }))) chosenCost(store).value = null;

@@ -135,7 +135,7 @@ export function parted(text: string): [what: string, why: string] {
 }
 
 function Details({ store, item }: { store: Store; item: Opportunity }) {
-  const why = whyNot(store.host, item.why_not);
+  const why = whyNot(store.host, item.why_not, { ask: "try", question: { opportunity: item.id } });
   return (
     <div class="more">
       <p>

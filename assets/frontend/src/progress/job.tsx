@@ -1,8 +1,11 @@
-// Work in the background as one strip: what, how far, how long, what it does now; panes stay usable.
+// Work in the background as one strip: what, how far, how long, what it does now, what waits; panes
+// stay usable.
 
 import { plural, whole } from "../format";
+import type { Host } from "../host";
 import type { Store } from "../store";
-import type { Progress } from "../wire";
+import { Unfolding } from "../ui/unfolding";
+import type { Job, Progress } from "../wire";
 import { Cancel } from "./cancel";
 import { useSince } from "./progress";
 
@@ -23,6 +26,7 @@ export function JobStrip({ store }: { store: Store }) {
         {now}
       </span>
       <span class="mut num">{whole(progress.elapsed_s + since)} s</span>
+      <Others host={store.host} jobs={progress.jobs?.slice(1) ?? []} />
       <span class="mut cut grow" data-tip="">
         {`what you see is the record for ${target} and stays usable`}
       </span>
@@ -33,6 +37,21 @@ export function JobStrip({ store }: { store: Store }) {
       )}
       {done !== null && <i style={{ width: `${done * 100}%` }} />}
     </div>
+  );
+}
+
+/** What else was asked for, each with its end. */
+function Others({ host, jobs }: { host: Host; jobs: readonly Job[] }) {
+  if (!jobs.length) return null;
+  return (
+    <Unfolding class="others" words={`and ${jobs.length} more`}>
+      {jobs.map((job) => (
+        <div key={job.id} class="row">
+          <span>{job.words}</span>
+          {!job.is_made && <Cancel host={host} look="link" job={job} />}
+        </div>
+      ))}
+    </Unfolding>
   );
 }
 

@@ -151,7 +151,15 @@ function Ended({ progress }: { progress: Progress }) {
 
 /** The end of a compilation that did not go well, above what there is of it. */
 export function ProgressStrip({ store }: { store: Store }) {
-  return <Ended progress={store.host.progress.value} />;
+  const progress = store.host.progress.value;
+  return (
+    <>
+      {progress.failed?.map(({ id, words }) => (
+        <Message key={id} note={{ title: "That failed.", text: words, tone: "break" }} />
+      ))}
+      <Ended progress={progress} />
+    </>
+  );
 }
 
 interface ShownStep {

@@ -1,8 +1,9 @@
 // The strip of panes with their counts; empty ones stand last, each with what would fill it.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { whole } from "../format";
 import { Icon } from "../ui/icons";
+import { Unfolding } from "../ui/unfolding";
 import { enterPane } from "./keeping";
 import { keyOf } from "./keys";
 
@@ -133,40 +134,20 @@ function TabButton({ tab, isHere, isFirstEmpty, panel, keys, show }: TabProps) {
 
 /** The empty panes in one entry. */
 function More({ tabs, show }: { tabs: readonly Tab[]; show(pane: string): void }) {
-  const [isOpen, open] = useState(false);
-  const root = useRef<HTMLDivElement>(null);
-  const press = (event: KeyboardEvent) => {
-    if (event.key !== "Escape" || !isOpen) return;
-    event.preventDefault();
-    event.stopPropagation();
-    open(false);
-    root.current?.querySelector("button")?.focus();
-  };
-  const leave = (event: FocusEvent) => {
-    if (!root.current?.contains(event.relatedTarget as Node | null)) open(false);
-  };
   return (
-    <div ref={root} class="more-tabs" onKeyDown={press} onFocusOut={leave}>
-      <button type="button" class="vacant" aria-expanded={isOpen} onClick={() => open(!isOpen)}>
-        {`${tabs.length} empty`}
-        <Icon name="down" />
-      </button>
-      {isOpen && (
-        <div class="more-list">
-          {tabs.map((tab) => (
-            <button
-              key={tab.id}
-              type="button"
-              class="vacant"
-              data-tip={tab.vacant}
-              onClick={() => show(tab.id)}
-            >
-              {tab.title}
-              {tab.offer && <span class="offer">{tab.offer}</span>}
-            </button>
-          ))}
-        </div>
-      )}
-    </div>
+    <Unfolding class="more-tabs" words={`${tabs.length} empty`}>
+      {tabs.map((tab) => (
+        <button
+          key={tab.id}
+          type="button"
+          class="vacant"
+          data-tip={tab.vacant}
+          onClick={() => show(tab.id)}
+        >
+          {tab.title}
+          {tab.offer && <span class="offer">{tab.offer}</span>}
+        </button>
+      ))}
+    </Unfolding>
   );
 }

@@ -32,8 +32,9 @@ export function Offer({ store, ask, words, line, press, question }: OfferProps) 
         <Prose text={reason} />
       </p>
     );
-  const why = whyNot(store.host, reason);
-  const begin = () => void attempt(store.host.part(ask, question ?? { targets: [] }));
+  const wanted = { ask, question: question ?? { targets: [] } };
+  const why = whyNot(store.host, reason, wanted);
+  const begin = () => void attempt(store.host.part(ask, wanted.question));
   return (
     <div class="offered">
       <Problem title="That cannot be started." text={error} />
