@@ -19,6 +19,7 @@ from tests.bench import (
     bench_costs,
     bench_diff,
     bench_first_compile,
+    bench_first_minute,
     bench_foreign,
     bench_import,
     bench_inspect,
@@ -52,6 +53,7 @@ from tests.bench.figure import Figure
 BENCHES: Mapping[str, ModuleType] = {
     "import": bench_import,
     "first-compile": bench_first_compile,
+    "first-minute": bench_first_minute,
     "capture": bench_capture,
     "foreign": bench_foreign,
     "load": bench_load,
