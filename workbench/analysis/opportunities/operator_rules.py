@@ -258,7 +258,7 @@ def _is_own(buffer: Buffer) -> bool:
 def _is_returned(facts: Facts, kernel: Kernel) -> bool:
     """Whether the forward returns a result of a kernel, and does not only keep it."""
     report = facts.report
-    names = report.nodes.columns["name"]
+    names = report.nodes.columns.get("name", ())
     made = {names[report.node_row[id]] for id in kernel.nodes if id in report.node_row}
     return not facts.returned.isdisjoint(made)
 
