@@ -281,8 +281,6 @@ def test_profile_says_what_a_gpu_did(capsys: pytest.CaptureFixture[str], tmp_pat
 @pytest.mark.parametrize(
     ("words", "right"),
     [
-        (["report", "PROFILE"], "`workbench profile`"),
-        (["report", str(TRACE)], "`workbench profile`"),
         (["inspect", "PROFILE"], "`workbench profile`"),
         (["profile", str(STATIC)], "`workbench report`"),
     ],
@@ -294,6 +292,27 @@ def test_the_wrong_command_names_the_right_one(
     make_profile().save(path)
     assert main([path if word == "PROFILE" else word for word in words]) == 2
     assert right in capsys.readouterr().err
+
+
+def test_report_and_diff_take_traces_and_profiles(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    saved, page = str(tmp_path / "p.wbr"), tmp_path / "diff.html"
+    found = in_json(capsys, "profile", str(TRACE), "--save", saved)
+    for path in (str(TRACE), saved):
+        told = in_json(capsys, "report", path)
+        assert (told["command"], told["sentences"]) == ("report", found["sentences"])
+        assert {"kernels", "modules"} <= {table["name"] for table in told["tables"]}
+    other = str(TRACE.with_name("compiled.json.gz"))
+    told = in_json(capsys, "diff", saved, other, "--html", str(page))
+    assert told["sentences"][0].endswith("without a verdict.")
+    assert [one["of"] for one in told["quantities"]] == [saved] * 3 + [other] * 3
+    assert "Two profiles" in page.read_text()
+    assert {"modules", "operators", "kernels"} <= {table["name"] for table in told["tables"]}
+    assert main(["diff", saved, saved]) == 0
+    capsys.readouterr()
+    assert main(["diff", str(STATIC), saved]) == 2
+    assert "compared with another profile" in capsys.readouterr().err
 
 
 def test_profile_of_a_file_that_is_no_trace(capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,13 +58,15 @@ def show(x: Any) -> Any:
     """
     from workbench.analysis.diff.difference import Diff
     from workbench.analysis.layers.fit import Fit
+    from workbench.analysis.profile_matches.profile_difference import ProfileDiff
     from workbench.analysis.sweep.sweep import Sweep
     from workbench.report.profile.run_profile import RunProfile
     from workbench.report.session.session_record import Session
     from workbench.views.widgets.display import show as run
 
     shown = getattr(x, "session", x)
-    return shown if isinstance(shown, Diff | Fit | RunProfile | Session | Sweep) else run(x)
+    own = Diff | Fit | ProfileDiff | RunProfile | Session | Sweep
+    return shown if isinstance(shown, own) else run(x)
 
 
 @overload

@@ -12,6 +12,8 @@ from pathlib import Path
 from workbench import api
 from workbench.analysis.diff.difference import Diff
 from workbench.analysis.expectations.quantities import Record
+from workbench.analysis.profile_matches.profile_difference import ProfileDiff
+from workbench.analysis.session.session_comparison import SessionDiff
 from workbench.artifacts.archive.file_kinds import LOADABLE
 from workbench.artifacts.records.report_in import SESSION_SUFFIX, record_of
 from workbench.command_line.documents import (
@@ -29,16 +31,21 @@ from workbench.glossary import read_glossary
 from workbench.report.presenter import presenter
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.session.session_record import Session
+from workbench.report.wbr_file import is_profile
 
 _SHOWN = ["name", "calls", "time_us", "share", "operator", "line"]
 _MOST = 20  # kernels that a terminal shows
 _KERNEL_LOGS = (".ndjson", ".ndjson.gz")
+_HEAD = 1 << 20  # bytes, which hold the header of a record
+_TRACES = (".json", ".json.gz")
 _RECORDS = (".wbr", SESSION_SUFFIX, *(kind.suffix for kind in LOADABLE))
 
 
 def report(chosen: Namespace) -> int:
     """`workbench report FILE`."""
     record = _record(chosen.file)
+    if isinstance(record, RunProfile):
+        return _show_profile("report", record, chosen)
     ok = isinstance(record, Session) or record.outcome.ok
     advised = presenter().sentences(record) if isinstance(record, Session) else ()
     if chosen.html:
@@ -59,21 +66,28 @@ def diff(chosen: Namespace) -> int:
     """`workbench diff A B`."""
     a, b = _record(chosen.a), _record(chosen.b)
     difference = api.diff(a, b, names=(Path(chosen.a).name, Path(chosen.b).name))
-    if isinstance(difference, Diff):
-        sentences, is_same = list(difference.sentences), difference.is_same
-    else:
-        sentences, is_same = list(difference.sentences), not difference.sentences
+    sentences = list(difference.sentences)
+    is_same = difference.is_same if isinstance(difference, Diff) else not sentences
     if chosen.html:
-        if not isinstance(difference, Diff):
+        if isinstance(difference, SessionDiff):
             raise UsageError("A difference of sessions has no page: leave --html out.")
         difference.to_html(chosen.html)
     if chosen.json:
         findings = () if is_same else ({"what": "difference", "text": s} for s in sentences)
-        numbers = [*read_numbers(a, chosen.a), *read_numbers(b, chosen.b)]
+        numbers = [
+            number
+            for record, of in ((a, chosen.a), (b, chosen.b))
+            for number in (
+                read_totals(record, of)
+                if isinstance(record, RunProfile)
+                else read_numbers(record, of)
+            )
+        ]
+        tables = list_tables(difference.tables) if isinstance(difference, ProfileDiff) else None
         name = f"{chosen.a} / {chosen.b}"
         print(
             document("diff", name, ok=is_same, sentences=sentences, numbers=numbers,
-                     findings=findings)
+                     findings=findings, tables=tables)
         )  # fmt: skip
     else:
         print(difference)
@@ -84,15 +98,19 @@ def profile(chosen: Namespace) -> int:
     """`workbench profile TRACE`."""
     saved = chosen.file.endswith(".wbr")
     found = RunProfile.load(chosen.file) if saved else api.read_profile(chosen.file, chosen.gpu)
-    if chosen.html:
-        found.to_html(chosen.html)
     if chosen.save:
         found.save(chosen.save)
+    return _show_profile("profile", found, chosen)
+
+
+def _show_profile(command: str, found: RunProfile, chosen: Namespace) -> int:
+    if chosen.html:
+        found.to_html(chosen.html)
     sentences = presenter().sentences(found)
     if chosen.json:
         print(
-            document("profile", chosen.file, ok=True, sentences=sentences,
-                     numbers=read_totals(found), tables=list_tables(found))
+            document(command, chosen.file, ok=True, sentences=sentences,
+                     numbers=read_totals(found), tables=list_tables(found.tables))
         )  # fmt: skip
     else:
         print(*sentences, found.frame("kernels")[_SHOWN].head(_MOST).to_string(), sep="\n")
@@ -180,8 +198,16 @@ def schema(chosen: Namespace) -> int:
     return FINE
 
 
-def _record(path: str) -> Record:
-    """What a file holds; a log is read as one."""
+def _record(path: str) -> Record | RunProfile:
+    """What a file holds; a log is read as one, a folder with traces of torch.profiler as ranks."""
+    where = Path(path)
+    has_ranks = where.is_dir() and not any(where.glob("*.log*"))
+    if path.endswith(_TRACES) or (has_ranks and any(where.glob("*.json*"))):
+        return api.read_profile(path)
+    if path.endswith(".wbr") and where.is_file():
+        with where.open("rb") as file:
+            if is_profile(file.read(_HEAD)):
+                return RunProfile.load(path)
     if path.endswith(_KERNEL_LOGS):
         return api.read_tritonparse(path)
     return record_of(path) if path.endswith(_RECORDS) else api.read_trace(path)

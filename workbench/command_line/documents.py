@@ -11,6 +11,7 @@ from workbench.report import Kernel, Report
 from workbench.report.measures import measures
 from workbench.report.profile.profile_rows import PROFILE_TABLES
 from workbench.report.profile.run_profile import RunProfile
+from workbench.report.table import Table
 
 FORMAT = 1
 _TIMELINES = ("events", "host", "memory")
@@ -73,9 +74,11 @@ _TABLE = {
     "type": "object",
     "required": ["name", "columns", "rows", "omitted"],
     "additionalProperties": False,
-    "description": "a table of a profile; times are microseconds",
+    "description": "a table of one profile or of two; times are microseconds",
     "properties": {
-        "name": {"enum": [name for name in PROFILE_TABLES if name not in _TIMELINES]},
+        "name": {
+            "enum": ["whole", "operators", *(n for n in PROFILE_TABLES if n not in _TIMELINES)]
+        },
         "columns": {"type": "array", "items": {"type": "string"}},
         "rows": {"type": "array", "items": {"type": "array", "items": _build_cell(3)}},
         "omitted": {"type": "number", "description": "rows that are not listed"},
@@ -96,7 +99,7 @@ SCHEMA: Mapping[str, Any] = {
         "quantities": {"type": "array", "items": _QUANTITY},
         "findings": {"type": "array", "items": _FINDING},
         "kernels": {"type": "array", "items": _KERNEL, "description": "of the command report"},
-        "tables": {"type": "array", "items": _TABLE, "description": "of the command profile"},
+        "tables": {"type": "array", "items": _TABLE, "description": "of profiles"},
     },
 }
 """The JSON Schema of every document."""
@@ -130,16 +133,17 @@ def document(
     return json.dumps(content, indent=1, ensure_ascii=False)
 
 
-def read_totals(profile: RunProfile) -> Iterator[dict[str, Any]]:
+def read_totals(profile: RunProfile, of: str = "") -> Iterator[dict[str, Any]]:
     """How long the device of a profile took, worked and stood, in seconds."""
     for name in ("total", "busy", "idle"):
         seconds = getattr(profile, f"{name}_us") / 1e6
-        yield {"name": name, "value": seconds, "unit": "s", "source": "measured"}
+        plain = {"name": name, "value": seconds, "unit": "s", "source": "measured"}
+        yield plain | ({"of": of} if of else {})
 
 
-def list_tables(profile: RunProfile) -> Iterator[dict[str, Any]]:
-    """The tables of a profile that have rows, but for those of its timeline."""
-    for name, table in profile.tables.items():
+def list_tables(tables: Mapping[str, Table[Any]]) -> Iterator[dict[str, Any]]:
+    """The tables of one or two profiles that have rows, but for those of a timeline."""
+    for name, table in tables.items():
         if name in _TIMELINES or not len(table):
             continue
         rows = list(zip(*table.columns.values(), strict=True))[:_MOST_ROWS]

@@ -15,7 +15,7 @@ from workbench.installation import explain_overwritten
 FINE, FINDING, WRONG_USE = 0, 1, 2
 _FILE = (
     "a record (.wbr, .wbs), an artifact (.aot, .pt2), a log or a folder of TORCH_TRACE, a log of "
-    "tritonparse (.ndjson, .ndjson.gz)"
+    "tritonparse (.ndjson, .ndjson.gz), a trace of torch.profiler (.json, .json.gz)"
 )
 _EXIT = (
     "Exit code: 0 nothing found, 1 a finding (see each command), 2 wrong use, a bad file or a "

@@ -148,6 +148,15 @@ def read_bytes(content: bytes) -> dict[str, Any]:
         raise ArtifactError(f"The report is damaged: its header lacks {error}.") from error
 
 
+def is_profile(start: bytes) -> bool:
+    """Whether a file that starts so is a profile of a device and no report."""
+    try:
+        header = parse_json(_unpack(start)[0])
+    except _DAMAGE:
+        return False
+    return isinstance(header, dict) and header.get("kind") == PROFILE
+
+
 def open_parts(content: bytes) -> tuple[dict[str, Any], dict[str, Callable[[], Any]]]:
     """The header of a `.wbr` file, and by name what reads each of its parts.
 

@@ -67,6 +67,12 @@ SHOWN = {
     "Memory": ShownBy(text="memory.memory_answer", plot="memory.memory_answer"),
     "MissedBudget": ShownBy(text="answers.roundtrip_text:describe_missed_budget"),
     "Opportunity": ShownBy(text="answers.alternatives_text:describe_opportunity"),
+    "ProfileDiff": ShownBy(
+        page="profile.profile_page:page_of_two",
+        fragment="profile.profile_page:fragment_of_two",
+        view="profile.profile_view:ProfileDiffView",
+        display="profile.profile_view:display_two",
+    ),
     "RankedConfigs": ShownBy(
         text="gpu_model.ranked_answer",
         frame="gpu_model.ranked_answer",

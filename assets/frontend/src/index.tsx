@@ -11,6 +11,7 @@ import { liveHost, unpack } from "./live";
 import type { Model } from "./model";
 import { liveRecords, readRecords, type RecordsHost } from "./opened/host";
 import { PANES } from "./panes";
+import { ProfileDiffShell, ProfileDiffState } from "./profile/difference";
 import { ProfileShell } from "./profile/shell";
 import { ProfileState } from "./profile/state";
 import { SessionShell } from "./session/shell";
@@ -26,9 +27,11 @@ import type {
   DiffDocument,
   Embedded,
   EmbeddedProfile,
+  EmbeddedProfileDiff,
   EmbeddedSession,
   EmbeddedSweep,
   PaneId,
+  ProfileDiffDocument,
   ProfileDocument,
   SessionDocument,
   SweepDocument,
@@ -50,8 +53,9 @@ interface EmbeddedDiff {
   diff: DiffDocument;
 }
 
-type Embedding = Embedded | EmbeddedDiff | EmbeddedProfile | EmbeddedSession | EmbeddedSweep;
-type Mounted = View | DiffState | ProfileState | SessionState | SweepState;
+type Embedding =
+  Embedded | EmbeddedDiff | EmbeddedProfile | EmbeddedProfileDiff | EmbeddedSession | EmbeddedSweep;
+type Mounted = View | DiffState | ProfileDiffState | ProfileState | SessionState | SweepState;
 
 /** Draws a view with its tips, until the function that comes back is called. */
 function show(el: HTMLElement, view: VNode): () => void {
@@ -96,6 +100,8 @@ function drawn(el: HTMLElement, embedded: Embedding, kind: "page" | "saved"): Mo
   if ("diff" in embedded) return openDiff(el, embedded.diff).state;
   if ("sweep" in embedded) return RECORDS.sweep(el, readRecords(embedded.sweep, kind)).state;
   if ("profile" in embedded) return RECORDS.profile(el, readRecords(embedded.profile, kind)).state;
+  if ("profile_diff" in embedded)
+    return RECORDS.profile_diff(el, readRecords(embedded.profile_diff, kind)).state;
   if ("session" in embedded) return RECORDS.session(el, readRecords(embedded.session, kind)).state;
   const store = new Store(pageHost(embedded, kind), PANES);
   const forget = kind === "page" ? keepAddress(store) : () => {};
@@ -179,6 +185,10 @@ const RECORDS = {
     const state = new ProfileState(host);
     return { state, close: show(el, <ProfileShell state={state} />) };
   },
+  profile_diff(el: HTMLElement, host: RecordsHost<ProfileDiffDocument>): Opened<ProfileDiffState> {
+    const state = new ProfileDiffState(host);
+    return { state, close: show(el, <ProfileDiffShell state={state} />) };
+  },
   session(el: HTMLElement, host: RecordsHost<SessionDocument>): Opened<SessionState> {
     const state = new SessionState(host);
     return { state, close: show(el, <SessionShell state={state} />) };
@@ -197,7 +207,7 @@ function renderRecords(model: Model, el: HTMLElement, trait: keyof typeof RECORD
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const packed = model.get("diff");
   if (packed instanceof DataView) return renderDiff(model, el, packed);
-  for (const trait of ["sweep", "session", "profile"] as const)
+  for (const trait of ["sweep", "session", "profile", "profile_diff"] as const)
     if (model.get(trait) instanceof DataView) return renderRecords(model, el, trait);
   const host = liveHost(model);
   const store = new Store(host, PANES);

@@ -858,6 +858,29 @@ export interface EmbeddedProfile {
   profile: ProfileDocument;
 }
 
+/**
+ * Two profiles; `ties` are what belongs to a row, each way. A row has with its times the
+ * lengths of its bars: `a_part` and `b_part` of the longest time, `change_part` from -1 to 1 of
+ * the most that any row differs.
+ */
+export interface ProfileDiffDocument {
+  version: number;
+  variable: string;
+  names: string[];
+  sentence: string;
+  warnings: string[];
+  tables: SessionTable[];
+  cards: Record<string, ProfileCard>;
+  ties: Record<string, string[]>;
+}
+
+/**
+ * What a page or a saved output of two profiles carries.
+ */
+export interface EmbeddedProfileDiff {
+  profile_diff: ProfileDiffDocument;
+}
+
 export const VERSION = 1;
 
 export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";

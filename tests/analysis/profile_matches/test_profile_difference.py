@@ -35,6 +35,28 @@ def test_what_a_graph_has_in_one_is_compared_as_a_whole() -> None:
     assert (row.module, row.a_us, row.b_us, row.a_kernels) == ("Model", 15.0, 6.0, 2)
 
 
+def test_operators_of_a_compiled_module_are_matched_in_it_as_a_whole() -> None:
+    inner = run("k1", "add", "aten::add", (8,), time_us=5.0, module="Model")
+    fused = run("k1", "triton_add", "triton_add", (8,), module="Model", compile_id="0/0")
+    a = make_profile(kernels=[product(10.0), inner])
+    difference = compare_profiles(a, make_profile(kernels=[product(8.0, "Model"), fused]))
+    rows = {row.operator: (row.module, row.a_us, row.b_us) for row in difference.operators}
+    assert rows["aten::mm"] == ("Model", 10.0, 8.0)
+
+
+def test_kernels_of_one_profile_only_and_the_sentence() -> None:
+    other = run("k0", "Cijk", "aten::mm", (8, 8), (8, 8), time_us=5.0, module="Model.Linear")
+    a, b = make_profile(kernels=[product(10.0)]), make_profile(kernels=[other])
+    difference = compare_profiles(a, b)
+    assert [(row.side, row.name) for row in difference.kernels] == [("a", "gemm"), ("b", "Cijk")]
+    assert difference.sentence == (
+        "10.0 µs → 5.00 µs (−50 %) in all; the largest difference: Linear, 10.0 µs → 5.00 µs; "
+        "1 kernel only in a; 1 kernel only in b. Not taken in turn, so without a verdict."
+    )
+    assert compare_profiles(a, a).sentences == ()
+    assert len(difference.frame("kernels")) == 2
+
+
 def test_steps_of_the_profiler_make_unequal_profiles_comparable() -> None:
     def steps(count: int) -> list[ProfiledStep]:
         return [ProfiledStep(f"ProfilerStep#{n}", "profiler step") for n in range(count)]

@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import checked
 from workbench.errors import UsageError
-from workbench.number_text import number_text
+from workbench.number_text import number_text, plural
 from workbench.report.presenter import Presented, presenter
 from workbench.report.profile.profile_rows import RanKernel, Sizes
 from workbench.report.profile.run_profile import RunProfile
+from workbench.report.table import Table
 
 if TYPE_CHECKING:
+    from os import PathLike
+
+    import anywidget
     import pandas
 
 _WRAPPERS = frozenset(("OptimizedModule", "DistributedDataParallel", "FullyShardedDataParallel"))
@@ -58,7 +62,10 @@ class ModuleChange:
 
 @dataclass(frozen=True)
 class OperatorChange:
-    """An operator with these shapes in a module, and the kernel that takes most of it in each."""
+    """An operator with these shapes in a module, and the kernel that takes most of it in each.
+
+    A module that one of them compiled as a whole has the operators of all that it calls.
+    """
 
     module: str
     operator: str
@@ -70,11 +77,24 @@ class OperatorChange:
     b_kernel: str
 
 
+@dataclass(frozen=True)
+class OneSided:
+    """A kernel by its name that ran in one of the profiles only, `side` "a" or "b"; of one step."""
+
+    side: str
+    name: str
+    calls: float
+    time_us: float
+    operator: str
+    module: str
+
+
 class ProfileDiff(Presented):
     """What differs between two profiles, in µs on the device.
 
     `frame()` has the quantities of the whole, `frame("modules")` and `frame("operators")` the
-    parts, those that differ most first. Where both have steps of the profiler, all is of one step.
+    parts, those that differ most first, `frame("kernels")` the kernels that ran in one of them
+    only. Where both have steps of the profiler, all is of one step.
     """
 
     def __init__(
@@ -83,26 +103,53 @@ class ProfileDiff(Presented):
         changes: tuple[WholeChange, ...],
         modules: tuple[ModuleChange, ...],
         operators: tuple[OperatorChange, ...],
+        kernels: tuple[OneSided, ...] = (),
+        notes: tuple[str, ...] = (),
     ):
         self.names, self.changes = names, changes
-        self.modules, self.operators = modules, operators
+        self.modules, self.operators, self.kernels = modules, operators, kernels
+        self.notes = notes
 
     @checked
     def frame(self, name: str = "whole") -> pandas.DataFrame:
-        """`whole`, `modules` or `operators`; raises `UsageError` for another name."""
-        if name == "whole":
-            return presenter().rows_frame(self.changes, WholeChange)
-        if name == "modules":
-            return presenter().rows_frame(self.modules, ModuleChange)
-        if name == "operators":
-            return presenter().rows_frame(self.operators, OperatorChange)
-        raise UsageError(
-            f"Two profiles have no table {name!r}: they have whole, modules, operators."
+        """`whole`, `modules`, `operators`, `kernels`; raises `UsageError` for another name."""
+        if name not in self.tables:
+            known = ", ".join(self.tables)
+            raise UsageError(f"Two profiles have no table {name!r}: they have {known}.")
+        table = self.tables[name]
+        return presenter().rows_frame(table, table.row_type)
+
+    @property
+    def tables(self) -> Mapping[str, Table[Any]]:
+        """Every table by name."""
+        return {
+            "whole": Table.of(WholeChange, self.changes),
+            "modules": Table.of(ModuleChange, self.modules),
+            "operators": Table.of(OperatorChange, self.operators),
+            "kernels": Table.of(OneSided, self.kernels),
+        }
+
+    @property
+    def sentence(self) -> str:
+        """How long both took, where the largest difference is, and that it is no verdict."""
+        whole = self.changes[0]
+        share = (
+            f" ({format_change(whole.b / whole.a - 1)})" if whole.a and whole.a != whole.b else ""
         )
+        pieces = [f"{whole.words}{share} {whole.what}"]
+        if self.modules and self.modules[0].difference_us:
+            most = self.modules[0]
+            where = most.module.rpartition(".")[2] or "what is outside of modules"
+            pieces.append(f"the largest difference: {where}, {_us(most.a_us)} → {_us(most.b_us)}")
+        counts = [
+            f"{plural(sum(row.side == side for row in self.kernels), 'kernel')} only in {side}"
+            for side in ("a", "b")
+        ]
+        return f"{'; '.join((*pieces, *counts))}. Not taken in turn, so without a verdict."
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The quantities that differ, then the modules that differ most."""
+        """The sentence, the quantities and modules that differ most; none where nothing does."""
         whole = (f"{one.what}: {one.words}" for one in self.changes if one.a != one.b)
         parts = (
             f"{one.module or 'outside of modules'}: {_us(one.a_us)} → {_us(one.b_us)}, "
@@ -110,13 +157,32 @@ class ProfileDiff(Presented):
             for one in self.modules[:_MOST]
             if one.difference_us
         )
-        return (*whole, *parts)
+        found = (*whole, *parts)
+        return (self.sentence, *found) if found or self.kernels else ()
 
     def __repr__(self) -> str:
         """What differs; the two were not measured in turn."""
         a, b = self.names
         head = f"ProfileDiff({a} → {b}); not taken in turn, so without a verdict"
-        return "\n".join((head, *(f"  {sentence}" for sentence in self.sentences)))
+        return "\n".join((head, *(f"  {sentence}" for sentence in self.sentences[1:])))
+
+    def _ipython_display_(self) -> None:
+        presenter().display(self)
+
+    def _display_(self) -> anywidget.AnyWidget:
+        """What marimo shows: it has no kernel of IPython and takes a widget as it is."""
+        return presenter().view(self)
+
+    @checked
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """A self-contained page, written to `path` when given."""
+        return presenter().page(self, path)
+
+
+def format_change(share: float) -> str:
+    """A change as a signed part of what was before."""
+    words = number_text(abs(share), "percent")
+    return words if words.startswith("<") else f"{'+' if share > 0 else '−'}{words}"
 
 
 def _us(value: float) -> str:
@@ -130,15 +196,21 @@ def compare_profiles(
     a, b = a.of_own_rank(), b.of_own_rank()
     steps = tuple(sum(row.kind == _STEP for row in each.tables["steps"]) for each in (a, b))
     of_one = steps if all(steps) else (1, 1)
+    compiled = _find_compiled(a) | _find_compiled(b)
     one, other = (
-        {key: _Part(own, count) for key, own in _group(profile).items()}
+        {key: _Part(own, count) for key, own in _group(profile, compiled).items()}
         for profile, count in zip((a, b), of_one, strict=True)
     )
+    notes = [f"{side}: {note}" for side, each in (("a", a), ("b", b)) for note in each.header.notes]
+    if a.header.on_cpu != b.header.on_cpu:
+        notes.insert(0, "One of them has no work of a GPU: times of its operators are the CPU's.")
     return ProfileDiff(
         names or (_name(a), _name(b)),
         _compare_whole(a, b, of_one),
-        _compare_modules(one, other, _find_compiled(a) | _find_compiled(b)),
+        _compare_modules(one, other),
         _compare_operators(one, other),
+        _list_one_sided((a, b), of_one, compiled),
+        tuple(notes),
     )
 
 
@@ -171,10 +243,10 @@ def _find_compiled(profile: RunProfile) -> set[str]:
     return {_path(row) for row in rows if row.compile_id or row.graph_key}
 
 
-def _group(profile: RunProfile) -> dict[Key, list[RanKernel]]:
+def _group(profile: RunProfile, compiled: set[str]) -> dict[Key, list[RanKernel]]:
     groups: dict[Key, list[RanKernel]] = defaultdict(list)
     for row in profile.tables["kernels"]:
-        groups[_path(row), row.operator or row.name, row.shapes].append(row)
+        groups[_find_whole(row, compiled), row.operator or row.name, row.shapes].append(row)
     return groups
 
 
@@ -195,14 +267,12 @@ def _compare_whole(a: RunProfile, b: RunProfile, steps: tuple[int, ...]) -> tupl
     )
 
 
-def _compare_modules(
-    a: Mapping[Key, _Part], b: Mapping[Key, _Part], compiled: set[str]
-) -> tuple[ModuleChange, ...]:
+def _compare_modules(a: Mapping[Key, _Part], b: Mapping[Key, _Part]) -> tuple[ModuleChange, ...]:
     """Modules of both, each without those that it calls, unless a graph has all of it in one."""
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0] * 4)
     for side, parts in enumerate((a, b)):
         for (module, _, _), part in parts.items():
-            own = sums[_find_whole(module, compiled)]
+            own = sums[module]
             own[side] += part.time_us
             own[2 + side] += part.calls
     rows = [
@@ -212,8 +282,9 @@ def _compare_modules(
     return tuple(sorted(rows, key=lambda row: -abs(row.difference_us)))
 
 
-def _find_whole(module: str, compiled: set[str]) -> str:
-    """The outermost module around one that is compiled as a whole, itself where none is."""
+def _find_whole(row: RanKernel, compiled: set[str]) -> str:
+    """The outermost module around it that is compiled as a whole, its own where none is."""
+    module = _path(row)
     parts = module.split(".")
     around = (".".join(parts[:end]) for end in range(1, len(parts)))
     return next((each for each in around if each in compiled), module)
@@ -229,3 +300,29 @@ def _compare_operators(
         kernels = (part.kernel if part else "" for part in (one, other))
         rows.append(OperatorChange(*key, a_us, b_us, b_us - a_us, *kernels))
     return tuple(sorted(rows, key=lambda row: -abs(row.difference_us)))
+
+
+def _list_one_sided(
+    both: tuple[RunProfile, RunProfile], steps: tuple[int, ...], compiled: set[str]
+) -> tuple[OneSided, ...]:
+    """Kernels whose name only one of them has, those that take longest first."""
+    named: list[dict[str, list[RanKernel]]] = []
+    for profile in both:
+        groups: dict[str, list[RanKernel]] = defaultdict(list)
+        for row in profile.tables["kernels"]:
+            groups[row.name].append(row)
+        named.append(groups)
+    rows = [
+        OneSided(
+            side,
+            name,
+            sum(row.calls for row in own) / count,
+            sum(row.time_us for row in own) / count,
+            (first := max(own, key=lambda row: row.time_us)).operator,
+            _find_whole(first, compiled),
+        )
+        for side, mine, others, count in zip("ab", named, named[::-1], steps, strict=True)
+        for name, own in mine.items()
+        if name not in others
+    ]
+    return tuple(sorted(rows, key=lambda row: -row.time_us))

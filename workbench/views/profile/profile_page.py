@@ -8,11 +8,13 @@ from os import PathLike
 from typing import Any
 
 from workbench.analysis.profile_changes.profiled_kernels import read_kernels
+from workbench.analysis.profile_matches.profile_difference import ProfileDiff
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.table import Table
 from workbench.report.texts import HIDDEN
 from workbench.settings import Embed
 from workbench.views.pages.interactive import interactive
+from workbench.views.profile.difference_document import document_of_two, list_changes
 from workbench.views.profile.profile_document import document
 from workbench.views.profile.profile_sentence import facts
 from workbench.views.profile.profile_words import name_kernels
@@ -89,4 +91,43 @@ def _view(profile: RunProfile, limits: Limits) -> dict[str, Any]:
             for own in list_tables(profile, words)
             if own.rows
         ],
+    }
+
+
+def page_of_two(diff: ProfileDiff, path: str | PathLike[str] | None = None) -> str:
+    """A self-contained page of two profiles; written to `path` when given."""
+    static = render.body("profile", partial(_view_two, diff))
+    view = interactive(static, _record_two(diff), kind="page", carries_bundle=True)
+    return render.page("Two profiles", view, path, has_view=True)
+
+
+def saved_of_two(diff: ProfileDiff, *, embed: Embed, carries_bundle: bool) -> str:
+    """The static output of a notebook, which a script makes interactive."""
+    summary = fragment_of_two(diff)
+    if embed == "none":
+        return summary
+    return interactive(summary, _record_two(diff), kind="saved", carries_bundle=carries_bundle)
+
+
+def _record_two(diff: ProfileDiff) -> bytes:
+    return pack({"profile_diff": document_of_two(diff)}, SMALL)
+
+
+def fragment_of_two(diff: ProfileDiff) -> str:
+    """The sentence and the tables of two profiles, for a notebook; it needs no style sheet."""
+    return render.summary("profile", partial(_view_two, diff))
+
+
+def _view_two(diff: ProfileDiff, limits: Limits) -> dict[str, Any]:
+    grids = []
+    for own in list_changes(diff):
+        columns = tuple(column for column in own.columns if column.key != "both")  # only drawn
+        if own.rows:
+            grids.append((own.name, grid(own.title, columns, own.rows, limits, call=own.call)))
+    return {
+        "title": diff.sentence,
+        "facts": " → ".join(diff.names),
+        "notes": diff.notes,
+        "changes": [],
+        "grids": grids,
     }

@@ -1,4 +1,4 @@
-"""A profile in a notebook: a widget, and a static output that stays."""
+"""A profile, or two, in a notebook: a widget, and a static output that stays."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import Any
 
 import traitlets
 
+from workbench.analysis.profile_matches.profile_difference import ProfileDiff
 from workbench.errors import UsageError
 from workbench.report.profile.run_profile import RunProfile
+from workbench.views.profile.difference_document import document_of_two
 from workbench.views.profile.profile_document import document
-from workbench.views.profile.profile_page import saved
+from workbench.views.profile.profile_page import saved, saved_of_two
 from workbench.views.widgets.display import display_record
 from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
@@ -35,3 +37,25 @@ class ProfileView(RequestWidget):
 def display(profile: RunProfile) -> None:
     """See `display_record`."""
     display_record(profile, lambda: ProfileView(profile), saved)
+
+
+class ProfileDiffView(RequestWidget):
+    """The view of two profiles; all that it shows comes with it."""
+
+    profile_diff = traitlets.Bytes().tag(sync=True)
+
+    def __init__(self, diff: ProfileDiff) -> None:
+        super().__init__(profile_diff=pack(document_of_two(diff)))
+        self._names = diff.names
+
+    def __repr__(self) -> str:
+        """A short stable line: no times, no addresses."""
+        return f"Workbench view of {' → '.join(self._names)}"
+
+    def _answer(self, ask: Any, question: Any) -> Any:
+        raise UsageError(f"Two profiles have no part {ask!r}: all of it is shown.")
+
+
+def display_two(diff: ProfileDiff) -> None:
+    """See `display_record`."""
+    display_record(diff, lambda: ProfileDiffView(diff), saved_of_two)

@@ -1,4 +1,4 @@
-"""What the view of a GPU's profile shows: its timeline, its modules, its tables, what to change.
+"""What the view of a GPU's profile shows: timeline, modules, tables, changes; that of two, too.
 
 See `profile_document.py`. An id names a row of a table ("kernels:3", "gaps:0"), a box of the
 modules ("boxes:7") or a change ("changes:1").
@@ -148,3 +148,26 @@ class EmbeddedProfile(TypedDict):
     """What a page or a saved output of a profile carries."""
 
     profile: ProfileDocument
+
+
+class ProfileDiffDocument(TypedDict):
+    """Two profiles; `ties` are what belongs to a row, each way.
+
+    A row has with its times the lengths of its bars: `a_part` and `b_part` of the longest time,
+    `change_part` from -1 to 1 of the most that any row differs.
+    """
+
+    version: int
+    variable: str
+    names: list[str]
+    sentence: str
+    warnings: list[str]
+    tables: list[SessionTable]
+    cards: dict[str, ProfileCard]
+    ties: dict[str, list[str]]
+
+
+class EmbeddedProfileDiff(TypedDict):
+    """What a page or a saved output of two profiles carries."""
+
+    profile_diff: ProfileDiffDocument

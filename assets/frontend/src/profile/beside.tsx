@@ -4,7 +4,7 @@ import { microseconds } from "../format";
 import { Section } from "../inspector/sections";
 import { Button, Copy, Facts, Prose } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
-import type { ProfileChange, ProfileDocument } from "../wire";
+import type { ProfileCard, ProfileChange, ProfileDocument } from "../wire";
 import type { ProfileState } from "./state";
 import { said } from "./timeline";
 
@@ -88,16 +88,24 @@ function savingOf({ least_us, most_us }: ProfileChange): string {
 }
 
 function Inspector({ state }: { state: ProfileState }) {
-  const card = state.card.value;
   const place = state.place.value;
+  const note = place ? said(state, place) : "";
+  const hint = "A click on an event, a module, a row or a gap says more of it here.";
+  return <Card card={state.card.value} note={note} hint={hint} />;
+}
+
+interface CardProps {
+  card: ProfileCard | undefined;
+  note?: string;
+  /** What is said where nothing is selected. */
+  hint: string;
+}
+
+export function Card({ card, note = "", hint }: CardProps) {
   if (!card)
     return (
       <div class="insp" role="group" aria-label="Inspector">
-        <p class="mut">
-          {place
-            ? said(state, place)
-            : "A click on an event, a module, a row or a gap says more of it here."}
-        </p>
+        <p class="mut">{note || hint}</p>
       </div>
     );
   return (
@@ -105,7 +113,7 @@ function Inspector({ state }: { state: ProfileState }) {
       <div class="kind">{card.caption}</div>
       <h2>{card.title}</h2>
       <Facts of="profile" rows={card.facts} />
-      {place && <p class="mut">{said(state, place)}</p>}
+      {note && <p class="mut">{note}</p>}
       <Section title="Why" has={card.why !== ""}>
         <p>
           <Prose text={card.why} />
@@ -122,7 +130,7 @@ function Inspector({ state }: { state: ProfileState }) {
           </div>
         )}
       </Section>
-      {card.full && <p class="mono faint">{card.full}</p>}
+      {card.full && <p class="mono faint prof-full">{card.full}</p>}
     </div>
   );
 }
