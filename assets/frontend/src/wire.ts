@@ -323,8 +323,9 @@ export interface FusionPart {
 
 /**
  * One pair that stayed apart; `why` is the whole sentence, `help` a remedy where one is known.
- * `names` are what the two compute, `said` the scheduler's own words. `a_nodes` and `b_nodes`
- * are FX nodes, `a_kernel` and `b_kernel` the kernels they ended in.
+ * `names` are what the two compute, `said` the scheduler's own words. `reason` is the kind of
+ * reason, which many pairs have; `told` is that of this pair. `a_nodes` and `b_nodes` are FX
+ * nodes, `a_kernel` and `b_kernel` the kernels they ended in.
  */
 export interface Rejected {
   id: string;
@@ -338,6 +339,7 @@ export interface Rejected {
   a_kernel: string | null;
   b_kernel: string | null;
   reason: string;
+  told: string;
   why: string;
   said: string;
   help: string | null;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { sidesOf } from "../src/fusion/fusion";
+import { neighboursOf } from "../src/kernels/register";
 
 describe("a pair that was not fused", () => {
   it("is named by its kernels, and by its operations where one kernel has both", () => {
@@ -7,5 +8,19 @@ describe("a pair that was not fused", () => {
     expect(sidesOf(pair)).toEqual(["k1", "k2"]);
     expect(sidesOf({ ...pair, b_kernel: null })).toEqual(["k1", "op2"]);
     expect(sidesOf({ ...pair, b_kernel: "k1" })).toEqual(["k1 op1", "k1 op2"]);
+  });
+});
+
+describe("why a kernel was not fused", () => {
+  const pair = (a: string, b: string, shared_bytes: number) => ({
+    ...{ a: `op of ${a}`, b: `op of ${b}` },
+    ...{ a_kernel: a, b_kernel: b, shared_bytes },
+  });
+
+  it("names each neighbour once, by the parts that share most", () => {
+    const pairs = [pair("k1", "k12", 256), pair("k12", "k1", 524288), pair("k16", "k12", 0)];
+    const both = [...pairs, pair("k12", "k12", 8), pair("k3", "k4", 9)];
+    const found = neighboursOf(both, "k12").map((each) => each.shared_bytes);
+    expect(found).toEqual([524288, 0]);
   });
 });

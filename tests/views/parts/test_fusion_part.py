@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,8 +86,20 @@ def test_a_pair_says_what_its_kernels_do_and_keeps_the_schedulers_words() -> Non
     (first, *_) = build_pairs_part(CONVOLUTIONS)["rows"]
     assert (first["a_kernel"], first["names"]) == ("k8", "two loops of norm1, silu")
     assert first["why"] == (
-        "Both run in k8, as two loops one after the other: something else stands between."
+        "Both run in k8, as two loops one after the other: one needs what other operations make of "
+        "the other."
     )
+
+
+def test_a_pair_names_what_stands_between() -> None:
+    """"Something else" is the kind of reason that a list is filtered by; of a pair it says nothing."""
+    rows = [row for each in (BLOCK, CONVOLUTIONS, LAYERS) for row in build_pairs_part(each)["rows"]]
+    between = [row for row in rows if row["reason"] == "something else stands between"]
+    told = {row["told"] for row in between}
+    assert "something else stands between" not in told
+    assert "k5 stands between: a fallback (aten.topk.default)" in told
+    assert "k13 stands between" in told
+    assert all(row["told"] == row["reason"] for row in rows if "memory" in row["reason"])
 
 
 def test_a_document_at_rest_holds_no_sentence_of_a_pair() -> None:

@@ -84,7 +84,16 @@ class _Answers:
         elif (x, y) != (a, b):
             text = f"Of their kernels, {x} and {y} are nearest. {text}"
         return WhyApart(
-            a, b, True, text, found.help, found.kernels, found.concerned, found.words, found.pair
+            a,
+            b,
+            True,
+            text,
+            found.help,
+            found.kernels,
+            found.concerned,
+            found.words,
+            found.pair,
+            found.brief,
         )
 
     def _distance(self, x: str, y: str) -> tuple[int, float]:
@@ -104,7 +113,7 @@ class _Answers:
             x, y = y, x
         tries = self._tries.get(frozenset((x.id, y.id)), [])
         between = None if x.graph != y.graph else self._between(x, y)
-        sentence, remedy = self._why(x, y, between, tries)
+        sentence, remedy, brief = self._why(x, y, between, tries)
         return WhyApart(
             a,
             b,
@@ -115,6 +124,7 @@ class _Answers:
             concerned=(x.id, y.id, *((between.id,) if between else ())),
             words=tuple(f"{pair.a} and {pair.b}: {pair.reason}" for pair in tries[:_MOST_WORDS]),
             pair=tries[0].row if tries else None,
+            brief=brief,
         )
 
     def _reads(self, y: Kernel, x: Kernel) -> bool:
@@ -131,12 +141,14 @@ class _Answers:
 
     def _why(
         self, x: Kernel, y: Kernel, between: Kernel | None, tries: Sequence[Rejected]
-    ) -> tuple[str, str | None]:
+    ) -> tuple[str, str | None, str]:
+        """The sentence, what would join them, and the sentence in a few words."""
         if x.graph != y.graph:
-            return self._two_programs(x, y), None
+            return self._two_programs(x, y), None, "two programs"
         is_called = not (x.is_generated and y.is_generated)
         if is_called and (between is None or self._reads(y, x)):
-            return self._called(x, y)
+            called = y if x.is_generated else x
+            return *self._called(x, y), f"{called.id} is {_what(called)}"
         reduced = self.facts.reduction_between(x, y)
         if reduced and (reduced.bytes or 0) >= _KEPT:
             count = number_text(reduced.count, "whole")
@@ -146,17 +158,18 @@ class _Answers:
                 f"the last of them. One kernel would have to keep all "
                 f"{number_text(reduced.bytes, 'bytes')}, or read them again."
             )
-            return text, None
+            return text, None, f"{y.id} needs the {reduced.word} first"
         if between is not None and between.is_generated:
             text = (
                 f"Between them stands {between.id}: {y.id} needs what it makes of the first, and "
                 "one kernel cannot wait for another in its middle."
             )
-            return text, None
+            return text, None, f"{between.id} stands between"
         if between is not None:
             text = f"Between them stands {between.id}, {_what(between)}: it {_WHOLE}."
-            return text, _cure_fallback(between)
-        return self._known(x, y, tries), None
+            brief = f"{between.id} stands between: {_what(between)}"
+            return text, _cure_fallback(between), brief
+        return self._known(x, y, tries), None, ""
 
     def _two_programs(self, x: Kernel, y: Kernel) -> str:
         if x.is_backward != y.is_backward:

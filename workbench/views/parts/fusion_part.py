@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from workbench.analysis.apart.apart import explain_apart
 from workbench.analysis.fusion.fusion import (
     KernelTraffic,
     PlainName,
@@ -27,13 +28,19 @@ _MOST = 3000
 _NAMED = 5  # operators of a kernel that its sentence names
 _IN_PAIR = 2
 _TAKES = re.compile(r"takes \S+ from (.+?), and")
+_BETWEEN = "something else stands between"
+_SILENT = "no reason given"
 _PLAIN: Mapping[str, str] = {
-    "another node lies between": "something else stands between",
+    "another node lies between": _BETWEEN,
     "no shared data": "no element in common",
     "memory deps did not match": "they go over memory in different orders",
-    "the backend gives no reason": "no reason given",
+    "the backend gives no reason": _SILENT,
 }
 """Reasons as the frame `not_fused` has them, in plainer words."""
+_OF_LOOPS: Mapping[str, str] = {
+    _BETWEEN: "one needs what other operations make of the other",
+}
+"""Reasons that two loops of one kernel have in other words."""
 
 
 def build_fusion_part(report: Report) -> FusionPart:
@@ -156,10 +163,16 @@ def build_pairs_part(report: Report) -> PairsPart:
     pairs = rejected(report)
     why_not, passes, names = Apart(report), Passes(report), name_kernels(report)
     rows: list[Rejected] = []
+    briefs: dict[tuple[str, str], str] = {}
     for pair in pairs[:_MOST]:
         why = why_not(pair)
-        kernels = (why.a_kernel, why.b_kernel)
+        a, b = kernels = (why.a_kernel, why.b_kernel)
         reason = _PLAIN.get(why.reason, why.reason)
+        told = _OF_LOOPS.get(reason, reason) if a == b else reason
+        if a is not None and b is not None and a != b and reason in (_BETWEEN, _SILENT):
+            if (a, b) not in briefs:  # of every part of a kernel the answer is the same
+                briefs[a, b] = explain_apart(report, a, b).brief.replace("`", "")
+            told = briefs[a, b] or reason
         own = {
             "id": f"f0:{pair.row}",
             "graph": pair.graph,
@@ -168,8 +181,9 @@ def build_pairs_part(report: Report) -> PairsPart:
             "rounds": pair.rounds,
             "side": passes.lowered(pair.graph),
             "reason": reason,
+            "told": told,
             "shared_bytes": pair.shared,
-            "why": _explain_loops(kernels, reason) or _put_plainly(why, reason),
+            "why": _explain_loops(kernels, told) or _put_plainly(why, reason),
             "said": f"{pair.a} with {pair.b}: {pair.reason}. {why.because}".strip(),
             "names": _name_pair(names, kernels, (pair.a, pair.b)),
         }
@@ -184,8 +198,10 @@ def build_pairs_part(report: Report) -> PairsPart:
 
 
 def _put_plainly(why: WhyNot, reason: str) -> str:
-    """The sentence without names of buffers."""
-    return _TAKES.sub(r"needs what \1 makes, and", why.sentence.replace(why.reason, reason, 1))
+    """The sentence without names of buffers; what stands between is named behind the reason."""
+    known = "" if reason == _BETWEEN else f": {reason}"
+    sentence = why.sentence.replace(f": {why.reason}", known, 1)
+    return _TAKES.sub(r"needs what \1 makes, and", sentence)
 
 
 def _explain_loops(kernels: tuple[str | None, str | None], reason: str) -> str | None:

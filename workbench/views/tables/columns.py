@@ -74,7 +74,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("What they do", "names", "code", "minmax(120px, 1.2fr)"),
         _SIDE,
         Column("Shared", "shared", "B", "80px", "shared_bytes"),
-        Column("Reason", "reason", width="minmax(120px, 1.5fr)", full="why"),
+        Column("Reason", "reason", width="minmax(120px, 1.5fr)", field="told", full="why"),
     ),
     "cuda_graphs": (
         Column("Part", "part", width="60px", field="name"),

@@ -157,13 +157,10 @@ function Saving({ store, kernel }: { store: Store; kernel: Kernel }) {
 
 const SHOWN = 6;
 
-/** Why it was not fused with its neighbours, the pairs with most data in common first. */
+/** Why it was not fused with its neighbours, most data in common first; each is named once. */
 function WhyNot({ store, kernel }: { store: Store; kernel: string }) {
   const { part } = usePart<PairsPart>(store, PAIRS);
-  const pairs = (part?.rows ?? [])
-    .filter((pair) => pair.a_kernel !== pair.b_kernel)
-    .filter((pair) => pair.a_kernel === kernel || pair.b_kernel === kernel)
-    .sort((a, b) => (b.shared_bytes ?? 0) - (a.shared_bytes ?? 0));
+  const pairs = neighboursOf(part?.rows ?? [], kernel);
   if (!pairs.length) return null;
   return (
     <section>
@@ -180,11 +177,28 @@ function WhyNot({ store, kernel }: { store: Store; kernel: string }) {
   );
 }
 
+/** Of the parts of two kernels, which the scheduler tried one by one, the pair that shares most. */
+export function neighboursOf<Pair extends Apart>(pairs: readonly Pair[], kernel: string): Pair[] {
+  const found = new Map<string | null, Pair>();
+  const own = pairs
+    .filter((pair) => pair.a_kernel !== pair.b_kernel)
+    .filter((pair) => pair.a_kernel === kernel || pair.b_kernel === kernel)
+    .sort((a, b) => (b.shared_bytes ?? 0) - (a.shared_bytes ?? 0));
+  for (const pair of own) {
+    const other = pair.a_kernel === kernel ? pair.b_kernel : pair.a_kernel;
+    const key = other ?? `${pair.a} ${pair.b}`;
+    if (!found.has(key)) found.set(key, pair);
+  }
+  return [...found.values()];
+}
+
+type Apart = Pick<Rejected, "a" | "b" | "a_kernel" | "b_kernel" | "shared_bytes">;
+
 function Reason({ store, pair, kernel }: { store: Store; pair: Rejected; kernel: string }) {
   const other = pair.a_kernel === kernel ? pair.b_kernel : pair.a_kernel;
   return (
     <li>
-      {other && <Chip store={store} id={other} />} <b data-tip={pair.why}>{`${pair.reason}.`}</b>{" "}
+      {other && <Chip store={store} id={other} />} <b data-tip={pair.why}>{`${pair.told}.`}</b>{" "}
       <Prose text={pair.shared_bytes ? `They share ${bytes(pair.shared_bytes)}.` : ""} />{" "}
       <Button look="link" press={() => store.select(pair.id)}>
         Explain
