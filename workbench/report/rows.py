@@ -413,7 +413,8 @@ class WhyApart:
     `sentence` says why, or that they are together, which `is_apart` tells. `help` is what would
     join them, None where nothing is known. `kernels` are the two that were compared, `concerned`
     these and what stands between them. `words` are the scheduler's own, `pair` is the row of its
-    last try in the fusion table. `brief` is the sentence in a few words, empty where little is known.
+    last try in the fusion table. `brief` is the sentence in a few words, empty where little is
+    known.
     """
 
     a: str

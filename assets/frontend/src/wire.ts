@@ -974,12 +974,14 @@ export interface Source {
 
 /**
  * One of the costs of kernels, for all their calls: its name, its unit, where it is from.
+ * `brief` is `source` in a few words.
  */
 export interface Cost {
   kind: CostKind;
   name: string;
   unit: Unit;
   source: string;
+  brief: string;
   is_estimate: boolean;
 }
 

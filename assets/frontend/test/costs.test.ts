@@ -3,11 +3,11 @@ import { chosenCost, costOf, costWords, shownCost, valueOf } from "../src/cost/c
 import { pageHost } from "../src/host";
 import { placesText } from "../src/inspector/line";
 import { costliest } from "../src/inspector/inspector";
-import { cellsOf, filtered, merged } from "../src/kernels/table";
+import { cellsOf, filtered, merged, whose } from "../src/kernels/table";
 import { PANES } from "../src/panes";
 import { Store } from "../src/store";
 import { sorted } from "../src/table/sorting";
-import type { Cost, Embedded, Document as Report, TreeRow } from "../src/wire";
+import type { Cost, Embedded, Kernel, Document as Report, TreeRow } from "../src/wire";
 import sample from "./sample.json";
 
 const embedded = sample as unknown as Embedded;
@@ -15,6 +15,7 @@ const TIME: Cost = {
   kind: "time",
   name: "Time",
   unit: "us",
+  brief: "measured",
   source: "measured, median of 50 calls",
   is_estimate: false,
 };
@@ -132,4 +133,16 @@ test("a line of several places says what each has of the sum", () => {
   const cost = costOf(timed(), "time")!;
   expect(placesText(cost, [65e3, 258e3])).toContain("in all 2 places of the tree");
   expect(placesText(cost, [65e3, 258e3])).toContain("65");
+});
+
+test("says of how many calls the figures of a row are, where that differs", () => {
+  const [a, b] = timed().kernels as [Kernel, Kernel];
+  const cost = costOf(timed(), null)!;
+  const once = { ...a, calls: 1 };
+  expect(whose(cost, [once])).toBe("Time: measured");
+  expect(whose(cost, [once, { ...b, calls: 3 }])).toBe(
+    "Time of all calls, the rest of one · measured",
+  );
+  expect(whose({ ...cost, kind: "memory" }, [{ ...b, calls: 3 }])).toBe("Time: measured");
+  expect(merged([a, { ...b, same: a.same }])[0]).toMatchObject({ alike: [a.id, b.id] });
 });

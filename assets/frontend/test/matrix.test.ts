@@ -134,9 +134,12 @@ test("below the GPUs stands the sum of what adds up, of the rest the most or the
     row("k1", [cell("k1:t4", { bound_us: 3, registers: 40 })]),
   ];
   const callsOf = (kernel: string) => (kernel === "k1" ? 2 : 1);
-  expect(totalOf(rows, bound, 1, callsOf)).toEqual({ words: "Total", values: [8] });
+  expect(totalOf(rows, bound, 1, callsOf)).toEqual({ words: "Total, all calls", values: [8] });
   expect(totalOf(rows, REGISTERS, 1, callsOf)).toEqual({ words: "Most of all", values: [40] });
   expect(totalOf(rows, OCCUPANCY, 1, callsOf)).toEqual({ words: "Least of all", values: [null] });
   const without = [...rows, row("k2", [null])];
-  expect(totalOf(without, bound, 1, callsOf)).toEqual({ words: "Total of 2", values: [8] });
+  expect(totalOf(without, bound, 1, callsOf)).toEqual({
+    words: "Total of 2, all calls",
+    values: [8],
+  });
 });

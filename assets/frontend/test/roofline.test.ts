@@ -3,6 +3,7 @@ import { amount, tflops } from "../src/format";
 import {
   along,
   axesOf,
+  folded,
   hasPlace,
   labelOf,
   linesOf,
@@ -13,6 +14,7 @@ import {
   standing,
   rateOf,
   ticks,
+  unitOf,
 } from "../src/roofline/geometry";
 import type { Roof, RooflinePoint } from "../src/wire";
 
@@ -163,4 +165,35 @@ test("a point above its roof is not said to sit on it", () => {
     "on the roof",
     "above the roof",
   ]);
+});
+
+test("identical kernels without a time are one point, lit by the selected one", () => {
+  const points = [point("k1", { share: 0.2 }), point("k2", { share: 0.2 }), point("k3")];
+  const sameOf = (kernel: string) => (kernel === "k2" ? "k1" : kernel);
+  const [first, other] = folded(points, sameOf, "k2");
+  expect(first).toMatchObject({ kernel: "k2", share: 0.4, alike: ["k1", "k2"] });
+  expect(labelOf(first!)).toBe("k2 × 2");
+  expect(other).toBe(points[2]);
+  const timed = points.map((each) => ({ ...each, measured_us: 1 }));
+  expect(folded(timed, sameOf, null)).toBe(timed); // of each its own time
+});
+
+test("a CPU has its rates in numbers of a few digits", () => {
+  const host = { ...ROOF, bandwidth_gbs: 20, rates: [["vector.fp32", 0.06]] as [string, number][] };
+  expect(unitOf(axesOf(host, []))).toEqual(["GFLOP/s", 1e-3]);
+  expect(unitOf(axesOf(ROOF, [point("k0")]))).toEqual(["TFLOP/s", 1]);
+});
+
+test("the name of a roof stands beside the points where there is room", () => {
+  const many = [40, 60, 80].map((intensity, at) =>
+    point(`k${at}`, { intensity, attainable_tflops: 61, share: 0.3 }),
+  );
+  const axes = axesOf(ROOF, many);
+  const placed = placesOf(many, axes);
+  const names = namesOf(linesOf(ROOF, axes), (line) => `${line.name} 60 TFLOP/s`, 700, 200, placed);
+  for (const { box } of names)
+    for (const { x, y, radius } of placed) {
+      const isBeside = box.right <= x * 700 - radius || box.left >= x * 700 + radius;
+      expect(isBeside || box.bottom >= y * 200 + radius || box.top <= y * 200 - radius).toBe(true);
+    }
 });

@@ -56,6 +56,11 @@ def test_measured_times_come_before_any_model_and_say_how_they_were_measured() -
     cost = choose_cost(measured)
     assert cost is not None
     assert (cost.kind, cost.source) == ("time", "measured, median of 50 calls; zeros in place of x")
+    assert cost.brief == "measured"
+    noise = ("noisy: the whole call varied too much to compare times",)
+    noisy = choose_cost(add_measured_call(measured, MeasuredCall(20.0, 9.0, None, 50, noise)))
+    assert noisy is not None
+    assert noisy.brief == "measured, noisy"
     assert cost.share("k0") == 1.0
 
 

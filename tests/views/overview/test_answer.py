@@ -75,7 +75,7 @@ def test_a_noisy_call_is_no_more_than_about() -> None:
     said = answer_text(timed(NORM, MeasuredCall(10.0, 9.0, None, 50, noise)))
     assert said.startswith("About 10.0 µs a call, too noisy to be sure. ")
     assert " of it is" not in said
-    assert "of the kernels' time is line 5" in said
+    assert "of the kernels' 20.0 µs is line 5" in said
 
 
 def test_breaks_come_before_the_cost(sample_report: Report) -> None:
@@ -132,7 +132,7 @@ def test_text_and_static_html_say_the_same_sentence(report: Report) -> None:
 def test_what_was_tried_is_no_prediction_any_more() -> None:
     report = Report.load(Path(__file__).parents[3] / "assets" / "scores_h100.wbr")
     assert answer_text(report).endswith(
-        "One change would save at most 74 % of 28.5 µs, the call by the model, by prediction."
+        "One change would save at most 74 % of the 28.5 µs that the model gives a call."
     )
     predicted = answer(report)["sentence"]
     left = answer(report, dict.fromkeys(change.key for change in opportunities(report)))["sentence"]

@@ -40,7 +40,7 @@ def test_without_a_roof_it_is_the_rate_that_was_measured() -> None:
     )
     report = Report(tables={"kernels": Table.of(Kernel, [kernel])})
     text, source = verdicts(report)["k0"]
-    assert text == "2.00 µs measured, 4.00 GB/s"
+    assert text == "2.00 µs measured in each of 2 calls, 4.00 GB/s"
     assert "a profile measures them" in source
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import MatrixCell
 from workbench.views.document import document
@@ -30,7 +32,16 @@ def test_the_bound_is_the_first_figure() -> None:
 def test_a_sentence_says_the_least_time_of_a_call_on_each_gpu_the_least_first() -> None:
     says = document(compared())["matrix_says"]
     assert says.startswith(
-        "The kernels take at least 5.00 µs on h100, 10.0 µs on a100 (estimates)."
+        "2 Triton kernels take at least 5.00 µs on h100, 10.0 µs on a100 in all calls (estimates)."
     )
     assert "k1 differs most, in " in says
     assert document(Report())["matrix_says"] == ""
+
+
+def test_the_sentence_says_of_which_part_of_the_program_it_is() -> None:
+    """A library call has no place in it, and may take most of the time."""
+    report = compared()
+    kernels = [*report.kernels, Kernel("k2", "extern_kernels.mm", "extern", "i0")]
+    tables = {**report.tables, "kernels": Table.of(Kernel, kernels)}
+    says = document(replace(report, tables=tables))["matrix_says"]
+    assert says.startswith("2 Triton kernels of 3 take at least 5.00 µs on h100")

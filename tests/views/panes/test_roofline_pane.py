@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from workbench.analysis.cost.identical_kernels import grouped
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 from workbench.views.document import document
 from workbench.views.pages.report_page import page
+
+RECORDS = Path(__file__).parents[2] / "records"
 
 
 def test_kernels_stand_under_the_roof_of_their_gpu(sample_report: Report) -> None:
@@ -62,7 +66,10 @@ def test_a_profile_of_a_cpu_gives_it_a_roof_with_the_rates_that_it_measured() ->
     (head,) = (pane for pane in made["panes"] if pane["id"] == "roofline")
     assert head["empty"] is None
     kernel = next(each for each in made["kernels"] if each["id"] == "k1")
-    assert kernel["verdict"][0].startswith("Bound by memory, at least 1.00 µs, 50 % of the roof")
+    assert kernel["verdict"][0].startswith(
+        "Bound by memory, at least 1.00 µs in each of 2 calls, 50 % of the roof"
+    )
+    assert ("Reads", "8.00 kB each") in [tuple(fact) for fact in kernel["facts"]]
 
 
 def test_a_kernel_above_its_roof_is_not_said_to_be_limited_by_it(sample_report: Report) -> None:
@@ -86,6 +93,22 @@ def test_an_estimate_says_that_every_point_sits_on_the_roof(sample_report: Repor
     )
     assert "of the least time" in roof["sentence"]
     assert roof["source"] == "rates of the GPU's data sheet"
+
+
+def test_identical_kernels_count_as_one_as_in_the_table_of_kernels() -> None:
+    """Of three equal products none takes most alone, and all of them do."""
+    report = Report.load(RECORDS / "layers.wbr")
+    groups = [group for group in grouped(report) if len(group) > 1]
+    alike = max(groups, key=len)
+    rows = [
+        KernelRoofline(kernel.id, "h100", bound="memory", bound_us=1.0, bandwidth_gbs=3350.0)
+        for kernel in (*alike, report.kernels[0])
+    ]
+    rows[-1] = replace(rows[-1], bound_us=1.5 / max(report.kernels[0].calls, 1))
+    tables = {**report.tables, "roofline": Table.of(KernelRoofline, rows)}
+    (roof,) = document(replace(report, tables=tables))["roofs"]
+    first = f"{alike[0].id} and {len(alike) - 1} identical kernel"
+    assert roof["sentence"].startswith(first)
 
 
 def test_a_cpu_without_a_profile_says_what_measures_it() -> None:

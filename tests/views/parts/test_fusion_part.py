@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,7 +91,7 @@ def test_a_pair_says_what_its_kernels_do_and_keeps_the_schedulers_words() -> Non
 
 
 def test_a_pair_names_what_stands_between() -> None:
-    """"Something else" is the kind of reason that a list is filtered by; of a pair it says nothing."""
+    """The kind of reason, by which a list is filtered, says nothing of one pair."""
     rows = [row for each in (BLOCK, CONVOLUTIONS, LAYERS) for row in build_pairs_part(each)["rows"]]
     between = [row for row in rows if row["reason"] == "something else stands between"]
     told = {row["told"] for row in between}

@@ -30,12 +30,14 @@ class Cost:
     """One cost of the kernels of a report, for all calls of each in one call of the whole.
 
     `by_kernel` has those that are known, in `unit` ("µs" or "B"); `source` says in words where the
-    numbers are from and what they leave out, `unknown` why a kernel has none.
+    numbers are from and what they leave out, `brief` the same in a few words, `unknown` why a
+    kernel has none.
     """
 
     kind: CostKind
     unit: str
     source: str
+    brief: str
     unknown: str
     by_kernel: Mapping[str, float]
 
@@ -75,16 +77,18 @@ _NOISY = "noisy: "  # how a measured call's notes begin that say why it is not s
 
 def _time(report: Report) -> Cost:
     call = read_measured_call(report)
-    source = "measured"
+    source = brief = "measured"
     timed_by = report.extra.get(TIMED_BY)
     if isinstance(timed_by, str):
-        source = f"measured {timed_by} kernels"
+        source = brief = f"measured {timed_by} kernels"
     elif call is not None:
         said = [note for note in call.notes if not note.startswith(_NOISY)]
         noise = [note.removeprefix(_NOISY) for note in call.notes if note.startswith(_NOISY)]
         said += [_NOISY + ", and ".join(noise)] if noise else []
         source = "; ".join((f"measured, median of {plural(call.repeats, 'call')}", *said))
-    return Cost("time", "µs", source, "not measured", _known(report, lambda k: k.time_us))
+        brief = "measured, noisy" if noise else "measured"
+    known = _known(report, lambda kernel: kernel.time_us)
+    return Cost("time", "µs", source, brief, "not measured", known)
 
 
 def _bound(report: Report) -> Cost:
@@ -97,17 +101,17 @@ def _bound(report: Report) -> Cost:
         row = rows.get(kernel.id)
         return None if row is None or row.bound_us is None else row.bound_us * max(kernel.calls, 1)
 
-    source = (
-        f"model: bytes and operations over the peak rates of the {name}; launch, caches and "
-        "latency are left out"
-    )
+    left_out = "launch, caches and latency are left out"
+    source = f"model: bytes and operations over the peak rates of the {name}; {left_out}"
     unknown = "neither its bytes nor its operations are known"
-    return Cost("bound", "µs", source, unknown, _known(report, bound))
+    return Cost("bound", "µs", source, f"model: {left_out}", unknown, _known(report, bound))
 
 
 def _bytes(report: Report) -> Cost:
-    source = "Inductor's traffic estimate: what a kernel reads and writes, each byte once"
-    return Cost("bytes", "B", source, "its traffic is not known", _known(report, count_moved_bytes))
+    brief = "Inductor's traffic estimate"
+    source = f"{brief}: what a kernel reads and writes, each byte once"
+    known = _known(report, count_moved_bytes)
+    return Cost("bytes", "B", source, brief, "its traffic is not known", known)
 
 
 def _known(report: Report, cost: Callable[[Kernel], float | None]) -> dict[str, float]:
@@ -181,7 +185,7 @@ def _all_costs(report: Report) -> tuple[Cost, ...]:
     made = {} if usage is None else find_peak_by_kernel(usage)
     if not any(made.values()):
         return list_costs(report)
-    return (*list_costs(report), Cost("memory", "B", _SOURCE, _UNKNOWN, made))
+    return (*list_costs(report), Cost("memory", "B", _SOURCE, "counted", _UNKNOWN, made))
 
 
 def find_peak_by_kernel(usage: Memory) -> dict[str, float]:

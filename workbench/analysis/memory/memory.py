@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -243,6 +244,8 @@ class Memory(Presented):
         if not ours or not above:
             return f"{words}.{eager}"
         largest = max(ours, key=lambda row: row.bytes)
+        if line := _name_line(ours, more_than=1.5 * largest.bytes):
+            return f"{words}; {line}.{eager}"
         place = f" of line {largest.line}" if largest.line else ""
         lowered = whole.bytes - (largest.peak_without or whole.bytes)
         more = (
@@ -333,6 +336,21 @@ def _eager_words(eager: MemoryPeak, compiled: MemoryPeak) -> str:
     more = eager.bytes - compiled.bytes
     size = f"{number_text(abs(more), 'bytes')} {'more' if more > 0 else 'less'}"
     return f" Eager holds {number_text(eager.bytes, 'bytes')}, {size if more else 'as much'}."
+
+
+def _name_line(rows: Iterable[Allocation], more_than: float) -> str:
+    """The line that most of these bytes are of; empty where none has several with so many."""
+    by_line: dict[str, list[Allocation]] = defaultdict(list)
+    for row in rows:
+        if row.line:
+            by_line[_key(row, "line")].append(row)
+    most = max(by_line.values(), key=lambda own: sum(row.bytes for row in own), default=[])
+    size = sum(row.bytes for row in most)
+    if len(most) < 2 or size <= more_than:
+        return ""
+    kinds = dict.fromkeys(row.kind for row in sorted(most, key=lambda row: -row.bytes))
+    what = f"{len(most)} tensors of line {most[0].line} ({', '.join(kinds)})"
+    return f"{number_text(size, 'bytes')} of that is {what}"
 
 
 def _key(row: Allocation, by: By) -> str:

@@ -9,7 +9,6 @@ from workbench.analysis.fusion.fusion import calls
 from workbench.analysis.gpu_model.launches import LaunchCosts, launches
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base
-from workbench.number_text import plural
 from workbench.report import Buffer, Kernel
 from workbench.report.profile_record import read_measured_call
 
@@ -80,9 +79,8 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="cuda-graphs",
         kind="mode",
-        text="Record CUDA graphs: the GPU waits for the launches of "
-        f"{plural(len(model.rows), 'kernel')}, which are shorter than that; as a graph they "
-        "start at once. Inputs are copied first.",
+        text=f"Record CUDA graphs: the GPU waits for {len(model.rows)} launches, which take longer "
+        "than the kernels; as a graph these start at once. Inputs are copied first.",
         sure="measured elsewhere",
         source=source,
         kernels=tuple(kernel.id for kernel in facts.kernels),

@@ -150,7 +150,7 @@ def format_prediction(change: Opportunity) -> str:
     if "the measured share" in change.source:
         return "from measured times"
     if change.sure == "measured elsewhere":
-        return "times of another machine"
+        return "by another machine's times"
     return "by a model"
 
 

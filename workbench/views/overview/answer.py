@@ -131,6 +131,8 @@ def _cost(report: Report, cost: Cost) -> Iterator[Piece]:
         is_inside = call.quiet and cost.kind == "time" and cost.total <= call.call_us
         whole = call.call_us if is_inside else cost.total
         of = "it" if is_inside else _INSIDE[cost.kind]
+        if cost.kind == "time" and not is_inside:  # the sum is another figure than that of the call
+            of = f"the kernels' {format_us(cost.total)}"
         yield from list_whereabouts(report, list_call_rows(report), cost.kind, whole, of)
         return
     kernels = plural(len(report.kernels), "kernel")
@@ -201,10 +203,10 @@ def _changes(report: Report, cost: Cost, tried: Container[str]) -> Iterator[Piec
     if not changes:
         return
     call, model = read_measured_call(report), _model_launches(report)
-    whole, of = call.call_us if call is not None else cost.total, ""
+    whole, of = call.call_us if call is not None else cost.total, " by prediction"
     if call is None and cost.kind == "bound" and model is not None:
         whole = max(whole, model[1])  # what is saved may be launches, beside which the work runs
-        of = f" of {format_us(whole)}, the call by the model,"
+        of = f" of the {format_us(whole)} that the model gives a call"
     low = sum(_saved(each, cost)[0] for each in changes)
     high = sum(_saved(each, cost)[1] for each in changes)
     count = len(changes)
@@ -218,7 +220,7 @@ def _changes(report: Report, cost: Cost, tried: Container[str]) -> Iterator[Piec
     is_sure = low >= high / 2
     yield plain(f"{many} would save {'about' if is_sure else 'at most'} ")
     yield figure(format_percent((low + high) / 2 if is_sure else high, whole))
-    yield plain(f"{of} by prediction.")
+    yield plain(f"{of}.")
 
 
 def _saved(change: Opportunity, cost: Cost) -> tuple[float, float]:

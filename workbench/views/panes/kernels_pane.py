@@ -144,16 +144,18 @@ def _facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[
     ratio = kernel.flops / moved if kernel.flops and moved else None
     intensity = "" if ratio is None else f"{number_text(ratio, 'amount')} FLOP per byte"
     time = "" if kernel.time_us is None else f"{format_us(kernel.time_us)}, measured"
+    each = " each" if kernel.calls > 1 else ""
+    read, written, flops = kernel.bytes_read, kernel.bytes_written, kernel.flops
     rows = (
         ("Name", kernel.name),
         ("Kind", f"{_LANGUAGES[kernel.language]}, {kind}" if is_generated else kind),
         ("Lines", format_line_numbers(report, kernel)),
-        ("Reads", format_bytes(kernel.bytes_read) if kernel.bytes_read is not None else ""),
-        ("Writes", format_bytes(kernel.bytes_written) if kernel.bytes_written is not None else ""),
-        ("Work", f"{count_text(kernel.flops)} FLOP (estimate)" if kernel.flops else ""),
+        ("Calls", str(kernel.calls) if kernel.calls > 1 else ""),
+        ("Reads", "" if read is None else format_bytes(read) + each),
+        ("Writes", "" if written is None else format_bytes(written) + each),
+        ("Work", f"{count_text(flops)} FLOP{each} (estimate)" if flops else ""),
         ("Intensity", intensity),
         ("Time", time),
-        ("Calls", str(kernel.calls) if kernel.calls > 1 else ""),
         ("Pass", "backward" if kernel.is_backward else ""),
         ("Source", plural(lines, "line") if lines else ""),
     )
@@ -189,7 +191,7 @@ def _verdict(kernel: Kernel, roofs: Mapping[str, KernelRoofline]) -> Verdict:
     if row is None or row.bound_us is None:
         return _without_roof(kernel, row)
     bound = "Not bound by a known rate" if row.bound is None else f"Bound by {row.bound}"
-    text = f"{bound}, at least {format_us(row.bound_us)}"
+    text = f"{bound}, at least {format_us(row.bound_us)}{_name_calls(kernel)}"
     model = _MODEL.format(target=row.target)
     if row.note is not None:
         model = f"{model} Here {row.note}."
@@ -217,4 +219,9 @@ def _without_roof(kernel: Kernel, row: KernelRoofline | None) -> Verdict:
         rates.append(number_text(kernel.flops * per_second, "flops_per_second"))
     moved = f", {' and '.join(rates)}" if rates and per_second else ""
     source = f"{_MEASURED}, by the bytes and operations that Inductor counts. {no_roof}"
-    return Verdict(f"{format_us(time)} measured{moved}", source)
+    return Verdict(f"{format_us(time)} measured{_name_calls(kernel)}{moved}", source)
+
+
+def _name_calls(kernel: Kernel) -> str:
+    """Whose a time of one call is, where there are several."""
+    return f" in each of {kernel.calls} calls" if kernel.calls > 1 else ""

@@ -73,9 +73,10 @@ def summarize_matrix(report: Report, targets: Sequence[str], rows: Sequence[wire
     if kernels:
         ordered = sorted(totals.items(), key=lambda item: item[1])
         times = ", ".join(f"{format_us(time)} on {target}" for target, time in ordered)
-        some = "1 kernel takes" if len(kernels) == 1 else f"{len(kernels)} kernels take"
-        who = "The kernels take" if len(kernels) == len(rows) else some
-        parts.append(f"{who} at least {times} (estimates).")
+        part = f" of {len(calls)}" if len(calls) > len(kernels) else ""
+        who = f"{plural(len(kernels), 'Triton kernel')}{part} take{'s' * (len(kernels) == 1)}"
+        often = " in all calls" if any(calls.get(kernel, 1) > 1 for kernel in kernels) else ""
+        parts.append(f"{who} at least {times}{often} (estimates).")
     if rows and rows[0]["differs_in"]:
         parts.append(f"{rows[0]['kernel']} differs most, in {rows[0]['differs_in']}.")
     return " ".join(parts)

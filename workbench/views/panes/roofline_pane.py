@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.gpu_model.roofline import list_host_rooflines
 from workbench.report import Report
 from workbench.report.machine_rows import KernelRoofline
@@ -37,7 +38,8 @@ def document(report: Report, context: ViewContext) -> Content:
     """The roof of each GPU, or of the CPU, and every kernel under it."""
     rows = list(report.roofline) or list_host_rooflines(report)
     points = _points(report, rows)
-    data = {"roofs": _roofs(rows, points), "points": points}
+    same = {kernel.id: group[0].id for group in grouped(report) for kernel in group}
+    data = {"roofs": _roofs(rows, points, same), "points": points}
     return Content(data, empty=None if rows else _empty(report))
 
 
@@ -50,7 +52,9 @@ def _empty(report: Report) -> Note:
     return missing(report, "roofline", "No roofline.", text + tell_cost(report))
 
 
-def _roofs(rows: Sequence[KernelRoofline], points: Sequence[RooflinePoint]) -> list[Roof]:
+def _roofs(
+    rows: Sequence[KernelRoofline], points: Sequence[RooflinePoint], same: Mapping[str, str]
+) -> list[Roof]:
     """The roof of each device, with the peak rates that its kernels are measured against."""
     by_name: dict[str, Roof] = {}
     rates: dict[str, dict[str, float]] = {}
@@ -62,7 +66,7 @@ def _roofs(rows: Sequence[KernelRoofline], points: Sequence[RooflinePoint]) -> l
             "target": row.target,
             "bandwidth_gbs": row.bandwidth_gbs,
             "rates": [],
-            "sentence": _summarize(own),
+            "sentence": _summarize(own, same),
             "source": _BY_PROFILE if row.target == "host" else _BY_SHEET,
         }
         by_name.setdefault(row.target, here)
@@ -73,16 +77,27 @@ def _roofs(rows: Sequence[KernelRoofline], points: Sequence[RooflinePoint]) -> l
     return list(by_name.values())
 
 
-def _summarize(points: Sequence[RooflinePoint]) -> str:
-    """The kernel with most time, how near to its roof it is, and how many sit on theirs."""
-    most = max(points, key=lambda point: point["share"])
+def _summarize(points: Sequence[RooflinePoint], same: Mapping[str, str]) -> str:
+    """The kernel with most time, how near to its roof it is, and how many sit on theirs.
+
+    `same` has the first of identical kernels by each of them: they count as one, as in the table of
+    kernels.
+    """
+    shares: defaultdict[str, float] = defaultdict(float)
+    for point in points:
+        shares[same[point["kernel"]]] += point["share"]
+    first, share = max(shares.items(), key=lambda item: item[1])
+    own = [point for point in points if same[point["kernel"]] == first]
+    most = own[0]
     bound = f", bound by {most['bound']}" if most["bound"] else ""
     timed = [point for point in points if point["of_roof"] is not None]
     time = "the time" if timed else "the least time"
-    text = f"{most['kernel']} takes {format_percent(most['share'], 1)} of {time}{bound}"
+    like = plural(len(own) - 1, "identical kernel")
+    who = f"{first} takes" if len(own) == 1 else f"{first} and {like} take"
+    text = f"{who} {format_percent(share, 1)} of {time}{bound}"
     if not timed:
         return f"{text}. No time is measured: every point is an estimate and sits on the roof."
-    if most["of_roof"] is not None:
+    if most["of_roof"] is not None and len(own) == 1:
         text += f", at {format_percent(most['of_roof'], 1)} of its roof"
     parts = [point["of_roof"] or 0.0 for point in timed]
     on = sum(ON_THE_ROOF <= part <= ABOVE_IT for part in parts)

@@ -134,7 +134,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Why it loses", "why", width="minmax(110px, 1.4fr)", field="rejection"),
     ),
     "points": (
-        replace(_KERNEL, width="56px"),
+        replace(_KERNEL, width="78px"),
         Column("Operations in it", "ops", "code", "minmax(90px, 1.6fr)", "kernel"),
         Column("Bound by", "bound", width="68px", full="note"),
         number_of(KernelRoofline, "moved_bytes", "68px", "moved", is_wide=True),

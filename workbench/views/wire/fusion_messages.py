@@ -50,8 +50,8 @@ class Rejected(TypedDict):
     """One pair that stayed apart; `why` is the whole sentence, `help` a remedy where one is known.
 
     `names` are what the two compute, `said` the scheduler's own words. `reason` is the kind of
-    reason, which many pairs have; `told` is that of this pair. `a_nodes` and `b_nodes` are FX nodes,
-    `a_kernel` and `b_kernel` the kernels they ended in.
+    reason, which many pairs have; `told` is that of this pair. `a_nodes` and `b_nodes` are FX
+    nodes, `a_kernel` and `b_kernel` the kernels they ended in.
     """
 
     id: str

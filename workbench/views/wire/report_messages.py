@@ -146,12 +146,16 @@ class Source(TypedDict):
 
 
 class Cost(TypedDict):
-    """One of the costs of kernels, for all their calls: its name, its unit, where it is from."""
+    """One of the costs of kernels, for all their calls: its name, its unit, where it is from.
+
+    `brief` is `source` in a few words.
+    """
 
     kind: CostKind
     name: str
     unit: Unit
     source: str
+    brief: str
     is_estimate: bool
 
 

@@ -123,6 +123,7 @@ def list_cost_heads(report: Report) -> list[wire.Cost]:
                 "name": name,
                 "unit": unit,
                 "source": cost.source,
+                "brief": cost.brief,
                 "is_estimate": is_estimate,
             }
         )

@@ -42,11 +42,11 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
         isOff={isAlone}
         press={compare}
       >
-        Compare stages
+        Compare<span class="wide"> stages</span>
       </Button>
       <PassFilter store={store} />
       {shown && <Grouped state={state} {...shown} />}
-      <span class="grow" />
+      <span class="push" />
       {shown && <Find store={store} {...shown} />}
       {shown && !state.isTable.value && <Fit {...shown} />}
       {shown && !state.isTable.value && <Save {...shown} />}

@@ -1,7 +1,7 @@
 // What the inspector says of a source line.
 
 import { costText, costWords, type ShownCost, shownCost, valueOf } from "../cost/cost";
-import { plural } from "../format";
+import { plural, sentence } from "../format";
 import { numberOf } from "../ids";
 import type { Store } from "../store";
 import { Chips, Prose, Tag } from "../ui/basics";
@@ -101,7 +101,9 @@ function LineCost({ store, mark, kernels }: CostProps) {
     <Section title="Costs">
       <p>
         <b>{costWords(cost, own)}</b>{" "}
-        <span class="mut">{`(${cost.source}; shared by the sizes of their values).`}</span>
+        <span class="mut" data-tip={sentence(cost.source)}>
+          {`(${cost.brief}; shared by the sizes of their values).`}
+        </span>
       </p>
       {places.length > 1 && <p>{placesText(cost, places)}</p>}
       {shared && <p>{shared}</p>}

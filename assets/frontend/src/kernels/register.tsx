@@ -1,6 +1,6 @@
 // The Kernels pane and its things: kernels, lines of their code, configurations, wrappers.
 
-import { costWords, shownCost, valueOf } from "../cost/cost";
+import { costWords, type ShownCost, shownCost, valueOf } from "../cost/cost";
 import { bytes, percent, plural, sentence } from "../format";
 import { configOf, kernelOf, numberOf, ownerOf, stageOf } from "../ids";
 import { Belongings, type CardProps, Head, OpenCode, relatedOf } from "../inspector/parts";
@@ -126,12 +126,24 @@ function KernelCost({ store, kernel }: { store: Store; kernel: Kernel }) {
   if (!cost) return null;
   const own = valueOf(cost, kernel);
   if (own === null) return <p>{`${cost.name}: not known of this kernel.`}</p>;
+  const calls = cost.kind === "memory" || kernel.calls < 2 ? "" : ` in ${kernel.calls} calls`;
   return (
-    <p>
-      <b>{`${cost.name}: ${costWords(cost, own)}.`}</b>{" "}
-      <span class="mut">{`${sentence(cost.source)}.`}</span>
-    </p>
+    <>
+      <p>
+        <b>{`${cost.name}${calls}: ${costWords(cost, own)}.`}</b>{" "}
+        <span class="mut" data-tip={sentence(cost.source)}>{`${sentence(cost.brief)}.`}</span>
+      </p>
+      <Together store={store} cost={cost} kernel={kernel} />
+    </>
   );
+}
+
+/** What identical kernels cost with it: the table of kernels has them as one row. */
+function Together({ store, cost, kernel }: { store: Store; cost: ShownCost; kernel: Kernel }) {
+  const alike = (store.doc.value?.kernels ?? []).filter(({ same }) => same === kernel.same);
+  if (alike.length < 2) return null;
+  const sum = alike.reduce((total, each) => total + (valueOf(cost, each) ?? 0), 0);
+  return <p>{`With ${plural(alike.length - 1, "identical kernel")}: ${costWords(cost, sum)}.`}</p>;
 }
 
 function summary(kernel: Kernel): string {

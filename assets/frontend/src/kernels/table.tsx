@@ -7,7 +7,7 @@ import { numberOf } from "../ids";
 import type { Store } from "../store";
 import { Bars, useColumns, type Cells } from "../table/columns";
 import { Table, type Column } from "../table/table";
-import { Button, Frame } from "../ui/basics";
+import { Button, Frame, Mark } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { PassFilter, ofPass } from "../ui/pass";
 import type { Kernel } from "../wire";
@@ -29,9 +29,9 @@ export function KernelTable({ store, kernels }: Props) {
     const found = filtered(ofPass(store, kernels), words);
     return each ? found : merged(found, selected);
   }, [kernels, each, words, side, selected]);
-  const cells = useMemo(() => cellsOf(cost, all), [cost, all]);
-  const drawn = useColumns(store, "costs", kernels, cells);
-  const columns = useMemo(() => titled(drawn, cost), [drawn, cost]);
+  const cells = useMemo(() => ({ ...cellsOf(cost, all), ...names(store) }), [cost, all]);
+  const drawn = useColumns<Row>(store, "costs", kernels, cells);
+  const columns = useMemo(() => titled(drawn, cost, all), [drawn, cost, all]);
   const known =
     each || different.length === kernels.length ? "" : `, ${different.length} different`;
   const shown = rows.length === all.length ? "" : `${rows.length} of `;
@@ -40,8 +40,11 @@ export function KernelTable({ store, kernels }: Props) {
       <div class="bar">
         <h2>Kernels</h2>
         <span class="faint">{`${shown}${plural(kernels.length, "kernel")}${known}`}</span>
-        <span class="faint cut grow" data-tip="">
-          {cost && `${cost.title}: ${cost.source}`}
+        <span
+          class="faint cut grow"
+          data-tip={cost ? `${whose(cost, rows)}\n${sentence(cost.source)}` : undefined}
+        >
+          {cost && whose(cost, rows)}
         </span>
         {different.length < kernels.length && (
           <Button
@@ -100,11 +103,8 @@ export function AllKernels({ store, kernel }: { store: Store; kernel: Kernel }) 
  * One of each group of identical kernels, with the calls and the costs of all of them: the selected
  * one, so that its row is lit, else the first.
  */
-export function merged(
-  kernels: readonly Kernel[],
-  selected: string | null = null,
-): readonly Kernel[] {
-  const groups = new Map<string, Kernel>();
+export function merged(kernels: readonly Kernel[], selected: string | null = null): readonly Row[] {
+  const groups = new Map<string, Row>();
   for (const kernel of kernels) {
     const first = groups.get(kernel.same);
     if (!first) {
@@ -114,9 +114,25 @@ export function merged(
     const cost = { ...first.cost };
     for (const kind in kernel.cost) cost[kind] = (cost[kind] ?? 0) + kernel.cost[kind]!;
     const shown = kernel.id === selected ? kernel : first;
-    groups.set(kernel.same, { ...shown, cost, calls: first.calls + kernel.calls });
+    const alike = first.alike ?? [first.id];
+    groups.set(kernel.same, {
+      ...shown,
+      ...{ cost, calls: first.calls + kernel.calls, alike: [...alike, kernel.id] },
+    });
   }
   return groups.size === kernels.length ? kernels : [...groups.values()];
+}
+
+/** A kernel, or one for several identical ones, whose ids are `alike`. */
+export interface Row extends Kernel {
+  alike?: readonly string[];
+}
+
+/** Of how many calls the figures of the rows are, where that is not the same. */
+export function whose(cost: ShownCost, rows: readonly Kernel[]): string {
+  const isSeveral = cost.kind !== "memory" && rows.some(({ calls }) => calls > 1);
+  if (!isSeveral) return `${cost.title}: ${cost.brief}`;
+  return `${cost.name} of all calls, the rest of one · ${cost.brief}`;
 }
 
 /** The kernels that have every one of these words in their names, operations, kinds or lines. */
@@ -134,10 +150,38 @@ function linesOf(kernel: Kernel): string {
   return kernel.facts.find(([name]) => name === "Lines")?.[1] ?? "";
 }
 
-/** The columns with the name of the cost that is shown. */
-function titled(columns: Column<Kernel>[], cost: ShownCost | null): Column<Kernel>[] {
+/** The columns with the name of the cost that is shown, and with room for a count of kernels. */
+function titled(
+  columns: Column<Row>[],
+  cost: ShownCost | null,
+  rows: readonly Row[],
+): Column<Row>[] {
   const title = cost?.title ?? "Cost";
-  return columns.map((column) => (column.key === "cost" ? { ...column, title } : column));
+  const hasCounts = rows.some(({ alike }) => alike);
+  return columns.map((column) => {
+    if (column.key === "cost") return { ...column, title };
+    return column.key === "kernel" && hasCounts ? { ...column, width: "84px" } : column;
+  });
+}
+
+/** What stands for a kernel: its name, or those of all that are identical. */
+function names(store: Store): Cells<Row> {
+  return {
+    kernel: {
+      draw: (row) => <Alike store={store} row={row} />,
+      full: ({ name, alike }) => (alike ? `${name}: ${alike.join(", ")}` : name),
+    },
+  };
+}
+
+/** A kernel with how many there are of it. */
+function Alike({ store, row }: { store: Store; row: Row }) {
+  return (
+    <>
+      <Mark store={store} kernel={row.id} />
+      {row.alike && <b>{` × ${row.alike.length}`}</b>}
+    </>
+  );
 }
 
 export function cellsOf(cost: ShownCost | null, rows: readonly Kernel[]): Cells<Kernel> {

@@ -34,7 +34,8 @@ export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) 
     const at = spot?.row ?? rows.findIndex((row) => store.related.peek().has(row.kernel));
     if (at >= 0) list.reveal(at);
   });
-  const tracks = { gridTemplateColumns: `168px repeat(${targets.length}, minmax(76px, 1fr))` };
+  const cells = `repeat(${targets.length}, minmax(76px, 1fr))`;
+  const tracks = { gridTemplateColumns: `minmax(168px, 2fr) ${cells}` };
   const nameOf = (row: number, column: number) => `${prefix}-${row}-${column}`;
   return (
     <div
@@ -60,7 +61,10 @@ export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) 
           ))}
         </div>
         <div role="row" class="hm total" style={tracks} aria-rowindex={2}>
-          <span role="rowheader" data-tip={termOf("matrix", total.words.replace(/ of \d+$/, ""))}>
+          <span
+            role="rowheader"
+            data-tip={termOf("matrix", total.words.replace(/^Total.*/, "Total"))}
+          >
             {total.words}
           </span>
           {total.values.map((value, at) => (
@@ -107,15 +111,18 @@ export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) 
 }
 
 function RowName({ store, kernel }: { store: Store; kernel: string }) {
+  const found = store.kernel(kernel);
+  const often = found && found.calls > 1 ? ` × ${found.calls}` : "";
   return (
     <span
       role="rowheader"
       class="hm-name cut"
-      data-tip={store.kernel(kernel)?.name ?? kernel}
+      data-tip={`${kernel}${often} ${found?.label ?? ""}: ${found?.name ?? ""}`}
       onClick={() => store.select(kernel)}
     >
       <Mark store={store} kernel={kernel} />
-      <span class="mut">{` ${store.kernel(kernel)?.label ?? ""}`}</span>
+      {often && <b>{often}</b>}
+      <span class="mut">{` ${found?.label ?? ""}`}</span>
     </span>
   );
 }

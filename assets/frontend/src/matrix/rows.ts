@@ -144,7 +144,9 @@ export function totalOf(
     return figure.isGood ? Math.min(...known) : Math.max(...known);
   });
   if (!isSum) return { words: figure.isGood ? "Least of all" : "Most of all", values };
-  return { words: whole.length < rows.length ? `Total of ${whole.length}` : "Total", values };
+  const isOften = figure.id === "bound_us" && whole.some(({ kernel }) => callsOf(kernel) > 1);
+  const words = whole.length < rows.length ? `Total of ${whole.length}` : "Total";
+  return { words: isOften ? `${words}, all calls` : words, values };
 }
 
 /** The rows, those that differ most in this figure first; among equal ones, most in all. */

@@ -1,7 +1,7 @@
 // What the inspector says of a module: what it costs, and its kernels.
 
 import { costText, shownCost } from "../cost/cost";
-import { plural } from "../format";
+import { plural, sentence } from "../format";
 import { Belongings, type CardProps, Head } from "../inspector/parts";
 import type { Store } from "../store";
 import type { TreeRow } from "../wire";
@@ -30,7 +30,8 @@ export function ModuleCard({ store, id }: CardProps) {
       />
       {cost && total !== undefined && total !== null && (
         <p>
-          {costText(cost, total)} <span class="mut">{`(${cost.source})`}</span>
+          {costText(cost, total)}{" "}
+          <span class="mut" data-tip={sentence(cost.source)}>{`(${cost.brief})`}</span>
         </p>
       )}
       <Belongings store={store} />

@@ -1,9 +1,10 @@
 // Where the cost goes: one tree of lines or of modules, or the source with its heat.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useContext, useEffect, useRef } from "preact/hooks";
 import { shownCost } from "../cost/cost";
 import type { Store } from "../store";
 import { Frame, Segments } from "../ui/basics";
+import { RoomContext } from "../ui/size";
 import type { CostKind, Document as Report } from "../wire";
 import { Heat } from "./heat";
 import { Tree } from "./tree";
@@ -65,6 +66,7 @@ export function Where({ store, report }: { store: Store; report: Report }) {
     before.current = view;
   }, [view]);
   const cost = shownCost(store).value;
+  const isNarrow = useContext(RoomContext) === "narrow";
   const { calls, modules, sources } = report;
   const choice = !!calls?.length && hasSource(report) && (
     <Segments
@@ -88,8 +90,8 @@ export function Where({ store, report }: { store: Store; report: Report }) {
         <>
           <div class="bar">
             <h2>{cost ? TITLES[cost.kind] : "What was captured"}</h2>
-            <span class="faint cut aside" data-tip="">
-              {cost?.source}
+            <span class="faint cut aside" data-tip={cost?.source}>
+              {isNarrow ? cost?.brief : cost?.source}
             </span>
             <span class="grow" />
             {choice}

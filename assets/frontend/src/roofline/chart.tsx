@@ -4,7 +4,7 @@ import { useContext, useId, useMemo, useRef } from "preact/hooks";
 import { amount, microseconds, percent, tflops, written } from "../format";
 import type { Store } from "../store";
 import { RoomContext, useWidth } from "../ui/size";
-import type { Roof, RooflinePoint } from "../wire";
+import type { Roof } from "../wire";
 import {
   along,
   alongLines,
@@ -21,8 +21,10 @@ import {
   nextPlace,
   type Placed,
   placesOf,
+  type Point,
   type Side,
   ticks,
+  unitOf,
 } from "./geometry";
 
 const HEIGHTS = { narrow: 140, normal: 250, wide: 320 };
@@ -30,7 +32,7 @@ const HEIGHTS = { narrow: 140, normal: 250, wide: 320 };
 interface Props {
   store: Store;
   roof: Roof;
-  points: readonly RooflinePoint[];
+  points: readonly Point[];
 }
 
 export function RooflineChart({ store, roof, points }: Props) {
@@ -41,7 +43,10 @@ export function RooflineChart({ store, roof, points }: Props) {
   const axes = useMemo(() => axesOf(roof, points), [roof, points]);
   const lines = useMemo(() => linesOf(roof, axes), [roof, axes]);
   const placed = useMemo(() => placesOf(points, axes), [points, axes]);
-  const names = useMemo(() => namesOf(lines, wordsOf, width, height), [lines, width, height]);
+  const names = useMemo(
+    () => namesOf(lines, wordsOf, width, height, placed),
+    [lines, placed, width, height],
+  );
   const labels = useMemo(() => {
     const taken = names.map(({ box }) => box);
     return named(placed, width, height, taken, alongLines(lines, width, height));
@@ -50,7 +55,7 @@ export function RooflineChart({ store, roof, points }: Props) {
   const current = placed.find(({ point }) => point.kernel === selected);
   return (
     <div class="roof-box">
-      <span class="roof-unit mut">TFLOP/s</span>
+      <span class="roof-unit mut">{unitOf(axes)[0]}</span>
       <div
         ref={box}
         class="roof"
@@ -130,7 +135,7 @@ function Ticks({ axes, height }: { axes: Axes; height: number }) {
       <div class="roof-y" style={{ height: `${height}px` }} aria-hidden="true">
         {ticks(axes.y).map((value) => (
           <span key={value} style={{ bottom: `${along(axes.y, value) * 100}%` }}>
-            {amount(value)}
+            {amount(value / unitOf(axes)[1])}
           </span>
         ))}
       </div>
@@ -166,7 +171,7 @@ function Dot({ store, id, place, side }: DotProps) {
       role="option"
       aria-selected={isSelected}
       aria-label={`${kernel}, ${saying(point)}`}
-      data-tip={`${kernel} ${store.kernel(kernel)?.label ?? ""}: ${saying(point)}`}
+      data-tip={`${point.alike?.join(", ") ?? kernel} ${store.kernel(kernel)?.label ?? ""}: ${saying(point)}`}
       class={look.filter(Boolean).join(" ")}
       style={{
         left: `${x * 100}%`,
@@ -186,7 +191,7 @@ function Dot({ store, id, place, side }: DotProps) {
 }
 
 /** A point in words: time, what bounds it, its share. */
-function saying(point: RooflinePoint): string {
+function saying(point: Point): string {
   const least = `at least ${microseconds(point.bound_us)} (estimate)`;
   const time =
     point.measured_us === null ? least : `${microseconds(point.measured_us)} measured, ${least}`;

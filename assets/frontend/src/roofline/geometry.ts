@@ -14,6 +14,40 @@ export interface Axes {
   y: Span;
 }
 
+/** A kernel under its roof, or one for several identical ones, whose ids are `alike`. */
+export interface Point extends RooflinePoint {
+  alike?: readonly string[];
+}
+
+/**
+ * One point for identical kernels that nothing was measured of: by the model they are one place.
+ * The selected one stands for its group, so that its row is lit.
+ */
+export function folded(
+  points: readonly RooflinePoint[],
+  sameOf: (kernel: string) => string,
+  selected: string | null,
+): readonly Point[] {
+  const groups = new Map<string, Point>();
+  for (const point of points) {
+    const key = point.measured_us === null ? sameOf(point.kernel) : point.kernel;
+    const first = groups.get(key);
+    if (!first) {
+      groups.set(key, point);
+      continue;
+    }
+    const shown = point.kernel === selected ? point : first;
+    const alike = [...(first.alike ?? [first.kernel]), point.kernel];
+    groups.set(key, { ...shown, share: first.share + point.share, alike });
+  }
+  return groups.size === points.length ? points : [...groups.values()];
+}
+
+/** The unit in which the rates of a device are numbers of a few digits, in 10^12 per second. */
+export function unitOf({ y }: Axes): readonly [unit: string, size: number] {
+  return y.most < 1 ? ["GFLOP/s", 1e-3] : ["TFLOP/s", 1];
+}
+
 /** Where a value is on a logarithmic axis, from 0 to 1, or beyond its ends. */
 export function along(span: Span, value: number): number {
   return Math.log(value / span.least) / Math.log(span.most / span.least);
@@ -100,7 +134,7 @@ export function linesOf(roof: Roof, { x, y }: Axes): Line[] {
 }
 
 export interface Placed {
-  point: RooflinePoint;
+  point: Point;
   x: number;
   y: number;
   /** Radius in pixels: its area goes with the share of the time. */
@@ -134,6 +168,12 @@ function meet(a: Box, b: Box): boolean {
   return a.left < b.right && b.left < a.right && a.bottom < b.top && b.bottom < a.top;
 }
 
+function dotOf({ x, y, radius }: Placed, width: number, height: number): Box {
+  const [cx, cy] = [x * width, y * height];
+  return { left: cx - radius, right: cx + radius, bottom: cy - radius, top: cy + radius };
+}
+
+const STEP = 24; // pixels by which the name of a roof is moved along it
 const LETTER = 7;
 const LINE = 14;
 const APART = 3;
@@ -145,13 +185,15 @@ export interface NamedLine {
   box: Box;
 }
 
-/** The names of roofs, each where none of the others stands; names of rates go to the left. */
+/** The names of roofs, each where no other and no point stands; names of rates go to the left. */
 export function namesOf(
   lines: readonly Line[],
   wordsOf: (line: Line) => string,
   width: number,
   height: number,
+  placed: readonly Placed[] = [],
 ): NamedLine[] {
+  const dots = placed.map((place) => dotOf(place, width, height));
   const found: NamedLine[] = [];
   for (const line of [...lines].reverse()) {
     const words = wordsOf(line);
@@ -160,9 +202,12 @@ export function namesOf(
     const x = isSlope ? ((line.x1 + line.x2) / 2) * width : width;
     const y = (isSlope ? (line.y1 + line.y2) / 2 : line.y1) * height + 1;
     const at = (right: number): Box => ({ left: right - wide, right, bottom: y, top: y + LINE });
-    const tries = [0, 1, 2, 3].map((step) => at(x - step * (wide + 8)));
-    const isFree = (box: Box) => found.every((other) => !meet(box, other.box));
-    found.push({ line, words, box: tries.find(isFree) ?? tries[0]! });
+    const steps = Math.max(1, Math.floor((x - line.x1 * width) / STEP));
+    const near = Array.from({ length: steps }, (_, step) => at(x - step * STEP));
+    const tries = [...near, ...[1, 2, 3].map((step) => at(x - step * (wide + 8)))];
+    const free = tries.filter((box) => found.every((other) => !meet(box, other.box)));
+    const alone = free.find((box) => !dots.some((dot) => meet(box, dot)));
+    found.push({ line, words, box: alone ?? free[0] ?? tries[0]! });
   }
   return found.reverse();
 }
@@ -218,12 +263,7 @@ export function named(
   avoided: readonly Box[] = [],
 ): Map<string, Side> {
   const used: Box[] = [...taken];
-  const dots = placed.map(({ x, y, radius }) => ({
-    left: x * width - radius,
-    right: x * width + radius,
-    bottom: y * height - radius,
-    top: y * height + radius,
-  }));
+  const dots = placed.map((place) => dotOf(place, width, height));
   const found = new Map<string, Side>();
   const order = placed.map((_, i) => i);
   order.sort((a, b) => placed[b]!.point.share - placed[a]!.point.share);
@@ -262,8 +302,9 @@ export function standing(point: RooflinePoint): string {
 }
 
 /** The name of a point, with what stands out of it. */
-export function labelOf(point: RooflinePoint): string {
-  return [point.kernel, standing(point)].filter(Boolean).join(", ");
+export function labelOf(point: Point): string {
+  const name = point.alike ? `${point.kernel} × ${point.alike.length}` : point.kernel;
+  return [name, standing(point)].filter(Boolean).join(", ");
 }
 
 /** The kernel that an arrow key leads to from a place: the next one to that side. */

@@ -4,11 +4,11 @@ import { useMemo } from "preact/hooks";
 import { amount, plural, shareOfWhole, tflops } from "../format";
 import type { Store } from "../store";
 import { type Cells, RecordTable } from "../table/columns";
-import { Frame, Select } from "../ui/basics";
+import { Frame, Mark, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { RooflinePoint } from "../wire";
 import { RooflineChart } from "./chart";
-import { hasPlace, isOnRoof, rateOf, standing } from "./geometry";
+import { folded, hasPlace, isOnRoof, type Point, rateOf, standing } from "./geometry";
 import "./roofline.css";
 
 export function RooflinePane({ store }: { store: Store }) {
@@ -17,11 +17,13 @@ export function RooflinePane({ store }: { store: Store }) {
   const roofs = report?.roofs ?? [];
   const [chosen, choose] = usePaneState<string | null>(store, "target", null);
   const roof = roofs.find((each) => each.target === chosen) ?? roofs[0];
-  const points = useMemo(
-    () => (roof ? all.filter((point) => point.target === roof.target) : all),
-    [all, roof],
-  );
+  const selected = store.selected.value;
+  const points = useMemo(() => {
+    const own = roof ? all.filter((point) => point.target === roof.target) : all;
+    return folded(own, (kernel) => store.kernel(kernel)?.same ?? kernel, selected);
+  }, [all, roof, selected]);
   const cells = useMemo(() => cellsOf(store), [store]);
+  const callsOf = (kernel: string) => store.kernel(kernel)?.calls ?? 1;
   return (
     <>
       {roof && <p class="pane-says">{roof.sentence}</p>}
@@ -44,7 +46,7 @@ export function RooflinePane({ store }: { store: Store }) {
         {roof?.target !== HOST && <Frame store={store} name="roofline" />}
       </div>
       <p class="roof-note">
-        <b>A model.</b> {MODEL} <span class="mut">{told(points)}</span>
+        <b>A model.</b> {MODEL} <span class="mut">{told(points, callsOf)}</span>
       </p>
       {roof && points.some(hasPlace) && <RooflineChart store={store} roof={roof} points={points} />}
       <RecordTable
@@ -67,19 +69,29 @@ const HOST = "host";
 const MODEL =
   "Each byte moves once at full bandwidth and nothing else costs time: a kernel can be slower, and faster only out of the cache.";
 
-/** What is measured, and which kernels have no point. */
-function told(points: readonly RooflinePoint[]): string {
+/** What is measured, which kernels have no point, and of how many calls the figures are. */
+function told(points: readonly Point[], callsOf: (kernel: string) => number): string {
   const timed = points.filter((point) => point.measured_us !== null).length;
   const hidden = points.filter((point) => !hasPlace(point)).length;
+  const isOften = points.some(({ kernel, alike }) => alike || callsOf(kernel) > 1);
+  const calls = isOften ? " Shares are of all calls, the rest is of one." : "";
   const others = timed < points.length ? ", the others are estimates (rings) on the roof" : "";
   const words = timed ? `${plural(timed, "kernel")} measured (filled)${others}.` : "";
-  return hidden
-    ? `${words} ${plural(hidden, "kernel")} without operations: only listed.`.trim()
-    : words;
+  const listed = hidden ? ` ${plural(hidden, "kernel")} without operations: only listed.` : "";
+  return `${words}${listed}${calls}`.trim();
 }
 
-function cellsOf(store: Store): Cells<RooflinePoint> {
+function cellsOf(store: Store): Cells<Point> {
   return {
+    kernel: {
+      draw: ({ kernel, alike }) => (
+        <>
+          <Mark store={store} kernel={kernel} />
+          {alike && <b>{` × ${alike.length}`}</b>}
+        </>
+      ),
+      full: ({ kernel, alike }) => alike?.join(", ") ?? store.kernel(kernel)?.name ?? kernel,
+    },
     ops: { value: (point) => store.kernel(point.kernel)?.label ?? "" },
     of_roof: {
       draw: (point) =>

@@ -41,6 +41,7 @@ function Counted({ store, part }: Props) {
     ? `wb.memory(${variable}).frame("allocations")`
     : `${variable}.frame("memory_budgets")`;
   const most = peaks.at(-1)![1];
+  const parts = peaks.filter(([scope]) => PARTS.has(scope)); // the sentence has the whole
   return (
     <>
       <div class="bar">
@@ -48,10 +49,12 @@ function Counted({ store, part }: Props) {
         <Segments of={VIEWS} value={view} set={setView} />
         <span class="tag plain">counted</span>
         <span class="faint cut" data-tip="">
-          {peaks.map(([scope, size]) => `${scope} ${bytes(size)}`).join(", ")}
-          {capacity !== null &&
-            most / capacity >= 0.01 &&
-            `; ${percent(most / capacity)} of ${store.doc.value?.target}'s ${bytes(capacity)}`}
+          {[
+            ...parts.map(([scope, size]) => `${scope} ${bytes(size)}`),
+            ...(capacity !== null && most / capacity >= 0.01
+              ? [`${percent(most / capacity)} of ${store.doc.value?.target}'s ${bytes(capacity)}`]
+              : []),
+          ].join(", ")}
         </span>
         <span class="grow" />
         {isStep && (
@@ -70,6 +73,7 @@ function Counted({ store, part }: Props) {
   );
 }
 
+const PARTS = new Set(["forward", "backward"]);
 const VIEWS = [
   ["step", "This call"],
   ["budgets", "Memory budgets"],

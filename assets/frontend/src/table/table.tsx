@@ -197,6 +197,7 @@ function TableRow<Row>({ table, columns, row, place }: RowProps<Row>) {
 function Head<Row>({ column, order, sort }: HeadProps<Row>) {
   const isSorted = order?.key === column.key;
   const direction = order?.direction === "asc" ? "ascending" : "descending";
+  const arrow = order?.direction === "asc" ? "↑" : "↓";
   return (
     <div
       role="columnheader"
@@ -208,8 +209,9 @@ function Head<Row>({ column, order, sort }: HeadProps<Row>) {
         onClick={sort}
         data-tip={[column.tip, SORTS].filter(Boolean).join("\n")}
       >
+        {isSorted && column.number && <span aria-hidden="true">{arrow}</span>}
         {column.title}
-        {isSorted && <span aria-hidden="true">{order?.direction === "asc" ? " ↑" : " ↓"}</span>}
+        {isSorted && !column.number && <span aria-hidden="true">{` ${arrow}`}</span>}
       </button>
     </div>
   );
