@@ -85,9 +85,9 @@ def _summarize(points: Sequence[RooflinePoint], same: Mapping[str, str]) -> str:
     """
     shares: defaultdict[str, float] = defaultdict(float)
     for point in points:
-        shares[same[point["kernel"]]] += point["share"]
+        shares[same.get(point["kernel"], point["kernel"])] += point["share"]
     first, share = max(shares.items(), key=lambda item: item[1])
-    own = [point for point in points if same[point["kernel"]] == first]
+    own = [point for point in points if first in (point["kernel"], same.get(point["kernel"]))]
     most = own[0]
     bound = f", bound by {most['bound']}" if most["bound"] else ""
     timed = [point for point in points if point["of_roof"] is not None]
