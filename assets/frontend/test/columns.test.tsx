@@ -12,14 +12,22 @@ const store = new Store(pageHost(embedded), PANES);
 const width = "80px";
 
 const ROWS = [
-  { id: "r0", size: 33_600_000, sizes: { BLOCK: 64 }, parts: ["a", "b"], why: "whole reason" },
-  { id: "r1", size: null, sizes: {}, parts: [], why: null },
+  {
+    id: "r0",
+    size: 33_600_000,
+    sizes: { BLOCK: 64 },
+    parts: ["a", "b"],
+    why: "whole reason",
+    ran: "3 → 4",
+  },
+  { id: "r1", size: null, sizes: {}, parts: [], why: null, ran: null },
 ];
 const SPECS: ColumnSpec[] = [
   { key: "id", title: "Row", width, kind: "code", full: "why" },
   { key: "moved", title: "Moved", width, field: "size", kind: "number", unit: "B" },
   { key: "time", title: "Time", width, kind: "number", unit: "ms", absent: "not timed" },
   { key: "block", title: "BLOCK", width, field: "sizes.BLOCK", kind: "number" },
+  { key: "ran", title: "Ran", width, kind: "number" },
   { key: "parts", title: "Parts", width, kind: "length", is_wide: true },
 ];
 
@@ -34,6 +42,7 @@ test("numbers are sorted as numbers and written with the unit that they are give
   expect([drawn("moved", 0), drawn("moved", 1)]).toEqual(["33.6 MB", "–"]);
   expect([drawn("block", 0), drawn("block", 1)]).toEqual(["64", "–"]);
   expect([drawn("parts", 0), drawn("parts", 1)]).toEqual([2, 0]);
+  expect([drawn("ran", 0), drawn("ran", 1)], "words at the right").toEqual(["3 → 4", "–"]);
   expect(drawn("time", 0)).toMatchObject({ props: { children: "not timed" } });
 });
 

@@ -135,6 +135,7 @@ function drawOf<Row extends object>(
 }
 
 function numberOf(value: Sortable, unit: ColumnSpec["unit"], absent?: string): ComponentChildren {
+  if (typeof value === "string") return value; // words at the right: "360 → 384"
   if (value !== null && value !== undefined) return writtenIn(unit ?? "", Number(value));
   return absent === undefined ? "–" : <span class="mut">{absent}</span>;
 }
