@@ -274,8 +274,9 @@ def test_profile_says_what_a_gpu_did(capsys: pytest.CaptureFixture[str], tmp_pat
     assert len(tables["modules"]["rows"]) > 10
     assert main(["profile", str(tmp_path / "p.wbr")]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(found["sentences"][0])
-    assert "aten::mm" in shown
+    assert " ".join(shown.split()).startswith(found["sentences"][0])
+    assert "\nproduct " in shown, "a kernel by what it computes"
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,6 @@ from workbench.report.profile.run_profile import RunProfile
 from workbench.report.session.session_record import Session
 from workbench.report.wbr_file import is_profile
 
-_SHOWN = ["name", "calls", "time_us", "share", "operator", "line"]
-_MOST = 20  # kernels that a terminal shows
 _KERNEL_LOGS = (".ndjson", ".ndjson.gz")
 _HEAD = 1 << 20  # bytes, which hold the header of a record
 _TRACES = (".json", ".json.gz")
@@ -106,14 +104,13 @@ def profile(chosen: Namespace) -> int:
 def _show_profile(command: str, found: RunProfile, chosen: Namespace) -> int:
     if chosen.html:
         found.to_html(chosen.html)
-    sentences = presenter().sentences(found)
     if chosen.json:
         print(
-            document(command, chosen.file, ok=True, sentences=sentences,
+            document(command, chosen.file, ok=True, sentences=presenter().sentences(found),
                      numbers=read_totals(found), tables=list_tables(found.tables))
         )  # fmt: skip
     else:
-        print(*sentences, found.frame("kernels")[_SHOWN].head(_MOST).to_string(), sep="\n")
+        print(presenter().text(found))
     return FINE
 
 

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import checked
+from workbench.number_text import plural
 from workbench.report.atomic import write_saved_file
 from workbench.report.presenter import Presented, presenter
 from workbench.report.profile.profile_rows import ProfileHeader, ProfileOpportunity
@@ -33,6 +34,17 @@ class RunProfile(Presented):
 
     def __init__(self, header: ProfileHeader, tables: Mapping[str, Table[Any]]):
         self._header, self._tables = header, tables
+
+    def __repr__(self) -> str:
+        """A short stable summary: no times."""
+        kernels, what = self._tables["kernels"], "operator" if self._header.on_cpu else "kernel"
+        where = self._header.gpu or self._header.device_name or "an unknown GPU"
+        calls = plural(sum(kernels.columns.get("calls", ())), "call")
+        return f"RunProfile({where}, {plural(len(kernels), what)}, {calls})"
+
+    def __str__(self) -> str:
+        """What a terminal shows of it: a screen of at most 80 columns."""
+        return presenter().text(self)
 
     @property
     def header(self) -> ProfileHeader:
