@@ -33,7 +33,8 @@ FLOORS = """
 1 artifacts.archive · analysis.source · analysis.gpu_model · analysis.kernel_configs · processes
 1 analysis.memory · analysis.library_kernels
 1 analysis.calibrated · analysis.cost · analysis.layers
-1 analysis.budgets · analysis.calls · analysis.forecast
+1 analysis.budgets · analysis.calls
+1 analysis.forecast
 1 compiler.calls
 1 compiler.request · compiler.captured_code
 1 compiler.sizes

@@ -11,7 +11,7 @@ from typing import Any
 import workbench as wb
 from docs.generate.pages import Page
 from workbench.analysis.diff.difference import PARTS, Change
-from workbench.analysis.forecast.forecast import KernelForecast
+from workbench.analysis.forecast.forecast import KernelForecast, LineForecast, ModuleForecast
 from workbench.analysis.gpu_model.launches import KernelLaunch
 from workbench.artifacts.inspect.artifact_report import TABLES as OF_FILES
 from workbench.artifacts.machine.machine_description import Requirement
@@ -108,6 +108,8 @@ def of_others() -> Iterator[Frame]:
         ("matrix.frame()", "Every kernel on each of several GPUs, of `wb.matrix`.", MatrixCell),
         ("ranked.frame()", "The configurations of `compiled.rank_configs`.", RankedConfig),
         ("forecast.frame()", "The kernels of a call, of `wb.forecast`.", KernelForecast),
+        ('forecast.frame("lines")', "Its lines, the costliest first.", LineForecast),
+        ('forecast.frame("modules")', "Its modules as a tree.", ModuleForecast),
         ("launches.frame()", "The starts of kernels in a call, of `wb.launches`.", KernelLaunch),
         ('profile.frame("kernels")', "What `wb.profile` measured.", KernelTime),
         ('profile.frame("operators")', "What the eager original ran.", OperatorTime),

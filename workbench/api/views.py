@@ -264,11 +264,15 @@ def forecast(x: Any) -> Forecast:
     """What one call takes on the GPU that it was compiled for, by a model with its measured error.
 
     Nothing is run, and the GPU need not be here. Kernels are modelled by their work, with
-    parameters that were fitted to traces of real GPUs; a GPU of another generation takes the
-    nearest that was, with a wider error. Kernels that `profile` or `Report.with_profile` measured
-    keep their times. Launches are those of `launches`. `.sentence` says it, `.call_us` lies between
-    `.least_us` and `.most_us`, `.graph_us` is with CUDA graphs, `.frame()` has a row for each
-    kernel.
+    parameters that were fitted to traces of real GPUs; those that `profile` or
+    `Report.with_profile` measured keep their times. A GPU of another generation takes the nearest
+    that was measured, and its error is not: `.most_us` is then None. Launches are those of
+    `launches`, one by one or as the CUDA graphs that torch records.
+
+    `.sentence` says it; `.call_us` lies between `.least_us` and `.most_us`, `.graph_us` is with
+    CUDA graphs, `.kernels_us` the kernels alone with their relative `.error`, `.missing` what is
+    not in it. `.frame()` has a row for each kernel and library call, `.frame("lines")` and
+    `.frame("modules")` their shares, `.to_html(path)` a page.
 
     Parameters
     ----------
@@ -278,7 +282,8 @@ def forecast(x: Any) -> Forecast:
     Raises
     ------
     UsageError
-        There are no kernels on a GPU.
+        There are no kernels on a GPU, as in what was compiled for the CPU, or the GPU is none of
+        `targets()`.
 
     Examples
     --------

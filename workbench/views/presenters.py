@@ -56,7 +56,13 @@ SHOWN = {
         page="memory.fit_answer",
         fragment="memory.fit_answer",
     ),
-    "Launches": ShownBy(text="gpu_model.launches_answer", plot="gpu_model.launches_answer"),
+    "Forecast": ShownBy(
+        text="gpu_model.call_answer:format_forecast",
+        sentences="gpu_model.call_answer:list_forecast_sentences",
+        page="gpu_model.call_answer:render_forecast_page",
+        fragment="gpu_model.call_answer:render_forecast",
+    ),
+    "Launches": ShownBy(text="gpu_model.call_answer", plot="gpu_model.call_answer"),
     "Matrix": ShownBy(
         text="gpu_model.matrix_answer",
         frame="gpu_model.matrix_answer",

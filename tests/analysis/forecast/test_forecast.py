@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+import re
 import statistics
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +9,9 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
+from workbench.analysis.forecast.forecast_rows import KernelForecast, join_errors
 from workbench.report import Kernel
+from workbench.report.machine_rows import CudaGraphPart
 from workbench.report.table import Table
 
 TRACES = Path(__file__).parents[2] / "gpu" / "traces"
@@ -60,3 +64,77 @@ def test_what_the_model_does_not_know_is_said_and_counted_at_its_bound(report: w
 def test_a_program_for_the_cpu_has_none() -> None:
     with pytest.raises(wb.errors.UsageError, match="no kernels on a GPU"):
         wb.forecast(wb.Report())
+
+
+def test_bad_input_is_told_what_it_lacks(report: wb.Report) -> None:
+    of_cpu = [replace(each, language="cpp") for each in report.kernels]
+    with pytest.raises(wb.errors.UsageError, match="for the CPU, and the model knows kernels on a"):
+        wb.forecast(replace(report, tables={**report.tables, "kernels": Table.of(Kernel, of_cpu)}))
+    strange = replace(report, request=replace(report.request, target="mine"))
+    tables = {name: table for name, table in report.tables.items() if name != "roofline"}
+    with pytest.raises(wb.errors.UsageError, match=re.escape("none of wb.targets() (mine)")):
+        wb.forecast(replace(strange, tables=tables))
+    with pytest.raises(wb.errors.UsageError, match="'kernels', 'lines' or 'modules'"):
+        wb.forecast(report).frame("kernel")
+
+
+def test_a_generation_that_was_not_measured_has_no_error_and_no_upper_end(
+    report: wb.Report,
+) -> None:
+    told = wb.forecast(replace(report, request=replace(report.request, target="a100")))
+    assert told.error is None
+    assert told.most_us is None
+    assert told.least_us <= told.call_us
+    assert "error not measured" in told.sentence
+    assert told.notes[0] == (
+        "no Ampere GPU was measured: as if it were H100 SXM5 80 GB and H200 SXM 141 GB, error not "
+        "measured"
+    )
+
+
+def test_lines_and_modules_share_the_kernels(report: wb.Report) -> None:
+    told = wb.forecast(report)
+    lines, modules = told.frame("lines"), told.frame("modules")
+    assert lines["own_us"].sum() == pytest.approx(told.kernels_us)
+    assert modules["own_us"].sum() == pytest.approx(told.kernels_us)
+    assert modules.iloc[0]["us"] == pytest.approx(told.kernels_us)
+    assert modules.iloc[0]["module"] == ""
+    by_path = modules.set_index("module")["us"]
+    blocks = [f"net.blocks.{n}" for n in range(4)]
+    assert by_path["net.blocks"] == pytest.approx(sum(by_path[blocks]))
+    first = lines[lines["file"] == "training_step.py"].iloc[0]
+    assert first["us"] == lines["us"].max()
+    assert (lines["us"] >= lines["own_us"] - 1e-9).all()
+    assert (lines["us"] >= lines["bound_us"]).all()
+
+
+def test_the_error_of_a_sum_joins_those_of_its_kinds() -> None:
+    rows = [
+        KernelForecast("k0", "a", 1, 30.0, 0.1, kind="product"),
+        KernelForecast("k1", "b", 1, 10.0, 0.1, kind="product"),
+        KernelForecast("k2", "c", 1, 60.0, 0.05, kind="mover"),
+    ]
+    assert join_errors((row, 1.0) for row in rows) == pytest.approx(math.hypot(4, 3) / 100)
+    unknown = replace(rows[0], error=None)
+    assert join_errors([(unknown, 1.0)]) is None
+
+
+def test_cuda_graphs_that_torch_records_are_the_call(report: wb.Report) -> None:
+    part = CudaGraphPart("i0", 0, "recorded", kernels=tuple(k.id for k in report.kernels))
+    told = wb.forecast(
+        replace(report, tables={**report.tables, "cuda_graphs": Table.of(CudaGraphPart, [part])})
+    )
+    assert told.is_graphed
+    assert told.call_us == told.graph_us < wb.forecast(report).call_us
+    assert "a call with CUDA graphs on h100, modelled" in told.sentence
+
+
+def test_a_forecast_shows_itself(report: wb.Report, tmp_path: Path) -> None:
+    told = wb.forecast(report)
+    assert repr(told).startswith(told.sentence)
+    assert "not in it: guards" in repr(told)
+    html = told._repr_html_()
+    assert html is not None
+    assert all(word in html for word in ("Lines", "Modules", "Kernels", "net.blocks.0"))
+    told.to_html(tmp_path / "told.html")
+    assert told.sentence[:20] in (tmp_path / "told.html").read_text()

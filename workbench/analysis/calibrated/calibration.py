@@ -85,7 +85,9 @@ def choose_calibration(gpu: Gpu, calibrations: tuple[Calibration, ...] | None = 
     catalogue = Catalogue.built_in()
     nearest = min(known, key=lambda one: _distance(gpu, catalogue[one.devices[0]]))
     return Choice(
-        nearest, f"nothing of {gpu.architecture} was measured: as {_list_devices(nearest)}"
+        nearest,
+        f"no {gpu.architecture} GPU was measured: as if it were {_list_devices(nearest)}, error "
+        "not measured",
     )
 
 

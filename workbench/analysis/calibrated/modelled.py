@@ -12,7 +12,7 @@ from workbench.analysis.library_kernels.operator_work import OperatorCall, Work,
 from workbench.specs import Gpu
 
 _STRANGE = 2.0
-"""How much wider the error is taken for a generation, or a family, that nothing was fitted to."""
+"""How much wider the error is taken for a family of kernels that nothing was fitted to."""
 _WIDEST = 0.9
 
 
@@ -20,13 +20,15 @@ _WIDEST = 0.9
 class Modelled:
     """A modelled time in µs.
 
-    `error` is relative: four of five kernels that the fit had not seen lay within it. `why` says
-    what the time rests on, or why there is none; `us` and `error` are None together.
+    `error` is relative: four of five kernels that the fit had not seen lay within it; None where
+    the generation of the GPU was not measured. `kind` is whose error it is: "product",
+    "convolution", "attention" or "mover". `why` says what the time rests on, or why there is none.
     """
 
     us: float | None
     error: float | None
     why: str
+    kind: str = ""
 
 
 def model_kernel(
@@ -40,8 +42,9 @@ def model_kernel(
     """The time of a kernel on a GPU, by the call that starts it and the kernel's name.
 
     `launches` is how many kernels share the work of the call, `blocks` how many blocks are started
-    where that is known. A GPU or a family of kernels that nothing was fitted to takes the nearest
-    that was, with a wider error, and `why` says so. Never below the bound.
+    where that is known. A GPU whose generation was not fitted takes the nearest that was, and its
+    error is not known; a family of kernels that was not takes a wider error. `why` says either.
+    Never below the bound.
     """
     kernel = read_kernel_name(kernel_name)
     work = estimate_work(call, kernel, launches=launches)
@@ -56,18 +59,12 @@ def model_work(
     us = estimate_us(kernel, work, gpu, choice.calibration, blocks=blocks)
     if us is None:
         return Modelled(None, None, work.reason or "what it moves and computes is not known")
-    return Modelled(
-        us, _find_error(kernel, work, gpu, choice), _explain(kernel, work, gpu, choice, us)
-    )
-
-
-def _find_error(kernel: LibraryKernel, work: Work, gpu: Gpu, choice: Choice) -> float:
-    error = choice.calibration.errors[name_kind(kernel, work)]
-    if choice.calibration.generation != gpu.architecture:
-        error *= _STRANGE
-    if not is_fitted(kernel, work, choice.calibration):
-        error *= _STRANGE
-    return min(error, _WIDEST)
+    kind, error = name_kind(kernel, work), None
+    if choice.calibration.generation == gpu.architecture:
+        error = choice.calibration.errors[kind]
+        if not is_fitted(kernel, work, choice.calibration):
+            error = min(error * _STRANGE, _WIDEST)
+    return Modelled(us, error, _explain(kernel, work, gpu, choice, us), kind)
 
 
 def _explain(kernel: LibraryKernel, work: Work, gpu: Gpu, choice: Choice, us: float) -> str:

@@ -56,7 +56,7 @@ def _list_shares(report: Report) -> tuple[CallShare, ...]:
         return tuple(found.values())
     amounts = {cost.kind: cost.by_kernel for cost in list_all_costs(report)}
     has_memory = amounts.pop("memory", None) is not None
-    for kernel, parts in _parts(report):
+    for kernel, parts in part_kernels(report):
         total = sum(parts.values())
         for chain, weight in parts.items():
             share = found.setdefault(chain, CallShare(*chain))
@@ -76,8 +76,8 @@ def select_captured(report: Report) -> list[NodeFacts]:
     return [node for node in nodes if node.op.startswith("call_")]
 
 
-def _parts(report: Report) -> Iterator[tuple[Kernel, Mapping[Chain, float]]]:
-    """Every kernel with the weights of the chains that it came from."""
+def part_kernels(report: Report) -> Iterator[tuple[Kernel, Mapping[Chain, float]]]:
+    """Every kernel with the weights of the chains that it came from; none is without."""
     computed, ids = find_computed(report), list_line_ids(report)
     there = set(ids.values())
     known: dict[str, Chain] = {}

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Literal
 
 from workbench.analysis.calls.call_shares import CallShare, list_call_shares
+from workbench.analysis.calls.call_shares import part_kernels as part_kernels
 from workbench.analysis.layers.layers import format_numbers, read_layer_signatures
 from workbench.report import Report
 

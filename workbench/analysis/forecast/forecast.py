@@ -2,21 +2,35 @@
 
 Each kernel is modelled by its work (`workbench.analysis.calibrated`), never below its bound; a
 measured one keeps its measured time. The launches are those of
-`workbench.analysis.gpu_model.launches`. The interval takes every error in the same direction, since
-kernels of one family are off alike.
+`workbench.analysis.gpu_model.launches`.
+
+The interval: kernels of one kind are off alike, so that their errors add up; products,
+convolutions, attention and what moves memory are off each for itself, so that theirs are joined as
+the sides of a right angle. Launches take up to what the slowest host took that was measured.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import TYPE_CHECKING
 
 from workbench.analysis.calibrated.modelled import Modelled, model_work
+from workbench.analysis.forecast.forecast_rows import KernelForecast as KernelForecast
+from workbench.analysis.forecast.forecast_rows import LineForecast as LineForecast
+from workbench.analysis.forecast.forecast_rows import ModuleForecast as ModuleForecast
+from workbench.analysis.forecast.forecast_rows import (
+    join_errors,
+    list_lines,
+    list_modules,
+)
 from workbench.analysis.forecast.record_work import describe_kernel
 from workbench.analysis.gpu_model.launches import LaunchCosts, Launches, launches
+from workbench.arguments import checked
 from workbench.errors import UsageError
-from workbench.number_text import number_text, plural
+from workbench.number_text import plural
 from workbench.report import Kernel, Report
 from workbench.report.presenter import Presented, presenter
 from workbench.report.table import Table
@@ -26,40 +40,38 @@ from workbench.specs import Catalogue, Gpu
 if TYPE_CHECKING:
     import pandas
 
-
-@dataclass(frozen=True, slots=True)
-class KernelForecast:
-    """All calls of a kernel in one call of the program; µs on the device.
-
-    `source`: "measured", "modelled", or "bound" where the model knows nothing of it. `error` is
-    relative: four of five kernels that the fit had not seen lay within it; None of a bound.
-    """
-
-    kernel: str  # the kernel, by its id
-    name: str  # its name
-    calls: int
-    us: float
-    error: float | None
-    source: str
-    why: str
-    lines: tuple[str, ...] = ()  # the lines that it computes, by their ids
+MISSING = (
+    "guards and the rest of the call's Python, pauses between kernels, copies from and to the "
+    "host, the first calls"
+)
+"""What no forecast holds."""
+_SLOW_HOST = LaunchCosts(kernel_us=22.0, library_us=22.0)
+"""The host of an H100, as `workbench.analysis.gpu_model.launches` says."""
 
 
 @dataclass(frozen=True, repr=False)
 class Forecast(Presented):
-    """One call on a GPU by a model; nothing was run.
+    """One call on a GPU by a model, in µs; nothing was run.
 
-    `call_us` is until the last kernel ends, `least_us` and `most_us` with every error in one
-    direction; `graph_us` is the call with CUDA graphs. `kernels_us` is the device alone.
+    `call_us` is until the last kernel ends, launched as the record says: one by one, or as the CUDA
+    graphs that torch records. It lies between `least_us` and `most_us` as often as the measured
+    errors say, about four times of five; `most_us` is None where the errors of this GPU were not
+    measured, and `least_us` is then by the bound. `graph_us` is with CUDA graphs, `kernels_us` the
+    device alone with its relative `error`, `launches_us` what the CPU takes to start them.
+    `missing` says what is not in it.
     """
 
     target: str
     rows: tuple[KernelForecast, ...]
     call_us: float
     least_us: float
-    most_us: float
+    most_us: float | None
     graph_us: float
+    launches_us: float = 0.0
+    is_graphed: bool = False
     notes: tuple[str, ...] = ()
+    missing: str = MISSING
+    report: Report = field(default_factory=Report, repr=False, compare=False)
 
     @property
     def kernels_us(self) -> float:
@@ -67,95 +79,191 @@ class Forecast(Presented):
         return sum(row.us for row in self.rows)
 
     @property
+    def bound_us(self) -> float:
+        """The least that the kernels can take by the roofline, as far as it is known."""
+        return sum(row.bound_us or 0.0 for row in self.rows)
+
+    @property
+    def error(self) -> float | None:
+        """The relative error of `kernels_us`; None where it was not measured."""
+        return join_errors((row, 1.0) for row in self.rows if row.source != "bound")
+
+    @property
     def sentence(self) -> str:
-        """The time of the call with its interval, and of the kernels in it."""
-        call, least, most, kernels = (
-            number_text(us * 1e-6, "seconds")
-            for us in (self.call_us, self.least_us, self.most_us, self.kernels_us)
-        )
-        return (
-            f"{call} ({least} to {most}) a call on {self.target}, by a model: "
-            f"{plural(len(self.rows), 'kernel')} of {kernels}, the rest is launching them."
-            if self.call_us > self.kernels_us
-            else f"{call} ({least} to {most}) a call on {self.target}, by a model: "
-            f"{plural(len(self.rows), 'kernel')}."
-        )
+        """The time of the call with its interval, that of the kernels, and their bound."""
+        return presenter().sentences(self)[0]
 
-    def __repr__(self) -> str:
-        """The sentence, and what is to be known of it."""
-        return "\n  ".join((self.sentence, *self.notes))
+    @checked
+    def frame(self, name: str = "kernels") -> pandas.DataFrame:
+        """The `"kernels"` in their order, the `"lines"`, or the `"modules"`; raises `UsageError`.
 
-    def frame(self) -> pandas.DataFrame:
-        """A row for each kernel, in their order."""
-        return presenter().rows_frame(self.rows, KernelForecast)
+        A kernel is shared among its lines, and among its modules, in proportion to sizes.
+        """
+        if name == "kernels":
+            return presenter().rows_frame(self.rows, KernelForecast)
+        if name == "lines":
+            return presenter().rows_frame(self.lines, LineForecast)
+        if name == "modules":
+            return presenter().rows_frame(self.modules, ModuleForecast)
+        raise UsageError(f"There is no table {name!r}: ask for 'kernels', 'lines' or 'modules'.")
+
+    @property
+    def lines(self) -> list[LineForecast]:
+        """The lines with what they call, the costliest first."""
+        return list_lines(self.report, self.rows)
+
+    @property
+    def modules(self) -> list[ModuleForecast]:
+        """The modules as a tree in the order of the program, the call as its root."""
+        return list_modules(self.report, self.rows)
+
+    @checked
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """A self-contained page, written to `path` when given; without one its text."""
+        return presenter().page(self, path)
 
 
 def forecast(report: Report) -> Forecast:
     """The forecast of a compilation for the GPU that it is for.
 
-    Raises `UsageError` for a record without kernels on a GPU.
+    Raises `UsageError` for a record without kernels on a GPU, or of one that is not known.
     """
     gpu = _find_gpu(report)
-    on_cpu = any(kernel.language == "cpp" for kernel in report.kernels)
-    if gpu is None or on_cpu or not len(report.kernels):
-        raise UsageError(
-            f"{report.request.name} has no kernels on a GPU to forecast. Compile with "
-            "target='h100' or another of wb.targets(); the GPU need not be here."
-        )
-    rows = list(_list_rows(report, gpu))
-    middle = _launch(report, rows, 0.0)
-    missing = [row for row in rows if row.source == "bound"]
-    notes = [*middle.notes]
-    if missing:
-        notes.insert(
-            0,
-            f"{plural(len(missing), 'kernel')} that the model does not know: at their bound, which "
-            "is too low",
-        )
+    rows = tuple(_list_rows(report, gpu))
+    costs = LaunchCosts()
+    middle = _launch(report, rows, costs)
+    is_graphed = any(part.verdict == "recorded" for part in report.cuda_graphs)
+    call_us = _time_call(middle, is_graphed=is_graphed)
+    least_us, most_us = _find_interval(report, rows, call_us, is_graphed=is_graphed)
     return Forecast(
         target=gpu.name,
-        rows=tuple(rows),
-        call_us=middle.plain_us,
-        least_us=_launch(report, rows, -1.0).plain_us,
-        most_us=_launch(report, rows, 1.0).plain_us,
+        rows=rows,
+        call_us=call_us,
+        least_us=least_us,
+        most_us=most_us,
         graph_us=middle.graph_us,
-        notes=tuple(notes),
+        launches_us=middle.graph_host_us if is_graphed else middle.host_us,
+        is_graphed=is_graphed,
+        notes=tuple(_list_notes(rows, middle)),
+        report=report,
     )
 
 
-def _find_gpu(report: Report) -> Gpu | None:
+def _find_gpu(report: Report) -> Gpu:
     """The target of the record, or the GPU that its rooflines are of; one of the catalogue."""
+    name = report.request.name or "The record"
+    if not len(report.kernels):
+        raise UsageError(
+            f"{name} has no kernels on a GPU to forecast, no code was generated. Compile with "
+            "target='h100' or another of wb.targets(); the GPU need not be here."
+        )
+    if any(kernel.language == "cpp" for kernel in report.kernels):
+        raise UsageError(
+            f"{name} was compiled for the CPU, and the model knows kernels on a GPU only. Compile "
+            "with target='h100' or another of wb.targets(); the GPU need not be here."
+        )
     gpus = Catalogue.of_user(Settings.from_environment().data_folder)
     names = [report.request.target, *(row.target for row in report.own_roofline)]
-    return next((gpus[name] for name in names if name in gpus), None)
+    found = next((gpus[name] for name in names if name in gpus), None)
+    if found is None:
+        raise UsageError(
+            f"{name} has kernels on a GPU that is none of wb.targets() ({report.request.target}): "
+            "compile with target='h100' or another of them."
+        )
+    return found
 
 
 def _list_rows(report: Report, gpu: Gpu) -> Iterator[KernelForecast]:
     nodes = {node.id: node for node in report.nodes}
     bounds = {row.kernel: row.bound_us for row in report.own_roofline}
     for kernel in report.kernels:
-        calls = max(kernel.calls, 1)
+        row = KernelForecast(
+            kernel=kernel.id,
+            name=kernel.name,
+            calls=max(kernel.calls, 1),
+            lines=tuple(kernel.lines),
+            language=kernel.language,
+        )
+        bound = bounds.get(kernel.id)
+        if bound is not None:
+            row = replace(row, bound_us=bound * row.calls)
         if kernel.time_us is None:
             made = model_work(*describe_kernel(kernel, nodes, gpu), gpu)
-            taken = _take(kernel, made, bounds.get(kernel.id))
+            yield _take(row, made)
         else:
-            taken = (kernel.time_us, 0.0, "measured", "measured")
-        yield KernelForecast(kernel.id, kernel.name, calls, *taken, tuple(kernel.lines))
+            yield replace(row, us=kernel.time_us, error=0.0, source="measured", why="measured")
 
 
-def _take(
-    kernel: Kernel, made: Modelled, bound_us: float | None
-) -> tuple[float, float | None, str, str]:
+def _take(row: KernelForecast, made: Modelled) -> KernelForecast:
     """The modelled time of all calls, else their bound."""
-    calls = max(kernel.calls, 1)
     if made.us is None:
-        return (bound_us or 0.0) * calls, None, "bound", made.why
-    return max(made.us, bound_us or 0.0) * calls, made.error, "modelled", made.why
+        return replace(row, us=row.bound_us or 0.0, source="bound", why=made.why)
+    us = max(made.us * row.calls, row.bound_us or 0.0)
+    return replace(row, us=us, error=made.error, source="modelled", why=made.why, kind=made.kind)
 
 
-def _launch(report: Report, rows: Sequence[KernelForecast], side: float) -> Launches:
-    """The call with these times, each changed by its error in one direction."""
-    times = {row.kernel: row.us * (1 + side * (row.error or 0.0)) for row in rows}
+def _find_interval(
+    report: Report, rows: Sequence[KernelForecast], call_us: float, *, is_graphed: bool
+) -> tuple[float, float | None]:
+    """What the call takes at least and at most; None where errors of this GPU were not measured.
+
+    Each kind of kernel is taken longer and shorter by its error while the others stay, since a
+    launch can hide what a kernel takes.
+    """
+    if any(row.error is None and row.source == "modelled" for row in rows):
+        least = [replace(row, us=row.bound_us or 0.0) if row.error is None else row for row in rows]
+        return _time_call(_launch(report, least, LaunchCosts()), is_graphed=is_graphed), None
+    slow = _time_call(_launch(report, rows, _SLOW_HOST), is_graphed=is_graphed)
+    shorter, longer = [0.0], [slow - call_us]
+    for kind in {row.kind for row in rows if row.error}:
+        for side, found in ((-1, shorter), (1, longer)):
+            changed = [
+                replace(row, us=row.us * (1 + side * (row.error or 0.0)))
+                if row.kind == kind
+                else row
+                for row in rows
+            ]
+            made = _launch(report, changed, LaunchCosts())
+            found.append(_time_call(made, is_graphed=is_graphed) - call_us)
+    least_us = max(call_us - math.hypot(*shorter), 0.0)
+    return least_us, call_us + math.hypot(*longer)
+
+
+def _launch(report: Report, rows: Sequence[KernelForecast], costs: LaunchCosts) -> Launches:
+    """The call with these times of its kernels."""
+    times = {row.kernel: row.us for row in rows}
     kernels = [replace(kernel, time_us=times[kernel.id]) for kernel in report.kernels]
     table = Table.of(Kernel, kernels)
-    return launches(replace(report, tables={**report.tables, "kernels": table}), LaunchCosts())
+    return launches(replace(report, tables={**report.tables, "kernels": table}), costs)
+
+
+def _time_call(made: Launches, *, is_graphed: bool) -> float:
+    return made.graph_us if is_graphed else made.plain_us
+
+
+def _list_notes(rows: Sequence[KernelForecast], middle: Launches) -> Iterator[str]:
+    """What is to be known of it: kernels without a model, GPUs without measurements."""
+    missing = [row for row in rows if row.source == "bound"]
+    if missing:
+        names = list(dict.fromkeys(row.name for row in missing))
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        yield (
+            f"{plural(len(missing), 'kernel')} that the model does not know: at their bound, which "
+            f"is too low ({', '.join(names[:3])}{more})"
+        )
+    reason = next((row.why for row in rows if row.source == "modelled" and row.error is None), "")
+    if reason:
+        yield reason.partition(";")[0]
+    yield from middle.notes
+
+
+def find_forecast(report: Report) -> Forecast | None:
+    """The forecast of a record that can have one, made once."""
+    return report.once(_try)
+
+
+def _try(report: Report) -> Forecast | None:
+    try:
+        return forecast(report)
+    except UsageError:
+        return None

@@ -1,7 +1,7 @@
 """What matrices, ranked configurations and models of launches show."""
 
 DOORS = {
-    "launches_answer": "What the model of launches answers: a table, two timelines, a few lines.",
+    "call_answer": "What the models of one call answer: launches, and a forecast.",
     "matrix_answer": "What a matrix answers: tables, heat maps, a page, a summary.",
     "ranked_answer": "What ranked configurations answer: a table, a heat map, a page, a summary.",
 }

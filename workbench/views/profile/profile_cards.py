@@ -91,7 +91,9 @@ def _card_kernel(
 def _tell_model(row: RanKernel) -> list[tuple[str, str]]:
     if row.modelled_us is None:
         return []
-    error = f" ± {_share(row.modelled_error)}" if row.modelled_error is not None else ""
+    error = ", error not measured"
+    if row.modelled_error is not None:
+        error = f" ± {_share(row.modelled_error)}"
     return [("Modelled", f"{_us(row.modelled_us)}{error}")]
 
 

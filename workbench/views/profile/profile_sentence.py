@@ -122,7 +122,8 @@ def _make_chips(profile: RunProfile, kernels: Sequence[ProfiledKernel]) -> Itera
     modelled = _sum_modelled(kernels)
     if modelled is not None:
         us, error, of_us = modelled
-        yield _chip("kernels", "Modelled ", _us(us), f" of {_us(of_us)}, ± {_us(error)}")
+        how_far = "error not measured" if error is None else f"± {_us(error)}"
+        yield _chip("kernels", "Modelled ", _us(us), f" of {_us(of_us)}, {how_far}")
     launches = profile.tables["launches"]
     if len(launches):
         calls = sum(each.calls for each in launches)
@@ -143,17 +144,20 @@ def _chip(table: str, before: str, figure: str, after: str) -> ProfileChip:
     return {"table": table, "pieces": [*pieces, *([say(after)] if after else [])]}
 
 
-def _sum_modelled(kernels: Iterable[ProfiledKernel]) -> tuple[float, float, float] | None:
+def _sum_modelled(kernels: Iterable[ProfiledKernel]) -> tuple[float, float | None, float] | None:
     """Modelled, its error and measured, of the kernels that have a model.
 
-    Errors add up: kernels of one family are off in the same direction.
+    Errors add up: kernels of one family are off in the same direction. None where one is not known.
     """
     rows = [each.row for each in kernels if each.row.modelled_us is not None]
     if not rows:
         return None
     sums = [(row.modelled_us or 0.0) * row.calls for row in rows]
-    errors = [us * (row.modelled_error or 0.0) for us, row in zip(sums, rows, strict=True)]
-    return sum(sums), sum(errors), sum(row.time_us for row in rows)
+    error: float | None = 0.0
+    for us, row in zip(sums, rows, strict=True):
+        is_known = error is not None and row.modelled_error is not None
+        error = (error or 0.0) + us * (row.modelled_error or 0.0) if is_known else None
+    return sum(sums), error, sum(row.time_us for row in rows)
 
 
 def _list_details(

@@ -22,12 +22,8 @@ export const CELLS: Cells<Row> = {
 /** What the model expects of one call, with its error. */
 function Modelled({ row }: { row: Row }) {
   if (row.modelled_us === null || row.modelled_us === undefined) return <>–</>;
-  return (
-    <>
-      {microseconds(Number(row.modelled_us))}{" "}
-      <span class="mut">{`± ${percent(Number(row.modelled_error))}`}</span>
-    </>
-  );
+  const error = row.modelled_error === null ? "?" : percent(Number(row.modelled_error));
+  return [microseconds(Number(row.modelled_us)), <span class="mut">{` ± ${error}`}</span>];
 }
 
 /** How near one comes to its bound, which is the right edge, beside what the model expects. */
@@ -39,9 +35,11 @@ function Reached({ row }: { row: Row }) {
   const [low, high] = expected
     ? [expected / (1 + error!), Math.min(1, expected / Math.max(0.01, 1 - error!))]
     : [0, 0];
+  const isKnown = row.modelled_error !== null;
+  const range = isKnown ? `${partOf(low!)} to ${partOf(high!)}` : "error not measured";
   const tip = [
     `Reaches ${partOf(reached)} of its bound, which is the right edge.`,
-    expected && `The model expects ${partOf(expected)} (${partOf(low!)} to ${partOf(high!)}).`,
+    expected && `The model expects ${partOf(expected)} (${range}).`,
   ];
   const width = `${Math.min(1, reached) * 100}%`;
   return (

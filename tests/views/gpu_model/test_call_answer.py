@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from workbench.analysis.forecast.forecast import Forecast
+from workbench.analysis.forecast.forecast_rows import KernelForecast
+from workbench.views.gpu_model import call_answer
+
+ROWS = (
+    KernelForecast("k0", "mm", 2, 80.0, 0.2, kind="product", bound_us=50.0),
+    KernelForecast("k1", "triton_add", 1, 20.0, 0.5, kind="mover", bound_us=10.0),
+)
+TOLD = Forecast("h100", ROWS, 130.0, 110.0, 160.0, 103.5)
+
+
+def test_the_sentence_has_the_interval_the_kernels_and_their_bound() -> None:
+    assert TOLD.sentence == (
+        "130 µs (110 µs to 160 µs) a call on h100, modelled: 2 kernels of 100 µs ± 19 %, at least "
+        "60.0 µs by their bound; it waits 30.0 µs for launches. As one CUDA graph 104 µs."
+    )
+
+
+def test_what_was_not_measured_is_said_to_be_so() -> None:
+    unknown = tuple(replace(row, error=None) for row in ROWS)
+    told = replace(TOLD, rows=unknown, most_us=None, least_us=60.0, call_us=100.0)
+    assert told.sentence == (
+        "100 µs (at least 60.0 µs, error not measured) a call on h100, modelled: 2 kernels of "
+        "100 µs, at least 60.0 µs by their bound."
+    )
+
+
+def test_without_lines_the_text_has_kernels() -> None:
+    text = call_answer.format_forecast(TOLD)
+    assert "80.0 µs ± 20 %  mm" in text
+    assert text.splitlines()[-1].strip().startswith("not in it: guards")

@@ -1,0 +1,180 @@
+"""What the models of one call answer: its launches as a picture, its forecast as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from workbench.analysis.forecast.forecast import (
+    Forecast,
+    KernelForecast,
+    LineForecast,
+    ModuleForecast,
+)
+from workbench.analysis.gpu_model.launches import Launches
+from workbench.report.measures import measures
+from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
+from workbench.views.static_html import render
+from workbench.views.static_html.grids import HEAT_BYTES, Grid, Limits, grid
+from workbench.views.tables.column import Column
+from workbench.views.words.units import format_bytes, format_percent, format_us, plural
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_LANES = ("CPU", "GPU", "CPU, with\nCUDA graphs", "GPU, with\nCUDA graphs")
+_HOST, _DEVICE = KERNEL_COLOURS[1], KERNEL_COLOURS[0]
+_THINNEST = 0.001  # of the width of the figure, so that a bar can be seen
+_ROWS = 6
+_LETTERS = 44
+_NOT_MEASURED = "error not measured"
+_TIMES = ("us", "share", "error", "bound_us", "own_us")
+_COLUMNS: Mapping[str, tuple[Column, ...]] = {
+    "kernels": (
+        Column("Kernel", "name", "code"),
+        Column("Calls", "calls", "count"),
+        Column("Of", "source"),
+    ),
+    "lines": (Column("Line", "place"), Column("Code", "code", "code")),
+    "modules": (Column("Module", "module", "code"),),
+}
+
+
+def plot(cost: Launches) -> Figure:
+    """Two lanes for each way; see `Launches.plot`."""
+    thinnest = max(cost.plain_us, cost.graph_us) * _THINNEST
+    shown = [row for row in cost.rows if row.device_us]
+    hosts = [
+        [(start, end - start) for start, end in spans]
+        for spans in (cost.host_spans, cost.graph_host_spans)
+    ]
+    lanes = (
+        (_HOST, hosts[0]),
+        (_DEVICE, [(row.start_us, max(row.device_us, thinnest)) for row in shown]),
+        (_HOST, hosts[1]),
+        (_DEVICE, [(row.graph_start_us, max(row.device_us, thinnest)) for row in shown]),
+    )
+    with sheet(2.6) as (figure, axes):
+        for level, (colour, bars) in enumerate(lanes):
+            axes.broken_barh(bars, (level - 0.35, 0.7), color=colour, edgecolor="none", linewidth=0)
+        axes.set_yticks(range(len(_LANES)), _LANES)
+        axes.set_ylim(len(_LANES) - 0.5, -0.5)
+        axes.set_xlim(0, max(cost.plain_us, cost.graph_us) * 1.02)
+        axes.set_xlabel("µs (model, nothing was run)")
+        count = plural(len(cost.rows), "launch", "launches")
+        both = f"{format_us(cost.plain_us)} one by one, {format_us(cost.graph_us)} with CUDA graphs"
+        axes.set_title(f"{count}: {both}")
+    return figure
+
+
+def text(cost: Launches) -> str:
+    """The figures, what they say, and what they leave out."""
+    waits = cost.plain_us - cost.device_us
+    who = "the GPU waits for it" if waits > cost.device_us / 2 else "mostly ahead of the GPU"
+    where = f" on {cost.target}" if cost.target else ""
+    lines = [f"Launches({plural(len(cost.rows), 'launch', 'launches')}{where}, by a model)"]
+    lines.append(f"  the kernels alone     {format_us(cost.device_us):>8}  on the GPU")
+    lines.append(f"  launching them        {format_us(cost.host_us):>8}  on the CPU, {who}")
+    lines.append(f"  the call              {format_us(cost.plain_us):>8}")
+    copies = f", copies {format_bytes(cost.copied_bytes)} of inputs" if cost.copied_bytes else ""
+    change = format_percent(cost.plain_us - cost.graph_us, cost.plain_us)
+    lines.append(f"  with CUDA graphs      {format_us(cost.graph_us):>8}  saves {change}{copies}")
+    return "\n".join([*lines, *(f"  {note}" for note in cost.notes)])
+
+
+def list_forecast_sentences(told: Forecast) -> tuple[str, ...]:
+    """The time of the call with its interval; what is to be known of it; what is not in it."""
+    return (_tell(told), *told.notes, f"not in it: {told.missing}")
+
+
+def _tell(told: Forecast) -> str:
+    between = f"{format_us(told.least_us)} to {format_us(told.most_us)}"
+    if told.most_us is None:
+        between = f"at least {format_us(told.least_us)}, {_NOT_MEASURED}"
+    how = " with CUDA graphs" if told.is_graphed else ""
+    kernels = f"{plural(len(told.rows), 'kernel')} of {format_us(told.kernels_us)}"
+    error = "" if told.error is None else f" ± {format_percent(told.error)}"
+    text = (
+        f"{format_us(told.call_us)} ({between}) a call{how} on {told.target}, modelled: {kernels}"
+        f"{error}, at least {format_us(told.bound_us)} by their bound"
+    )
+    if told.call_us > told.kernels_us:
+        text += f"; it waits {format_us(told.call_us - told.kernels_us)} for launches"
+    is_better = not told.is_graphed and told.graph_us < told.call_us
+    return text + (f". As one CUDA graph {format_us(told.graph_us)}." if is_better else ".")
+
+
+def format_forecast(told: Forecast) -> str:
+    """The sentence, the costliest lines, else kernels; what is to be known of it."""
+    first, *others = list_forecast_sentences(told)
+    lines = [first]
+    by_line = [row for row in told.lines if row.line is not None and row.own_us]
+    by_line.sort(key=lambda row: -row.own_us)
+    for row in by_line[:_ROWS]:
+        lines.append(
+            f"  {format_us(row.own_us):>8} {_spread(row.error):>6}  "
+            f"{_shorten(f'line {row.line}: {row.code}')}"
+        )
+    if not by_line:
+        costly = sorted(told.rows, key=lambda row: -row.us)
+        lines += [
+            f"  {format_us(row.us):>8} {_spread(row.error):>6}  {_shorten(row.name)}"
+            for row in costly[:_ROWS]
+        ]
+    return "\n".join([*lines, *(f"  {each}" for each in others)])
+
+
+def _spread(error: float | None) -> str:
+    return "± ?" if error is None else f"± {format_percent(error)}"
+
+
+def _shorten(words: str) -> str:
+    return words if len(words) <= _LETTERS else f"{words[: _LETTERS - 1]}…"
+
+
+def render_forecast_page(told: Forecast, path: str | PathLike[str] | None = None) -> str:
+    """A self-contained page with the three tables; written to `path` when given."""
+    shown = render.body("forecast", lambda limits: _shown(told, limits))
+    return render.page(_title(told), shown, path)
+
+
+def render_forecast(told: Forecast) -> str:
+    """The sentence and the tables for a notebook; it needs no style sheet."""
+    return render.summary("forecast", lambda limits: _shown(told, limits), limit=HEAT_BYTES)
+
+
+def _title(told: Forecast) -> str:
+    name = told.report.request.name or "the call"
+    return f"What {name} takes on {told.target}"
+
+
+def _shown(told: Forecast, limits: Limits) -> Mapping[str, Any]:
+    first, *others = list_forecast_sentences(told)
+    grids = [each for each in _list_grids(told, limits) if each is not None]
+    return {"title": _title(told), "sentence": first, "notes": others, "grids": grids}
+
+
+def _list_grids(told: Forecast, limits: Limits) -> Iterator[Grid | None]:
+    lines = [asdict(row) | {"place": _place(row)} for row in told.lines]
+    modules = [asdict(row) | {"module": row.module or "the call"} for row in told.modules]
+    kernels = [asdict(row) for row in sorted(told.rows, key=lambda row: -row.us)]
+    whole = told.kernels_us or 1.0
+    kernels = [row | {"share": row["us"] / whole} for row in kernels]
+    yield _grid("lines", "Lines", LineForecast, lines, limits)
+    yield _grid("modules", "Modules", ModuleForecast, modules, limits)
+    yield _grid("kernels", "Kernels", KernelForecast, kernels, limits)
+
+
+def _place(row: LineForecast) -> str:
+    return "" if row.line is None else f"{row.file.rpartition('/')[2]}:{row.line}"
+
+
+def _grid(
+    name: str, title: str, row_type: Any, rows: Sequence[Mapping[str, Any]], limits: Limits
+) -> Grid | None:
+    said = {"share": measures(LineForecast)["share"], **measures(row_type)}
+    times = (Column(said[key].title, key, said[key].unit) for key in _TIMES if key in said)
+    columns = (*_COLUMNS[name], *times)
+    return grid(title, columns, rows, limits, call=f'.frame("{name}")') if rows else None
