@@ -128,7 +128,7 @@ test("a saving has a sign only where the pairs allow it", () => {
     "−370 µs ± 150 µs",
     "predicted, CPU model",
   ]);
-  expect(words({ predicted_us: [0, 200, 400], predicted_by: "model" })[0]).toBe("at most 400 µs");
+  expect(words({ predicted_us: [0, 200, 400], predicted_by: "model" })[0]).toBe("up to −400 µs");
   expect(words({ tried: timed("faster", [710, 890, 1020]) })).toEqual([
     "−890 µs",
     "measured, 710 µs to 1.02 ms",

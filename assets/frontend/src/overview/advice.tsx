@@ -35,7 +35,7 @@ export function Advice({ store, advice }: { store: Store; advice: Given }) {
         <div class="item top">
           <span>Change</span>
           <AxisHead axis={axis} />
-          <span class="num">Saving of a call</span>
+          <span class="num">Change of a call</span>
         </div>
       )}
       <ol>
