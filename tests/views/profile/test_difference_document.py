@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from tests.made_profile import make_profile, run
 from workbench.analysis.profile_matches.profile_difference import ProfileDiff, compare_profiles
+from workbench.report.profile.profile_rows import RanKernel
 from workbench.views.profile.difference_document import document_of_two
 from workbench.views.profile.profile_page import fragment_of_two, page_of_two
 
@@ -47,3 +48,18 @@ def test_a_page_and_what_a_notebook_keeps_have_the_sentence_and_the_tables() -> 
         assert "Not taken in turn, so without a verdict." in html
         assert "aten::add" in html
     assert len(fragment_of_two(difference)) <= 10_000
+
+
+def test_sizes_of_a_list_of_tensors_are_those_of_each() -> None:
+    def cat(us: float) -> RanKernel:
+        return run(
+            "k0", "cat", "aten::cat", ((8, 4), (8, 2)), time_us=us, module="Model.Block.Join"
+        )
+
+    difference = compare_profiles(
+        make_profile(kernels=[cat(1.0)]), make_profile(kernels=[cat(2.0)])
+    )
+
+    (row,) = document_of_two(difference)["tables"][1]["rows"]
+    assert row["sizes"] == "8 × 4, 8 × 2"
+    assert row["class_name"] == "Join", "its end tells modules apart"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -36,7 +36,7 @@ _MODULES = (
 _OPERATORS = (
     Column("Operator", "operator", "code", width="minmax(110px, 1.2fr)"),
     Column("Sizes", "sizes", width="minmax(80px, 1fr)", is_wide=True),
-    Column("Module", "shown", "code", width="minmax(90px, 1fr)", full="module"),
+    Column("Module", "class_name", "code", width="minmax(90px, 1fr)", full="module"),
     *_TIMES,
 )
 _KERNELS = (
@@ -45,7 +45,7 @@ _KERNELS = (
     Column("Calls", "calls", "number", width="64px", is_wide=True),
     Column("Time", "time_us", "us", width="72px"),
     Column("Operator", "operator", "code", is_wide=True),
-    Column("Module", "shown", "code", full="module"),
+    Column("Module", "class_name", "code", full="module"),
 )
 _WHOLE = (Column("Quantity", "what"), Column("a → b", "words"))
 
@@ -60,9 +60,14 @@ def list_changes(diff: ProfileDiff) -> list[Shown]:
         for row in diff.modules
     ]
     operators = [
-        {**_add_parts(row, diff.operators), "sizes": _say_sizes(row)} for row in diff.operators
+        {
+            **_add_parts(row, diff.operators),
+            "sizes": _say_sizes(row),
+            "class_name": _shorten(row.module, 1),
+        }
+        for row in diff.operators
     ]
-    kernels = [{**asdict(row), "shown": _shorten(row.module)} for row in diff.kernels]
+    kernels = [{**asdict(row), "class_name": _shorten(row.module, 1)} for row in diff.kernels]
     whole = [{"what": row.what, "words": row.words, "size": row.a} for row in diff.changes]
     by = "size"
     return [
@@ -91,13 +96,19 @@ def _add_parts(
     }
 
 
-def _shorten(module: str) -> str:
-    """The last two classes of a path."""
-    return ".".join(module.split(".")[-2:]) or "outside of modules"
+def _shorten(module: str, classes: int = 2) -> str:
+    """The last classes of a path."""
+    return ".".join(module.split(".")[-classes:]) or "outside of modules"
 
 
 def _say_sizes(row: OperatorChange) -> str:
-    return ", ".join(" × ".join(map(str, shape)) for shape in row.shapes if shape)
+    shapes = (s for shape in row.shapes for s in (shape if _is_list(shape) else (shape,)))
+    return ", ".join(" × ".join(map(str, shape)) for shape in shapes if shape)
+
+
+def _is_list(shape: Sequence[Any]) -> bool:
+    """Whether an argument is a list of tensors: it has a shape for each of them."""
+    return bool(shape) and isinstance(shape[0], list | tuple)
 
 
 def document_of_two(diff: ProfileDiff) -> ProfileDiffDocument:
