@@ -152,3 +152,21 @@ def test_nothing_is_selected_before_anything_was_clicked(open_profile: Callable[
     page = open_profile(width=1280).page
     assert page.locator(".prof-path").count() == 0
     assert page.locator(".status .path").inner_text() == "Nothing selected"
+
+
+def test_a_kernel_leads_to_its_line_what_is_fused_and_its_nodes(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    report = wb.Report.load(TRACES / "workbench.wbr")
+    path = tmp_path / "profile.html"
+    wb.read_profile(TRACES / "workbench.json.gz").with_report(report).to_html(path)
+    watched = open_page(width=1280)
+    page = watched.page
+    page.goto(path.as_uri())
+    page.locator(".tbody .tr").filter(has_text="triton_").first.click()
+    said = page.locator(".insp").inner_text()
+    assert all(word in said for word in ("In the record", "training_step.py:", "Fused", "Nodes"))
+    page.get_by_role("tab", name="Record").click()
+    assert page.locator(".tbody .tr.rel").count() > 0
+    assert violations(page) == []
+    assert watched.errors == []

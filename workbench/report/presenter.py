@@ -41,6 +41,9 @@ class Presenter(Protocol):
     def add_profile(self, record: Any, profile: Any) -> Any:
         """A report with the times of its kernels in a profile; raises `UsageError` without any."""
 
+    def add_report(self, profile: Any, record: Any) -> Any:
+        """A profile with what a report says of its kernels; raises `UsageError` without any."""
+
     def plot(self, record: Any, *choice: Any, **more: Any) -> matplotlib.figure.Figure:
         """One of its charts; raises `UsageError` for one that it does not have."""
 

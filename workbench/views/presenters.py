@@ -180,6 +180,12 @@ class _Views:
 
         return add_profile(record, profile)
 
+    def add_report(self, profile: Any, record: Any) -> Any:
+        """A profile with what a report says of its kernels; raises `UsageError` without any."""
+        from workbench.analysis.profile_matches.profiled_report import add_report
+
+        return add_report(profile, record)
+
     def read_sweep(self, path: str) -> Any:
         """The sweep that `export` wrote."""
         from workbench.views.sweep.sweep_tables import read

@@ -294,6 +294,7 @@ export type Side = "" | "forward" | "backward";
  * are not known `alone`), of its operations, each alone, and together (`after`); None where the
  * record has none, or counts them with other kernels. `saved` is a share of `before` above
  * zero; else `unsaved` says in words what is known, and `why_more` why fusion made it worse.
+ * `time_us` is the measured time of all its calls, None where nothing was measured.
  */
 export interface FusionStep {
   id: string;
@@ -305,6 +306,7 @@ export interface FusionStep {
   before: number | null;
   alone: number | null;
   after: number | null;
+  time_us: number | null;
   saved: number | null;
   unsaved: string;
   why_more: string | null;
@@ -793,6 +795,8 @@ export interface ProfileChange {
 
 /**
  * What the inspector says of an id: caption, name, costs, why, what next, its full name.
+ * `record` has what a record says of it: lines of the program, what is fused, nodes of the
+ * graph.
  */
 export interface ProfileCard {
   caption: string;
@@ -801,6 +805,7 @@ export interface ProfileCard {
   why: string;
   next: string;
   code: string;
+  record: [string, string][];
   full: string;
   path: string;
 }

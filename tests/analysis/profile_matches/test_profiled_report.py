@@ -8,6 +8,7 @@ import workbench as wb
 from tests.made_profile import make_profile, run
 from workbench.analysis.cost.costs import choose_cost
 from workbench.analysis.profile_matches.profiled_report import hash_kernel
+from workbench.views.profile.profile_document import document
 
 TRACES = Path(__file__).parents[2] / "gpu" / "traces"
 
@@ -53,3 +54,39 @@ def test_the_hash_is_the_name_of_the_file_that_inductor_writes() -> None:
     from torch._inductor.codecache import code_hash
 
     assert hash_kernel("\nimport triton\n") == code_hash("import triton")
+
+
+def test_attention_is_launched_by_an_operator_that_the_one_of_the_graph_calls() -> None:
+    report = wb.Report.load(TRACES / "workbench.wbr")
+    measured = report.with_profile(wb.read_profile(TRACES / "workbench.json.gz"))
+    assert all(kernel.time_us for kernel in measured.kernels)
+
+
+def test_a_profile_gets_the_lines_nodes_and_operations_of_a_record() -> None:
+    report = wb.Report.load(TRACES / "workbench.wbr")
+    profile = wb.read_profile(TRACES / "workbench.json.gz").with_report(report)
+    rows = {row.record: row for row in profile.tables["record"]}
+    assert set(rows) == {kernel.id for kernel in report.kernels}
+    norm = rows["k4"]
+    assert norm.lines[1].startswith("training_step.py:13  return x+s.down(")
+    assert "var_mean_1" in norm.nodes
+    assert {"add", "rsqrt", "var_mean"} <= set(norm.operations)
+    ran = {row.id: row for row in profile.tables["kernels"]}
+    assert ran[norm.kernel].name == "triton_per_fused_add_native_layer_norm_view_1"
+
+
+def test_a_profile_with_a_record_is_saved_and_shows_it(tmp_path: Path) -> None:
+    report = wb.Report.load(TRACES / "workbench.wbr")
+    profile = wb.read_profile(TRACES / "workbench.json.gz").with_report(report)
+    profile.save(tmp_path / "p.wbr")
+    again = wb.RunProfile.load(tmp_path / "p.wbr")
+    assert list(again.tables["record"]) == list(profile.tables["record"])
+    shown = document(again)
+    (table,) = (each for each in shown["tables"] if each["id"] == "record")
+    row = next(each for each in table["rows"] if each["record"] == "k4")
+    (kernel,) = shown["ties"][str(row["row"])]
+    said = shown["cards"][kernel]["record"]
+    assert ("Line", str(row["line"]).split("; ")[0]) in said
+    assert any(label == "Fused" and "rsqrt" in words for label, words in said)
+    with pytest.raises(wb.errors.UsageError, match="another program"):
+        make_profile().with_report(report)

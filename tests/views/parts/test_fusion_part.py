@@ -124,3 +124,12 @@ def test_a_row_says_in_words_what_is_no_saving(report: Report) -> None:
 def test_inputs_of_a_graph_are_no_operations_of_a_kernel() -> None:
     kernel = replace(BLOCK.kernels[0], ops=("primals_1", "aten.relu.default", "arg0_1"))
     assert list_kernel_ops(kernel) == "relu"
+
+
+def test_measured_times_stand_beside_the_bytes_where_there_are_any() -> None:
+    assert "time_us" not in {column["key"] for column in build_fusion_part(LAYERS)["columns"]}
+    kernels = [replace(kernel, time_us=7.5) for kernel in LAYERS.kernels]
+    timed = replace(LAYERS, tables={**LAYERS.tables, "kernels": Table.of(Kernel, kernels)})
+    part = build_fusion_part(timed)
+    assert "time_us" in {column["key"] for column in part["columns"]}
+    assert {step["time_us"] for step in part["steps"]} == {7.5}

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from workbench.analysis.gpu_model.roofline import add_measured
 from workbench.errors import UsageError
 from workbench.number_text import plural
-from workbench.report.profile.profile_rows import DeviceEvent, RanKernel
+from workbench.report.profile.profile_rows import DeviceEvent, RanKernel, RecordedKernel
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.profile_record import TIMED_BY
 from workbench.report.record import Report
-from workbench.report.rows import Kernel
+from workbench.report.rows import Kernel, Source
 from workbench.report.table import Table
 
 _LETTERS = 51  # torch cuts the hash so that a name of a file has 52
@@ -56,7 +58,8 @@ def add_profile(report: Report, profile: RunProfile) -> Report:
             f"this report ran in {profile.header.source or 'the profile'}: it was taken of another "
             "program, or of another compile. torch.profiler names kernels by their source."
         )
-    times |= _time_library_calls(report, profile, rows)
+    for own, calls in _match_library_calls(report, profile, rows):
+        times |= _share_out(own, [call.us for call in calls])
     kernels = [replace(kernel, time_us=times.get(kernel.id)) for kernel in report.kernels]
     table = Table.of(Kernel, kernels, omitted=report.kernels.omitted)
     where = profile.header.gpu_title or profile.header.device_name
@@ -110,32 +113,101 @@ def _share_out(kernels: Sequence[Kernel], runs: Sequence[float]) -> dict[str, fl
     return times
 
 
-def _time_library_calls(
+@dataclass
+class _Call:
+    """One call of an operator of a library: its µs, and the kernels of the profile that it ran."""
+
+    us: float = 0.0
+    kernels: dict[str, None] = field(default_factory=dict)
+
+
+def _match_library_calls(
     report: Report, profile: RunProfile, rows: Mapping[str, RanKernel]
-) -> dict[str, float]:
-    """The same of calls of libraries, by operator; left out where they cannot be told apart."""
-    calls: dict[str, dict[int, float]] = defaultdict(dict)
+) -> Iterator[tuple[list[Kernel], list[_Call]]]:
+    """By operator its kernels in the report and all its calls, in order.
+
+    Left out where the calls are no whole number of calls of the program: they cannot be told apart.
+    """
+    calls: dict[str, dict[int, _Call]] = defaultdict(lambda: defaultdict(_Call))
     for event in _list_events(profile):
         row = rows[event.kernel]
         if not row.kernel_hash and (row.compile_id or row.graph_key) and event.call >= 0:
-            of = calls[row.operator]
-            of[event.call] = of.get(event.call, 0.0) + event.duration_us
+            call = calls[row.operator][event.call]
+            call.us += event.duration_us
+            call.kernels[event.kernel] = None
     wanted: dict[str, list[Kernel]] = defaultdict(list)
     for kernel in report.kernels:
         if kernel.language == "extern" and kernel.ops:
             wanted[_name_operator(kernel.ops[0])].append(kernel)
-    times: dict[str, float] = {}
     for operator, kernels in wanted.items():
         runs = list(calls.get(operator, {}).values())
         if runs and len(runs) % sum(max(1, kernel.calls) for kernel in kernels) == 0:
-            times |= _share_out(kernels, runs)
-    return times
+            yield kernels, runs
+
+
+_ATTENTION = re.compile(r"aten::_scaled_dot_product_(\w+)_attention(_backward)?")
 
 
 def _name_operator(name: str) -> str:
-    """`aten::addmm`, as profiles have it, of `aten.addmm.default`."""
-    parts = name.split(".")
-    return "::".join(parts[:2])
+    """`aten::addmm`, as profiles have it, of `aten.addmm.default`.
+
+    Attention is launched by an operator that the one of the graph calls.
+    """
+    operator = "::".join(name.split(".")[:2])
+    attention = _ATTENTION.fullmatch(operator)
+    if attention is None:
+        return operator
+    return f"aten::_{attention[1]}_attention{attention[2] or '_forward'}"
+
+
+def add_report(profile: RunProfile, report: Report) -> RunProfile:
+    """The profile with the lines, nodes and operations of the kernels that the report has.
+
+    Raises `UsageError` as `add_profile` does.
+    """
+    if not isinstance(report, Report):
+        raise UsageError(f"report: expected a report, got {type(report).__name__}.")
+    times = {kernel.id: kernel.time_us for kernel in add_profile(report, profile).kernels}
+    rows = {row.id: row for row in profile.of_own_rank().tables["kernels"]}
+    pairs: dict[str, dict[str, Kernel]] = {id: {} for id in rows}
+    generated = defaultdict(list)
+    for kernel in filter(_is_generated, report.kernels):
+        generated[hash_kernel(report.texts.get(kernel.text or "", ""))].append(kernel)
+    for row in rows.values():
+        pairs[row.id] |= {kernel.id: kernel for kernel in generated.get(row.kernel_hash, ())}
+    for kernels, calls in _match_library_calls(report, profile.of_own_rank(), rows):
+        order = [kernel for kernel in kernels for _ in range(max(1, kernel.calls))]
+        for place, call in enumerate(calls):
+            own = order[place % len(order)]
+            for id in call.kernels:
+                pairs[id][own.id] = own
+    sources = {source.id: source for source in report.sources}
+    found = [
+        RecordedKernel(
+            kernel=id,
+            record=kernel.id,
+            name=kernel.name,
+            is_backward=kernel.is_backward,
+            lines=tuple(_quote_line(line, sources, report) for line in kernel.lines),
+            nodes=tuple(node.partition(":")[2] for node in kernel.nodes),
+            operations=tuple(dict.fromkeys(op.split(".")[1] for op in kernel.ops if "." in op)),
+            time_us=times[kernel.id],
+            rank=profile.header.rank,
+        )
+        for id, own_kernels in pairs.items()
+        for kernel in own_kernels.values()
+    ]
+    return profile.with_tables(record=Table.of(RecordedKernel, found))
+
+
+def _quote_line(line: str, sources: Mapping[str, Source], report: Report) -> str:
+    """`L:s0:12` as file and line, and what is written there."""
+    _, id, number = line.split(":")
+    source = sources[id]
+    texts = report.texts.get(source.text or "", "").split("\n")
+    at = int(number) - source.first_line
+    text = texts[at].strip() if 0 <= at < len(texts) else ""
+    return f"{Path(source.file).name}:{number}  {text}".strip()
 
 
 def _list_events(profile: RunProfile) -> Iterator[DeviceEvent]:

@@ -364,6 +364,28 @@ class ProfileOpportunity:
     line: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedKernel:
+    """A kernel of a record that ran in the profile as the row `kernel` of `kernels`.
+
+    `record` is its id in the record, such as "k3". `lines` are lines of the program with their
+    text, `nodes` those of its graph, `operations` what is fused in it. `time_us` is the median of
+    all its calls in one call of the program; None where it could not be told from others.
+    """
+
+    kernel: str = ""
+    record: str = ""
+    name: str = ""
+    is_backward: bool = False
+    lines: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    time_us: float | None = number(
+        "Time, µs", "us", "Of one call of the program, the median", source="measured"
+    )
+    rank: int | None = None
+
+
 PROFILE_TABLES: dict[str, type] = {
     "kernels": RanKernel,
     "modules": ModuleTime,
@@ -378,5 +400,6 @@ PROFILE_TABLES: dict[str, type] = {
     "events": DeviceEvent,
     "host": HostSpan,
     "opportunities": ProfileOpportunity,
+    "record": RecordedKernel,
 }
 """Every table of a profile by name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from workbench.arguments import checked
 from workbench.number_text import plural
@@ -22,8 +22,9 @@ class RunProfile(Presented):
     """What a device did while torch.profiler recorded it.
 
     `frame(name)` gives a table: `kernels`, `modules`, `lines`, `gaps`, `streams`, `collectives`,
-    `steps`, `memory`, `launches`, `ranks`, and for a timeline `events` and `host`. Times are
-    measured, in µs. `notes` say what the file lacks and what is wrong with it.
+    `steps`, `memory`, `launches`, `ranks`, for a timeline `events` and `host`, and `record` after
+    `with_report`. Times are measured, in µs. `notes` say what the file lacks and what is wrong with
+    it.
 
     Examples
     --------
@@ -71,6 +72,15 @@ class RunProfile(Presented):
             if name != "ranks" and "rank" in table.columns
         }
         return self.with_tables(**kept)
+
+    @checked
+    def with_report(self, report: Any) -> RunProfile:
+        """The profile with the lines, nodes and operations of the kernels that a record has.
+
+        The other way round it is `Report.with_profile`. Raises `UsageError` when none of the
+        kernels that Inductor generated for the report ran.
+        """
+        return cast("RunProfile", presenter().add_report(self, report))
 
     @property
     def sentence(self) -> str:

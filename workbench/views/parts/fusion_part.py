@@ -87,6 +87,7 @@ def _step(
         "before": before,
         "alone": None if moved is None else moved.bytes_alone,
         "after": after,
+        "time_us": kernel.time_us,
         "saved": round(share, 4) if is_less else None,
         "unsaved": _unsaved(before, after),
         "why_more": why_more if share < 0 else None,

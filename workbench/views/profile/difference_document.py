@@ -154,7 +154,7 @@ def _card_times(
         facts.append(("Kernels", f"{row.a_kernels:,.0f} → {row.b_kernels:,.0f}"))
     return {
         "caption": caption, "title": title, "facts": facts, "why": "", "next": "", "code": "",
-        "full": full, "path": f"{title}: {_us(row.a_us)} → {_us(row.b_us)}",
+        "record": [],        "full": full, "path": f"{title}: {_us(row.a_us)} → {_us(row.b_us)}",
     }  # fmt: skip
 
 
@@ -172,7 +172,7 @@ def _card(row: OneSided) -> ProfileCard:
     return {
         "caption": f"Kernel, only in {row.side}", "title": row.operator or row.name[:60],
         "facts": [*facts, *(fact for fact in more if fact[1])], "why": "", "next": "", "code": "",
-        "full": row.name, "path": f"only in {row.side}: {_us(row.time_us)}",
+        "record": [],        "full": row.name, "path": f"only in {row.side}: {_us(row.time_us)}",
     }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from workbench.report.profile.profile_rows import (
     ModuleTime,
     ProfileOpportunity,
     RanKernel,
+    RecordedKernel,
 )
 from workbench.report.profile.run_profile import RunProfile
 from workbench.views.profile.profile_words import KernelWords
@@ -53,7 +54,29 @@ def make_cards(
     cards |= {f"gaps:{place}": _card_gap(gap, words) for place, gap in enumerate(gaps)}
     for place, change in enumerate(changes):
         cards[f"changes:{place}"] = _card_change(change)
+    for place, recorded in enumerate(list(tables["record"])[:MOST_CARDS]):
+        said = _tell_record(recorded)
+        cards[f"record:{place}"] = _card_recorded(recorded, said)
+        if (card := cards.get(words[recorded.kernel].row)) is not None:
+            card["record"] += [fact for fact in said if fact not in card["record"]]
     return cards
+
+
+def _tell_record(row: RecordedKernel) -> list[tuple[str, str]]:
+    """What a record says of a kernel: its lines, what is fused, its nodes."""
+    facts = [("Kernel", f"{row.record} {row.name}"), *(("Line", line) for line in row.lines)]
+    if len(row.operations) > 1:
+        facts.append(("Fused", ", ".join(row.operations)))
+    return [*facts, ("Nodes", ", ".join(row.nodes))] if row.nodes else facts
+
+
+def _card_recorded(row: RecordedKernel, said: list[tuple[str, str]]) -> ProfileCard:
+    facts = [("In one call of the program", _us(row.time_us))] if row.time_us is not None else []
+    side = "Of the backward" if row.is_backward else "Of the forward"
+    card = _make_card(
+        side, row.record, facts, path=" → ".join(filter(None, (*row.lines[:1], row.record)))
+    )
+    return {**card, "record": said, "full": row.name}
 
 
 def _card_kernel(
@@ -83,6 +106,7 @@ def _card_kernel(
         "why": row.why_slow,
         "next": "" if change is None else change.title,
         "code": "" if change is None else change.code,
+        "record": [],
         "full": row.name,
         "path": " → ".join(path),
     }
@@ -152,7 +176,7 @@ def _make_card(
 ) -> ProfileCard:
     return {
         "caption": caption, "title": title, "facts": facts, "why": why, "next": "", "code": "",
-        "full": "", "path": path,
+        "record": [], "full": "", "path": path,
     }  # fmt: skip
 
 
@@ -196,4 +220,6 @@ def tie(
         own_ids = [words[kernel].row for kernel in change.kernels]
         for id in (*own_ids, *(f"gaps:{at}" for at in change.gaps), lines.get(change.line)):
             ties.join(f"changes:{place}", id)
+    for place, recorded in enumerate(profile.tables["record"]):
+        ties.join(f"record:{place}", words[recorded.kernel].row)
     return ties.as_lists()

@@ -190,4 +190,6 @@ def facts(profile: RunProfile) -> str:
             ("memory", header.has_memory),
         )
     ]
-    return f"{plural(header.events, 'event')} · {', '.join(recorded)}"
+    known = len({row.record for row in profile.tables["record"]})
+    more = f" · {plural(known, 'kernel')} of a record" if known else ""
+    return f"{plural(header.events, 'event')} · {', '.join(recorded)}{more}"

@@ -102,6 +102,14 @@ _RANKS = (
     Column("Idle", "idle_us", "us"),
     Column("Exposed collectives", "collectives_us", "us"),
 )
+_RECORD = (
+    Column("In the record", "record", "code", width="88px", full="name"),
+    Column("Kernel", "title", width="minmax(140px, 1.6fr)"),
+    Column("Line", "line", "code", width="minmax(160px, 2fr)"),
+    Column("Fused", "fused", width="minmax(120px, 1.6fr)", full="fused"),
+    Column("Nodes", "nodes", "length", is_wide=True),
+    Column("Time", "time_us", "us", hint="Of one call of the program, the median."),
+)
 _INDENT = " " * 2
 
 
@@ -131,10 +139,20 @@ def list_tables(profile: RunProfile, words: Mapping[str, KernelWords]) -> list[S
     def indent(row: dict[str, Any]) -> dict[str, Any]:
         return {**row, "shown_name": f"{_INDENT * row['depth']}{row['name'] or 'outside'}"}
 
+    def tell_record(row: dict[str, Any]) -> dict[str, Any]:
+        fused = ", ".join(row["operations"])
+        return {
+            **row,
+            "title": words[row["kernel"]].title,
+            "line": "; ".join(row["lines"]),
+            "fused": fused,
+        }
+
     no_modules, no_lines = (
         f"No {name} were recorded: with_stack=True, with_modules=True."
         for name in ("modules", "lines")
     )
+    recorded = ("record", "Record", _RECORD, "", "time_us", tell_record)
     return [
         show("kernels", "Kernels", _KERNELS, "Nothing ran on a device.", "time_us", name_kernel),
         show("modules", "Modules", _MODULES, no_modules, "time_us", indent),
@@ -145,6 +163,7 @@ def list_tables(profile: RunProfile, words: Mapping[str, KernelWords]) -> list[S
         show("streams", "Streams", _STREAMS, "Nothing ran on a stream.", "busy_us"),
         show("collectives", "Collectives", _COLLECTIVES, "No collective ran.", "time_us"),
         show("memory", "Memory", _MEMORY, "Memory was not recorded: profile_memory=True.", "bytes"),
+        *(show(*each) for each in [recorded] if len(own["record"])),
         *([show("ranks", "Ranks", _RANKS, "", "total_us")] if len(own["ranks"]) > 1 else []),
     ]  # fmt: skip
 

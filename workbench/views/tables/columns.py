@@ -67,6 +67,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Alone", "alone", "B", "76px", is_wide=True),
         Column("Fused", "after", "B", "76px"),
         Column("Saved", "saved", "share", "84px"),
+        Column("Measured", "time_us", "us", "76px", is_optional=True),
         Column("Traffic", "traffic", width="minmax(60px, 0.9fr)", field="before", kind="bar"),
     ),
     "rejected": (

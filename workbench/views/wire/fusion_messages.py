@@ -20,6 +20,7 @@ class FusionStep(TypedDict):
     they are not known `alone`), of its operations, each alone, and together (`after`); None where
     the record has none, or counts them with other kernels. `saved` is a share of `before` above
     zero; else `unsaved` says in words what is known, and `why_more` why fusion made it worse.
+    `time_us` is the measured time of all its calls, None where nothing was measured.
     """
 
     id: str
@@ -31,6 +32,7 @@ class FusionStep(TypedDict):
     before: int | None
     alone: int | None
     after: int | None
+    time_us: float | None
     saved: float | None
     unsaved: str
     why_more: str | None

@@ -84,7 +84,10 @@ class ProfileChange(TypedDict):
 
 
 class ProfileCard(TypedDict):
-    """What the inspector says of an id: caption, name, costs, why, what next, its full name."""
+    """What the inspector says of an id: caption, name, costs, why, what next, its full name.
+
+    `record` has what a record says of it: lines of the program, what is fused, nodes of the graph.
+    """
 
     caption: str
     title: str
@@ -92,6 +95,7 @@ class ProfileCard(TypedDict):
     why: str
     next: str
     code: str
+    record: list[tuple[str, str]]
     full: str
     path: str
 

@@ -109,7 +109,7 @@ export function Card({ card, note = "", hint }: CardProps) {
       </div>
     );
   return (
-    <div class="insp" role="group" aria-label="Inspector">
+    <div class="insp" role="group" aria-label="Inspector" tabIndex={0}>
       <div class="kind">{card.caption}</div>
       <h2>{card.title}</h2>
       <Facts of="profile" rows={card.facts} />
@@ -129,6 +129,14 @@ export function Card({ card, note = "", hint }: CardProps) {
             <Copy quiet text={card.code} label="" title="Copy the code" />
           </div>
         )}
+      </Section>
+      <Section title="In the record" has={card.record.length > 0}>
+        {card.record.map(([label, value], at) => (
+          <p key={at} class={label === "Line" ? "mono" : ""}>
+            <span class="mut">{`${label} `}</span>
+            {value}
+          </p>
+        ))}
       </Section>
       {card.full && <p class="mono faint prof-full">{card.full}</p>}
     </div>

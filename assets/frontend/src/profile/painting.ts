@@ -100,7 +100,7 @@ function paintAxis(canvas: CanvasRenderingContext2D, scene: Scene, ink: Ink, x: 
     canvas.fillRect(Math.round(x(time)), AXIS - 2, 1, scene.stand.height);
     canvas.fillStyle = ink("--fg-2");
     const words = seconds(time * 1e-9);
-    const half = (words.length * LETTER) / 2;
+    const half = canvas.measureText(words).width / 2;
     const middle = Math.min(scene.width - half, Math.max(half, x(time)));
     canvas.fillText(words, middle, AXIS / 2);
   }
