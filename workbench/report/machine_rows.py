@@ -144,7 +144,8 @@ class MatrixCell:
 
     Counts as in `Resources`, `spills` being stores and loads together; they compare GPUs of one
     `vendor`, empty in older records, whose code is of one kind. `bound` and `bound_us` as in
-    `KernelRoofline`. `note` says why the kernel has no code for that GPU.
+    `KernelRoofline`; `modelled_us` as in `wb.forecast`, whatever the code is. `note` says why the
+    kernel has no code for that GPU.
     """
 
     kernel: str  # the kernel, by its id
@@ -175,6 +176,11 @@ class MatrixCell:
     estimate: bool = True  # from limits of the device or a model: nothing was run
     note: str | None = None
     vendor: str = ""
+    modelled_us: float | None = number(
+        "Modelled (est.)", "us", "What a calibrated model expects of one call", source="model",
+        heading="Modelled time of one call",
+    )  # fmt: skip
+    modelled_error: float | None = None  # relative, None where that GPU was not measured
 
 
 @dataclass(frozen=True, slots=True)

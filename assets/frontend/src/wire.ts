@@ -379,6 +379,8 @@ export interface MatrixCell {
   estimate: boolean;
   note: string | null;
   vendor: string;
+  modelled_us: number | null;
+  modelled_error: number | null;
 }
 
 /**

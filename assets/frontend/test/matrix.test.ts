@@ -24,6 +24,8 @@ function cell(id: string, more: Partial<MatrixCell> = {}): MatrixCell {
     instructions: null,
     bound: null,
     bound_us: null,
+    modelled_us: null,
+    modelled_error: null,
     estimate: true,
     note: null,
     vendor: "nvidia",

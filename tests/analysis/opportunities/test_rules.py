@@ -226,7 +226,8 @@ def test_a_slow_host_gains_what_its_measured_call_leaves_to_the_gpu(many_updates
     assert "several times as long" in advised.source
     profiled = add_measured_call(many_updates, OLD)  # of 1 ms
     then = next(each for each in opportunities(profiled) if each.rule == "cuda-graphs")
-    graph_us = wb.launches(many_updates).graph_us
+    graph_us = wb.forecast(many_updates).graph_us
+    assert "kernels modelled, ± " in advised.source
     assert (then.saved_us_low, then.saved_us_high) == (0.0, pytest.approx(1000 - graph_us))
     assert then.source.startswith("measured: the call")
     noisy = add_measured_call(many_updates, replace(OLD, notes=("noisy: other programs",)))

@@ -74,7 +74,7 @@ def test_one_figure_is_kernels_by_gpus_those_that_differ_most_first() -> None:
 @pytest.mark.parametrize("figure", METRICS)
 def test_estimates_are_named_in_tables_and_titles(figure: str) -> None:
     frame = matrix().frame(figure)
-    is_estimate = figure in ("occupancy", "bound_us")
+    is_estimate = figure in ("occupancy", "bound_us", "modelled_us")
     assert frame.attrs["estimate"] == is_estimate
     assert ("estimate" in str(frame.columns.name)) == is_estimate
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import workbench as wb
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Break, Kernel, Outcome, Report, Request, Source, Table
 from workbench.report.paired import PairedTimes
@@ -13,6 +14,7 @@ from workbench.views.document import document
 from workbench.views.overview.answer import answer, answer_text
 from workbench.views.static_html.static_report import summary
 from workbench.views.text import text
+from workbench.views.words.units import format_us
 
 RECORDS = Path(__file__).parents[2] / "records"
 BLOCK, LAYERS, NORM = (
@@ -55,9 +57,17 @@ def test_a_line_that_calls_leads_to_the_line_that_has_most_of_it() -> None:
     assert "About 90 % of it is line 44, layer(x), most of that line 28 of forward. " in said
 
 
-def test_a_gpu_without_a_measurement_says_its_bound_and_its_launches() -> None:
+def test_a_gpu_without_a_measurement_says_its_modelled_time_its_bound_and_launches() -> None:
     said = answer_text(NORM)
-    assert said.startswith("≥ 407 ns of work, 14.8 µs of launches (model) on h100: 2 kernels. ")
+    told = wb.forecast(NORM)
+    between = f"{format_us(told.least_us)} to {format_us(told.most_us)}"
+    bound = "≥ 407 ns of work, 14.8 µs of launches (model) on h100: 2 kernels. "
+    assert said.startswith(f"{format_us(told.call_us)} a call, modelled ({between}); {bound}")
+    other = replace(NORM, request=replace(NORM.request, target="a100"))
+    assert "a call, modelled (error not measured); ≥ 407 ns" in answer_text(other)
+    unknown = [replace(each, ops=("mine.op.default",), language="extern") for each in NORM.kernels]
+    other = replace(NORM, tables={**NORM.tables, "kernels": Table.of(Kernel, unknown)})
+    assert answer_text(other).startswith("≥ 407 ns of work")
     assert "About 81 % of the work is line 5" in said
 
 
@@ -131,9 +141,10 @@ def test_text_and_static_html_say_the_same_sentence(report: Report) -> None:
 
 def test_what_was_tried_is_no_prediction_any_more() -> None:
     report = Report.load(Path(__file__).parents[3] / "assets" / "scores_h100.wbr")
-    assert answer_text(report).endswith(
-        "One change would save at most 74 % of the 28.5 µs that the model gives a call."
-    )
+    call = format_us(wb.forecast(report).call_us)
+    said = answer_text(report)
+    assert "One change would save at most " in said
+    assert said.endswith(f"of the {call} that the model gives a call.")
     predicted = answer(report)["sentence"]
     left = answer(report, dict.fromkeys(change.key for change in opportunities(report)))["sentence"]
     assert left == predicted[: len(left)]

@@ -45,3 +45,16 @@ def test_the_sentence_says_of_which_part_of_the_program_it_is() -> None:
     tables = {**report.tables, "kernels": Table.of(Kernel, kernels)}
     says = document(replace(report, tables=tables))["matrix_says"]
     assert says.startswith("2 Triton kernels of 3 take at least 5.00 µs on h100")
+
+
+def test_modelled_times_stand_beside_the_bounds_with_what_was_not_measured() -> None:
+    report = compared()
+    cells = [
+        replace(cell, modelled_us=2 * (cell.bound_us or 1.0), modelled_error=error)
+        for cell, error in zip(report.matrix, (None, 0.2) * 2, strict=True)
+    ]
+    told = replace(report, tables={**report.tables, "matrix": Table.of(MatrixCell, cells)})
+    assert (
+        "(estimates). Modelled: 10.0 µs on h100, 20.0 µs on a100 (error not measured). "
+        in (document(told)["matrix_says"])
+    )

@@ -12,7 +12,7 @@ the sides of a right angle. Launches take up to what the slowest host took that 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -21,17 +21,15 @@ from workbench.analysis.calibrated.modelled import Modelled, model_work
 from workbench.analysis.forecast.forecast_rows import KernelForecast as KernelForecast
 from workbench.analysis.forecast.forecast_rows import LineForecast as LineForecast
 from workbench.analysis.forecast.forecast_rows import ModuleForecast as ModuleForecast
-from workbench.analysis.forecast.forecast_rows import (
-    join_errors,
-    list_lines,
-    list_modules,
-)
+from workbench.analysis.forecast.forecast_rows import join_errors as join_errors
+from workbench.analysis.forecast.forecast_rows import list_lines, list_modules
 from workbench.analysis.forecast.record_work import describe_kernel
 from workbench.analysis.gpu_model.launches import LaunchCosts, Launches, launches
 from workbench.arguments import checked
 from workbench.errors import UsageError
-from workbench.number_text import plural
+from workbench.number_text import number_text, plural
 from workbench.report import Kernel, Report
+from workbench.report.machine_rows import KernelRoofline
 from workbench.report.presenter import Presented, presenter
 from workbench.report.table import Table
 from workbench.settings import Settings
@@ -117,6 +115,20 @@ class Forecast(Presented):
         """The modules as a tree in the order of the program, the call as its root."""
         return list_modules(self.report, self.rows)
 
+    @property
+    def how_far(self) -> str:
+        """The error of the kernels in words."""
+        if self.error is None:
+            return "error not measured"
+        return f"± {number_text(self.error, 'percent')}"
+
+    def time_kernels(self) -> Report:
+        """The record with the times of this forecast in the place of measured ones."""
+        times = {row.kernel: row.us for row in self.rows}
+        kernels = [replace(kernel, time_us=times[kernel.id]) for kernel in self.report.kernels]
+        table = Table.of(Kernel, kernels)
+        return replace(self.report, tables={**self.report.tables, "kernels": table})
+
     @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """A self-contained page, written to `path` when given; without one its text."""
@@ -129,7 +141,7 @@ def forecast(report: Report) -> Forecast:
     Raises `UsageError` for a record without kernels on a GPU, or of one that is not known.
     """
     gpu = _find_gpu(report)
-    rows = tuple(_list_rows(report, gpu))
+    rows = tuple(list_kernels(report, gpu, {row.kernel: row for row in report.own_roofline}))
     costs = LaunchCosts()
     middle = _launch(report, rows, costs)
     is_graphed = any(part.verdict == "recorded" for part in report.cuda_graphs)
@@ -173,9 +185,11 @@ def _find_gpu(report: Report) -> Gpu:
     return found
 
 
-def _list_rows(report: Report, gpu: Gpu) -> Iterator[KernelForecast]:
+def list_kernels(
+    report: Report, gpu: Gpu, roofs: Mapping[str, KernelRoofline]
+) -> Iterator[KernelForecast]:
+    """Every kernel on a GPU, with its bounds there by kernel; a measured one keeps its time."""
     nodes = {node.id: node for node in report.nodes}
-    bounds = {row.kernel: row.bound_us for row in report.own_roofline}
     for kernel in report.kernels:
         row = KernelForecast(
             kernel=kernel.id,
@@ -184,9 +198,9 @@ def _list_rows(report: Report, gpu: Gpu) -> Iterator[KernelForecast]:
             lines=tuple(kernel.lines),
             language=kernel.language,
         )
-        bound = bounds.get(kernel.id)
-        if bound is not None:
-            row = replace(row, bound_us=bound * row.calls)
+        roof = roofs.get(kernel.id)
+        if roof is not None and roof.bound_us is not None:
+            row = replace(row, bound_us=roof.bound_us * row.calls)
         if kernel.time_us is None:
             made = model_work(*describe_kernel(kernel, nodes, gpu), gpu)
             yield _take(row, made)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 METRICS = tuple(measures(MatrixCell))
 """What a matrix compares."""
-COUNTED = tuple(metric for metric in METRICS if metric != "bound_us")
+COUNTED = tuple(metric for metric in METRICS if metric not in ("bound_us", "modelled_us"))
 """The metrics that follow from the code of a kernel."""
 
 
@@ -52,8 +52,8 @@ class Matrix(Presented):
     def frame(self, metric: str | None = None, *, figure: str | None = None) -> pandas.DataFrame:
         """A row for each kernel and GPU; of one metric, kernels × GPUs, by its own differences.
 
-        Metrics: registers, spills, smem_bytes, occupancy, instructions, bound_us. Raises
-        `UsageError` for another one.
+        Metrics: registers, spills, smem_bytes, occupancy, instructions, bound_us,
+        modelled_us. Raises `UsageError` for another one.
         """
         return presenter().frame(self, by_former_name("figure", "metric", figure, metric))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
+from workbench.analysis.forecast.forecast import find_forecast
 from workbench.analysis.fusion.fusion import calls
 from workbench.analysis.gpu_model.launches import LaunchCosts, launches
 from workbench.analysis.opportunities.opportunity import Opportunity
@@ -66,13 +67,16 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
         return
     if any(kernel.language == "cpp" for kernel in facts.kernels):
         return
-    model = launches(facts.report, _COST)
+    told = find_forecast(facts.report)
+    timed = facts.report if told is None else told.time_kernels()
+    model = launches(timed, _COST)
     call = read_measured_call(facts.report)
     measured_us = call.call_us if call is not None and call.quiet else 0.0
     whole_us = max(model.plain_us, measured_us)
     if len(model.rows) < _SMALLEST or whole_us - model.graph_us < 0.1 * whole_us:
         return
-    source = f"{_MODEL}; a host may take several times as long for each: a profile tells"
+    times = "" if told is None else f"; kernels modelled, {told.how_far}"
+    source = f"{_MODEL}; a host may take several times as long for each: a profile tells{times}"
     if measured_us > model.plain_us:
         source = "measured: the call, at most all of it but what the GPU works, by a model"
     yield Opportunity(

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from workbench.analysis.forecast.forecast import KernelForecast, find_forecast, join_errors
 from workbench.analysis.fusion.traffic import NodeFacts, count_moved_bytes, read_kernel_nodes
 from workbench.artifacts.programs import read_forward_outputs
+from workbench.number_text import number_text
 from workbench.report import Buffer, Kernel, Report
 from workbench.report.profile_record import read_measured_call
 
@@ -120,17 +122,27 @@ class Facts:
         return next((row.bandwidth_gbs for row in self.report.roofline), None)
 
     def microseconds(self, moved: float, kernels: Iterable[Kernel]) -> float | None:
-        """What so many bytes of these kernels cost: by their measured times, else by bandwidth."""
-        return self._share(moved, [(kernel, kernel.time_us) for kernel in kernels])
+        """What so many bytes of these kernels cost: by measured times, by a model, by bandwidth.
+
+        A modelled time is the longest within its error.
+        """
+        known = list(kernels)
+        time_us = self._share(moved, [(kernel, kernel.time_us) for kernel in known])
+        told = self._model(moved, known)
+        return time_us if told is None else told[1]
 
     def least_microseconds(
         self, moved: float, kernels: Iterable[Kernel], *, stays: float = 0.0
     ) -> float | None:
         """The same by the least of the measured times, less a part that stays where they are known.
 
-        A median holds what else ran meanwhile, which no change saves.
+        A median holds what else ran meanwhile, which no change saves. A modelled time is the
+        shortest within its error, where that is not known what the bytes take at full bandwidth.
         """
         known = list(kernels)
+        told = self._model(moved, known)
+        if told is not None:
+            return told[0]
         times = [(kernel, self._least.get(kernel.id, kernel.time_us)) for kernel in known]
         time_us = self._share(moved, times)
         return time_us * (1 - stays) if time_us is not None and self.is_measured(known) else time_us
@@ -147,6 +159,26 @@ class Facts:
             return sum(known) * min(1.0, moved / total)
         return None if self.bandwidth_gbs is None else moved / self.bandwidth_gbs / 1e3
 
+    def _model(self, moved: float, kernels: list[Kernel]) -> tuple[float, float] | None:
+        """The modelled share of these kernels, shortest and longest; None where one has none."""
+        rows = self._find_modelled(kernels)
+        total = sum(count_moved_bytes(kernel) or 0 for kernel in kernels)
+        if not rows or not total or self.bandwidth_gbs is None:
+            return None
+        us = sum(row.us for row in rows) * min(1.0, moved / total)
+        error = join_errors((row, 1.0) for row in rows)
+        bound_us = moved / self.bandwidth_gbs / 1e3
+        if error is None:
+            return min(bound_us, us), us
+        return us * (1 - error), us * (1 + error)
+
+    def _find_modelled(self, kernels: Iterable[Kernel]) -> list[KernelForecast]:
+        """The modelled times of kernels that were not measured, none where one has none."""
+        told = find_forecast(self.report)
+        rows = {} if told is None else {row.kernel: row for row in told.rows}
+        found = [rows[kernel.id] for kernel in kernels if kernel.id in rows]
+        return found if all(row.source == "modelled" for row in found) else []
+
     def is_measured(self, kernels: Iterable[Kernel]) -> bool:
         """Whether a profile timed all of these kernels."""
         return all(kernel.time_us is not None for kernel in kernels)
@@ -155,6 +187,13 @@ class Facts:
         """Where `microseconds` has its number from, as the end of a sentence."""
         if self.is_measured(kernels):
             return "; time: the measured share of these kernels, by their least to their median"
+        rows = self._find_modelled(kernels)
+        if rows:
+            error = join_errors((row, 1.0) for row in rows)
+            how_far = (
+                "error not measured" if error is None else f"± {number_text(error, 'percent')}"
+            )
+            return f"; time: the modelled share of these kernels on {self.gpu}, {how_far}"
         if self.bandwidth_gbs is None:
             return "; no time: the kernels were not measured"
         return f"; time: these bytes at the bandwidth of {self.gpu}"

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from workbench.analysis.forecast.forecast import list_kernels
 from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.analysis.gpu_model.roofline import rooflines
 from workbench.compiler.request.compile_request import list_known_gpus
@@ -106,10 +107,17 @@ def _recorded(
     for text in report.texts.values():
         texts.add(text)
     roofs = {gpu.name: {row.kernel: row for row in rooflines(report, gpu)} for gpu in gpus}
+    told = {gpu.name: {row.kernel: row for row in list_kernels(report, gpu, roofs[gpu.name])}
+            for gpu in gpus}  # fmt: skip
     cells, assembly = [], [row for row in report.assembly if row.config not in builds]
     for id, built in by_id.items():
         build = builds[id]
-        cells.append(_cell(build, built, roofs[build.gpu.target].get(build.kernel)))
+        cell = _cell(build, built, roofs[build.gpu.target].get(build.kernel))
+        expected = told[build.gpu.target][build.kernel]
+        if expected.source == "modelled":
+            us = expected.us / expected.calls
+            cell = replace(cell, modelled_us=us, modelled_error=expected.error)
+        cells.append(cell)
         for text in built.texts.values():
             texts.add(text)
         assembly += built.assembly

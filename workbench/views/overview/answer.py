@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from workbench.analysis.calls.call_tree import list_call_rows
 from workbench.analysis.cost.costs import Cost, CostKind, list_costs
+from workbench.analysis.forecast.forecast import find_forecast
 from workbench.analysis.gpu_model.launches import LaunchCosts, launches
 from workbench.analysis.memory.memory import count_quick_memory
 from workbench.analysis.opportunities.opportunity import Opportunity
@@ -142,6 +143,7 @@ def _cost(report: Report, cost: Cost) -> Iterator[Piece]:
         yield figure(format_us(cost.total))
         yield plain(f" in {known}; the call itself was not measured. ")
     elif cost.kind == "bound":
+        yield from _forecast(report)
         yield figure(f"≥ {format_us(cost.total)}")
         yield plain(" of work")
         yield from _launches(report)
@@ -161,6 +163,16 @@ def _measured(cost: Cost, call: MeasuredCall) -> Iterator[Piece]:
     yield plain("About ")
     yield figure(format_us(call.call_us))
     yield plain(" a call, too noisy to be sure. ")
+
+
+def _forecast(report: Report) -> Iterator[Piece]:
+    """The call by the calibrated model, where that knows its kernels."""
+    told = find_forecast(report)
+    if told is None or any(row.source == "bound" for row in told.rows):
+        return
+    between = f"{format_us(told.least_us)} to {format_us(told.most_us)}"
+    yield figure(format_us(told.call_us))
+    yield plain(f" a call, modelled ({between if told.most_us else told.how_far}); ")
 
 
 def _launches(report: Report) -> Iterator[Piece]:
@@ -205,7 +217,8 @@ def _changes(report: Report, cost: Cost, tried: Container[str]) -> Iterator[Piec
     call, model = read_measured_call(report), _model_launches(report)
     whole, of = call.call_us if call is not None else cost.total, " by prediction"
     if call is None and cost.kind == "bound" and model is not None:
-        whole = max(whole, model[1])  # what is saved may be launches, beside which the work runs
+        told = find_forecast(report)  # what is saved may be launches, beside which the work runs
+        whole = max(whole, model[1] if told is None else told.call_us)
         of = f" of the {format_us(whole)} that the model gives a call"
     low = sum(_saved(each, cost)[0] for each in changes)
     high = sum(_saved(each, cost)[1] for each in changes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from workbench.analysis.gpu_model.matrix import list_spreads
 from workbench.report import Report
@@ -62,24 +63,44 @@ def summarize_matrix(report: Report, targets: Sequence[str], rows: Sequence[wire
     Only kernels with a bound on all of the GPUs count: sums of different kernels say nothing.
     """
     calls = {kernel.id: kernel.calls for kernel in report.kernels}
-    bounds = {
-        (cell.kernel, cell.target): cell.bound_us * calls.get(cell.kernel, 1)
-        for cell in report.matrix
-        if cell.bound_us is not None
-    }
-    kernels = [row["kernel"] for row in rows if all((row["kernel"], t) in bounds for t in targets)]
-    totals = {target: sum(bounds[kernel, target] for kernel in kernels) for target in targets}
+    kernels, ordered = _sum_times(report, targets, rows, "bound_us")
     parts = []
     if kernels:
-        ordered = sorted(totals.items(), key=lambda item: item[1])
         times = ", ".join(f"{format_us(time)} on {target}" for target, time in ordered)
         part = f" of {len(calls)}" if len(calls) > len(kernels) else ""
         who = f"{plural(len(kernels), 'Triton kernel')}{part} take{'s' * (len(kernels) == 1)}"
         often = " in all calls" if any(calls.get(kernel, 1) > 1 for kernel in kernels) else ""
         parts.append(f"{who} at least {times}{often} (estimates).")
+    modelled, ordered = _sum_times(report, targets, rows, "modelled_us")
+    if modelled:
+        known = {cell.target for cell in report.matrix if cell.modelled_error is not None}
+        times = ", ".join(
+            f"{format_us(time)} on {target}{'' if target in known else ' (error not measured)'}"
+            for target, time in ordered
+        )
+        few = "" if len(modelled) == len(kernels) else f" for {len(modelled)} of them"
+        parts.append(f"Modelled{few}: {times}.")
     if rows and rows[0]["differs_in"]:
         parts.append(f"{rows[0]['kernel']} differs most, in {rows[0]['differs_in']}.")
     return " ".join(parts)
+
+
+def _sum_times(
+    report: Report,
+    targets: Sequence[str],
+    rows: Sequence[wire.MatrixRow],
+    metric: Literal["bound_us", "modelled_us"],
+) -> tuple[list[str], list[tuple[str, float]]]:
+    """The kernels with a time on all GPUs, and by GPU their sum, the least first."""
+    calls = {kernel.id: kernel.calls for kernel in report.kernels}
+    times: dict[tuple[str, str], float] = {}
+    for cell in report.matrix:
+        us = getattr(cell, metric)
+        if us is not None:
+            times[cell.kernel, cell.target] = us * calls.get(cell.kernel, 1)
+    kernels = [row["kernel"] for row in rows if all((row["kernel"], t) in times for t in targets)]
+    totals = [(target, sum(times[kernel, target] for kernel in kernels)) for target in targets]
+    return kernels, sorted(totals, key=lambda item: item[1])
 
 
 def _cell(cell: MatrixCell | None) -> wire.MatrixCell | None:

@@ -33,6 +33,8 @@ class MatrixCell(TypedDict):
     estimate: bool
     note: str | None
     vendor: str
+    modelled_us: float | None
+    modelled_error: float | None
 
 
 class MatrixRow(TypedDict):

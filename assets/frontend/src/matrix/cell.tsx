@@ -1,5 +1,6 @@
 // The selected cell below the heat map: all its figures, the way to its code and to a comparison.
 
+import { percent } from "../format";
 import { kernelState } from "../kernels/state";
 import type { Store } from "../store";
 import { Button, Mark, Select } from "../ui/basics";
@@ -56,6 +57,8 @@ export function CellStrip({ store, figures, rows, targets, partner, mark }: Prop
               </span>{" "}
               {figure.write(valueOf(cell, figure) ?? 0)}
               {figure.id === "occupancy" && cell.limiter && ` by ${cell.limiter}`}
+              {figure.id === "modelled_us" &&
+                ` ± ${cell.modelled_error ? percent(cell.modelled_error) : "?"}`}
             </span>
           ))}
         </div>

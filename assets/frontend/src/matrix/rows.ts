@@ -69,8 +69,8 @@ export function partnerOf(
   return rows[there.row]?.cells[there.column] ?? null;
 }
 
-export type FigureId =
-  "registers" | "spills" | "smem_bytes" | "occupancy" | "instructions" | "bound_us";
+export type FigureId = "registers" | "spills" | "smem_bytes" | "occupancy" | "instructions" | Time;
+type Time = "bound_us" | "modelled_us";
 
 export interface MatrixFigure {
   id: FigureId;
@@ -93,19 +93,17 @@ const MORE: Record<FigureId, { title?: string; isEstimate?: boolean; isGood?: bo
   occupancy: { title: "Occupancy", isEstimate: true, isGood: true },
   instructions: {},
   bound_us: { title: "Roofline bound", isEstimate: true },
+  modelled_us: { title: "Modelled", isEstimate: true },
 };
 
 /** The figures that the table of the cells has columns for. */
 export function figuresOf(specs: readonly ColumnSpec[]): MatrixFigure[] {
   return specs.flatMap(({ key, title, unit = "", hint = "" }) => {
-    if (!isFigure(key)) return [];
+    const id = (Object.keys(MORE) as FigureId[]).find((figure) => figure === key);
     const write = (value: number) => writtenIn(unit, value);
-    return [{ id: key, title, words: hint, write, isEstimate: false, isGood: false, ...MORE[key] }];
+    const said = { title, words: hint, write, isEstimate: false, isGood: false };
+    return id === undefined ? [] : [{ id, ...said, ...MORE[id] }];
   });
-}
-
-function isFigure(key: string): key is FigureId {
-  return key in MORE;
 }
 
 export function valueOf(cell: MatrixCell | null, figure: MatrixFigure): number | null {
@@ -118,7 +116,7 @@ export interface Total {
   values: (number | null)[];
 }
 
-const SUMS: readonly FigureId[] = ["bound_us", "spills", "instructions"];
+const SUMS: readonly FigureId[] = ["bound_us", "modelled_us", "spills", "instructions"];
 
 /**
  * A figure of all kernels that have it on every GPU: other sums would be of different kernels.
@@ -136,7 +134,7 @@ export function totalOf(
   );
   const values = Array.from({ length: count }, (_, at) => {
     const known = whole.map(({ kernel, cells }) => {
-      const times = figure.id === "bound_us" ? callsOf(kernel) : 1;
+      const times = figure.id.endsWith("_us") ? callsOf(kernel) : 1;
       return (valueOf(cells[at] ?? null, figure) ?? 0) * (isSum ? times : 1);
     });
     if (!known.length) return null;
@@ -144,7 +142,7 @@ export function totalOf(
     return figure.isGood ? Math.min(...known) : Math.max(...known);
   });
   if (!isSum) return { words: figure.isGood ? "Least of all" : "Most of all", values };
-  const isOften = figure.id === "bound_us" && whole.some(({ kernel }) => callsOf(kernel) > 1);
+  const isOften = figure.id.endsWith("_us") && whole.some(({ kernel }) => callsOf(kernel) > 1);
   const words = whole.length < rows.length ? `Total of ${whole.length}` : "Total";
   return { words: isOften ? `${words}, all calls` : words, values };
 }
@@ -163,7 +161,7 @@ export function inOrder(rows: readonly MatrixRow[], figure: MatrixFigure): Matri
 export function shadeOf(cell: MatrixCell, row: MatrixRow, figure: MatrixFigure): number {
   const value = cell[figure.id] ?? 0;
   const isLike = (other: MatrixCell | null) =>
-    figure.id === "bound_us" || other?.vendor === cell.vendor;
+    figure.id.endsWith("_us") || other?.vendor === cell.vendor;
   const known = row.cells.filter(isLike).flatMap((other) => valueOf(other, figure) ?? []);
   const most = Math.max(...known);
   if (!(most > 0)) return 0;
