@@ -12,6 +12,7 @@ import pytest
 from tests.browser.panes import addresses, show
 from tests.report.session.sample import session
 from tests.views.sweep.test_sweep_views import sweep
+from workbench.analysis.sweep.sweep import Sweep
 from workbench.report import Report
 from workbench.report.session.session_record import Session
 from workbench.report.table import Table
@@ -47,6 +48,20 @@ def long_session() -> Session:
     return Session(shown.header, tables, {})
 
 
+LONG = {"mode": "triton.unique_kernel_names", "threads": "realize_acc_reads_size_threshold"}
+
+
+def long_sweep() -> Sweep:
+    """The same sweep, over options with long names."""
+    found = sweep()
+    rows = (
+        replace(row, settings=tuple((LONG.get(n, n), v) for n, v in row.settings))
+        for row in found.trials
+    )
+    axes = {LONG.get(name, name): values for name, values in found.axes.items()}
+    return replace(found, axes=axes, trials=tuple(rows))
+
+
 def tabs_with_cuts(page: Any) -> dict[str, list[str]]:
     """By tab what is cut while it is shown."""
     found = {}
@@ -58,12 +73,12 @@ def tabs_with_cuts(page: Any) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("width", [900, 1280, 1600])
-@pytest.mark.parametrize("record", ["sweep", "session"])
+@pytest.mark.parametrize("record", ["sweep", "long_sweep", "session"])
 def test_no_text_of_a_sweep_or_a_session_is_cut(
     open_page: Callable[..., Any], tmp_path: Path, record: str, width: int
 ) -> None:
     path = tmp_path / f"{record}.html"
-    (sweep() if record == "sweep" else long_session()).to_html(path)
+    {"sweep": sweep, "long_sweep": long_sweep, "session": long_session}[record]().to_html(path)
     page = open_page(width=width).page
     page.set_viewport_size({"width": width, "height": 800})
     page.goto(path.as_uri())
@@ -86,6 +101,45 @@ def test_no_word_of_a_chart_leaves_its_picture(
     assert picture.evaluate(BEYOND) == []
 
 
+@pytest.mark.parametrize("width", [900, 1280])
+def test_settings_with_long_names_are_told_apart_in_the_forest_plot(
+    open_page: Callable[..., Any], tmp_path: Path, width: int
+) -> None:
+    """As seen at 900 px: eight rows were called `triton.unique_kernel_names=True, aggressi…`."""
+    long_sweep().to_html(tmp_path / "sweep.html")
+    page = open_page(width=width).page
+    page.goto((tmp_path / "sweep.html").as_uri())
+    for name in LONG.values():
+        head = page.get_by_role("columnheader", name=name)
+        assert head.bounding_box()["width"] > 60
+    page.get_by_role("tab", name="Forest plot").click()
+    rows = page.locator(".strip text").all_text_contents()
+    assert len(set(rows)) == 4  # a row for each size
+    assert not any("…" in row for row in rows)
+
+
+@pytest.mark.parametrize("width", [900, 1280])
+def test_what_took_longest_and_why_is_read_in_whole(
+    open_page: Callable[..., Any], tmp_path: Path, width: int
+) -> None:
+    long_session().to_html(tmp_path / "session.html")
+    page = open_page(width=width).page
+    page.goto((tmp_path / "session.html").as_uri())
+    said = page.get_by_role("group", name="Timeline").get_by_role("status")
+    assert said.evaluate("e => e.scrollWidth - e.clientWidth") == 0
+    for words in page.locator(".ses-chart > span").all():
+        assert words.evaluate(LEFT_OF_BARS), words.inner_text()
+    page.get_by_role("tab", name="Compiled again").click()
+    guard = page.get_by_role("columnheader", name="Guard", exact=True).bounding_box()
+    found = page.get_by_role("columnheader", name="Found").bounding_box()
+    assert guard["width"] > 2 * found["width"]
+
+
+LEFT_OF_BARS = """span => {
+    const text = document.createRange();
+    text.selectNodeContents(span);
+    return text.getBoundingClientRect().right <= span.getBoundingClientRect().left
+}"""
 BEYOND = """svg => [...svg.querySelectorAll("text")]
     .filter(text => text.getBoundingClientRect().right > svg.getBoundingClientRect().right)
     .map(text => text.textContent)"""

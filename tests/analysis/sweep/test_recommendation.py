@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -369,3 +370,50 @@ def test_a_warning_of_several_sizes_is_said_once() -> None:
     sentence = best(*rows, sizes=("n",)).sentence
     assert sentence.count("not checked") == 1
     assert sentence.endswith(f"But {words.format(11)} (in 2 of 3 rows).")
+
+
+def noisy_grid() -> list[Trial]:
+    """Long options that change nothing, one of them the same in all; each was disturbed."""
+    return [
+        trial(
+            100 + shift,
+            settings={"triton.unique_kernel_names": name, "max_fusion_size": size, "threads": "2"},
+            code="same",
+            warning="no verdict: other work took a part of 40 of 40 pairs",
+        )
+        for shift, name, size in ((0, "True", "8"), (1, "True", "64"), (2, "False", "8"))
+    ] + [
+        trial(
+            103,
+            settings={
+                "triton.unique_kernel_names": "False",
+                "max_fusion_size": "64",
+                "threads": "2",
+            },
+            code="same",
+        )
+    ]
+
+
+def test_settings_are_named_by_what_differs_and_many_with_one_code_are_counted() -> None:
+    sentence = best(*noisy_grid()).sentence
+    assert "threads" not in sentence
+    assert "The generated code of 3 other settings is identical to it." in sentence
+    both = "triton.unique_kernel_names and max_fusion_size made no difference: the generated code"
+    assert both in sentence
+    assert sentence.count("triton.unique_kernel_names") == 2  # of the setting, and of the axis
+
+
+def test_what_holds_for_every_size_is_said_once() -> None:
+    luck = random.Random(0)
+    rows = []
+    for mode in ("a", "b"):
+        for size in ("8", "64"):
+            ours = tuple(100 * luck.uniform(0.3, 3) for _ in range(12))
+            theirs = tuple(100 * luck.uniform(0.3, 3) for _ in range(12))
+            row = trial(100, settings={"mode": mode, "rows": size})
+            rows.append(replace(row, samples_us=(ours, theirs)))
+    sentence = choose_recommended(rows, ("rows",), "f").sentence
+    against = sentence.partition("The shortest median has")[2].partition(". ")[0]
+    assert against.count("too noisy to say against the original") == 1
+    assert ("at rows=8" in against, "at rows=64" in against) == (True, True)

@@ -23,7 +23,9 @@ from workbench.report.trials import UNSAVED, Trial
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target")
 _AS_FAST = " as fast as the original"
-_SHOWN = 2  # axes of which a sentence tells
+_SHOWN = 2  # axes of which a sentence tells, and settings with the same code by their names
+_AXIS = "AXES"  # in words of several axes
+_NOISY = "too noisy to say against the original"
 
 
 def choose_recommended(
@@ -53,48 +55,63 @@ def _sentences(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
         yield from _timed(choice, sizes)
     else:
         yield from _by_figure(choice)
-    if winner.same:
-        names = ", ".join(one.title for one in winner.same)
+    if len(winner.same) > _SHOWN:
+        yield f"The generated code of {len(winner.same)} other settings is identical to it."
+    elif winner.same:
+        names = " and of ".join(name_setting(one, choice) for one in winner.same)
         yield f"The generated code of {names} is identical to it."
-    yield from (_describe_effect(effect, choice.objective) for effect in choice.effects[:_SHOWN])
+    axes_of: dict[str, list[str]] = {}
+    for effect in choice.effects[:_SHOWN]:
+        axes_of.setdefault(_describe_effect(effect, choice.objective), []).append(effect.axis)
+    for words, axes in axes_of.items():
+        yield words.replace(_AXIS, (" or " if words.startswith("Whether") else " and ").join(axes))
     yield from _warnings([row.warning or "" for row in winner.rows])
+
+
+def name_setting(one: Candidate, choice: Choice) -> str:
+    """Its values in one line, without the axes on which all settings have the same."""
+    varied = {effect.axis for effect in choice.effects}
+    return ", ".join(f"{n}={v}" for n, v in one.settings if n in varied) or one.title
 
 
 def _timed(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
     """What may be said of the fastest against the original, and against the next."""
     winner, pair = choice.winner, choice.comparison
+    name, second = name_setting(winner, choice), ""
+    if choice.runner_up is not None:
+        second = name_setting(choice.runner_up, choice)
     against = _against_original(winner, sizes)
     is_faster = winner.verdict == "faster"
     if not winner.settings:
         yield f"Compiled: {against}."
     elif choice.is_sure:
-        yield f"Take {winner.title}: {against}."
+        yield f"Take {name}: {against}."
     elif is_faster and choice.runner_up is not None:
-        yield f"No winner between {winner.title} and {choice.runner_up.title}."
-        yield f"{winner.title}: {against}."
+        yield f"No winner between {name} and {second}."
+        yield f"{name}: {against}."
     else:
         yield "Nothing to take: no setting is faster than the original beyond the noise."
-        yield f"The shortest median has {winner.title}: {against}."
+        yield f"The shortest median has {name}: {against}."
     if choice.runner_up is not None and pair is not None:
-        yield f"{choice.runner_up.title}, the next, against it: {pair.words}."
+        yield f"{second}, the next, against it: {pair.words}."
 
 
 def _by_figure(choice: Choice) -> Iterator[str]:
     """What is counted or modelled, or measured only once."""
-    winner, row = choice.winner, choice.winner.rows[0]
+    row, name = choice.winner.rows[0], name_setting(choice.winner, choice)
     if choice.objective == "memory":
-        yield f"Take {winner.title}: a call takes at most {number_text(row.peak_bytes, 'bytes')}."
+        yield f"Take {name}: a call takes at most {number_text(row.peak_bytes, 'bytes')}."
     elif choice.objective == "first_call":
         took = number_text(row.first_call_s or 0.0, "seconds")
         yield (
-            f"The shortest first call has {winner.title}: {took}. Each was measured once, which "
+            f"The shortest first call has {name}: {took}. Each was measured once, which "
             "tells no small differences."
         )
     else:
         time = number_text((row.call_us or 0.0) * 1e-6, "seconds")
-        yield f"Take {winner.title}: a model gives it {time} a call; nothing was run."
+        yield f"Take {name}: a model gives it {time} a call; nothing was run."
     if choice.runner_up is not None:
-        yield f"Next comes {choice.runner_up.title}."
+        yield f"Next comes {name_setting(choice.runner_up, choice)}."
 
 
 def _warnings(remarks: Sequence[str]) -> Iterator[str]:
@@ -114,25 +131,25 @@ def _warnings(remarks: Sequence[str]) -> Iterator[str]:
 
 
 def _describe_effect(effect: Effect, objective: str) -> str:
-    """What an axis changes, with the interval of the pair that says most."""
+    """What axes change, `_AXIS` in place of them, with the interval of what says most."""
     pair = effect.comparison
     if pair is None:
         if objective in TIMED or effect.ratio - 1 < LEAST_DIFFERENCE:
-            return f"{effect.axis} made no difference."
+            return f"{_AXIS} made no difference."
         what = "the peak memory" if objective == "memory" else "the first call, measured once"
         ratio = number_text(effect.ratio, "ratio")
-        return f"{effect.worst} instead of {effect.best} as {effect.axis}: {ratio} {what}."
+        return f"{effect.worst} instead of {effect.best} as {_AXIS}: {ratio} {what}."
     match effect.verdict:
         case "identical":
-            return f"{effect.axis} made no difference: the generated code is identical."
+            return f"{_AXIS} made no difference: the generated code is identical."
         case "no difference":
-            return f"{effect.axis} made no difference."
+            return f"{_AXIS} made no difference."
         case "too noisy to say":
-            return f"Whether {effect.axis} makes a difference is {effect.verdict}."
+            return f"Whether {_AXIS} makes a difference is {effect.verdict}."
         case "mixed":
-            return f"{effect.axis} mattered, but not in one direction."
+            return f"{_AXIS} mattered, but not in one direction."
     return (
-        f"{effect.axis} mattered: {effect.worst} instead of {effect.best} is, where it is "
+        f"{_AXIS} mattered: {effect.worst} instead of {effect.best} is, where it is "
         f"clearest, {pair.words}."
     )
 
@@ -140,13 +157,17 @@ def _describe_effect(effect: Effect, objective: str) -> str:
 def _against_original(winner: Candidate, sizes: tuple[str, ...]) -> str:
     """For each size what the pairs allow to say; once what is the same for all sizes."""
     are_faster = all(pairs.verdict == "faster" for pairs in winner.pairs)
+    are_noisy = len(winner.pairs) > 1 and all(
+        describe_speedup(pairs).startswith(_NOISY) for pairs in winner.pairs
+    )
     parts = []
     for row, pairs in zip(winner.rows, winner.pairs, strict=True):
         where = ", ".join(f"{n}={v}" for n, v in row.settings if n in sizes)
         words = describe_speedup(pairs)
         words = words.removesuffix(_AS_FAST) if are_faster else words
+        words = words.removeprefix(f"{_NOISY} ") if are_noisy else words
         parts.append(f"{words}{f' at {where}' if where else ''}")
-    return f"{', '.join(parts)}{_AS_FAST if are_faster else ''}"
+    return f"{f'{_NOISY}: ' if are_noisy else ''}{', '.join(parts)}{_AS_FAST if are_faster else ''}"
 
 
 def describe_speedup(pairs: PairedTimes) -> str:
@@ -162,7 +183,7 @@ def describe_speedup(pairs: PairedTimes) -> str:
     ends = f"{_factor(1 / ratio.high)} to {_factor(1 / ratio.low)}"
     if pairs.verdict == "no difference":
         return f"no difference from the original ({ends})"
-    return f"too noisy to say against the original ({ends}; {pairs.doubt})"
+    return f"{_NOISY} ({ends}; {pairs.doubt})"
 
 
 def _factor(middle: float, *ends: float) -> str:

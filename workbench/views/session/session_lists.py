@@ -14,44 +14,44 @@ from workbench.views.words.units import plural
 _COMPILES = (
     Column("No.", "at", "right", is_wide=True),
     Column("Id", "id", "word"),
-    Column("Function", "function", "code"),
-    Column("Line", "place", "word"),
+    Column("Function", "function", "code", "minmax(90px, 0.7fr)"),
+    Column("Line", "place", "word", "minmax(112px, 0.9fr)"),
     Column("Kind", "kind", "word", is_wide=True),
     Column("Step", "step", "right"),
     Column("Time", "total_s", "s"),
     Column("Outcome", "outcome", "word"),
     Column("Caches", "cache", is_wide=True),
-    Column("Why", "why", "prose"),
+    Column("Why", "why", "prose", "minmax(200px, 2.4fr)"),
 )
 _RECOMPILES = (
     Column("Id", "compile_id", "word"),
-    Column("Function", "function", "code"),
+    Column("Function", "function", "code", "minmax(90px, 0.7fr)"),
     Column("Step", "step", "right"),
     Column("Against", "against", "word", is_wide=True),
     Column("Kind", "kind", "word", is_wide=True),
     Column("Expected", "expected", "code", is_wide=True),
-    Column("Found", "actual", "code"),
-    Column("Guard", "guard", "code"),
+    Column("Found", "actual", "code", "minmax(60px, 0.6fr)"),
+    Column("Guard", "guard", "code", "minmax(200px, 3fr)"),
     Column("Guards", "more", "right"),
 )
 _BREAKS = (
-    Column("Line", "place", "word"),
+    Column("Line", "place", "word", "minmax(112px, 0.9fr)"),
     Column("Code", "text", "code"),
     Column("Times", "count", "right"),
     Column("Compiling", "cost_s", "s"),
     Column("Why", "reason", "prose"),
 )
 _FALLBACKS = (
-    Column("Function", "function", "code"),
-    Column("Line", "place", "word"),
+    Column("Function", "function", "code", "minmax(90px, 0.7fr)"),
+    Column("Line", "place", "word", "minmax(112px, 0.9fr)"),
     Column("Since step", "step", "right"),
     Column("How", "how", "word"),
     Column("Eager calls", "eager_calls", "right"),
-    Column("Why", "why", "prose"),
+    Column("Why", "why", "prose", "minmax(200px, 2.4fr)"),
 )
 _REGIONS = (
     Column("Id", "compile_id", "word"),
-    Column("Function", "function", "code"),
+    Column("Function", "function", "code", "minmax(90px, 0.7fr)"),
     Column("Pass", "pass_", "word", is_wide=True),
     Column("Calls", "calls", "count"),
     Column("In all", "total_ms", "ms"),
@@ -59,7 +59,7 @@ _REGIONS = (
     Column("First", "first_us", "us", is_wide=True),
     Column("Inputs", "inputs", "prose"),
     Column("In step", "step", "right"),
-    Column("Why", "why", "prose"),
+    Column("Why", "why", "prose", "minmax(200px, 2.4fr)"),
 )
 _STEPS = (
     Column("Step", "step", "right"),

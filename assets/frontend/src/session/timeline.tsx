@@ -14,7 +14,7 @@ export function Timeline({ state, doc }: { state: SessionState; doc: SessionDocu
     <section class="ses-top" role="group" aria-label="Timeline">
       {last && <Legend first={doc.bars[0]!.first} last={last.last} />}
       {last && <Bars state={state} doc={doc} />}
-      <p class="cut" role="status" data-tip="">
+      <p class="said" role="status">
         {bar ? (
           <>
             {bar.why || bar.words} {bar.why && <span class="mut">{bar.words}</span>}
@@ -42,7 +42,7 @@ function Legend({ first, last }: { first: number; last: number }) {
         </span>
       ))}
       <span class="mut cut grow">{MARKS}</span>
-      <span class="mut">{`step ${first} to ${last}`}</span>
+      <span class="mut">{first === last ? `step ${first}` : `step ${first} to ${last}`}</span>
     </div>
   );
 }

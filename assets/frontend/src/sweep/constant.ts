@@ -50,6 +50,24 @@ export function shortName(doc: SweepDocument, row: SweepRow, constant: Constant)
   return named(doc, row, (at) => !doc.axes[at]!.is_size && !constant.axes.has(at)) || "as it is";
 }
 
+/** The same by its values alone, in the order of the axes. */
+export function valuesOf(doc: SweepDocument, row: SweepRow, constant: Constant): string {
+  return varied(doc, constant)
+    .map((at) => row.settings[at] ?? "–")
+    .join(" · ");
+}
+
+/** Those axes, for a head over the values. */
+export function axesOf(doc: SweepDocument, constant: Constant): string {
+  return varied(doc, constant)
+    .map((at) => doc.axes[at]!.name)
+    .join(" · ");
+}
+
+function varied({ axes }: SweepDocument, constant: Constant): number[] {
+  return axes.flatMap(({ is_size }, at) => (is_size || constant.axes.has(at) ? [] : [at]));
+}
+
 function named(doc: SweepDocument, row: SweepRow, isWanted: (at: number) => boolean): string {
   const words = doc.axes.flatMap(({ name }, at) => {
     const value = row.settings[at];

@@ -4,7 +4,7 @@ import { useRef } from "preact/hooks";
 import { amount, plural } from "../format";
 import { useWidth } from "../ui/size";
 import type { SweepDocument, SweepRow } from "../wire";
-import { bySize, constantOf, shortName } from "./constant";
+import { axesOf, bySize, constantOf, shortName, valuesOf } from "./constant";
 import { place, ticks } from "./geometry";
 import { isNoisy, type SweepState } from "./state";
 
@@ -23,12 +23,15 @@ export function Rounds({ state, doc }: { state: SweepState; doc: SweepDocument }
     .sort((a, b) => medianOf(a) - medianOf(b));
   const shown = rows.slice(0, MOST);
   const constant = constantOf(doc);
+  const most = width * 0.42; // of which names take no more: then their values stand alone
+  const isLong = shown.some((row) => 28 + LETTER * shortName(doc, row, constant).length > most);
+  const nameOf = isLong ? valuesOf : shortName;
   const lines = bySize(doc, shown).flatMap(({ size, rows }): Line[] => [
     ...(size ? [{ head: size }] : []),
-    ...rows.map((row) => ({ row, name: shortName(doc, row, constant) })),
+    ...rows.map((row) => ({ row, name: nameOf(doc, row, constant) })),
   ]);
   const longest = Math.max(...lines.map((line) => ("row" in line ? line.name : line.head).length));
-  const left = Math.min(width * 0.42, 28 + LETTER * longest);
+  const left = Math.min(most, 28 + LETTER * longest);
   const all = shown.flatMap((row) => row.rounds);
   const edge = FAR * Math.max(1, ...shown.map(medianOf));
   const ends: [number, number] = [
@@ -45,12 +48,20 @@ export function Rounds({ state, doc }: { state: SweepState; doc: SweepDocument }
       <p class="mut">
         {`Time over that of the original in the same round: less is faster. The bar holds the median with 99.9 %; grey: too noisy to say.${more}${far ? ` ${plural(far, "round")} further out ${far === 1 ? "stands" : "stand"} at the edge.` : ""}`}
       </p>
+      {isLong && <p class="mono">{axesOf(doc, constant)}</p>}
       <svg width={width} height={height} role="img" aria-label="Forest plot of the settings">
         <line class="even" x1={px(1)} x2={px(1)} y1={0} y2={height - BOTTOM} />
         {lines.map((line, n) => {
           const y = n * ROW + ROW / 2;
           if ("row" in line)
-            return <Strip key={line.row.id} {...line} state={state} px={px} left={left} y={y} />;
+            return (
+              <Strip
+                key={line.row.id}
+                {...line}
+                full={shortName(doc, line.row, constant)}
+                {...{ state, px, left, y }}
+              />
+            );
           return (
             <text key={line.head} class="head-of" x={12} y={y + 4}>
               {line.head}
@@ -77,19 +88,21 @@ interface StripProps {
   state: SweepState;
   row: SweepRow;
   name: string;
+  /** The same with the names of the axes. */
+  full: string;
   px(value: number): number;
   left: number;
   y: number;
 }
 
-function Strip({ state, row, name, px, left, y }: StripProps) {
+function Strip({ state, row, name, full, px, left, y }: StripProps) {
   const [low, median, high, ...samples] = row.rounds as [number, number, number, ...number[]];
   const letters = Math.floor((left - 16) / LETTER);
   const shown = name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
   return (
     <g
       class={isNoisy(row) ? "strip noisy" : "strip"}
-      data-tip={`${row.id}: ${row.verdict}, ${amount(low)} to ${amount(high)} (${row.evidence})`}
+      data-tip={`${row.id}, ${full}: ${row.verdict}, ${amount(low)} to ${amount(high)} (${row.evidence})`}
       onClick={() => void state.open(row)}
     >
       <rect class="hit" x={0} width="100%" y={y - ROW / 2} height={ROW} />
