@@ -140,7 +140,8 @@ def test_names_that_do_not_fit_end_in_an_ellipsis(
 ) -> None:
     page = open_profile(width=width).page
     cut = page.evaluate(
-        """() => [...document.querySelectorAll(".prof-box, .prof-name .cut, .prof-tracks span")]
+        """() => [...document.querySelectorAll(
+            ".prof-box, .prof-name .cut, .prof-tracks span, .prof-tracks small")]
         .filter((each) => each.scrollWidth > each.clientWidth + 1)
         .filter((each) => getComputedStyle(each).textOverflow !== "ellipsis")
         .map((each) => each.textContent)"""

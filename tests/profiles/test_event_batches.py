@@ -260,3 +260,31 @@ def test_calls_of_a_driver_alone_are_said_to_be_no_work(tmp_path: Path) -> None:
     trace.wait("cudaDeviceSynchronize", 0.0, 5.0)
     with pytest.raises(wb.errors.ArtifactError, match="only calls of the driver or of Python"):
         wb.read_profile(trace.write(tmp_path / "t.json"))
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (gzip.compress(STEP.encode())[:120], "has no event: its compressed data ends after"),
+        (b"SQLite format 3\x00" + bytes(500), "an SQLite database, as Nsight Systems"),
+        (b"\x28\xb5\x2f\xfd" + bytes(500), "compressed by zstd"),
+    ],
+)
+def test_what_is_no_trace_is_told_by_how_it_begins(
+    content: bytes, says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(wb.errors.ArtifactError, match=says):
+        read(content, tmp_path, "trace.json.gz")
+
+
+def test_an_event_longer_than_any_is_passed_over_and_the_rest_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(event_batches, "_LONGEST", 1 << 19)
+    events = json.dumps(build_step(2).events)[1:-1]
+    long = (
+        '{"ph":"X","cat":"cpu_op","name":"' + "a" * (3 << 20) + '","pid":1,"tid":1,"ts":1,"dur":2}'
+    )
+    p = read(f'{{"traceEvents":[{events},{long},{events}]}}', tmp_path)
+    assert p.header.events == 2 * len(build_step(2).events)
+    assert "cannot be read: 1." in p.notes[0]

@@ -22,10 +22,17 @@ _NO_ESCAPE = re.compile(r'\\(?!["\\/bfnrtu])')
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(?P<lone>u[dD][89a-fA-F]\w\w)|.)", re.DOTALL
 )
+_FOREIGN = {
+    b"SQLite": "an SQLite database, as Nsight Systems exports them",
+    b"PK": "a zip file",
+    b"\x28\xb5\x2f\xfd": "a file compressed by zstd",
+}
+"""What begins so, in words."""
 _TAIL = 1 << 16  # bytes at the end of a batch in which the end of an event is looked for
 _TRIES = 6
 _MOST_AROUND = 64 << 20  # bytes before and behind the events
 _LONGEST = 8 << 20  # bytes of one event
+_SEAM = 64  # bytes from the end of one event to the first key of the next
 _DEEPEST = 500  # lists and objects within each other; the profiler's have four
 MOST_EVENTS = 40_000_000
 
@@ -45,6 +52,7 @@ class EventBatches:
         self._stream = stream
         self._buffer = b""
         self._is_list = False
+        self._is_lost = False  # in an event that is too long to be read
 
     def __iter__(self) -> Iterator[list[Any]]:
         self._find_start()
@@ -95,6 +103,11 @@ class EventBatches:
 
     def _explain_foreign(self) -> str:
         name, start = self._stream.path.name, self._buffer[:400]
+        if self._stream.given_up and start.strip():
+            return f"{name} has no event: {self._stream.given_up}. Get the file again."
+        for sign, what in _FOREIGN.items():
+            if start.startswith(sign):
+                return f"{name} is {what}, no trace of torch.profiler (*.json, *.json.gz)."
         if not start.strip():
             return f"{name} is empty: the copy was cut short. Get the file again."
         if b'"schema"' in start:
@@ -111,6 +124,13 @@ class EventBatches:
 
     def _take(self, is_last: bool) -> tuple[list[Any], bool]:
         """The events that the buffer has whole, and whether those were all of the trace."""
+        if self._is_lost:
+            begin = _NEXT.search(self._buffer)
+            # what an event begins with may lie across the end of what was read
+            self._buffer = self._buffer[begin.end() if begin else -_SEAM :]
+            if begin is None:
+                return [], False
+            self._is_lost, self.damaged = False, self.damaged + 1
         if is_last:
             found = self._take_rest()
             return self._take_one_by_one(is_last) if found is None else (found, True)
@@ -154,7 +174,8 @@ class EventBatches:
                 lost = _NEXT.search(self._buffer, start + 1)
                 is_lost = is_last or len(self._buffer) - start > _LONGEST
                 if not is_lost or lost is None:
-                    at = start if not (is_lost and not is_last) else len(self._buffer)
+                    self._is_lost = is_lost and not is_last
+                    at = len(self._buffer) - _SEAM if self._is_lost else start
                     break
                 self.damaged += 1
                 at = lost.end()

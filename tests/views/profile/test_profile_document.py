@@ -94,6 +94,13 @@ def test_the_width_of_modules_says_what_runs_beside_other_work() -> None:
     assert words.endswith("130 µs: 10.0 µs of it beside other work")
 
 
+def test_a_profile_of_the_cpu_speaks_of_operators() -> None:
+    profile = make_profile(kernels=[PRODUCT])
+    shown = document(RunProfile(replace(profile.header, on_cpu=True), profile.tables))
+    assert shown["tables"][0]["title"] == "Operators"
+    assert [track["title"] for track in shown["tracks"]] == ["Operators"]
+
+
 def test_equal_layers_are_one_box_and_parents_come_first() -> None:
     rows = modules(6)
     events = [

@@ -56,6 +56,9 @@ def draw_tracks(profile: RunProfile) -> Drawn:
     places = {key: place for place, key in enumerate(threads)}
     tracks = [_draw_thread(key, own, begin, names) for key, own in threads.items()]
     tracks += [_draw_stream(key, own, begin, rows, places) for key, own in streams]
+    if profile.header.on_cpu:
+        for track in tracks[len(threads) :]:
+            track["title"] = "Operators"
     omitted = f"{plural(left_out, 'event')} that took least are not drawn." if left_out else ""
     return Drawn(tracks, list(names), omitted, begin, end)
 
@@ -97,7 +100,7 @@ def _draw_stream(
     rank, device, stream = key
     track = _make_track(
         id=f"stream:{rank}:{device}:{stream}",
-        title=_of_rank("Operators" if stream is None else f"Stream {stream}", rank),
+        title=_of_rank(f"Stream {stream}", rank),
         note=plural(len(events), "call"),
         rows=events,
         begin=begin,

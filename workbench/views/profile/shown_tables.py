@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from workbench.report.profile.run_profile import RunProfile
@@ -152,9 +153,11 @@ def list_tables(profile: RunProfile, words: Mapping[str, KernelWords]) -> list[S
         f"No {name} were recorded: with_stack=True, with_modules=True."
         for name in ("modules", "lines")
     )
+    what = "Operators" if profile.header.on_cpu else "Kernels"
+    kernels = (replace(_KERNELS[0], title=what[:-1]), *_KERNELS[1:])
     recorded = ("record", "Record", _RECORD, "", "time_us", tell_record)
     return [
-        show("kernels", "Kernels", _KERNELS, "Nothing ran on a device.", "time_us", name_kernel),
+        show("kernels", what, kernels, "Nothing ran on a device.", "time_us", name_kernel),
         show("modules", "Modules", _MODULES, no_modules, "time_us", indent),
         show("lines", "Lines", _LINES, no_lines, "own_us"),
         show("gaps", "Idle", _GAPS, "The device was never idle.", "duration_us", name_around),

@@ -28,7 +28,7 @@ const KINDS: readonly (readonly [ProfileKind, string])[] = [
   ["collective", "collective"],
   ["other", "other"],
 ];
-const LABELS = 84;
+const LABELS = 92;
 const NONE: ReadonlySet<string> = new Set();
 const MARGIN = 12;
 
