@@ -116,6 +116,24 @@ def test_in_marimo_the_view_is_dressed_follows_the_theme_and_keeps_its_keys(
     assert watched.requests == []
 
 
+def test_in_marimo_a_kernel_that_is_gone_is_noticed(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    """marimo tells a widget nothing of its kernel: a pane stayed empty for ever."""
+    pytest.importorskip("marimo")
+    page = open_page().page
+    with running_marimo(NOTEBOOK, tmp_path) as address:
+        page.goto(address)
+        view = page.locator(".wb")
+        view.locator("[role=tab]").first.wait_for(timeout=60_000)
+        view.locator(".crow").first.wait_for()
+    view.get_by_role("tab", name="Graphs").click()
+    said = "The kernel has not answered for 10 s: it is busy, or has stopped."
+    view.get_by_role("alert").get_by_text(said).wait_for(timeout=20_000)
+    profile = view.get_by_role("button", name="Profile")
+    assert profile.get_attribute("aria-disabled") == "true"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("marimo", [TUTORIAL], indirect=True, ids=["tutorial"])
 def test_a_tutorial_in_marimo_compiles_sweeps_and_compares(

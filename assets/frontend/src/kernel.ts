@@ -7,6 +7,10 @@ export const STOPPED =
   "The kernel has stopped: what needs it is off. The record stays; run the cell again to go on.";
 export const AWAY =
   "The kernel cannot be reached: what needs it is off until it answers. The record stays.";
+/** Where nothing around the view tells of the kernel. */
+export const SILENT =
+  "The kernel has not answered for 10 s: it is busy, or has stopped. The record stays; what needs the kernel is off until it answers.";
+export const SILENT_MS = 10_000;
 
 /** In the place of what only Python makes, and nobody had asked for. */
 export const UNSEEN =
@@ -29,6 +33,11 @@ interface Manager {
     disposed?: Told<unknown>;
   } | null;
   get_model?(id: string): Promise<{ comm_live?: boolean } | undefined> | undefined;
+}
+
+/** Whether the frontend around the view tells when its kernel ends: marimo, for one, does not. */
+export function isToldOfEnds(model: Model): boolean {
+  return !!(model.widget_manager as Manager | undefined)?.kernel;
 }
 
 /**

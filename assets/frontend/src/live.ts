@@ -2,7 +2,7 @@
 
 import { effect, type Signal } from "@preact/signals";
 import { type Host, hostSignals, PartCache, type Question } from "./host";
-import { STOPPED, UNSEEN, watchKernel } from "./kernel";
+import { isToldOfEnds, SILENT, SILENT_MS, STOPPED, UNSEEN, watchKernel } from "./kernel";
 import type { Model } from "./model";
 import type { Answer, Ask, Progress, Document as Report } from "./wire";
 
@@ -24,6 +24,7 @@ export class Mail {
   private last = Math.floor(Math.random() * 2 ** 40);
 
   private readonly forget: (() => void)[];
+  private patience: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     private readonly model: Model,
@@ -42,13 +43,29 @@ export class Mail {
     return new Promise((resolve, reject) => {
       this.waiting.set(message.id, { resolve, reject });
       this.model.send(message);
+      this.wait();
     });
+  }
+
+  /** The kernel is there: it said something. */
+  hear(): void {
+    clearTimeout(this.patience);
+    this.patience = undefined;
+    if (this.lost.peek() === SILENT) this.lost.value = null;
+    if (this.waiting.size) this.wait();
+  }
+
+  /** Says so when nothing comes, where nobody else would. */
+  private wait(): void {
+    if (isToldOfEnds(this.model)) return;
+    this.patience ??= setTimeout(() => (this.lost.value ??= SILENT), SILENT_MS);
   }
 
   async receive(answer: Answer, buffers: BufferSource[]): Promise<void> {
     const waiting = this.waiting.get(answer.id);
     if (!waiting) return; // an answer to another view of the same model
     this.waiting.delete(answer.id);
+    this.hear();
     const first = buffers[0];
     if (answer.error !== null) return waiting.reject(new Error(answer.error));
     if (!first) return waiting.resolve(null);
@@ -60,6 +77,7 @@ export class Mail {
   }
 
   close(): void {
+    clearTimeout(this.patience);
     for (const forget of this.forget) forget();
     this.refuse("The view was closed.");
   }
@@ -96,7 +114,10 @@ export function liveHost(model: Model): LiveHost {
   const receive = (answer: Answer, buffers: BufferSource[] = []) => {
     void mail.receive(answer, buffers);
   };
-  const follow = () => (signals.progress.value = model.get("progress") as Progress);
+  const follow = () => {
+    mail.hear();
+    signals.progress.value = model.get("progress") as Progress;
+  };
   const refresh = () => void askForDocument();
   model.on("msg:custom", receive);
   model.on("change:progress", follow);

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { expect, test, vi } from "vitest";
 import { hostSignals, idle, isAwake, whyNot } from "../src/host";
-import { AWAY, STOPPED, UNSEEN } from "../src/kernel";
+import { AWAY, SILENT, SILENT_MS, STOPPED, UNSEEN } from "../src/kernel";
 import { liveHost } from "../src/live";
 import type { Model } from "../src/model";
 import type { Ask, Progress } from "../src/wire";
@@ -180,4 +180,25 @@ test("what was asked for already is not asked for again, anything else waits for
   expect([whyOf("try", "o2"), whyNot(host, null)]).toEqual([null, null]);
   host.progress.value = { ...idle(), status: "running" }; // of the cell itself
   expect(whyOf("try", "o2")).toBe("Something is still running.");
+});
+
+test("where nothing tells of the kernel, silence is said, and taken back at its next word", async () => {
+  vi.useFakeTimers();
+  try {
+    const kernel = new Kernel(); // as in marimo: a manager of models that knows no kernel
+    const host = liveHost(kernel);
+    vi.advanceTimersByTime(SILENT_MS + 1);
+    expect(host.lost.value).toBe(SILENT);
+    kernel.tell("change:progress");
+    expect(host.lost.value).toBeNull();
+    vi.advanceTimersByTime(SILENT_MS + 1); // the document has still not come
+    expect(host.lost.value).toBe(SILENT);
+    host.close();
+    const watched = liveHost(new Kernel({}));
+    vi.advanceTimersByTime(SILENT_MS + 1); // a long cell runs: the frontend tells of its end
+    expect(watched.lost.value).toBeNull();
+    watched.close();
+  } finally {
+    vi.useRealTimers();
+  }
 });
