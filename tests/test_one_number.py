@@ -80,3 +80,12 @@ def test_threads_side_by_side_count_once() -> None:
     main, worker_1, worker_2, later = (1.0, 4.0), (2.0, 3.0), (2.0, 2.5), (7.0, 1.0)
     assert measure_compile_seconds([main, worker_1, worker_2, later]) == 5.0
     assert measure_compile_seconds(()) is None
+
+
+def test_the_chip_and_the_details_name_the_same_work_of_compiling(report: Report) -> None:
+    made = document(report)
+    note = next(each["note"] for each in made["figures"] if each["label"] == "Compile time")
+    chips = [chip for chip in made["answer"]["chips"] if chip["pane"] == "timeline"]
+    told = ["".join(piece["text"] for piece in chip["pieces"]) for chip in chips]
+    assert all(text.endswith(f", {note}") for text in told)
+    assert bool(told) == (note != "not recorded")

@@ -47,7 +47,7 @@ def test_empty_panes_stand_last_with_their_action(
     [
         ("Autotune", 'wb.aot_compile(fn, args, mode="max-autotune")'),
         ("Roofline", "compiled.profile(*args)"),
-        ("Matrix", 'wb.matrix(wb.Report.load("Net.wbr"), targets=["a100", "h100"])'),
+        ("Matrix", 'wb.matrix(fn, args, targets=["a100", "h100"])'),  # of a CPU
         ("Artifact", 'compiled.save("Net.aot")'),
     ],
 )

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+import workbench as wb
 from tests.browser.panes import show
 from workbench.report import Kernel, Report, Table
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 
 RECORDS = Path(__file__).parents[1] / "records"
 WIDTHS = pytest.mark.parametrize("width", [900, 1280, 1600])
+CLIPPED = Path(__file__).with_name("clipped.js").read_text()
 NOISE = "the whole call varied too much to compare times"
 
 
@@ -101,6 +104,41 @@ def test_the_arrow_of_a_sorted_number_does_not_touch_the_next_title(
         edges = row.locator(".th").evaluate_all(EDGES)
         for (_, right), (left, _) in pairwise(edges):
             assert left - right >= 6
+
+
+def branched(x: torch.Tensor) -> torch.Tensor:
+    y = x.relu() + float(x.std())
+    if y.sum() > 3:
+        y = y - 1
+    return y
+
+
+@pytest.mark.parametrize("width", [900, 1280])
+def test_a_cure_and_a_module_at_the_peak_are_whole(opened: Callable[..., Any], width: int) -> None:
+    """A setting that stands alone is broken into lines; a name that is cut has its tip."""
+    page = opened(wb.explain(branched, (torch.rand(4),)).report, width, "breaks")
+    page.locator(".diff", has_text="capture_scalar_outputs = True").first.wait_for()
+    assert page.locator(".wb").evaluate(CLIPPED) == []
+    page = opened(Report.load(RECORDS / "layers.wbr"), width, "memory")
+    page.get_by_role("group", name="What lives at the peak").get_by_text("module").click()
+    page.locator(".mem-list").get_by_text("makes the peak").first.wait_for()
+    assert page.locator(".wb").evaluate(CLIPPED) == []
+
+
+def test_without_guards_none_is_said_to_match_or_to_be_alive(opened: Callable[..., Any]) -> None:
+    with pytest.raises(wb.CaptureError) as failed:
+        wb.aot_compile(branched, (torch.rand(4),), target="h100")
+    page = opened(failed.value.report, 1280, "breaks")
+    page.get_by_text("No guards: nothing was compiled.").wait_for()
+    said = page.locator(".wb").inner_text()
+    assert "Guard sandbox" not in said
+    assert "compiled a second time" not in said
+
+
+def test_what_a_saved_page_lacks_is_said_once(opened: Callable[..., Any]) -> None:
+    page = opened(Report.load(RECORDS / "convolutions.wbr"), 1280, "roofline")
+    page.locator(".offered").nth(1).wait_for()
+    assert page.locator(".empty").inner_text().count("This is a saved view") == 1
 
 
 EDGES = """heads => heads.map((head) => {

@@ -116,6 +116,8 @@ def test_the_costliest_line_and_why(reader: Open) -> None:
     own.click(own.page.get_by_role("button", name="line 45").first)
     why = own.read(own.page.locator(".insp section", has_text="Costs").first)
     assert "2.85 MB, 98 % of all kernels" in why
+    what = own.read(own.page.locator(".insp section", has_text="Why").first)
+    assert ", the costliest k" in what
 
 
 class Counts(torch.nn.Module):

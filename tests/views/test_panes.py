@@ -35,7 +35,7 @@ def test_figures_name_what_they_count(sample_report: Report) -> None:
         "10.5 MB → 6.31 MB",
         "−40 % against scheduler nodes alone (estimate)",
     )
-    assert shown["Compile time"] == ("4.42 s", "C++ build 3.00 s")
+    assert shown["Compile time"] == ("4.42 s", "3.00 s of it C++ build")
     assert shown["Artifact"] == ("none", "needs one graph without a break")
     (*_, artifact) = figures(replace(sample_report, tables={}), ("block.aot", 133_000))
     assert (artifact["value"], artifact["pane"]) == ("133 kB", "artifact")

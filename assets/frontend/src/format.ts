@@ -86,6 +86,11 @@ export function plural(count: number, word: string): string {
   return `${whole(count)} ${word}${count === 1 ? "" : "s"}`;
 }
 
+/** A sentence as it goes on behind a colon. */
+export function lowered(words: string): string {
+  return words.slice(0, 1).toLowerCase() + words.slice(1);
+}
+
 /** Words as the beginning of a sentence. */
 export function sentence(words: string): string {
   return words.slice(0, 1).toUpperCase() + words.slice(1);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { sidesOf } from "../src/fusion/fusion";
+import { keptAnswer } from "../src/inspector/apart";
 import { neighboursOf } from "../src/kernels/register";
 
 describe("a pair that was not fused", () => {
@@ -22,5 +23,17 @@ describe("why a kernel was not fused", () => {
     const both = [...pairs, pair("k12", "k12", 8), pair("k3", "k4", 9)];
     const found = neighboursOf(both, "k12").map((each) => each.shared_bytes);
     expect(found).toEqual([524288, 0]);
+  });
+});
+
+describe("two things that kernels compute both", () => {
+  it("are not apart, and of many kernels a few are named", () => {
+    const none = { kind: "apart" as const, answers: [] };
+    const said = (ids: string[]) => keptAnswer(none, ids, [...ids, "k99"])?.sentence;
+    expect(said(["k1"])).toBe("They are not apart: k1 computes both.");
+    expect(said(["k1", "k2"])).toBe("They are not apart: k1 and k2 compute both.");
+    expect(said(["k1", "k2", "k3", "k4", "k5", "k6"])).toBe(
+      "They are not apart: k1, k2, k3, k4 and 2 more compute both.",
+    );
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { firstAxes, planeOf, slowness, subjects, varied } from "../src/autotune/plane";
+import { countBest, firstAxes, planeOf, slowness, subjects, varied } from "../src/autotune/plane";
 import { sayEqual } from "../src/autotune/ranked";
 import { offers } from "../src/targets/dialog";
 import type { Ranked, Targets } from "../src/wire";
@@ -81,5 +81,7 @@ test("an order among those that the model gives one time says nothing", () => {
     ranked(`r${at}`, 128, 4, { model_us, rank: at + 1 }),
   );
   expect(sayEqual(same)).toContain("the first 2 the same time");
+  expect(sayEqual(same.slice(0, 2))).toContain("gives all 2 the same time");
+  expect(countBest(same)).toBe(2); // so none is "first"
   expect(sayEqual(same.slice(1))).toBe("");
 });

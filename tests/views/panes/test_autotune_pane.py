@@ -30,7 +30,7 @@ def test_the_best_of_each_operation_stands_first_and_what_failed_last() -> None:
     assert [row["id"] for row in made["choices"]] == ["a3", "a0", "a1", "a4", "a2"]
     assert made["autotune_says"] == (
         "5 choices for 2 operations: what was chosen takes 1.00 ms in all, "
-        "300 µs less than the next best."
+        "300 µs less than the next best, as Inductor timed it."
     )
 
 

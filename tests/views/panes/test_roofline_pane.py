@@ -129,7 +129,10 @@ def test_without_scripts_it_is_a_table_that_says_that_it_is_a_model(sample_repor
 
 @pytest.mark.parametrize(
     ("kernels", "words"),
-    [(1, 'wb.aot_compile(fn, args, target="h100")'), (0, "There is no kernel to place under it.")],
+    [
+        (1, "Compiled for a GPU, which does not have to be here, every kernel"),
+        (0, "There is no kernel to place under it."),
+    ],
 )
 def test_without_a_gpu_it_says_what_to_type(
     sample_report: Report, kernels: int, words: str

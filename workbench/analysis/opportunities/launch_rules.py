@@ -16,7 +16,7 @@ from workbench.report.profile_record import read_measured_call
 _TOGETHER = 8  # kernels in one, torch's combo_kernel_max_num_nodes
 _SMALLEST = 4  # groups of independent kernels below that are left alone
 _COST = LaunchCosts()
-_MODEL = "model: the costs of launches in workbench.analysis.gpu_model.launches"
+_MODEL = "model: what launches cost"
 _PRODUCTS = frozenset(("mm", "addmm", "bmm", "baddbmm"))
 _TUNED = ("max_autotune", "max_autotune_gemm")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping
 from types import MappingProxyType
 
@@ -22,7 +21,7 @@ from workbench.report.report_header import KERNEL_LOG
 from workbench.views.overview.whereabouts import code, figure, list_whereabouts, plain
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.overview_messages import Piece
-from workbench.views.words.progress_words import find_compiler, name_own_work
+from workbench.views.words.progress_words import find_longest_work
 from workbench.views.words.record_words import count_captured, describe_absent_parts
 from workbench.views.words.units import (
     format_bytes,
@@ -276,17 +275,10 @@ def _chips(report: Report) -> Iterator[wire.Chip]:
 
 
 def _compile_time(report: Report) -> Iterator[wire.Chip]:
-    phases = list(report.phases)
-    seconds = measure_compile_seconds((p.start_s, p.duration_s) for p in phases)
+    seconds = measure_compile_seconds((p.start_s, p.duration_s) for p in report.phases)
     if seconds is None:
         return
-    by_words: dict[str, float] = defaultdict(float)
-    compiler = find_compiler(report)
-    for phase in phases:
-        if phase.thread == phases[0].thread:  # others work meanwhile, as in Timeline
-            by_words[name_own_work(phase.name, compiler)] += phase.self_s
-    words, most_s = max(by_words.items(), key=lambda part: part[1])
-    words = f"{words} the kernels" if words == "compiling" else words
+    words, most_s = find_longest_work(report)
     most = f", {format_seconds(most_s)} of it {words}"
     how = "Compiled in " if report.outcome.ok else "Ended after "
     pieces = [plain(how), figure(format_seconds(seconds)), plain(most)]

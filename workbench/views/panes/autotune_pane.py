@@ -70,7 +70,7 @@ def summarize_choices(choices: Sequence[AutotuneChoice]) -> str:
         return f"{counted}; nothing was timed here."
     total, others = sum(taken for taken, _ in pairs), sum(next_ms for _, next_ms in pairs)
     is_guess = any(row.note == ESTIMATED_CHOICE for row in choices)
-    source = " by a model; nothing was timed" if is_guess else ""
+    source = " by a model; nothing was timed" if is_guess else ", as Inductor timed it"
     text = f"{counted}: what was chosen takes {format_ms(total)} in all"
     more = f"{format_ms(others - total)} less than the next best"
     return f"{text}, {more if others > total else 'as long as the next best'}{source}."

@@ -14,10 +14,13 @@ from workbench.views.wire.codec import convert_row
 from workbench.views.wire.report_messages import Note
 from workbench.views.words.units import format_us, plural
 
-_LINE = 'wb.matrix(compiled, targets=["a100", "h100", "b200"])'
 _NOTHING = (
-    f"The kernels were compiled for one target only. `{_LINE}` compiles each of them for several "
+    "The kernels were compiled for one target only. `wb.matrix` compiles each of them for several "
     "GPUs, none of which has to be here."
+)
+_OF_A_CPU = (
+    "No kernel was generated for a GPU. `wb.matrix` with the function and its inputs compiles it "
+    "for several GPUs, none of which has to be here."
 )
 
 
@@ -39,7 +42,9 @@ def _empty(report: Report) -> Note | None:
         return None
     if not len(report.kernels):
         return missing(report, "kernels", "No GPUs to compare.", "There is no kernel to compare.")
-    return missing(report, "matrix", "No GPUs are compared.", _NOTHING + tell_cost(report))
+    has_any = any(kernel.language == "triton" for kernel in report.kernels)
+    text = _NOTHING if has_any else _OF_A_CPU
+    return missing(report, "matrix", "No GPUs are compared.", text + tell_cost(report))
 
 
 def _matrix(report: Report, targets: list[str]) -> list[wire.MatrixRow]:

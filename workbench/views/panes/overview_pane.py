@@ -23,7 +23,7 @@ from workbench.views.panes.artifact_pane import file_of
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.source_marks import sources
 from workbench.views.wire import report_messages as wire
-from workbench.views.words.progress_words import describe_phase
+from workbench.views.words.progress_words import find_longest_work
 from workbench.views.words.record_words import (
     count_captured,
     describe_absent_parts,
@@ -162,8 +162,8 @@ def _compile_time(report: Report) -> wire.Figure:
     took = measure_compile_seconds((p.start_s, p.duration_s) for p in report.phases)
     if took is None:
         return _figure("Compile time", "–", "not recorded", "timeline")
-    longest = max(report.phases, key=lambda phase: phase.self_s)
-    note = f"{describe_phase(longest.name)} {format_seconds(longest.self_s)}"
+    words, seconds = find_longest_work(report)
+    note = f"{format_seconds(seconds)} of it {words}"
     return _figure("Compile time", format_seconds(took), note, "timeline")
 
 

@@ -17,7 +17,6 @@ from workbench.views.words.units import format_percent, plural
 
 ON_THE_ROOF, ABOVE_IT = 0.9, 1.1
 """Between these parts of the roof, nothing is left to gain in a kernel but to do less work."""
-_LINE = 'wb.aot_compile(fn, args, target="h100")'
 _UNMEASURED = (
     "Nothing was measured, and a CPU has no data sheet of its rates: a profile measures the "
     "kernels and both rates here."
@@ -27,8 +26,8 @@ _NO_RATES = (
     "new profile measures both."
 )
 _ELSEWHERE = (
-    f" `{_LINE}` compiles for a GPU that does not have to be here, and estimates the least time of "
-    "every kernel on it."
+    " Compiled for a GPU, which does not have to be here, every kernel has an estimate of its "
+    "least time."
 )
 _BY_SHEET = "rates of the GPU's data sheet"
 _BY_PROFILE = "rates measured by the profile: a triad, a product of float32 matrices"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -112,6 +113,20 @@ def name_own_work(name: str, compiler: str | None) -> str:
     if name.startswith(_ONE_KERNEL):
         return "compiling the kernels"
     return "work that no phase tells of" if name in _AROUND else describe_phase(name)
+
+
+def find_longest_work(report: Report) -> tuple[str, float]:
+    """What most of the time of compiling went into, and its seconds.
+
+    Of the thread that compiled: what others do at the same time is not added. `report` has phases.
+    """
+    phases, compiler = list(report.phases), find_compiler(report)
+    by_words: dict[str, float] = defaultdict(float)
+    for phase in phases:
+        if phase.thread == phases[0].thread:
+            by_words[name_own_work(phase.name, compiler)] += phase.self_s
+    words, seconds = max(by_words.items(), key=lambda part: part[1])
+    return ("compiling the kernels" if words == "compiling" else words), seconds
 
 
 def describe_progress(progress: Progress, target: str | None = None) -> str:

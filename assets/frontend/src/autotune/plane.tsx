@@ -111,11 +111,18 @@ function PlaneCell({ id, tile, rows, isSelected, choose }: CellProps) {
       onClick={() => best && choose(best.id)}
     >
       {best?.rejection && <span class="hm-loses">loses </span>}
-      {best?.rank === 1 && <b class="hm-first">first </b>}
+      {best?.rank === 1 && countBest(rows) === 1 && <b class="hm-first">first </b>}
       {best ? microseconds(best.model_us) : "–"}
       {!isVoid && <i aria-hidden="true" />}
     </span>
   );
+}
+
+/** How many have the least time of the model; it tells no more than this apart. */
+export function countBest(rows: readonly Ranked[]): number {
+  const times = rows.flatMap(({ rank, model_us }) => (rank && model_us ? [model_us] : []));
+  const best = Math.min(...times);
+  return times.filter((time) => time < best * 1.005).length;
 }
 
 /** The parameters of a configuration: the sizes of its blocks, its warps, its stages. */

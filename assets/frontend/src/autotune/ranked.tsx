@@ -7,7 +7,7 @@ import { type Cells, RecordTable } from "../table/columns";
 import { Frame, Mark, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { Ranked } from "../wire";
-import { byRank, firstAxes, Plane, subjects, varied } from "./plane";
+import { byRank, countBest, firstAxes, Plane, subjects, varied } from "./plane";
 
 export function RankedConfigs({ store, all }: { store: Store; all: readonly Ranked[] }) {
   const known = useMemo(() => subjects(all), [all]);
@@ -48,7 +48,7 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
         <span class="grow" />
         <Frame store={store} name="ranked_configs" />
       </div>
-      <p class="roof-note">{`${MODEL}${sayEqual(rows)}`}</p>
+      <p class="roof-note">{`${MODEL} ${sayEqual(rows) || FIRST_FEW}`}</p>
       <Axes store={store} subject={`${subject.kernel} ${subject.target}`} rows={rows} />
       <RecordTable
         store={store}
@@ -61,16 +61,16 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
   );
 }
 
-const MODEL =
-  "Each was compiled and its time estimated; nothing was run. Time the first few on the device before you rely on the order.";
+const MODEL = "Each was compiled and its time estimated; nothing was run.";
+const FIRST_FEW = "Time the first few on the device before you rely on the order.";
 
 /** That the order says nothing between those to which the model gives one time; "" for one alone. */
 export function sayEqual(rows: readonly Ranked[]): string {
   const times = rows.flatMap(({ rank, model_us }) => (rank && model_us ? [model_us] : []));
-  const best = Math.min(...times);
-  const equal = times.filter((time) => time < best * 1.005).length;
+  const equal = countBest(rows);
+  const who = equal === times.length ? `all ${equal}` : `the first ${equal}`;
   return equal > 1
-    ? ` The model gives the first ${equal} the same time: their order says nothing.`
+    ? `The model gives ${who} the same time, so their order says nothing: time them on the device.`
     : "";
 }
 

@@ -1,6 +1,6 @@
 // The Autotune pane and its things: choices that were timed, configurations that a model ranked.
 
-import { bytes, microseconds, percent, plural, seconds } from "../format";
+import { bytes, microseconds, percent, plural, seconds, sentence } from "../format";
 import { kindOf } from "../ids";
 import { Head, type RowCardProps, rowThing } from "../inspector/parts";
 import type { Registration } from "../registration";
@@ -70,7 +70,7 @@ function RankedCard({ store, row }: RowCardProps<Ranked>) {
       )}
       <p>Compiled, not run: its time is what a model gives it.</p>
       <Facts of="ranked" rows={factsOf(row)} />
-      {row.note && <p>{row.note}</p>}
+      {row.note && <p>{`${sentence(row.note)}.`}</p>}
       <Chips store={store} title="Kernel" ids={[row.kernel]} />
     </>
   );

@@ -25,12 +25,12 @@ export function BreaksPane({ store }: { store: Store }) {
             <BreakCard key={item.id} store={store} item={item} />
           ))}
           {report.breaks.length === 0 && <NoBreak report={report} />}
-          <Recompiles store={store} />
+          {report.guards.length > 0 && <Recompiles store={store} />}
         </div>
       </div>
       <div>
         <GuardTree store={store} guards={report.guards} />
-        <Sandbox store={store} sandbox={report.sandbox} />
+        {report.guards.length > 0 && <Sandbox store={store} sandbox={report.sandbox} />}
       </div>
     </div>
   );

@@ -44,11 +44,12 @@ export function GuardTree({ store, guards }: { store: Store; guards: Guard[] }) 
     return trees.filter((tree) => tree.count).flatMap((tree) => flatten(tree, isOpen));
   }, [kept, dropped, turned, words]);
   const turn = (key: string) => setTurned(toggled(turned, key));
+  const none = guards.length ? "No guard matches." : "No guards: nothing was compiled.";
   const counts = `${kept.length} kept · ${dropped.length} dropped`;
   return (
     <>
       <GuardBar store={store} counts={counts} words={words} setWords={setWords} />
-      <GuardRows store={store} rows={rows} turn={turn} />
+      <GuardRows store={store} rows={rows} none={none} turn={turn} />
     </>
   );
 }
@@ -89,10 +90,12 @@ const ROW = 22;
 interface RowsProps {
   store: Store;
   rows: TreeRow[];
+  /** What is said without a row. */
+  none: string;
   turn(key: string): void;
 }
 
-function GuardRows({ store, rows, turn }: RowsProps) {
+function GuardRows({ store, rows, none, turn }: RowsProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const prefix = useId();
   const [active, setActive] = usePaneState<string | null>(store, "active", null);
@@ -143,7 +146,7 @@ function GuardRows({ store, rows, turn }: RowsProps) {
           />
         ))}
       </div>
-      {rows.length === 0 && <p class="none">No guard matches.</p>}
+      {rows.length === 0 && <p class="none">{none}</p>}
     </div>
   );
 }

@@ -45,7 +45,7 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
         Compare<span class="wide"> stages</span>
       </Button>
       <PassFilter store={store} />
-      {shown && <Grouped state={state} {...shown} />}
+      {shown && !state.isTable.value && <Grouped state={state} {...shown} />}
       <span class="push" />
       {shown && <Find store={store} {...shown} />}
       {shown && !state.isTable.value && <Fit {...shown} />}

@@ -99,9 +99,19 @@ export function keptAnswer(
     ({ a, b }) =>
       (ours.includes(a) && theirs.includes(b)) || (ours.includes(b) && theirs.includes(a)),
   );
-  if (both.length && (both.length === ours.length || both.length === theirs.length))
-    return { ...TOGETHER, sentence: `They are not apart: ${both.join(", ")} computes both.` };
+  if (both.length && (both.length === ours.length || both.length === theirs.length)) {
+    const who = both.length === 1 ? `${both[0]} computes` : `${several(both)} compute`;
+    return { ...TOGETHER, sentence: `They are not apart: ${who} both.` };
+  }
   return between ?? null;
+}
+
+const NAMED = 4;
+
+/** The first of some kernels and how many more there are; as in Python. */
+function several(ids: readonly string[]): string {
+  if (ids.length > NAMED) return `${ids.slice(0, NAMED).join(", ")} and ${ids.length - NAMED} more`;
+  return `${ids.slice(0, -1).join(", ")} and ${ids.at(-1)}`;
 }
 
 const TOGETHER: WhyApart = {

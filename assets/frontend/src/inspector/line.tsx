@@ -1,9 +1,10 @@
 // What the inspector says of a source line.
 
 import { costText, costWords, type ShownCost, shownCost, valueOf } from "../cost/cost";
-import { plural, sentence } from "../format";
+import { lowered, plural, sentence } from "../format";
 import { numberOf } from "../ids";
 import type { Store } from "../store";
+import { sorted } from "../table/sorting";
 import { Chips, Prose, Tag } from "../ui/basics";
 import { Python } from "../ui/highlight";
 import { wordOf } from "../ui/words";
@@ -27,7 +28,7 @@ export function LineCard({ store, id }: CardProps) {
         </h2>
       )}
       {mark && <LineCost store={store} mark={mark} kernels={kernels} />}
-      {mark && <Why store={store} mark={mark} nodes={nodes.length} kernels={kernels.length} />}
+      {mark && <Why store={store} mark={mark} nodes={nodes.length} kernels={kernels} />}
       <Next store={store} lines={[id]}>
         {kernels.length > 0 && <OpenCode store={store} id={id} />}
       </Next>
@@ -46,7 +47,7 @@ interface WhyProps {
   store: Store;
   mark: Line;
   nodes: number;
-  kernels: number;
+  kernels: readonly string[];
 }
 
 /** What became of it; a captured line carries no mark. */
@@ -55,19 +56,21 @@ function Why({ store, mark, nodes, kernels }: WhyProps) {
   const isExceptional = mark.state !== "plain" && mark.state !== "captured";
   const word = isExceptional ? wordOf(mark.state) : "";
   const isNoted = mark.notes.some((note) => note.title.startsWith(word));
-  const has = isExceptional || !!mark.said || mark.notes.length + callers.length + kernels > 0;
+  const has =
+    isExceptional || !!mark.said || mark.notes.length + callers.length + kernels.length > 0;
   return (
     <Section title="Why" has={has}>
       {isExceptional && !isNoted && (
         <Tag tone={mark.state as Exclude<Line["state"], "plain">}>{word}</Tag>
       )}
       {mark.said && <p>{mark.said}</p>}
-      {kernels > 0 && (
+      {kernels.length > 0 && (
         <p>
           {nodes > 0
             ? `${plural(nodes, "node")} ${nodes === 1 ? "ends" : "end"} in `
             : "It ends in "}
-          {plural(kernels, "kernel")}.
+          {plural(kernels.length, "kernel")}
+          <Largest store={store} kernels={kernels} />
         </p>
       )}
       {mark.notes.map((note) => (
@@ -80,6 +83,20 @@ function Why({ store, mark, nodes, kernels }: WhyProps) {
       )}
     </Section>
   );
+}
+
+/** The kernel that costs most, and what bounds it: why the line costs what it does. */
+function Largest({ store, kernels }: { store: Store; kernels: readonly string[] }) {
+  const cost = shownCost(store).value;
+  const [first] = sorted(
+    kernels.flatMap((id) => store.kernel(id) ?? []),
+    (kernel) => valueOf(cost, kernel),
+    "desc",
+  );
+  const own = first && valueOf(cost, first);
+  if (!cost || !first || !own) return <>.</>;
+  const which = kernels.length === 1 ? "" : `, the costliest ${first.id} (${costText(cost, own)})`;
+  return <span data-tip={first.verdict[1]}>{`${which}: ${lowered(first.verdict[0])}.`}</span>;
 }
 
 interface CostProps {

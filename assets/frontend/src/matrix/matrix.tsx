@@ -106,4 +106,4 @@ function CellTable({ store, rows, targets }: TableProps) {
   );
 }
 
-const CELLS: Cells<CellRow> = { choice: { value: (row) => row.note ?? row.choice } };
+const CELLS: Cells<CellRow> = { choice: { full: (row) => row.note ?? row.choice } };

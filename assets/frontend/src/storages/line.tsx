@@ -14,6 +14,8 @@ interface Props {
   share: number;
   /** What else is said of it. */
   more?: string;
+  /** What `children` say. */
+  note?: string | undefined;
   children?: ComponentChildren;
   open?: { isOpen: boolean; turn(): void; inner: ComponentChildren };
   /** Whether the name is what is read, and not the line. */
@@ -21,7 +23,8 @@ interface Props {
 }
 
 /** It selects its line, or opens what is in it. */
-export function LineRow({ store, line, name, bytes, share, more, children, open, isText }: Props) {
+export function LineRow(props: Props) {
+  const { store, line, name, bytes, share, more, note, children, open, isText } = props;
   const known = line === null || isText ? null : store.line(line);
   const is =
     line === null
@@ -31,7 +34,9 @@ export function LineRow({ store, line, name, bytes, share, more, children, open,
         : store.related.value.has(line)
           ? "rel"
           : "";
-  const tip = [known ? `${name}: ${known.text.trim()}` : name, more].filter(Boolean).join("; ");
+  const tip = [known ? `${name}: ${known.text.trim()}` : name, note, more]
+    .filter(Boolean)
+    .join("; ");
   const words = (
     <>
       <span class="cut" data-tip={tip}>

@@ -163,9 +163,11 @@ function Share({ store, share, most }: { store: Store; share: MemoryShare; most:
       bytes={share.bytes}
       share={share.bytes / most}
       more={times > 1 ? `${eachWords(share)} each` : undefined}
+      note={[times > 1 && `× ${times}`, peak && "makes the peak"].filter(Boolean).join(", ")}
       open={parts.length ? { isOpen, turn: () => setOpen(!isOpen), inner } : undefined}
     >
       {times > 1 && <b class="times">{` × ${times}`}</b>}
+      {peak && " "}
       {peak && <span class="tag plain">makes the peak</span>}
     </LineRow>
   );

@@ -51,13 +51,15 @@ export function CompareAgain({ store }: { store: Store }) {
 
 /** From an empty comparison: every kernel on several GPUs. */
 export function CompareButton({ store }: { store: Store }) {
-  const record = store.doc.value?.variable ?? "report";
+  const report = store.doc.value;
+  const isOfGpu = report?.kernels.some((kernel) => kernel.language === "triton");
+  const subject = isOfGpu ? (report?.variable ?? "report") : "fn, args";
   return (
     <Offer
       store={store}
       ask="compare-targets"
       words="Compare on GPUs…"
-      line={`wb.matrix(${record}, targets=["a100", "h100"])`}
+      line={`wb.matrix(${subject}, targets=["a100", "h100"])`}
       press={() => (targetsOpen(store).value = true)}
     />
   );
