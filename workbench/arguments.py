@@ -7,6 +7,7 @@ text that no file can hold is refused by the name of the argument before anythin
 from __future__ import annotations
 
 import ast
+import difflib
 import functools
 import inspect
 import math
@@ -15,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import UsageError, WorkbenchError, WrongCall
 from workbench.file_path import check_file_path, explain_no_path
 
 _P = ParamSpec("_P")
@@ -56,8 +57,15 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
     def called(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         try:
             given = signature.bind(*args, **kwargs).arguments
-        except TypeError:
-            return function(*args, **kwargs)  # Python says what is missing or unknown
+        except TypeError as error:
+            names = [name for name in signature.parameters if name != "self"]
+            unknown = next((name for name in kwargs if name not in names), None)
+            words = f"{error}."
+            if unknown is not None:
+                near = difflib.get_close_matches(unknown, names, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(names)}."
+                words = f"there is no argument {unknown}: {hint}"
+            raise WrongCall(f"{function.__name__}: {words}") from None
         known = kinds()
         for name, value in given.items():
             if name in known and value is not signature.parameters[name].default:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +21,12 @@ __all__ = [
     "UsageError",
     "WorkbenchError",
 ]
+
+
+def suggest(word: object, known: Iterable[object]) -> str:
+    """Which of the known names was meant, as a sentence to add; empty where none is near."""
+    near = difflib.get_close_matches(str(word), [str(one) for one in known], n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 class WorkbenchError(Exception):
@@ -42,6 +50,10 @@ class WorkbenchError(Exception):
 
 class UsageError(WorkbenchError):
     """An argument, option or flag that cannot be honoured."""
+
+
+class WrongCall(UsageError, TypeError):
+    """A function was given an argument that it does not have, or lacks one that it needs."""
 
 
 class NoModuleError(UsageError, AttributeError):

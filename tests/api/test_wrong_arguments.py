@@ -16,6 +16,7 @@ import workbench as wb
 from tests.api.examples import calls_of, quick_examples, read_attributes, slow_examples
 from tests.api.wrong_arguments import Call, calls, outcome, wrong_calls
 from workbench.arguments import checked
+from workbench.report import Report
 
 STEP = 23  # with 30 kinds of wrong values each kind and each parameter has its turn
 
@@ -128,15 +129,56 @@ def test_an_argument_is_named_with_what_was_expected(given: dict[str, Any], word
         example(**given)
 
 
+def test_what_is_missing_is_refused_in_the_same_way() -> None:
+    with pytest.raises(wb.UsageError, match="load: missing a required argument: 'path'"):
+        wb.load()  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda report: report.frame("kernls"), "Did you mean 'kernels'?"),
+        (lambda report: report.plot("roofine"), "Did you mean 'roofline'?"),
+        (lambda report: wb.expect(report, brakes=0), "Did you mean 'breaks'?"),
+        (lambda report: wb.memory(report).frame("allocation"), "Did you mean 'allocations'?"),
+        (
+            lambda _: wb.aot_compile(torch.relu, (), mode="max-autotun"),
+            "Did you mean 'max-autotune'?",
+        ),
+        (lambda _: wb.aot_compile(torch.relu, (), backend="inducter"), "Did you mean 'inductor'?"),
+    ],
+)
+def test_the_name_that_was_meant_is_said(
+    sample_report: Report, ask: Callable[[Report], Any], words: str
+) -> None:
+    with pytest.raises(wb.UsageError) as raised:
+        ask(sample_report)
+    assert str(raised.value).endswith(words)
+
+
 def test_what_is_as_declared_runs() -> None:
     given: dict[str, Any] = {"count": 3, "share": 1, "names": ["a"], "options": {"a": 1}}
     assert example(Path("a"), **given, call=len, level="full", anything=object()) == "ran"
     assert example(b"a") == "ran"  # type: ignore[arg-type]
 
 
-def test_what_is_missing_or_unknown_is_said_by_python() -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument 'size'"):
-        example(size=3)  # type: ignore[call-arg]
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"path": "a", "cuont": 3}, "example: there is no argument cuont: did you mean count?"),
+        ({"path": "a", "wholly_new": 3}, "there is no argument wholly_new: it takes path, "),
+    ],
+)
+def test_an_argument_that_is_not_there_has_one_that_was_meant(
+    given: dict[str, Any], words: str
+) -> None:
+    """Python's own sentence names no other, and came with two frames of ours."""
+    with pytest.raises(wb.UsageError) as raised:
+        example(**given)
+    assert words in str(raised.value)
+    assert isinstance(raised.value, TypeError)  # as Python has it
+    assert raised.value.__cause__ is None
+    assert len(raised.traceback) == 2  # the call, and where it is refused
 
 
 def test_an_error_shows_the_call_and_not_where_we_found_it() -> None:

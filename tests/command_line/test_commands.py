@@ -134,6 +134,22 @@ def test_the_option_that_was_meant_is_named(capsys: pytest.CaptureFixture[str]) 
     assert "there is no option --jsno: did you mean --json?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["chek", "a.aot"], "there is no command chek: did you mean check?"),
+        (["compile"], "there is no command compile: it has report, diff, "),
+        (["check", "a.aot", "--target", "h100"], "there is no option --target: it has --help, "),
+    ],
+)
+def test_what_there_is_stands_beside_what_there_is_not(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(words)
+    assert said in capsys.readouterr().err
+
+
 def test_a_file_is_looked_into(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", str(ARTIFACT)]) == 0
     assert "artifact of this workbench" in capsys.readouterr().out

@@ -6,7 +6,7 @@ import argparse
 import difflib
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -45,16 +45,26 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Names the option that was meant by one that does not exist."""
+    """Names the command or option that was meant by one that does not exist."""
+
+    commands: Mapping[str, Any] = {}  # of the program itself
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        first = next(iter(sys.argv[1:] if args is None else args), "-")
+        if self.commands and not first.startswith("-") and first not in self.commands:
+            self.error(f"there is no command {first}: {_hint(first, list(self.commands))}")
         known, rest = super().parse_known_args(args, namespace)
         for word in rest:
             name = word.partition("=")[0]
-            near = difflib.get_close_matches(name, list(self._option_string_actions), n=1)
-            if name.startswith("--") and near:
-                self.error(f"there is no option {name}: did you mean {near[0]}?")
+            if name.startswith("--"):
+                options = [each for each in self._option_string_actions if each.startswith("--")]
+                self.error(f"there is no option {name}: {_hint(name, options)}")
         return known, rest
+
+
+def _hint(word: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}."
 
 
 def build_command_parser() -> argparse.ArgumentParser:
@@ -91,6 +101,7 @@ def build_command_parser() -> argparse.ArgumentParser:
     about = "the JSON Schema of what --json prints"
     schema = commands.add_parser("schema", help=about, description=about)
     schema.set_defaults(json=True)
+    parser.commands = commands.choices
     return parser
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import checked
-from workbench.errors import BudgetError, UsageError
+from workbench.errors import BudgetError, UsageError, suggest
 from workbench.number_text import number_text
 from workbench.report.file_rows import (
     PHASES,
@@ -105,7 +105,10 @@ class RoundTrip(Presented):
         `ways` has a row for each way: times in seconds, errors, why it did not run.
         """
         if name not in _TABLES:
-            raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(_TABLES)}.")
+            raise UsageError(
+                f"There is no table {name!r}. Take one of: {', '.join(_TABLES)}."
+                f"{suggest(name, _TABLES)}"
+            )
         return presenter().rows_frame(getattr(self, name), _TABLES[name])
 
     @checked

@@ -33,7 +33,7 @@ from workbench.compiler.comparison.output_comparison import (
     get_absolute_tolerance,
 )
 from workbench.compiler.request.compile_request import check_args
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import UsageError, WorkbenchError, suggest
 from workbench.processes.child import Child
 from workbench.report.file_rows import (
     CPP,
@@ -104,7 +104,9 @@ def _chosen(ways: Sequence[str] | None) -> tuple[str, ...]:
     known = (*WAYS, CPP)
     for way in asked:
         if way not in known:
-            raise UsageError(f"There is no way {way!r}. Take some of: {', '.join(known)}.")
+            raise UsageError(
+                f"There is no way {way!r}. Take some of: {', '.join(known)}.{suggest(way, known)}"
+            )
     if not asked:
         raise UsageError(f"Name at least one way: {', '.join(known)}.")
     return tuple(way for way in known if way in asked)

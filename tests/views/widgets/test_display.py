@@ -17,7 +17,7 @@ def test_text_and_html_come_together(sample_report: Report) -> None:
 
 
 def test_something_without_a_report_is_refused() -> None:
-    with pytest.raises(UsageError, match="Cannot show a int"):
+    with pytest.raises(UsageError, match="int cannot be shown"):
         show(3)
 
 

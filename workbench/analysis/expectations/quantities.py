@@ -8,7 +8,7 @@ from typing import Literal
 
 from workbench.analysis.memory.memory import memory
 from workbench.analysis.session.nothing import explain_nothing_compiled
-from workbench.errors import UsageError
+from workbench.errors import UsageError, suggest
 from workbench.report import Report
 from workbench.report.measures import measure_compile_seconds
 from workbench.report.session.own_breaks import find_own_breaks
@@ -43,7 +43,10 @@ def read_quantity(record: Record, name: str) -> Quantity:
 def check_name(name: str) -> None:
     """Raise `UsageError` for what is no number of a record."""
     if name not in QUANTITIES:
-        raise UsageError(f"Unknown quantity {name!r}: expected {', '.join(QUANTITIES)}.")
+        raise UsageError(
+            f"Unknown quantity {name!r}: expected {', '.join(QUANTITIES)}."
+            f"{suggest(name, QUANTITIES)}"
+        )
 
 
 def read_quantities(record: Record) -> tuple[Quantity, ...]:

@@ -22,7 +22,7 @@ from workbench.analysis.memory.peaks import (
 from workbench.analysis.memory.scratch import Scratch, describe_scratch, list_scratch
 from workbench.analysis.memory.timeline import Timeline, explain_unknown_memory, is_on_cpu, timeline
 from workbench.arguments import checked
-from workbench.errors import UsageError
+from workbench.errors import UsageError, suggest
 from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.report.memory_rows import KINDS, Allocation, MemoryPeak, MemoryStep, SavedTensor
@@ -293,7 +293,9 @@ class Memory(Presented):
         Raises `UsageError` for another name.
         """
         if table not in TABLES:
-            raise UsageError(f"There is no table {table!r}: {', '.join(TABLES)}.")
+            raise UsageError(
+                f"There is no table {table!r}: {', '.join(TABLES)}.{suggest(table, TABLES)}"
+            )
         return presenter().rows_frame(self.rows(table), TABLES[table])
 
     @checked

@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any, Literal
 
 from workbench.analysis.trials.axes import OBJECTIVES
-from workbench.errors import UsageError
+from workbench.errors import UsageError, suggest
 from workbench.report.paired import (
     Comparison,
     Interval,
@@ -145,7 +145,10 @@ def choose(
     there is none.
     """
     if objective not in OBJECTIVES:
-        raise UsageError(f"objective is {objective!r}: expected one of {', '.join(OBJECTIVES)}.")
+        raise UsageError(
+            f"objective is {objective!r}: expected one of {', '.join(OBJECTIVES)}."
+            f"{suggest(objective, OBJECTIVES)}"
+        )
     done = [trial for trial in trials if trial.status == "done"]
     kept = [trial for trial in done if _fits(trial, constraint)]
     every = [one for one in _candidates(kept, sizes, objective) if math.isfinite(one.score)]

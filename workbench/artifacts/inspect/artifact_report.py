@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.arguments import checked
 from workbench.artifacts.inspect import artifact_rows
-from workbench.errors import ArtifactError, UsageError
+from workbench.errors import ArtifactError, UsageError, suggest
 from workbench.number_text import number_text, plural
 from workbench.report.measures import count_guards
 from workbench.report.presenter import Presented, presenter
@@ -175,7 +175,10 @@ class ArtifactReport(Presented):
     def frame(self, name: str) -> pandas.DataFrame:
         """One table as a DataFrame; raises `UsageError` that lists the names for any other."""
         if name not in TABLES:
-            raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(TABLES)}.")
+            raise UsageError(
+                f"There is no table {name!r}. Take one of: {', '.join(TABLES)}."
+                f"{suggest(name, TABLES)}"
+            )
         return presenter().rows_frame(getattr(self, name), TABLES[name])
 
     def __repr__(self) -> str:

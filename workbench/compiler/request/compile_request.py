@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from workbench.device_kinds import TARGETS
-from workbench.errors import UsageError
+from workbench.errors import UsageError, suggest
 from workbench.settings import Settings
 
 if TYPE_CHECKING:
@@ -184,4 +184,6 @@ def require_one_of(name: str, value: object, allowed: Iterable[object], more: st
     allowed = tuple(allowed)
     if value not in allowed:
         choices = ", ".join(repr(a) for a in allowed)
-        raise UsageError(f"{name} is {value!r}: expected one of {choices}{more}.")
+        raise UsageError(
+            f"{name} is {value!r}: expected one of {choices}{more}.{suggest(value, allowed)}"
+        )

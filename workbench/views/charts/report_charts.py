@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, suggest
 from workbench.report import Phase, Report
 from workbench.report.measures import measure_compile_seconds
 from workbench.views.charts import bars, calls_chart, roofline_chart
@@ -106,7 +106,10 @@ def plot(report: Report, name: str) -> Figure:
     `UsageError` when there is no chart of that name, or nothing to draw; the message says why.
     """
     if name not in _CHARTS:
-        raise UsageError(f"There is no chart {name!r}. Take one of: {', '.join(_CHARTS)}.")
+        raise UsageError(
+            f"There is no chart {name!r}. Take one of: {', '.join(_CHARTS)}."
+            f"{suggest(name, _CHARTS)}"
+        )
     table, draw = _CHARTS[name]
     if not len(getattr(report, table)):
         reason = report.why_missing(table) or report.why_missing(name)

@@ -10,7 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.sweep.sweep import CHARTS, Sweep
-from workbench.errors import UsageError
+from workbench.errors import UsageError, suggest
 from workbench.report.paired import SURE, compute_median_interval
 from workbench.report.trials import Trial
 from workbench.settings import Embed
@@ -161,7 +161,10 @@ def _row(row: SweepRow) -> dict[str, Any]:
 def plot(sweep: Sweep, chart: str, **choice: Any) -> Figure:
     """One chart; see `Sweep.plot`."""
     if chart not in CHARTS:
-        raise UsageError(f"There is no chart {chart!r}. Take one of: {', '.join(CHARTS)}.")
+        raise UsageError(
+            f"There is no chart {chart!r}. Take one of: {', '.join(CHARTS)}."
+            f"{suggest(chart, CHARTS)}"
+        )
     if not timed(sweep) and "metric" not in choice:
         raise UsageError(
             "Nothing to draw: no setting was measured. Look at the column reason of .frame()."

@@ -19,7 +19,7 @@ from workbench.analysis.layers.layers import LayerRow, list_layer_rows
 from workbench.analysis.memory.waste import MemoryRemark, remarks
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities
-from workbench.errors import UsageError
+from workbench.errors import UsageError, suggest
 from workbench.report import TABLES, Report, Table
 from workbench.report.table import number_columns
 from workbench.specs import DTYPES, Catalogue, Gpu
@@ -115,7 +115,9 @@ def frame(report: Report, name: str) -> pandas.DataFrame:
         return _typed(shown, DERIVED[name].row_type)
     if name not in TABLES:
         known = ", ".join(sorted((*TABLES, *DERIVED)))
-        raise UsageError(f"There is no table {name!r}. Take one of: {known}.")
+        raise UsageError(
+            f"There is no table {name!r}. Take one of: {known}.{suggest(name, (*TABLES, *DERIVED))}"
+        )
     first = FIRST_COLUMNS.get(name, [])
     order = [*first, *(c for c in _columns(TABLES[name]) if c not in first)]
     columns = getattr(report, name).columns

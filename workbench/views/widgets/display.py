@@ -149,7 +149,7 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
     report = x if isinstance(x, Report) else getattr(x, "report", None)
     if not isinstance(report, Report):
         raise UsageError(
-            f"Cannot show a {type(x).__name__}: it is no report and has none in .report. "
+            f"{type(x).__name__} cannot be shown: it is no report and has none in .report. "
             "Pass what aot_compile, explain, load or inspect returned."
         )
     check, sandbox = find_live_guards(x)
