@@ -81,6 +81,9 @@ def read_trace_file(
     spans = columns.host if on_cpu else work.events
     busy = Busy.of(spans["start"], spans.end)
     total = float(busy.end[-1] - busy.start[0])
+    # the spans of a CPU hold compiling, too: what its operators took is their own time, which is
+    # that of several threads
+    busy_us = float(work.events["duration"].sum()) if on_cpu else busy.total
     number = int(np.bincount(np.maximum(work.events["device"], 0).clip(0, 1 << 16)).argmax())
     device = find_device(head, None if on_cpu else number, gpu)
     tables = build_tables(work, busy, None if on_cpu else device.gpu, on_cpu=on_cpu)
@@ -91,8 +94,8 @@ def read_trace_file(
         gpu_title="" if device.gpu is None or on_cpu else device.gpu.title,
         on_cpu=on_cpu,
         total_us=total,
-        busy_us=busy.total,
-        idle_us=total - busy.total,
+        busy_us=busy_us,
+        idle_us=max(0.0, total - busy_us),
         events=read.batches.events,
         unlaunched=len(work.unlaunched),
         unlaunched_us=float(work.unlaunched["duration"].sum()),

@@ -31,6 +31,11 @@ def test_a_session_takes_a_profile_of_its_own() -> None:
     operators = set(profile.frame("kernels")["operator"])
     assert {"aten::addmm", "aten::relu"} <= operators
     assert not any("dynamo_timed" in operator for operator in operators)
+    assert not profile.header.has_stacks, "torch would record its own compiler: gigabytes"
+    assert profile.busy_us <= 1.001 * profile.frame("kernels")["time_us"].sum(), "no compiling"
+    assert profile.busy_us < profile.total_us
+    assert not any("with_stack=True, with_modules" in note for note in profile.notes)
+    assert not any("ProfilerActivity" in note for note in profile.notes)
     steps = [row.name for row in profile.tables["steps"] if row.kind == "profiler step"]
     assert len(steps) >= 3
     assert s.frame("compiles")["id"].nunique() == 1

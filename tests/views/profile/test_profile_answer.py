@@ -20,7 +20,7 @@ def test_a_terminal_shows_a_screen_with_short_names_and_units() -> None:
     assert len(lines) <= 25
     assert max(map(len, lines)) <= 80
     assert any(line.startswith("mul 64 × 1024") and "2.00 ms" in line for line in lines)
-    assert 'more, and their lines: .frame("kernels")' in lines[-1]
+    assert 'more: .frame("kernels")' in lines[-1]
     assert repr(profile) == "RunProfile(h100, 40 kernels, 42 calls)"
 
 

@@ -23,7 +23,8 @@ class ProfileHeader:
     `targets()`, empty where none fits. `busy_us` is the time in which any stream of the device
     worked, `total_us` that from the first to the last. Work without a launch was started before the
     profile began, or its launch was not recorded: it is only counted. `on_cpu`: there is no work of
-    a device, and the operators of the CPU stand in its place. `missing` are pairs: what the profile
+    a device, and the operators of the CPU stand in its place, busy for their own time, of all
+    threads together. `missing` are pairs: what the profile
     lacks, and the option of torch.profiler that records it. Of several ranks the times are those of
     `rank`. `likely_gpu` is the name to pass as `gpu=` where `gpu` is empty and one seems likely.
     """

@@ -50,7 +50,7 @@ def text(profile: RunProfile) -> str:
         )
     if len(kernels) > len(rows):
         more = plural(len(kernels) - len(rows), "kernel")
-        lines.append(f'… {more} more, and their lines: .frame("kernels")')
+        lines.append(f'… {more} more: .frame("kernels")')
     return "\n".join(lines)
 
 
