@@ -27,6 +27,7 @@ ABOUT = (
     "about/models.md",
     "about/figures.md",
     "about/modelled-times.md",
+    "about/ranked-configurations.md",
     "about/real-code.md",
     "about/tools.md",
     "about/contributing.md",

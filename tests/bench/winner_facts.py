@@ -13,6 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
+import workbench as wb
+from tests.bench.product_kernels import make_inputs
+from workbench.analysis.product_configs.inner_loop import find_inner_loop
+from workbench.compiler.virtual_gpu.client import build_all, keep_warm_worker
+from workbench.compiler.virtual_gpu.kernel_choice import Build, Built
+from workbench.specs import Catalogue
+from workbench.specs.device import Device
+
 FACTS = Path(__file__).with_name("winner_facts.csv")
 DEVICES = {
     "NVIDIA_H100_80GB_HBM3": "h100",
@@ -83,101 +93,91 @@ def read_winners(path: Path, devices: Mapping[str, str] = DEVICES) -> Iterator[W
 
 def compile_all(wanted: Iterable[tuple[str, str, Config]]) -> Iterator[dict[str, object]]:
     """A row of facts for each kind, GPU and configuration."""
-    import torch
-
-    import workbench as wb
-    from workbench.compiler.machine_code.inner_loop import find_inner_loop
-    from workbench.compiler.virtual_gpu.client import build_all, keep_warm_worker
-    from workbench.compiler.virtual_gpu.kernel_choice import Build
-    from workbench.specs import Catalogue
-    from workbench.specs.device import Device
-
-    from tests.bench.product_kernels import make_inputs
-
-    texts: dict[tuple[str, str], str] = {}
     by_group: dict[tuple[str, str], list[Config]] = {}
     for kind, gpu, config in wanted:
         by_group.setdefault((kind, gpu), []).append(config)
+    texts: dict[tuple[str, str], str] = {}
     for (kind, gpu), configs in by_group.items():
         vendor = "mi300x" if gpu.startswith("mi") else "h100"
         if (kind, vendor) not in texts:
-            float8 = torch.float8_e4m3fnuz if vendor == "mi300x" else torch.float8_e4m3fn
-            function, inputs = make_inputs(kind, float8)
-            report = wb.aot_compile(function, inputs, target=vendor, grad=False).report
-            kernel = next(row for row in report.kernels if row.language == "triton")
-            texts[kind, vendor] = report.texts[kernel.text or ""]
-        spec = Catalogue.built_in()[gpu]
+            texts[kind, vendor] = _write_kernel(kind, vendor)
         builds = {f"k:{n}": config for n, config in enumerate(sorted(configs))}
-        built = build_all(
-            [
-                Build(
-                    id=id,
-                    kernel="k",
-                    gpu=Device(spec),
-                    source=texts[kind, vendor],
-                    values={"BLOCK_SIZE_M": c.m, "BLOCK_SIZE_N": c.n, "BLOCK_SIZE_K": c.k},
-                    warps=c.warps,
-                    stages=c.stages,
-                )
-                for id, c in builds.items()
-            ],
+        made = build_all(
+            [_build(id, gpu, texts[kind, vendor], config) for id, config in builds.items()],
             keep_warm_worker(),
         )
         for id, config in builds.items():
-            made = built[id]
-            row: dict[str, object] = {"kind": kind, "gpu": gpu, **vars(config)}
-            if made.resources is None:
-                yield row | {"note": (made.note or "")[:120]}
-                continue
-            taken = made.resources
-            row |= {
-                "registers": taken.registers,
-                "spills": taken.spills,
-                "shared": taken.smem_bytes,
-                "blocks": taken.blocks,
-                "instructions": taken.instructions,
-            }
-            for code in made.assembly:
-                if code.stage in ("sass", "amdgcn") and code.text:
-                    loop = find_inner_loop(code.stage, made.texts[code.text])
-                    if loop is not None:
-                        row |= {
-                            "loop": loop.instructions,
-                            "steps": loop.count_steps(config.m * config.n * config.k, config.warps),
-                            "matrix": " ".join(f"{k}:{v}" for k, v in loop.matrix.items()),
-                            "opcodes": " ".join(f"{k}:{v}" for k, v in loop.opcodes.items()),
-                        }
-            yield row
+            yield {"kind": kind, "gpu": gpu, **vars(config), **_read(made[id])}
 
 
-COLUMNS = ("kind", "gpu", "m", "n", "k", "warps", "stages", "registers", "spills", "shared",
-           "blocks", "instructions", "loop", "steps", "matrix", "opcodes", "note")  # fmt: skip
+def _write_kernel(kind: str, target: str) -> str:
+    """The kernel's text as Inductor calls it."""
+    float8 = torch.float8_e4m3fnuz if target == "mi300x" else torch.float8_e4m3fn
+    function, inputs = make_inputs(kind, float8)
+    report = wb.aot_compile(function, inputs, target=target, grad=False).report
+    kernel = next(row for row in report.kernels if row.language == "triton")
+    return report.texts[kernel.text or ""]
+
+
+def _build(id: str, gpu: str, text: str, config: Config) -> Build:
+    return Build(
+        id=id,
+        kernel="k",
+        gpu=Device(Catalogue.built_in()[gpu]),
+        source=text,
+        values={"BLOCK_SIZE_M": config.m, "BLOCK_SIZE_N": config.n, "BLOCK_SIZE_K": config.k},
+        warps=config.warps,
+        stages=config.stages,
+    )
+
+
+def _read(built: Built) -> dict[str, object]:
+    taken = built.resources
+    if taken is None:
+        return {"note": (built.note or "")[:120]}
+    codes = (row.text for row in built.assembly if row.stage in ("sass", "amdgcn"))
+    loop = find_inner_loop(built.texts[next(codes) or ""])
+    assert loop is not None
+    return {
+        "registers": taken.registers,
+        "spills": taken.spills,
+        "smem": taken.smem_bytes,
+        "blocks": taken.blocks,
+        "instructions": taken.instructions,
+        "loop": loop.instructions,
+        "way": loop.way,
+        "conversions": loop.conversions,
+        "global_loads": loop.global_loads,
+        "shared": loop.shared,
+    }
+
+
+COLUMNS = ("kind", "gpu", "m", "n", "k", "warps", "stages", "registers", "spills", "smem",
+           "blocks", "instructions", "loop", "way", "conversions", "global_loads",
+           "shared", "note")  # fmt: skip
+
+
+def read_facts() -> dict[tuple[str, str, Config], Mapping[str, str]]:
+    """The rows by kind, GPU and configuration."""
+    if not FACTS.exists():
+        return {}
+    with FACTS.open() as file:
+        rows = list(csv.DictReader(file))
+    return {(r["kind"], r["gpu"], Config(*(int(r[c]) for c in COLUMNS[2:7]))): r for r in rows}
 
 
 def main(path: Path) -> None:
-    known = set()
-    if FACTS.exists():
-        with FACTS.open() as file:
-            rows = list(csv.DictReader(file))
-        known = {
-            (r["kind"], r["gpu"], Config(*(int(r[c]) for c in COLUMNS[2:7]))) for r in rows
-        }
-    else:
-        rows = []
-    wanted = {
-        (w.kind, ARCHITECTURES.get(w.device, w.device), w.config) for w in read_winners(path)
-    }
-    todo = sorted(wanted - known)
-    print(len(wanted), "configurations,", len(todo), "to compile", flush=True)
+    known = read_facts()
+    wanted = {(w.kind, ARCHITECTURES.get(w.device, w.device), w.config) for w in read_winners(path)}
+    todo = sorted(wanted - known.keys())
+    print(f"{len(wanted)} configurations, {len(todo)} to compile", flush=True)
     with FACTS.open("a", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if not rows:
+        if not known:
             writer.writeheader()
-        for n, row in enumerate(compile_all(todo)):
+        for row in compile_all(todo):
             writer.writerow(row)
             file.flush()
-            if n % 50 == 0:
-                print(n, row["kind"], row["gpu"], flush=True)
 
 
 if __name__ == "__main__":

@@ -275,7 +275,10 @@ class Recompilable(CompiledBase, ABC):
         """Compile the configurations of one Triton kernel and rank them by a model; none is run.
 
         Time the first few: of four kernels on an H100 the model's first took 1.06 to 1.54 times the
-        fastest, the best of its first five at most 1.03 times.
+        fastest, the best of its first five at most 1.03 times. For products that you wrote in
+        Triton, `docs/pages/about/ranked-configurations.md` says how often the configuration that
+        won on a device is among the first; a step along K that your kernel does not allow, such as
+        one longer than a block of its scales, is yours to leave out.
 
         `kernel` is an id or a name. `blocks` are powers of two by parameter, such as
         `{"XBLOCK": (64, 128)}`; what is not given derives from the kernel. Raises `UsageError` for

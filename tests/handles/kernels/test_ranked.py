@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.bench.product_kernels import make_inputs
 from workbench.analysis.kernel_configs.config_model import RankedConfigs
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
@@ -68,6 +69,21 @@ def test_what_does_not_exist_is_refused_with_what_does(compiled: CrossCompiled) 
     with pytest.raises(UsageError, match=r"no block size 'BLOCK_M'. It has XBLOCK, R0_BLOCK"):
         compiled.rank_configs("k0", blocks={"BLOCK_M": (64,)})
     assert get_gpu(compiled.report) == H100
+
+
+def test_a_product_of_the_user_is_ranked_by_what_its_loop_issues(worker: CrossCompiler) -> None:
+    function, inputs = make_inputs("gemm fp8", torch.float8_e4m3fn)
+    there = compile_for_gpu(CompileRequest(function, inputs), H100, worker=worker)
+    blocks = {"BLOCK_SIZE_M": (16, 64), "BLOCK_SIZE_N": (64,), "BLOCK_SIZE_K": (128,)}
+    found = rank_configs(
+        there.report, H100, "k0", blocks=blocks, warps=(4,), stages=(3,), worker=worker
+    )
+    best, worst = found.rows
+    assert best.choice == "BLOCK_SIZE_M=64, BLOCK_SIZE_N=64, BLOCK_SIZE_K=128"
+    assert worst.model_us
+    assert best.model_us
+    assert worst.model_us > best.model_us > 256 * 1024 * 2048 * 2 / 1979e6
+    assert str(best.note).startswith("by the model a step along K mostly waits for ")
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ MOST = 256
 """Configurations of one sweep: each takes a fraction of a second to compile."""
 
 _LANES = 32
+_LEAST_OF_DOT = 16  # `tl.dot` takes no smaller block
 _PER_LANE = 32  # elements; code for more is very long
 _TILES = ("BLOCK_M", "BLOCK_N", "BLOCK_K")
 _AXES = {"XBLOCK": "x", "YBLOCK": "y", "ZBLOCK": "z", "R0_BLOCK": "r0_", "R1_BLOCK": "r1_"}
@@ -57,9 +58,19 @@ def changed(config: Config, values: Mapping[str, int]) -> Config:
 
 
 def find_tunable(source: TritonSource) -> tuple[str, ...]:
-    """The parameters that a sweep may change: arguments, and the tile of a template."""
+    """The parameters that a sweep may change: arguments, and the tile of a template.
+
+    Of a product that the user wrote also those whose values the call gives, by their name.
+    """
     tile = tuple(name for name in _TILES if name in source.fixed)
+    if source.is_user_product:
+        tile += tuple(name for name in source.constants if _is_block(source, name))
     return (*source.parameters, *tile)
+
+
+def _is_block(source: TritonSource, name: str) -> bool:
+    size = source.constants[name]
+    return name.startswith("BLOCK") and type(size) is int and size & (size - 1) == 0
 
 
 def space(
@@ -82,7 +93,7 @@ def space(
     asked = {name: tuple(sizes) for name, sizes in (blocks or {}).items()}
     _check(source, names, asked)
     choices = {name: asked.get(name) or _sizes(source, name, own) for name in names}
-    is_template = source.kind == "template"
+    is_template = source.kind == "template" or source.is_user_product
     threads = tuple(warps) if warps is not None else (4, 8) if is_template else (2, 4, 8, 16)
     mine = (2, 4) if is_template else tuple(config.stages for config in own)[:1] or (1,)
     depth = tuple(stages) if stages is not None else mine
@@ -154,7 +165,8 @@ def _sizes(source: TritonSource, name: str, own: Sequence[Config]) -> tuple[int,
     is_outer = source.kind == "reduction" and source.contiguous == "x"
     usual = _USUAL.get("reduction of columns" if is_outer else source.kind, {}).get(name)
     if usual is None:  # a parameter of the user: what is around their own values
-        near = {near for size in mine for near in (size // 2, size, size * 2) if near > 0}
+        least = _LEAST_OF_DOT if source.is_user_product else 1
+        near = {near for size in mine for near in (size // 2, size, size * 2) if near >= least}
         if not near:
             raise UsageError(f"Give sizes for {name} of {source.name}: none is known.")
         return tuple(sorted(near))

@@ -29,7 +29,7 @@ class TritonSource:
     each argument ("*fp32", "i32", "constexpr"), `attributes` what the compiler may assume of them.
     `numels` are elements by axis ("x", "r0_"), those known only at run time rounded up to a power
     of two. `contiguous` is the axis along which memory is read. `fixed` are integers that the text
-    itself fixes, such as the tile of a template.
+    itself fixes, such as the tile of a template. `multiplies` says whether it has a `tl.dot`.
     """
 
     name: str
@@ -43,12 +43,18 @@ class TritonSource:
     fixed: Mapping[str, int] = field(default_factory=dict)
     asserts: bool = True
     contiguous: str = "x"
+    multiplies: bool = False
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """The arguments that a configuration gives: block sizes."""
         open_ = (name for name, kind in self.signature.items() if kind == "constexpr")
         return tuple(name for name in open_ if name not in self.constants)
+
+    @property
+    def is_user_product(self) -> bool:
+        """Whether the user wrote it and it multiplies matrices."""
+        return self.kind == "user_autotune" and self.multiplies
 
     @property
     def pointers(self) -> tuple[str, ...]:
@@ -87,6 +93,7 @@ def read_source(text: str) -> TritonSource:
         numels={axis: size for axis, size in numels.items() if size is not None},
         fixed={name: size for name, size in integers.items() if not name.endswith("numel")},
         contiguous=_contiguous(given, numels),
+        multiplies="tl.dot" in text,
         asserts=bool(inductor.get("assert_indirect_indexing", True)),
     )
 

@@ -1,7 +1,8 @@
 """A static sweep of one kernel: its configurations compiled for a GPU and ranked by a model.
 
 Loops and reductions are ranked by `analysis.kernel_configs.config_model`, which takes registers and
-spills from compiled code, templates of products by `virtual_gpu.device.template_model`, by tile.
+spills from compiled code, templates of products by `virtual_gpu.device.template_model`, by tile,
+products that the user wrote by `analysis.product_configs`, which counts what their loop issues.
 Nothing is run: a device may order the first few differently.
 """
 
@@ -26,6 +27,7 @@ from workbench.analysis.kernel_configs.config_space import (
     space,
 )
 from workbench.analysis.kernel_configs.triton_source import TritonSource, read_source, replace_fixed
+from workbench.analysis.product_configs.user_product import estimate_user_product, read_product
 from workbench.compiler.internals.local_device import has_gpu
 from workbench.compiler.request.compile_request import list_known_gpus
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, keep_warm_worker
@@ -40,7 +42,7 @@ from workbench.compiler.virtual_gpu.kernel_choice import (
 from workbench.errors import UsageError
 from workbench.handles.local_gpu import describe_local_gpu
 from workbench.report import Kernel, Report, Table
-from workbench.report.machine_rows import KernelRoofline, RankedConfig
+from workbench.report.machine_rows import KernelRoofline, RankedConfig, Resources
 from workbench.specs import Gpu
 from workbench.specs.device import Device
 from workbench.tasks.progress_events import ProgressCallback
@@ -59,6 +61,7 @@ class _Sweep:
     source: TritonSource
     roof: KernelRoofline | None
     own: tuple[Config, ...]
+    product: Mapping[str, int]  # M, N and K of a product that the user wrote
 
 
 def rank_configs(
@@ -157,11 +160,15 @@ def _sweep(report: Report, gpu: Gpu, name: str) -> _Sweep:
     own = []
     for row in report.resources:
         if row.kernel == kernel.id:
-            values = {**source.fixed, **values_of(row.choice)}
+            values = {**source.constants, **source.fixed, **values_of(row.choice)}
             sizes = tuple((n, values[n]) for n in names if type(values.get(n)) is int)
             own.append(Config(sizes, row.warps, row.stages))
     roof = next((row for row in rooflines(report, gpu) if row.kernel == kernel.id), None)
-    return _Sweep(gpu, kernel, text, source, roof, tuple(own))
+    programs = (report.texts.get(row.text or "") for row in report.wrappers)
+    product: Mapping[str, int] = {}
+    if source.is_user_product:
+        product = read_product(source, kernel.name, filter(None, programs))
+    return _Sweep(gpu, kernel, text, source, roof, tuple(own), product)
 
 
 def _build(sweep: _Sweep, id: str, config: Config) -> Build:
@@ -176,7 +183,7 @@ def _build(sweep: _Sweep, id: str, config: Config) -> Build:
         choice=config.choice,
         warps=config.warps,
         stages=config.stages,
-        with_code=False,
+        with_code=sweep.source.is_user_product,
     )
 
 
@@ -205,14 +212,24 @@ def _row(sweep: _Sweep, config: Config, built: Built) -> RankedConfig:
     )
     if taken.blocks == 0:
         return replace(row, rejection=f"cannot be launched: {taken.note}", note=built.note)
-    time, why = _model(sweep, config, taken.blocks or 1, taken.stack or 0)
+    time, why = _model(sweep, config, built, taken)
     return replace(row, model_us=time, note=row.note or why)
 
 
 def _model(
-    sweep: _Sweep, config: Config, resident: int, stack: int
+    sweep: _Sweep, config: Config, built: Built, taken: Resources
 ) -> tuple[float | None, str | None]:
     """What a model gives the configuration in µs, and a remark."""
+    resident, stack = taken.blocks or 1, taken.stack or 0
+    if sweep.source.is_user_product:
+        codes = (row.text for row in built.assembly if row.stage in ("sass", "amdgcn"))
+        code = built.texts.get(next(codes, None) or "")
+        found = estimate_user_product(
+            sweep.gpu, sweep.source, sweep.product, config, resident=resident, code=code
+        )
+        if isinstance(found, str):
+            return None, found
+        return found.us, f"by the model a step along K mostly waits for {found.because}"
     if sweep.source.kind == "template":
         time = _template_us(sweep, config)
         return time, None if time is not None else _NO_MODEL

@@ -1,0 +1,153 @@
+"""How long a product of matrices takes in one configuration, by what its compiler made of it.
+
+Tiles go over the multiprocessors in waves, the last of them partly filled. A tile costs its begin,
+its steps along K and its end; a step, for the blocks that share a multiprocessor, the longest of
+
+    issuing     instructions of the loop x warps of all these blocks / schedulers
+    matrix      multiplications, rows padded to what an instruction takes / rate of the units
+    intake      bytes of the tile's next rows and columns / bytes a clock from the L2
+    shared      reads and writes of shared memory x bytes of each / bytes a clock
+    chain       what one block waits for itself: its own instructions in order, barriers, scales
+                that it loads, the matrix units
+    latency     of the memory / stages in flight, longer for the share that comes from DRAM
+
+and the whole is never shorter than its bytes from DRAM. Longest is meant smoothly: two that are
+nearly as long cost more than one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from math import ceil, floor
+
+from workbench.analysis.product_configs.inner_loop import InnerLoop
+from workbench.plain_data import parse_toml
+from workbench.specs import Gpu
+
+FILE = "product_configs.toml"
+"""Where the parameters stand, in the data of `workbench.specs`."""
+_SMOOTH = 4
+_ROWS_OF_INSTRUCTION = {"warp group": 64, "tensor memory": 64}
+_LEAST_ROWS = 16
+_BYTES_OF_ACCESS = 4  # times 128 bytes a clock: a warp's widest access of shared memory
+_SLOW_WAVE = 4  # clocks in which a SIMD of AMD issues one vector instruction of a wave
+
+
+@dataclass(frozen=True)
+class ProductWork:
+    """Rows x depth times depth x columns: `loaded` bytes are read at least once, `stored` written.
+
+    `row_tiles` are those for the rows of a tile, also a mean, as for experts; `left_bytes` and
+    `right_bytes` the bytes of a value of either operand; `tflops` the peak rate of the values.
+    """
+
+    row_tiles: float
+    columns: int
+    depth: int
+    loaded: float
+    stored: float
+    left_bytes: int
+    right_bytes: int
+    tflops: float
+
+
+@dataclass(frozen=True)
+class ProductTile:
+    """A configuration and what its compiler made of it; `resident` blocks fit on one SM."""
+
+    rows: int
+    columns: int
+    depth: int
+    warps: int
+    stages: int
+    resident: int
+    loop: InnerLoop
+
+
+@dataclass(frozen=True)
+class ProductTime:
+    """The model's time in µs, and what a step along K mostly waits for, in words."""
+
+    us: float
+    because: str
+
+
+@cache
+def load_parameters() -> Mapping[str, float]:
+    """The parameters that were fitted: clocks, shares of a peak, bytes a clock."""
+    content = resources.files("workbench.specs").joinpath("data", FILE).read_bytes()
+    return {str(name): float(value) for name, value in parse_toml(content)["values"].items()}
+
+
+def estimate_product(
+    gpu: Gpu, work: ProductWork, tile: ProductTile, values: Mapping[str, float] | None = None
+) -> ProductTime:
+    """The model for one configuration; `values` replace the parameters that were fitted."""
+    given = load_parameters() if values is None else values
+    steps = ceil(work.depth / tile.depth)
+    tiles = work.row_tiles * ceil(work.columns / tile.columns)
+    taken = (tile.rows * work.left_bytes + tile.columns * work.right_bytes) * tile.depth
+    from_dram = min(1.0, work.loaded / max(tiles * steps * taken, 1))
+    latency = given["cached_latency"] + given["memory_latency"] * from_dram
+    ends = given["begin"] + latency
+    edge = given["end"] * tile.rows * tile.columns / 128
+
+    def time_step(blocks: float) -> dict[str, float]:
+        shared, alone = _time_block(gpu, work, tile, given, taken)
+        flight = latency / max(tile.stages - 1, 0.5)
+        return {
+            **{name: blocks * clocks for name, clocks in shared.items()},
+            "its own instructions, one after the other": alone,
+            "memory latency": flight,
+        }
+
+    def time_wave(blocks: float) -> float:
+        return ends + steps * _longest(*time_step(blocks).values()) + blocks * edge
+
+    resident = max(tile.resident, 1)
+    full = floor(tiles / (gpu.sms * resident))
+    rest = tiles - full * gpu.sms * resident
+    clocks = full * time_wave(resident)
+    if rest > 0:
+        clocks += time_wave(max(ceil(rest / gpu.sms), 1))
+    mhz = gpu.clock_mhz
+    dram = (work.loaded + work.stored) / (gpu.bandwidth_gbs * 1e3 * given["dram"]) * mhz
+    parts = time_step(resident if full else max(ceil(rest / gpu.sms), 1))
+    because = max(parts, key=parts.__getitem__) if dram < clocks else "bytes from DRAM"
+    return ProductTime((_longest(clocks, dram) + given["start"]) / mhz, because)
+
+
+def _time_block(
+    gpu: Gpu, work: ProductWork, tile: ProductTile, given: Mapping[str, float], taken: float
+) -> tuple[dict[str, float], float]:
+    """Clocks of a step of one block on what blocks share, and of what it does in order."""
+    loop, way = tile.loop, tile.loop.way
+    warps = tile.warps + (way == "tensor memory")  # one more warp asks for the products
+    rate = work.tflops * 1e6 / gpu.sms / gpu.clock_mhz * given["matrix"]
+    if way == "warp" and gpu.major >= 9 and gpu.vendor == "nvidia":
+        rate *= given["older"]  # instructions of an earlier generation do not reach the peak
+    rows = max(tile.rows, _ROWS_OF_INSTRUCTION.get(way, _LEAST_ROWS))
+    matrix = 2 * rows * tile.columns * tile.depth / rate
+    issuing = (loop.instructions + given["conversion"] * loop.conversions) * warps
+    issuing /= gpu.subpartitions * given["issue"]
+    shared = {
+        "issuing instructions": issuing * (_SLOW_WAVE if way == "wave" else 1),
+        "matrix units": matrix,
+        "bytes from the L2": taken / given["intake"],
+        "shared memory": loop.shared * tile.warps * _BYTES_OF_ACCESS * given["shared"],
+    }
+    alone = given["barrier"] + loop.instructions * given["instruction"]
+    alone += matrix if way != "warp" else 0.0
+    alone += given["scale_load"] if loop.global_loads else 0.0
+    alone += given["tensor_memory"] if way == "tensor memory" else 0.0
+    return shared, alone
+
+
+def _longest(*clocks: float) -> float:
+    most = max(clocks)
+    parts: float = sum((each / most) ** _SMOOTH for each in clocks)
+    return most * math.pow(parts, 1 / _SMOOTH)
