@@ -54,6 +54,8 @@ def test_kernels_of_one_profile_only_and_the_sentence() -> None:
         "1 kernel only in a; 1 kernel only in b. Not taken in turn, so without a verdict."
     )
     assert compare_profiles(a, a).sentences == ()
+    without = compare_profiles(a, make_profile(kernels=[product(9.0, "Other")]))
+    assert "Linear, 10.0 µs, only in a;" in without.sentence
     assert len(difference.frame("kernels")) == 2
 
 

@@ -140,7 +140,11 @@ class ProfileDiff(Presented):
         if self.modules and self.modules[0].difference_us:
             most = self.modules[0]
             where = most.module.rpartition(".")[2] or "what is outside of modules"
-            pieces.append(f"the largest difference: {where}, {_us(most.a_us)} → {_us(most.b_us)}")
+            if most.a_us and most.b_us:
+                times = f"{_us(most.a_us)} → {_us(most.b_us)}"
+            else:
+                times = f"{_us(most.a_us or most.b_us)}, only in {'a' if most.a_us else 'b'}"
+            pieces.append(f"the largest difference: {where}, {times}")
         counts = [
             f"{plural(sum(row.side == side for row in self.kernels), 'kernel')} only in {side}"
             for side in ("a", "b")
