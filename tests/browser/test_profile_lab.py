@@ -19,6 +19,11 @@ def test_a_trace_and_a_difference_are_shown_in_a_notebook(
     notebook.run(1)
     notebook.ended(1)
     view = notebook.cell(1).locator(".wb.profile").first
+    for width in (900, 1280):  # what a cell is wide, with the folders beside it
+        notebook.page.set_viewport_size({"width": width, "height": 900})
+        table = view.locator(".scroll.table")
+        table.scroll_into_view_if_needed()
+        assert table.bounding_box()["height"] >= 150
     view.locator(".tbody .tr").first.click()
     window = view.locator(".prof-all i")
     before = window.bounding_box()["width"]
