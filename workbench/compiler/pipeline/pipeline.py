@@ -53,7 +53,7 @@ from workbench.compiler.request.callables import BoundCall, Callee
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.sizes import shapes
 from workbench.compiler.sources.dynamo_messages import explain_own_error
-from workbench.errors import CaptureError, UsageError, WorkbenchError, read_first_line
+from workbench.errors import CaptureError, UsageError, WorkbenchError, read_first_line, suggest
 from workbench.number_text import plural
 from workbench.report import Outcome, Report, Request
 from workbench.tasks.progress_events import ProgressCallback
@@ -255,6 +255,7 @@ def _backend(run: _Run) -> Any:
             raise UsageError(
                 f"backend is {run.options.backend!r}: expected one of "
                 f"{', '.join(sorted(set(known)))}, or a callable."
+                f"{suggest(run.options.backend, known)}"
             )
     return tp.BACKEND_WRAPPER.get()(run.options.backend, None, None, None)
 
