@@ -204,9 +204,12 @@ export function namesOf(
     const at = (right: number): Box => ({ left: right - wide, right, bottom: y, top: y + LINE });
     const steps = Math.max(1, Math.floor((x - line.x1 * width) / STEP));
     const near = Array.from({ length: steps }, (_, step) => at(x - step * STEP));
-    const tries = [...near, ...[1, 2, 3].map((step) => at(x - step * (wide + 8)))];
+    const fits = near.filter(({ left }) => isSlope || left >= line.x1 * width);
+    const under = fits.map((box) => ({ ...box, bottom: y - LINE - 2, top: y - 2 }));
+    const beside = [1, 2, 3].map((step) => at(x - step * (wide + 8)));
+    const tries = [...fits, ...(isSlope ? [] : under), ...beside];
     const free = tries.filter((box) => found.every((other) => !meet(box, other.box)));
-    const alone = free.find((box) => !dots.some((dot) => meet(box, dot)));
+    const alone = free.find((box) => !dots.some((dot) => meet(box, dot)) && !beside.includes(box));
     found.push({ line, words, box: alone ?? free[0] ?? tries[0]! });
   }
   return found.reverse();
