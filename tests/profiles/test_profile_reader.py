@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from tests.profiles.synthetic_trace import SyntheticTrace, build_step
+from tests.profiles.synthetic_trace import H100, SyntheticTrace, build_step
 
 OWN = sorted((Path(__file__).parents[1] / "gpu" / "traces").rglob("*.json.gz"))
 
@@ -118,6 +118,64 @@ def test_a_device_without_a_name_gets_a_suggestion(read: Read) -> None:
     assert read(trace, gpu="mi300x").gpu == "mi300x"
     with pytest.raises(wb.UsageError, match="likely taken on gpu='mi300x'"):
         read(trace, gpu="mi30")
+
+
+@pytest.mark.parametrize(
+    ("runtime", "name", "call"),
+    [
+        ("xpu_runtime", "Intel(R) Data Center GPU Max 1550", "urEnqueueKernelLaunch"),
+        ("mtia_runtime", "", "runFunction"),
+        ("privateuse1_runtime", "", "launch"),
+    ],
+)
+def test_streams_of_other_vendors_are_tied_to_their_launches(
+    read: Read, runtime: str, name: str, call: str
+) -> None:
+    trace = SyntheticTrace({"id": 0, "name": name})
+    external = trace.operator("aten::add", 0.0, 20.0, [[1024, 1024]] * 2)
+    for place, stream in enumerate((3, 4)):
+        number = trace.new_id()
+        said = {"correlation": number, "External id": external}
+        trace.add(runtime, call, 5.0 + place, 2.0, args=said)
+        trace.run("their_add", 20.0 + 10 * place, 8.0, number, stream=stream)
+    p = read(trace)
+    assert (p.total_us, p.busy_us, p.gpu) == (18.0, 16.0, "")
+    assert [(row.stream, row.busy_us) for row in p.tables["streams"]] == [(3, 8.0), (4, 8.0)]
+    (row,) = p.tables["kernels"]
+    assert (row.operator, row.calls, row.bound_us) == ("aten::add", 2, None)
+    assert [(each.name, each.calls) for each in p.tables["launches"]] == [(call, 2)]
+
+
+def test_a_part_of_a_gpu_is_said_to_be_one(read: Read) -> None:
+    """What MIG gives has fewer multiprocessors, and its name says so or not."""
+    part = {**H100, "numSms": 60, "totalGlobalMem": 42_000_000_000}
+    whole, named = SyntheticTrace(part), SyntheticTrace({**part, "name": f"{H100['name']} MIG 3g"})
+    for trace in (whole, named):
+        trace.launch("k", 0.0, 10.0, 5.0)
+    words = "has 60 of the 132 multiprocessors of an H100 SXM5 80 GB"
+    assert any(words in note for note in read(whole).notes)
+    assert "pass gpu='h100'" in read(named).notes[0]
+    assert any(words in note for note in read(named, gpu="h100").notes)
+    assert not any("multiprocessors" in note for note in read(build_step(1)).notes)
+
+
+def test_several_devices_in_one_file_are_told_apart(read: Read) -> None:
+    trace = SyntheticTrace()
+    other = {"id": 1, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}
+    trace.head["deviceProperties"] = [dict(H100), other]
+    trace.launch("k", 10.0, 60.0, 100.0, device=0)
+    trace.launch("k", 12.0, 70.0, 100.0, device=0)
+    trace.launch("k", 14.0, 200.0, 100.0, device=1)
+    p = read(trace)
+    assert [row.device for row in p.tables["streams"]] == [0, 1]
+    assert (p.gpu, p.busy_us) == ("h100", 210.0)
+    assert any(
+        "Work of 2 devices (0: NVIDIA H100 80GB HBM3, 1: NVIDIA A100-SXM4-80GB)" in note
+        and "those of device 0" in note
+        for note in p.notes
+    )
+    trace.head["deviceProperties"][1] = {**H100, "id": 1}
+    assert not any("those of device" in note for note in read(trace).notes)
 
 
 def test_a_profile_is_saved_and_loaded(read: Read, tmp_path: Path) -> None:

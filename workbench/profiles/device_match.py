@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.errors import UsageError
@@ -45,13 +45,42 @@ def find_device(head: Mapping[str, Any], number: int | None, asked: str | None) 
     own = _find_by_name(gpus, str(name))
     likely = own or _guess(gpus, said, str(name))
     if asked is not None:
-        return _take_asked(gpus, asked, str(name), likely)
+        taken = _take_asked(gpus, asked, str(name), likely)
+        return replace(
+            taken, note=" ".join(filter(None, (taken.note, _tell_part(said, taken.gpu))))
+        )
     if own is not None:
-        return Device(str(name), own)
+        return Device(str(name), own, _tell_part(said, own))
     what = f"The GPU {name!r} has no description here" if name else "The trace names no GPU"
     hint = f"; it is likely an {likely.title}: pass gpu={likely.name!r}" if likely else ""
     note = f"{what}{hint or ': pass gpu=, a name of wb.targets()'}."
     return Device(str(name), None, note, likely.name if likely else "")
+
+
+def _tell_part(said: Mapping[str, Any], gpu: Gpu | None) -> str:
+    """That the trace is of a part of a GPU, as MIG gives it; bounds are those of the whole."""
+    sms = said.get("numSms")
+    if gpu is None or not isinstance(sms, int) or not 0 < sms < gpu.sms:
+        return ""
+    return (
+        f"The device of the trace has {sms} of the {gpu.sms} multiprocessors of an {gpu.title}, as "
+        "a part of one has (MIG): bounds and modelled times are those of the whole, and too short."
+    )
+
+
+def tell_devices(head: Mapping[str, Any], numbers: Sequence[int], number: int) -> str:
+    """That there is work of several devices, and whose bounds are told; empty for one."""
+    if len(numbers) < 2:
+        return ""
+    names = [str(_find_properties(head, each).get("name") or "no name") for each in numbers]
+    listed = ", ".join(f"{each}: {name}" for each, name in zip(numbers, names, strict=True))
+    which = (
+        f", bounds and modelled times are those of device {number}" if len(set(names)) > 1 else ""
+    )
+    return (
+        f"Work of {len(numbers)} devices ({listed}) is in one file: busy is when any of them "
+        f"worked{which}."
+    )
 
 
 def _take_asked(gpus: Catalogue, asked: str, name: str, likely: Gpu | None) -> Device:

@@ -41,8 +41,9 @@ def describe_kernel(row: RanKernel, sharing: int, gpu: Gpu | None) -> RanKernel:
     named = replace(row, does=kernel.kind, operations=work.operations, work_bytes=work.bytes)
     if gpu is None:
         return named
-    reasons = list_slow_reasons(kernel, work, gpu, call=call, grid=row.grid)
-    modelled = model_work(kernel, work, gpu, blocks=kernel.count_blocks(row.grid, row.block))
+    blocks = kernel.count_blocks(row.grid, row.block)
+    reasons = list_slow_reasons(kernel, work, gpu, call=call, blocks=blocks)
+    modelled = model_work(kernel, work, gpu, blocks=blocks)
     told = replace(
         named,
         why_slow="; ".join(reasons),

@@ -15,7 +15,7 @@ import numpy as np
 from workbench.analysis.profile_changes.changes import find_changes
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
-from workbench.profiles.device_match import find_device, find_gpu
+from workbench.profiles.device_match import find_device, find_gpu, tell_devices
 from workbench.profiles.device_times import Busy
 from workbench.profiles.device_work import DeviceWork, Trace
 from workbench.profiles.event_batches import EventBatches
@@ -84,8 +84,10 @@ def read_trace_file(
     # the spans of a CPU hold compiling, too: what its operators took is their own time, which is
     # that of several threads
     busy_us = float(work.events["duration"].sum()) if on_cpu else busy.total
-    number = int(np.bincount(np.maximum(work.events["device"], 0).clip(0, 1 << 16)).argmax())
+    counts = np.bincount(np.maximum(work.events["device"], 0).clip(0, 1 << 16))
+    number = int(counts.argmax())
     device = find_device(head, None if on_cpu else number, gpu)
+    several = tell_devices(head, np.flatnonzero(counts).tolist(), number)
     tables = build_tables(work, busy, None if on_cpu else device.gpu, on_cpu=on_cpu)
     header = ProfileHeader(
         source=path.name,
@@ -101,7 +103,7 @@ def read_trace_file(
         unlaunched_us=float(work.unlaunched["duration"].sum()),
         missing=tuple(list_missing(work, on_cpu)),
         notes=tuple(list_notes(read.batches, work, on_cpu))
-        + ((device.note,) if device.note and not on_cpu else ()),
+        + (() if on_cpu else tuple(filter(None, (device.note, several)))),
         has_shapes=any("Input Dims" in said for said in trace.details),
         has_stacks=len(columns.python) > 0,
         has_memory=len(columns.memory) > 0,

@@ -72,8 +72,9 @@ def test_no_single_call_is_faster_than_its_bound(file: str) -> None:
 
 
 def _slow(name: str, call: OperatorCall, grid: tuple[int, ...] = ()) -> list[str]:
-    kernel = read_kernel_name(name)
-    return list_slow_reasons(kernel, estimate_work(call, kernel), H100, call=call, grid=grid)
+    kernel, block = read_kernel_name(name), (256, 1, 1)
+    blocks = kernel.count_blocks(grid, block)
+    return list_slow_reasons(kernel, estimate_work(call, kernel), H100, call=call, blocks=blocks)
 
 
 def _product(m: int, n: int, k: int, dtype: str = "c10::BFloat16") -> OperatorCall:
@@ -122,3 +123,14 @@ def test_a_kernel_of_its_own_time_without_a_fault_has_no_reason() -> None:
     name = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"
     assert _slow(name, _product(8192, 8192, 8192)) == []
     assert _slow("my_kernel", OperatorCall("mine::op")) == []
+
+
+def test_a_grid_in_threads_is_counted_in_blocks() -> None:
+    """In all traces at hand MIOpen, hipBLASLt and rocBLAS write threads, ATen and Triton blocks."""
+    call = OperatorCall("aten::copy_", [[1 << 20]] * 2, ["float"] * 2)
+    in_threads = LibraryKernel("transpose", "copy", library="MIOpen")
+    for kernel, blocks in ((in_threads, 20), (LibraryKernel("copy", "copy", library="ATen"), 5120)):
+        made = kernel.count_blocks((5120, 1, 1), (256, 1, 1))
+        assert made == blocks
+        said = list_slow_reasons(kernel, estimate_work(call, kernel), H100, call=call, blocks=made)
+        assert ("only 20 blocks on 132 multiprocessors" in said) == (blocks == 20)

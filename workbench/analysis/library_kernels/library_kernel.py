@@ -59,7 +59,11 @@ class LibraryKernel:
         return self.part in HELPERS
 
     def count_blocks(self, grid: Sequence[int], block: Sequence[int]) -> int | None:
-        """How many blocks were started; ROCm's own libraries tell the grid in threads."""
+        """How many blocks were started; ROCm's own libraries tell the grid in threads.
+
+        They start kernels by `hipExtModuleLaunchKernel`, which takes threads, and the profiler
+        writes what was passed; ATen, Triton, AITER and Composable Kernel pass blocks.
+        """
         if not grid:
             return None
         total = math.prod(grid)

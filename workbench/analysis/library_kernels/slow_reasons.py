@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from workbench.analysis.library_kernels.kernel_work import Work
 from workbench.analysis.library_kernels.library_kernel import LibraryKernel
@@ -42,18 +42,18 @@ def list_slow_reasons(
     gpu: Gpu,
     *,
     call: OperatorCall | None = None,
-    grid: Sequence[int] = (),
+    blocks: int | None = None,
 ) -> list[str]:
     """Sentences without an end, the gravest first; empty where nothing shows why.
 
-    `grid` are the blocks that were started, where a profile has them.
+    `blocks` are those that were started, where a profile has them (`LibraryKernel.count_blocks`).
     """
     return [
         *tell_float32(kernel, gpu),
         *tell_generation(kernel, work, gpu, call),
         *tell_depth(kernel, work),
         *tell_waves(kernel, work, gpu),
-        *tell_blocks(kernel, work, gpu, grid),
+        *tell_blocks(kernel, work, gpu, blocks),
         *tell_rows(kernel, work),
         *tell_passes(kernel),
         *tell_strides(kernel, work),
@@ -178,9 +178,8 @@ def count_tiles(kernel: LibraryKernel, work: Work) -> int | None:
     return batch * min(ways) * (kernel.splits or 1)
 
 
-def tell_blocks(kernel: LibraryKernel, work: Work, gpu: Gpu, grid: Sequence[int]) -> Iterator[str]:
+def tell_blocks(kernel: LibraryKernel, work: Work, gpu: Gpu, blocks: int | None) -> Iterator[str]:
     """Fewer blocks than multiprocessors."""
-    blocks = math.prod(grid) if grid else None
     if blocks is None or kernel.kind in ("product", "collective", "other"):
         return
     if 0 < blocks < gpu.sms // 2 and (work.bytes or 0) > _LITTLE:
