@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ import torch
 
 import workbench as wb
 from workbench.errors import UsageError
-from workbench.report import Report
+from workbench.report import Report, Table
+from workbench.report.machine_rows import KernelRoofline
 from workbench.report.trials import Trial
 from workbench.specs import Catalogue
-from workbench.sweeps.by_model import estimate_by_bounds, estimate_by_configs, parse_changes
+from workbench.sweeps.by_model import estimate_by_configs, estimate_call, parse_changes
 
 RECORD = Path(__file__).parents[1] / "records" / "norm_h100.wbr"
 
@@ -23,10 +25,24 @@ def norm() -> Report:
     return Report.load(RECORD)
 
 
-def test_the_bounds_are_added_up(norm: Report) -> None:
-    row = estimate_by_bounds(Trial("key", ()), norm)
-    assert row.call_us == pytest.approx(sum(r.bound_us or 0.0 for r in norm.roofline))
+def test_a_call_is_forecast_with_its_launches_and_its_interval(norm: Report) -> None:
+    row, told = estimate_call(Trial("key", ()), norm), wb.forecast(norm)
+    assert (row.call_us, row.low_us, row.high_us) == (told.call_us, told.least_us, told.most_us)
     assert row.is_model
+    assert row.warning is None
+    strange = replace(norm, request=replace(norm.request, target="a100"))
+    row = estimate_call(Trial("key", ()), strange)
+    assert row.high_us is None
+    assert row.warning == "the model's error was not measured on a100"
+
+
+def test_without_a_forecast_the_bounds_are_added_up(norm: Report) -> None:
+    tables = {name: table for name, table in norm.tables.items() if name != "roofline"}
+    strange = replace(norm, request=replace(norm.request, target="mine"))
+    rows = [replace(row, target="mine") for row in norm.roofline]
+    tables["roofline"] = Table.of(KernelRoofline, rows)
+    row = estimate_call(Trial("key", ()), replace(strange, tables=tables))
+    assert row.call_us == pytest.approx(sum(r.bound_us or 0.0 for r in norm.roofline))
 
 
 def test_what_is_wanted_of_one_kernel_wins(norm: Report) -> None:

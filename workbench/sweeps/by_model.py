@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from workbench.analysis.forecast.forecast import find_forecast
 from workbench.analysis.kernel_configs.config_model import START_US
 from workbench.analysis.trials.axes import COUNTS, split_parameter
 from workbench.compiler.virtual_gpu.device.template_model import LIBRARY
@@ -17,14 +18,31 @@ from workbench.report.trials import Trial
 from workbench.specs import Gpu
 
 
-def estimate_by_bounds(trial: Trial, report: Report) -> Trial:
-    """The least time that the GPU's limits allow, summed over the kernels."""
-    bounds = _bounds(report)
-    calls = {kernel.id: _calls(kernel) for kernel in report.kernels}
-    known = [bounds[id] * calls[id] for id in calls if id in bounds]
-    missing = len(calls) - len(known)
-    warning = f"no bound for {missing} of {plural(len(calls), 'kernel')}" if missing else None
-    return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning)
+def estimate_call(trial: Trial, report: Report) -> Trial:
+    """The call by the calibrated model, with launches; where that has none, its bounds added up."""
+    told = find_forecast(report)
+    if told is None:
+        bounds = _bounds(report)
+        known = [bounds[kernel.id] * _calls(kernel) for kernel in report.kernels
+                 if kernel.id in bounds]  # fmt: skip
+        missing = len(report.kernels) - len(known)
+        count = plural(len(report.kernels), "kernel")
+        warning = f"no bound for {missing} of {count}" if missing else None
+        return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning)
+    missing = sum(row.source == "bound" for row in told.rows)
+    warnings = (
+        [f"{missing} of {plural(len(told.rows), 'kernel')} at their bound"] if missing else []
+    )
+    if told.most_us is None:
+        warnings.append(f"the model's error was not measured on {told.target}")
+    return replace(
+        trial,
+        call_us=told.call_us,
+        low_us=told.least_us,
+        high_us=told.most_us,
+        is_model=True,
+        warning="; ".join(warnings) or None,
+    )
 
 
 def estimate_by_configs(

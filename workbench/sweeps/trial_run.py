@@ -36,7 +36,7 @@ from workbench.processes.shipping.shipped_values import unpack
 from workbench.report import Report
 from workbench.report.paired import NO_VERDICT, PairedTimes, compute_median_interval
 from workbench.report.trials import UNSAVED, Trial
-from workbench.sweeps.by_model import estimate_by_bounds, estimate_by_configs
+from workbench.sweeps.by_model import estimate_by_configs, estimate_call
 from workbench.sweeps.case import CallArguments, Case, build_case
 from workbench.sweeps.machine_lock import compiling, hold_machine, time_choices_alone
 from workbench.sweeps.measurements import measure_peak
@@ -110,7 +110,7 @@ def _by_model(
 ) -> tuple[Trial, Report | None]:
     gpu = case.options.gpu
     if gpu is None or not setting.kernels:
-        return estimate_by_bounds(trial, report), report
+        return estimate_call(trial, report), report
     with compiling():
         return estimate_by_configs(trial, report, gpu, dict(setting.kernels))
 

@@ -93,6 +93,24 @@ def test_nothing_fits_where_the_weights_do_not() -> None:
     assert "Model with 32 layers does not fit into that: a training step" in found.sentence
 
 
+def test_a_call_of_more_layers_is_on_the_line_of_modelled_times() -> None:
+    found = fit(32, 10, 100)
+    assert found.call_us is None
+    assert "modelled" not in found.sentence
+    timed = [
+        replace(each, call_us=(100.0 * n, 80.0 * n, 130.0 * n))
+        for n, each in zip((2, 4), found.depths, strict=True)
+    ]
+    told = replace(found, depths=tuple(timed))
+    assert told.call_us == (3200.0, 2560.0, 4160.0)
+    assert told.sentence.endswith(
+        " Forward and backward take 3.20 ms (2.56 ms to 4.16 ms), modelled."
+    )
+    strange = replace(told, depths=(replace(timed[0], call_us=(200.0, 160.0, None)), timed[1]))
+    assert strange.call_us == (3200.0, 2560.0, None)
+    assert strange.sentence.endswith("(2.56 ms to ?), modelled, error not measured.")
+
+
 def test_temporaries_that_grow_with_the_depth_are_noticed() -> None:
     assert not fit(32, 300, 310).has_growing_temporaries
     shallow, deep = depth(2, 300, 310), depth(4, 300, 310)

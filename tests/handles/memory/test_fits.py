@@ -56,6 +56,9 @@ def test_a_call_of_six_layers_from_two_and_four() -> None:
     assert found.peak == whole.memory().peak
     assert "extended to 6" in found.frame()["source"].iloc[0]
     assert "fits into H100 SXM5 80 GB" in found.sentence
+    told = wb.forecast(whole)
+    assert found.call_us is not None
+    assert found.call_us[0] == pytest.approx(told.call_us, rel=0.05)
 
 
 @pytest.mark.slow

@@ -70,7 +70,8 @@ class Depth:
 
     `kinds` has the bytes of each kind of storage that live at each step, `backward` is the step
     with which the backward begins. `optimizer` is its state, in bytes. `modules` says what lives at
-    a step by module.
+    a step by module. `call_us` is what a call takes by a model, with its least and its most as in
+    `wb.forecast`; None where there is no forecast.
     """
 
     layers: int
@@ -81,6 +82,7 @@ class Depth:
     saved: int
     seconds: float
     modules: Callable[[int], tuple[ModuleShare, ...]] | None = field(default=None, compare=False)
+    call_us: tuple[float, float, float | None] | None = None
 
     def at(self, place: Place) -> Mapping[str, int]:
         """Bytes by kind at a step."""
@@ -116,8 +118,14 @@ class Place:
         )
 
 
-def read_depth(memory: Memory, layers: int, optimizer: int, seconds: float) -> Depth:
-    """What a program holds that was counted."""
+def read_depth(
+    memory: Memory,
+    layers: int,
+    optimizer: int,
+    seconds: float,
+    call_us: tuple[float, float, float | None] | None = None,
+) -> Depth:
+    """What a program holds that was counted, and what a call takes by a model."""
     kinds = stacked(memory)
     first = next((row.step for row in memory.steps if row.is_backward), len(memory.steps))
     count = len(memory.steps)
@@ -130,6 +138,7 @@ def read_depth(memory: Memory, layers: int, optimizer: int, seconds: float) -> D
         memory.saved_bytes,
         seconds,
         partial(sum_module_shares, memory),
+        call_us,
     )
 
 
@@ -217,6 +226,20 @@ class Fit(LiveOnly, Presented):
     def saved(self) -> int:
         """Bytes that the forward keeps for the backward."""
         return round(_line([(d.layers, float(d.saved)) for d in self.depths], self.layers))
+
+    @property
+    def call_us(self) -> tuple[float, float, float | None] | None:
+        """µs of a call by a model, its least and its most: by the line through the depths.
+
+        As in `wb.forecast`; the optimizer's step is not in it. None where there is no forecast.
+        """
+        known = [(depth.layers, *depth.call_us) for depth in self.depths if depth.call_us]
+        if len(known) != len(self.depths):
+            return None
+        middle = _line([(layers, us) for layers, us, _, _ in known], self.layers)
+        least = _line([(layers, us) for layers, _, us, _ in known], self.layers)
+        mosts = [(layers, us) for layers, _, _, us in known if us is not None]
+        return middle, least, _line(mosts, self.layers) if len(mosts) == len(known) else None
 
     @property
     def fits(self) -> bool:
@@ -328,8 +351,19 @@ class Fit(LiveOnly, Presented):
         return (
             f"{self.name} with {self.layers} layers {verdict} {self.gpu}: {call} of "
             f"{list(self.shape)} needs {number_text(self.peak, 'bytes')} of "
-            f"{number_text(self.capacity, 'bytes')} ({largest})."
+            f"{number_text(self.capacity, 'bytes')} ({largest}).{self._tell_call()}"
         )
+
+    def _tell_call(self) -> str:
+        if self.call_us is None:
+            return ""
+        us, least_us, most_us = self.call_us
+        call = number_text(us * 1e-6, "seconds")
+        between = f"{number_text(least_us * 1e-6, 'seconds')} to "
+        between += "?" if most_us is None else number_text(most_us * 1e-6, "seconds")
+        how = ", error not measured" if most_us is None else ""
+        what = "Forward and backward take" if self.is_training else "A call takes"
+        return f" {what} {call} ({between}), modelled{how}."
 
     @checked
     def frame(self, name: str = "parts") -> pandas.DataFrame:

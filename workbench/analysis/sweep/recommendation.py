@@ -109,7 +109,11 @@ def _by_figure(choice: Choice) -> Iterator[str]:
         )
     else:
         time = number_text((row.call_us or 0.0) * 1e-6, "seconds")
-        yield f"Take {name}: a model gives it {time} a call; nothing was run."
+        between = ""
+        if row.low_us is not None and row.high_us is not None:
+            low, high = (number_text(us * 1e-6, "seconds") for us in (row.low_us, row.high_us))
+            between = f" ({low} to {high})"
+        yield f"Take {name}: a model gives it {time}{between} a call; nothing was run."
     if choice.runner_up is not None:
         yield f"Next comes {name_setting(choice.runner_up, choice)}."
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from workbench.analysis.forecast.forecast import find_forecast
 from workbench.analysis.layers.fit import AXES, MISSING, MISSING_OF_STEP, Depth, Fit, read_depth
 from workbench.analysis.layers.optimizers import state_bytes
 from workbench.analysis.memory.memory import Memory, memory
@@ -140,7 +141,9 @@ class _Depths:
         counted = memory(compiled.report)
         if request.grad:
             _check_loss(counted)
-        return read_depth(counted, layers, state, time.perf_counter() - started)
+        told = find_forecast(compiled.report)
+        call_us = None if told is None else (told.call_us, told.least_us, told.most_us)
+        return read_depth(counted, layers, state, time.perf_counter() - started, call_us)
 
 
 def _models(request: FitRequest) -> tuple[Callable[[int], torch.nn.Module], int]:
