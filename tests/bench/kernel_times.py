@@ -12,7 +12,7 @@ import json
 import statistics
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import Pool
 from pathlib import Path
@@ -153,26 +153,49 @@ def make_call(op: str, dtype: str, shape: list[int]) -> OperatorCall:
 
 
 def leave_out(
-    measured: Sequence[Measured], prior: Mapping[str, float], generation: str, workload: str
+    measured: Sequence[Measured], prior: Prior, generation: str, workload: str
 ) -> list[dict[str, Any]]:
     """How well traces of one program are told by a fit to all others of the generation."""
     own = [one for one in measured if one.generation == generation]
     samples = [s for one in own if one.workload != workload for s in one.samples]
-    values = fit_values(samples, START, prior)
+    values = prior.fit(samples)
     return [judge(one, values, "others") for one in own if one.workload == workload]
 
 
-def find_priors(measured: Sequence[Measured]) -> dict[str, Mapping[str, float]]:
-    """By generation what the families of movers needed on the one with the most samples."""
+@dataclass(frozen=True)
+class Prior:
+    """What other generations needed for families of movers: to begin with, and where none asks."""
+
+    first: Mapping[str, float]
+    last: Mapping[str, float]
+
+    def fit(self, samples: Sequence[Sample]) -> dict[str, float]:
+        """The values of a generation by these samples of its own."""
+        return {**self.last, **fit_values(samples, START, self.first)}
+
+
+def find_priors(measured: Sequence[Measured]) -> dict[str, Prior]:
+    """By generation what its families begin with: those of the one with the most samples.
+
+    That one begins with nothing, and has those of the others only where it has no kernel.
+    """
     counts = Counter(one.generation for one in measured for _ in one.samples)
     most = counts.most_common(1)[0][0]
-    own = [sample for one in measured if one.generation == most for sample in one.samples]
-    families = {
+    parts = {True: _fit_families(measured, {most})}
+    parts[False] = _fit_families(measured, counts.keys() - {most})
+    return {
+        generation: Prior({}, parts[False]) if generation == most else Prior(parts[True], {})
+        for generation in counts
+    }
+
+
+def _fit_families(measured: Sequence[Measured], of: Collection[str]) -> dict[str, float]:
+    own = [sample for one in measured if one.generation in of for sample in one.samples]
+    return {
         name: value
         for name, value in fit_values(own, START).items()
         if name.startswith("mover.") and name.count(".") == 2 and not name.endswith(".usual")
     }
-    return {generation: {} if generation == most else families for generation in counts}
 
 
 def judge(one: Measured, values: Mapping[str, float], fitted: str) -> dict[str, Any]:
@@ -251,7 +274,7 @@ def _summarise(
 def write_parameters(
     measured: Sequence[Measured],
     errors: Mapping[str, Mapping[str, Mapping[str, float]]],
-    priors: Mapping[str, Mapping[str, float]],
+    priors: Mapping[str, Prior],
 ) -> None:
     """Put the parameters of every generation into the data of the package."""
     lines = [
@@ -262,7 +285,7 @@ def write_parameters(
         own = [one for one in measured if one.generation == generation]
         devices = sorted({one.samples[0].gpu.name for one in own})
         samples = [sample for one in own for sample in one.samples]
-        values = fit_values(samples, START, priors[generation])
+        values = priors[generation].fit(samples)
         lines += ["", f'["{generation}"]', f"devices = {json.dumps(devices)}"]
         lines += [f"source = {json.dumps(SOURCES[generation])}"]
         lines += [f'date = "{datetime.date.today().isoformat()}"', "", f'["{generation}".errors]']

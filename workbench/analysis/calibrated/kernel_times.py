@@ -254,7 +254,9 @@ def _take(fit: Calibration, name: str, family: str) -> float:
     return fit.value(f"{name}.{family}", f"{name}.vectorized", f"{name}.usual")
 
 
-_ONE_BLOCK_A_ROW = frozenset(("softmax", "softmax_odd", "norm", "norm_backward", "batch_norm"))
+_ONE_BLOCK_A_ROW = frozenset(
+    ("softmax", "softmax_odd", "norm", "norm_backward", "batch_norm", "batch_norm_backward")
+)
 _VECTOR_LENGTH = 8  # elements, which rows that begin anywhere do not let load at once
 
 
@@ -289,6 +291,7 @@ _BY_NAME = (
     ("pool_backward", "pool_backward"),
     ("pool", "pool"),
     ("batch_norm_transform", "batch_norm_apply"),
+    ("vectorized_gather", "vectorized"),  # 16 bytes at once, where indexSelect takes elements
 )
 _AS_NAMED = {
     **{name: name for name in ("driver", "lookup", "foreach", "vectorized")},
@@ -309,7 +312,7 @@ def _name_generated(kernel: LibraryKernel, work: Work) -> str:
 
 def _name_reduction(kernel: LibraryKernel, work: Work) -> str:
     if "batch_norm" in kernel.name or "bn_" in kernel.name:
-        return "batch_norm"
+        return "batch_norm_backward" if "backward" in kernel.name else "batch_norm"
     if kernel.family == "softmax":
         if "softmax_warp" in kernel.name:
             return "softmax_warp"
