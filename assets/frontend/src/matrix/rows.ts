@@ -72,16 +72,13 @@ export function partnerOf(
 export type FigureId = "registers" | "spills" | "smem_bytes" | "occupancy" | "instructions" | Time;
 type Time = "bound_us" | "modelled_us";
 
+/** `words` is a sentence on what is counted; more of it is better where it `isGood`. */
 export interface MatrixFigure {
   id: FigureId;
-  /** On the button. */
   title: string;
-  /** What is counted, in a sentence. */
   words: string;
   write(value: number): string;
-  /** Whether a model gives it. */
   isEstimate: boolean;
-  /** Whether more of it is better. */
   isGood: boolean;
 }
 
