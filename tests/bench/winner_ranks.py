@@ -39,7 +39,7 @@ WAYS = {
     "same": "what won most often for this M on this device, other problems",
 }
 SOURCE = "configurations tuned on H100, H200, B200, A100, MI300X, from the wheel of sglang 0.5.23"
-_OTHER_GENERATION, _OTHER_VENDOR = 0.3, 0.05
+_OTHER_GENERATION, _OTHER_VENDOR = 0.1, 0.02
 """What a device of these counts in a fit, beside one of the same generation."""
 _PRIOR = 0.5
 _EVERY = {"gemm": 1, "moe": 3}
