@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
 
+import workbench
 import workbench.number_text as module
 from workbench.number_text import Quantity, number_text, plural
 
@@ -34,3 +36,17 @@ def test_what_is_no_number_is_absent_or_endless() -> None:
 def test_one_is_not_many() -> None:
     assert [plural(1, "graph"), plural(2, "graph")] == ["1 graph", "2 graphs"]
     assert plural(12_000, "entry", "entries") == "12,000 entries"
+
+
+ALWAYS_SEVERAL = 17
+
+
+def test_a_count_and_its_noun_are_written_by_plural() -> None:
+    """`1 functions`, `1 names`: a count in a sentence beside a noun that is always many.
+
+    The others are behind a comparison with one, or count what is fixed; the number only goes down.
+    """
+    counted = re.compile(r"\{len\([^{}]*\)\} (?:other )?[a-z]+s\b")
+    package = Path(workbench.__file__).parent
+    texts = (path.read_text(encoding="utf-8") for path in package.rglob("*.py"))
+    assert sum(len(counted.findall(text)) for text in texts) <= ALWAYS_SEVERAL

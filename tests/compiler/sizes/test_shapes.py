@@ -212,7 +212,7 @@ def test_the_callers_tensors_carry_no_mark_afterwards() -> None:
         (({0: Dim("n", min=5)}, None), "outside n in 5"),
         (({0: 7}, None), "fixes dimension 0 of a to 7; the example has 4"),
         (({0: "n"}, None), "expected a Dim"),
-        ((None, None, None), "has 3 entries for the 2 inputs"),
+        ((None, None, None), "has 3 entries for 2 inputs"),
         (({0: BATCH}, {1: BATCH}), "must agree on a shared dimension"),
         ((Dim.DYNAMIC, None), "for a, a Tensor: expected a dict or a tuple, with a Dim for each"),
         (({0: Dim.AUTO(min=5)}, None), r"dimension 0 of a is 4 in the example, outside a_0 in 5"),

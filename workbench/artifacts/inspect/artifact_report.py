@@ -286,7 +286,7 @@ def _imports(report: ArtifactReport) -> Iterator[str]:
     if not report.pickles:
         return
     count, unusual = len(report.imports), report.unusual
-    yield _line("imports", f"{count} names, {len(unusual)} beyond torch's own")
+    yield _line("imports", f"{plural(count, 'name')}, {len(unusual)} beyond torch's own")
     worst = {
         row.name: row.level
         for row in reversed(report.names)

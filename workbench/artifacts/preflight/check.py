@@ -8,6 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.file_path import check_file_path
+from workbench.number_text import plural
 from workbench.report.file_rows import NOT_CHECKED, Requirement
 from workbench.report.presenter import FormerTable, Presented, presenter
 
@@ -41,7 +42,8 @@ class Check(Presented):
         unknown = verdicts.count(NOT_CHECKED)
         if "fail" in verdicts or not unknown:
             return f"{'can' if self.ok else 'cannot'} be loaded on {self.machine!r}"
-        return f"not checked: {unknown} of {len(verdicts)} needs are unknown of {self.machine!r}"
+        needs = plural(len(verdicts), "need")
+        return f"not checked: unknown of {self.machine!r} are {unknown} of {needs}"
 
     table = FormerTable()
 

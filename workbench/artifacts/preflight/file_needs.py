@@ -20,6 +20,7 @@ from workbench.artifacts.preflight.package_preflight import (
     sort_fitting_variants,
 )
 from workbench.artifacts.preflight.preflight import check_requirements
+from workbench.number_text import plural
 from workbench.report.file_rows import NOT_CHECKED, Requirement
 
 _SHIM = ("aoti_torch_", "torch_")
@@ -91,7 +92,7 @@ def _interface(libraries: Libraries, machine: Machine) -> Iterator[Requirement]:
     names = {s.name for s in libraries.symbols if not s.exported and s.name.startswith(_SHIM)}
     if not names:
         return
-    words = f"{len(names)} functions"
+    words = plural(len(names), "function")
     if not machine.is_here:
         advice = "can be compared on that machine only"
         yield Requirement("torch's C interface", NOT_CHECKED, words, "not described", advice)

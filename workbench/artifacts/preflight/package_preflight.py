@@ -24,6 +24,7 @@ from workbench.artifacts.preflight.preflight import (
     system_rows,
 )
 from workbench.errors import ArtifactError
+from workbench.number_text import plural
 from workbench.report.file_rows import NOT_CHECKED, Requirement
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def read_instruction_set(isa: str, machine: Machine) -> Requirement:
 def _weights(models: Iterable[PackagedModel]) -> Iterator[Requirement]:
     for model in models:
         if model.weights == "later" and model.constants:
-            words = f"{len(model.constants)} tensors of {model.name}"
+            words = f"{plural(len(model.constants), 'tensor')} of {model.name}"
             advice = "hand them over before the first call: Package.update_weights({...})"
             yield Requirement("weights", "warn", words, "not in the file", advice)
 

@@ -35,6 +35,7 @@ from workbench.errors import (
     wrap_failed_call,
 )
 from workbench.live_only import CompiledCode
+from workbench.number_text import plural
 
 if TYPE_CHECKING:
     from workbench.compiler.package_calls.call_check import CallContract
@@ -208,7 +209,7 @@ class LoadedModel(CompiledCode):
         leaves = tuple(self.contract.leaves[place] for place in self.contract.tensors)
         if len(leaves) != len(tensors):
             raise ContractError(
-                f"{self.model.name} takes {len(leaves)} tensors, not {len(tensors)}."
+                f"{self.model.name} takes {plural(len(leaves), 'tensor')}, not {len(tensors)}."
             )
         given = [laid_out(leaf, tensor) for leaf, tensor in zip(leaves, tensors, strict=True)]
         return self.run_flat(replace(self.contract, leaves=leaves).examine(given))

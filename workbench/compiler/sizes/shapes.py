@@ -18,6 +18,7 @@ from workbench.compiler.internals.signatures import signature_of
 from workbench.compiler.request.compile_request import check_mapping
 from workbench.compiler.sizes.dims import Dynamic, Hint
 from workbench.errors import UsageError
+from workbench.number_text import plural
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ def read(spec: Any, bound: Mapping[str, Any]) -> DynamicShapes:
     if isinstance(spec, list | tuple):
         if len(spec) > len(names):
             raise UsageError(
-                f"dynamic_shapes has {len(spec)} entries for the {len(names)} inputs "
+                f"dynamic_shapes has {plural(len(spec), 'entry', 'entries')} for "
+                f"{plural(len(names), 'input')} "
                 f"({', '.join(names)})."
             )
         spec = dict(zip(names, spec, strict=False))

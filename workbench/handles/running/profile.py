@@ -353,7 +353,7 @@ def _clock_note(
         added = number_text(machine.clock_ns * 1e-9, "seconds")
         yield (
             f"timing a call adds {added} to its own reading; "
-            f"it is subtracted from each of the {len(rows)} times"
+            f"it is subtracted from every time of a kernel ({len(rows)})"
         )
     elif not why:
         yield _BY_TRACE

@@ -199,6 +199,6 @@ export function edited(input: Input, draft: Draft): Input | string {
   if (!shape) return `The shape of ${input.path} must be whole numbers, such as 4, 512.`;
   if (!stride) return `The stride of ${input.path} must be whole numbers, such as 512, 1.`;
   if (shape.length !== stride.length)
-    return `The stride of ${input.path} needs ${shape.length} numbers, one for each dimension.`;
+    return `The stride of ${input.path} needs ${plural(shape.length, "number")}, one for each dimension.`;
   return { ...input, shape, stride, dtype: draft.dtype };
 }

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from triton._C.libtriton import interpreter
 
+from workbench.number_text import plural
+
 Array = np.ndarray[Any, Any]
 
 
@@ -96,7 +98,7 @@ class Memory:
         ends = [address + size - end for _, end in self._ranges]
         sides += [(over, "behind") for over in ends if over > 0]
         count, side = min(sides, default=(0, "behind"))
-        return f"{count} bytes {side}"
+        return f"{plural(count, 'byte')} {side}"
 
 
 def _range(tensor: torch.Tensor) -> tuple[int, int]:
