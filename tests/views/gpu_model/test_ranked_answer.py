@@ -72,3 +72,15 @@ def test_an_order_among_equals_is_no_order() -> None:
     ]
     assert "The model gives the first 2 the same time" in only(*same).to_html()
     assert "the same time" not in only(same[0], same[2]).to_html()
+
+
+def test_other_blocks_of_a_kernel_of_the_user_are_not_checked() -> None:
+    own = ranked()
+    assert "not checked" not in str(own)
+    key = next(k.text for k in own.report.kernels if k.id == "k0")
+    texts = {**own.report.texts, key: "@triton_heuristics.user_autotune(\ndef scaled(): ..."}
+
+    shown = RankedConfigs(replace(own.report, texts=texts), "k0", "h100")
+
+    assert "whether it gives the same with other blocks is not checked" in str(shown)
+    assert "other blocks is not checked" in shown.to_html()

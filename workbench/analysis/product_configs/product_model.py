@@ -33,6 +33,7 @@ FILE = "product_configs.toml"
 _SMOOTH = 4
 _ROWS_OF_INSTRUCTION = {"warp group": 64, "tensor memory": 64}
 _LEAST_ROWS = 16
+_WARP = 32  # threads; a wavefront of 64 has one generation of instructions
 _BYTES_OF_ACCESS = 4  # times 128 bytes a clock: a warp's widest access of shared memory
 _SLOW_WAVE = 4  # clocks in which a SIMD of AMD issues one vector instruction of a wave
 
@@ -128,7 +129,7 @@ def _time_block(
     loop, way = tile.loop, tile.loop.way
     warps = tile.warps + (way == "tensor memory")  # one more warp asks for the products
     rate = work.tflops * 1e6 / gpu.sms / gpu.clock_mhz * given["matrix"]
-    if way == "warp" and gpu.major >= 9 and gpu.vendor == "nvidia":
+    if way == "warp" and gpu.major >= 9 and gpu.warp_size == _WARP:
         rate *= given["older"]  # instructions of an earlier generation do not reach the peak
     rows = max(tile.rows, _ROWS_OF_INSTRUCTION.get(way, _LEAST_ROWS))
     matrix = 2 * rows * tile.columns * tile.depth / rate

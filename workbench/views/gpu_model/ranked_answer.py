@@ -40,6 +40,7 @@ MODEL = (
     "Compiled for the GPU and ranked by a model: nothing was run. Time the first few on the device "
     "before you rely on the order."
 )
+_OF_USER = "triton_heuristics.user_autotune("  # how Inductor wraps a kernel that it did not write
 _SIGNS = (
     ("cannot be launched", "no launch"),
     ("does not compile", "no code"),
@@ -54,6 +55,14 @@ def _say_equal(ranked: RankedConfigs) -> str:
     if equal < 2:
         return ""
     return f" The model gives the first {equal} the same time: their order says nothing."
+
+
+def _say_unchecked(ranked: RankedConfigs) -> str:
+    """That blocks of the user's own kernel may not be free: one of scales bounds a step along K."""
+    kernel = next(k for k in ranked.report.kernels if k.id == ranked.kernel)
+    if _OF_USER not in ranked.report.texts.get(kernel.text or "", ""):
+        return ""
+    return " You wrote this kernel: whether it gives the same with other blocks is not checked."
 
 
 def frame(ranked: RankedConfigs) -> pandas.DataFrame:
@@ -139,7 +148,7 @@ def text(ranked: RankedConfigs) -> str:
         lines.append("  " + "  ".join(_line(row)).rstrip())
     if len(rows) > _ROWS:
         lines.append(f"  {len(rows) - _ROWS} more in .frame()")
-    return "\n".join([*lines, f"  {MODEL}{_say_equal(ranked)}"])
+    return "\n".join([*lines, f"  {MODEL}{_say_equal(ranked)}{_say_unchecked(ranked)}"])
 
 
 def _line(row: RankedConfig) -> Iterator[str]:
@@ -171,7 +180,7 @@ def _view(ranked: RankedConfigs, title: str) -> render.View:
     rows = [{**asdict(row), "remark": row.rejection or row.note} for row in ranked.rows]
     return lambda limits: {
         "title": title,
-        "notes": [MODEL + _say_equal(ranked)],
+        "notes": [MODEL + _say_equal(ranked) + _say_unchecked(ranked)],
         "maps": [drawn],
         "limits": limits,
         "grid": grid("All configurations", _COLUMNS, rows, limits, call=".frame()"),
