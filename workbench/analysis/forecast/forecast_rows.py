@@ -20,8 +20,9 @@ _ERROR = "Four of five kernels that the fit had not seen lay within; not known o
 class KernelForecast:
     """All calls of a kernel in one call of the program; µs on the device.
 
-    `source`: "measured", "modelled", or "bound" where the model knows nothing of it. `error` is
-    relative, 0 of a measured time, None where it was not measured; `kind` says whose error it is:
+    `us` is their time by the model, `bound_us` the least that the roofline allows. `source`:
+    "measured", "modelled", or "bound" where the model knows nothing of it. `error` is relative,
+    0 of a measured time, None where it was not measured; `kind` says whose error it is:
     "product", "convolution", "attention", "mover". `why` says what the time rests on.
     """
 
@@ -44,7 +45,9 @@ class KernelForecast:
 class LineForecast:
     """A source line: its share of the kernels that it ended in, an estimate; µs on the device.
 
-    `us` is with what the line calls, `own_us` without. `error` is relative, None where that of a
+    `us` is with what the line calls, `own_us` without, `bound_us` the least that the roofline
+    allows, of all `kernels` that it has a share of. `line` is its number, `code` its text,
+    `line_id` its id. `error` is relative, None where that of a
     kernel is not known. `file` is empty for what belongs to no line.
     """
 
@@ -68,8 +71,10 @@ class LineForecast:
 class ModuleForecast:
     """A module: its share of the kernels that it ended in, an estimate; µs on the device.
 
-    `us` is with the modules in it, `own_us` without; `module` is its path, empty for the call
-    with what belongs to no module. `error` is relative, None where that of a kernel is not known.
+    `us` is with the modules in it, `own_us` without, `bound_us` the least that the roofline
+    allows, of all `kernels` that it has a share of; `module` is its path, empty for the call
+    with what belongs to no module, `depth` how many modules it is in. `error` is relative, None
+    where that of a kernel is not known.
     """
 
     module: str
