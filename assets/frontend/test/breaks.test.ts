@@ -93,7 +93,7 @@ test("an edit that cannot be read says what is wrong", () => {
     "shape of L['x']",
   );
   expect(edited(INPUT, { shape: "4", stride: "1, 1", dtype: "float32" })).toContain(
-    "needs 1 numbers",
+    "needs 1 number,",
   );
   expect(edited(INPUT, { shape: "8, 512", stride: "512, 1", dtype: "int64" })).toMatchObject({
     shape: [8, 512],

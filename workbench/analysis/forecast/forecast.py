@@ -24,6 +24,7 @@ from workbench.analysis.forecast.forecast_rows import ModuleForecast as ModuleFo
 from workbench.analysis.forecast.forecast_rows import join_errors as join_errors
 from workbench.analysis.forecast.forecast_rows import list_lines, list_modules
 from workbench.analysis.forecast.record_work import describe_kernel
+from workbench.analysis.fusion.traffic import read_kernel_nodes
 from workbench.analysis.gpu_model.launches import LaunchCosts, Launches, launches
 from workbench.arguments import checked
 from workbench.errors import UsageError
@@ -189,7 +190,7 @@ def list_kernels(
     report: Report, gpu: Gpu, roofs: Mapping[str, KernelRoofline]
 ) -> Iterator[KernelForecast]:
     """Every kernel on a GPU, with its bounds there by kernel; a measured one keeps its time."""
-    nodes = {node.id: node for node in report.nodes}
+    nodes = read_kernel_nodes(report)
     for kernel in report.kernels:
         row = KernelForecast(
             kernel=kernel.id,

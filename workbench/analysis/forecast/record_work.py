@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from workbench.analysis.fusion.traffic import bytes_of
+from workbench.analysis.fusion.traffic import NodeFacts, bytes_of
 from workbench.analysis.library_kernels.kernel_names import Kind, LibraryKernel, read_kernel_name
 from workbench.analysis.library_kernels.operator_work import OperatorCall, Work, estimate_work
-from workbench.report.rows import Kernel, Node
+from workbench.report.rows import Kernel
 from workbench.specs import Gpu
 
 _PROFILED = {
@@ -29,7 +29,7 @@ _PROFILED = {
 
 
 def describe_kernel(
-    kernel: Kernel, nodes: Mapping[str, Node], gpu: Gpu
+    kernel: Kernel, nodes: Mapping[str, NodeFacts], gpu: Gpu
 ) -> tuple[LibraryKernel, Work]:
     """The kernel as the model knows it, and the work of one call."""
     if kernel.language == "triton":
@@ -42,7 +42,9 @@ def describe_kernel(
     return taken, estimate_work(call, taken)
 
 
-def _describe_generated(kernel: Kernel, nodes: Mapping[str, Node]) -> tuple[LibraryKernel, Work]:
+def _describe_generated(
+    kernel: Kernel, nodes: Mapping[str, NodeFacts]
+) -> tuple[LibraryKernel, Work]:
     read = read_kernel_name(kernel.name)
     if bytes_of(kernel) is None:
         return read, Work(reason="the bytes that it moves are not known")
@@ -63,7 +65,7 @@ def _describe_generated(kernel: Kernel, nodes: Mapping[str, Node]) -> tuple[Libr
 
 
 def _find_rows(
-    kind: Kind, own: Sequence[Node], nodes: Mapping[str, Node]
+    kind: Kind, own: Sequence[NodeFacts], nodes: Mapping[str, NodeFacts]
 ) -> tuple[int, int] | None:
     """Rows that are reduced and their length, by the operator that makes most of one value."""
     if kind != "reduction":
@@ -84,7 +86,7 @@ def _count(shape: Sequence[int | str] | None) -> int | None:
     return math.prod(size for size in shape if isinstance(size, int))
 
 
-def _find_call(kernel: Kernel, nodes: Mapping[str, Node]) -> OperatorCall | None:
+def _find_call(kernel: Kernel, nodes: Mapping[str, NodeFacts]) -> OperatorCall | None:
     """The operator that a library computes, with the tensors that it takes."""
     if not kernel.ops:
         return None

@@ -42,6 +42,7 @@ class NodeFacts(NamedTuple):
     bytes: int | None
     operator: str | None = None
     module_path: str | None = None
+    stride: tuple[int | str, ...] | None = None
 
 
 def select_nodes(report: Report, column: str, wanted: Collection[str]) -> dict[str, NodeFacts]:
