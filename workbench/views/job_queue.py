@@ -7,13 +7,15 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
 from workbench.live_only import LivePart
-from workbench.tasks.background_task import BackgroundTask
 from workbench.views.wire.report_messages import Job, JobQuestion, Progress, Task
 from workbench.views.words.progress_words import describe_progress
+
+if TYPE_CHECKING:
+    from workbench.tasks.background_task import BackgroundTask
 
 _SHORTEST = 0.2  # seconds between two updates of the view
 _DOING: dict[Task | None, str] = {
@@ -50,6 +52,9 @@ class AskedJob:
 
     def begun(self) -> BackgroundTask[Any]:
         """The running work; what cannot be started any more fails, as work does."""
+        # a page that is only read starts nothing, and does without asyncio
+        from workbench.tasks.background_task import BackgroundTask
+
         try:
             return self.start()
         except Exception as error:

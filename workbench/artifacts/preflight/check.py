@@ -43,7 +43,7 @@ class Check(Presented):
         if "fail" in verdicts or not unknown:
             return f"{'can' if self.ok else 'cannot'} be loaded on {self.machine!r}"
         needs = plural(len(verdicts), "need")
-        return f"not checked: unknown of {self.machine!r} are {unknown} of {needs}"
+        return f"not checked: {unknown} of {needs}, unknown of {self.machine!r}"
 
     table = FormerTable()
 
