@@ -152,7 +152,7 @@ def test_a_part_of_a_gpu_is_said_to_be_one(read: Read) -> None:
     whole, named = SyntheticTrace(part), SyntheticTrace({**part, "name": f"{H100['name']} MIG 3g"})
     for trace in (whole, named):
         trace.launch("k", 0.0, 10.0, 5.0)
-    words = "has 60 of the 132 multiprocessors of an H100 SXM5 80 GB"
+    words = "has 60 of the 132 multiprocessors of the H100 SXM5 80 GB"
     assert any(words in note for note in read(whole).notes)
     assert "pass gpu='h100'" in read(named).notes[0]
     assert any(words in note for note in read(named, gpu="h100").notes)

@@ -52,7 +52,7 @@ def find_device(head: Mapping[str, Any], number: int | None, asked: str | None) 
     if own is not None:
         return Device(str(name), own, _tell_part(said, own))
     what = f"The GPU {name!r} has no description here" if name else "The trace names no GPU"
-    hint = f"; it is likely an {likely.title}: pass gpu={likely.name!r}" if likely else ""
+    hint = f"; it is likely the {likely.title}: pass gpu={likely.name!r}" if likely else ""
     note = f"{what}{hint or ': pass gpu=, a name of wb.targets()'}."
     return Device(str(name), None, note, likely.name if likely else "")
 
@@ -63,8 +63,8 @@ def _tell_part(said: Mapping[str, Any], gpu: Gpu | None) -> str:
     if gpu is None or not isinstance(sms, int) or not 0 < sms < gpu.sms:
         return ""
     return (
-        f"The device of the trace has {sms} of the {gpu.sms} multiprocessors of an {gpu.title}, as "
-        "a part of one has (MIG): bounds and modelled times are those of the whole, and too short."
+        f"The device of the trace has {sms} of the {gpu.sms} multiprocessors of the {gpu.title}, "
+        "as a part of one has (MIG): bounds and modelled times are those of the whole, too short."
     )
 
 

@@ -33,7 +33,7 @@ def estimate_call(trial: Trial, report: Report) -> Trial:
     warnings = (
         [f"{missing} of {plural(len(told.rows), 'kernel')} at their bound"] if missing else []
     )
-    if told.most_us is None:
+    if any(row.error is None and row.source == "modelled" for row in told.rows):
         warnings.append(f"the model's error was not measured on {told.target}")
     return replace(
         trial,

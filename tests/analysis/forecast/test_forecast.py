@@ -59,6 +59,9 @@ def test_what_the_model_does_not_know_is_said_and_counted_at_its_bound(report: w
     told = wb.forecast(other)
     assert {row.source for row in told.rows if row.name.startswith("extern")} == {"bound"}
     assert "at their bound, which is too low" in told.notes[0]
+    assert (told.most_us, told.error) == (None, None), "nobody measured how far off those are"
+    assert "error not measured" in told.sentence
+    assert told.least_us <= told.call_us
 
 
 def test_a_program_for_the_cpu_has_none() -> None:

@@ -297,8 +297,40 @@ def test_each_objective_has_its_figure(objective: str, words: str) -> None:
 def test_a_model_is_said_to_be_one() -> None:
     row = Trial("k", (("XBLOCK", "64"),), call_us=12.5, is_model=True)
     found = best(row)
-    assert found.sentence == "Take XBLOCK=64: a model gives it 12.5 µs a call; nothing was run."
+    assert found.sentence == "A model gives XBLOCK=64 12.5 µs a call; nothing was run."
     assert found.code.startswith("# then XBLOCK=64: time it on the device")
+    later = best(row, Trial("l", (("XBLOCK", "128"),), call_us=25.0, is_model=True))
+    assert later.sentence == (
+        "By a model XBLOCK=64 comes first: 12.5 µs a call, XBLOCK=128, the next, 25.0 µs. Nothing "
+        "was run: time them. 128 instead of 64 as XBLOCK: 2.00 × the modelled time."
+    )
+
+
+def forecast(name: str, us: float, low: float, high: float | None) -> Trial:
+    """A call for a GPU that is not here."""
+    settings = (("target", name),)
+    return Trial(name, settings, call_us=us, low_us=low, high_us=high, is_model=True)
+
+
+def test_modelled_times_whose_intervals_meet_have_no_winner() -> None:
+    found = best(forecast("h100", 23.4, 22.7, 67.9), forecast("mi300x", 23.2, 22.2, 67.7))
+    assert found.sentence == (
+        "No winner by a model: target=mi300x takes 23.2 µs (22.2 µs to 67.7 µs) a call, "
+        "target=h100, the next, 23.4 µs (22.7 µs to 67.9 µs); nothing was run. target made no "
+        "difference to the model."
+    )
+    assert not found.code
+    unknown = best(forecast("h100", 20.0, 19.0, None), forecast("t4", 90.0, 80.0, 99.0))
+    assert unknown.sentence.startswith("No winner by a model: target=h100 takes 20.0 µs (error not")
+
+
+def test_modelled_times_that_lie_apart_have_one() -> None:
+    found = best(forecast("h100", 20.0, 15.0, 30.0), forecast("t4", 90.0, 80.0, 99.0))
+    assert found.sentence.startswith(
+        "Take target=h100: a model gives it 20.0 µs (15.0 µs to 30.0 µs) a call, target=t4, the "
+        "next, 90.0 µs (80.0 µs to 99.0 µs); nothing was run."
+    )
+    assert "target='h100'" in found.code
 
 
 def test_sizes_are_named_one_by_one() -> None:

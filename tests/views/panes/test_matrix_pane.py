@@ -55,6 +55,6 @@ def test_modelled_times_stand_beside_the_bounds_with_what_was_not_measured() -> 
     ]
     told = replace(report, tables={**report.tables, "matrix": Table.of(MatrixCell, cells)})
     assert (
-        "(estimates). Modelled: 10.0 µs on h100, 20.0 µs on a100 (error not measured). "
+        "(estimates). Modelled: 10.0 µs on h100 (± 20 %), 20.0 µs on a100 (error not measured). "
         in (document(told)["matrix_says"])
     )

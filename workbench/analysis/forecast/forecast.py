@@ -52,12 +52,13 @@ _SLOW_HOST = LaunchCosts(kernel_us=22.0, library_us=22.0)
 class Forecast(Presented):
     """One call on a GPU by a model, in µs; nothing was run.
 
-    `call_us` is until the last kernel ends, launched as the record says: one by one, or as the CUDA
-    graphs that torch records. It lies between `least_us` and `most_us` as often as the measured
-    errors say, about four times of five; `most_us` is None where the errors of this GPU were not
-    measured, and `least_us` is then by the bound. `graph_us` is with CUDA graphs, `kernels_us` the
-    device alone with its relative `error`, `launches_us` what the CPU takes to start them.
-    `missing` says what is not in it.
+    `call_us` is until the last kernel ends, launched as the record says: one by one, or as the
+    CUDA graphs that torch records. It lies between `least_us` and `most_us` as often as the
+    measured errors say, about four times of five; `most_us` is None where the error of a kernel
+    is not known (its GPU was not measured, or the model does not know it), and `least_us` is
+    then by its bound. `graph_us` is with CUDA graphs, `kernels_us` the device alone with its
+    relative `error`, `launches_us` what the CPU takes to start them. `missing` says what is not
+    in it.
     """
 
     target: str
@@ -84,8 +85,8 @@ class Forecast(Presented):
 
     @property
     def error(self) -> float | None:
-        """The relative error of `kernels_us`; None where it was not measured."""
-        return join_errors((row, 1.0) for row in self.rows if row.source != "bound")
+        """The relative error of `kernels_us`; None where that of a kernel is not known."""
+        return join_errors((row, 1.0) for row in self.rows)
 
     @property
     def sentence(self) -> str:
@@ -220,13 +221,15 @@ def _take(row: KernelForecast, made: Modelled) -> KernelForecast:
 def _find_interval(
     report: Report, rows: Sequence[KernelForecast], call_us: float, *, is_graphed: bool
 ) -> tuple[float, float | None]:
-    """What the call takes at least and at most; None where errors of this GPU were not measured.
+    """What the call takes at least and at most; None where the error of a kernel is not known.
 
     Each kind of kernel is taken longer and shorter by its error while the others stay, since a
-    launch can hide what a kernel takes.
+    launch can hide what a kernel takes. Where an error is not known, the least has that kernel at
+    its bound, and all others as short as theirs allow.
     """
-    if any(row.error is None and row.source == "modelled" for row in rows):
-        least = [replace(row, us=row.bound_us or 0.0) if row.error is None else row for row in rows]
+    if any(row.error is None for row in rows):
+        least = [replace(row, us=(row.bound_us or 0.0) if row.error is None
+                         else row.us * (1 - row.error)) for row in rows]  # fmt: skip
         return _time_call(_launch(report, least, LaunchCosts()), is_graphed=is_graphed), None
     slow = _time_call(_launch(report, rows, _SLOW_HOST), is_graphed=is_graphed)
     shorter, longer = [0.0], [slow - call_us]

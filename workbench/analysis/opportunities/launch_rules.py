@@ -7,7 +7,7 @@ from math import ceil
 
 from workbench.analysis.forecast.forecast import find_forecast
 from workbench.analysis.fusion.fusion import calls
-from workbench.analysis.gpu_model.launches import LaunchCosts, launches
+from workbench.analysis.gpu_model.launches import LaunchCosts, Launches, launches
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base
 from workbench.report import Buffer, Kernel
@@ -83,8 +83,8 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="cuda-graphs",
         kind="mode",
-        text=f"Record CUDA graphs: the GPU waits for {len(model.rows)} launches, which take longer "
-        "than the kernels; as a graph these start at once. Inputs are copied first.",
+        text=f"Record CUDA graphs: the GPU waits for {_tell_launches(model)}; as a graph the "
+        "kernels start at once. Inputs are copied first.",
         sure="measured elsewhere",
         source=source,
         kernels=tuple(kernel.id for kernel in facts.kernels),
@@ -92,6 +92,13 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
         saved_us_high=whole_us - model.graph_us,
         settings=(("mode", "reduce-overhead"),),
     )
+
+
+def _tell_launches(model: Launches) -> str:
+    count = len(model.rows)
+    if model.host_us > model.device_us:
+        return f"{count} launches, which take longer than the kernels"
+    return f"some of {count} launches, which take longer than the kernels before them"
 
 
 def find_products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:

@@ -44,6 +44,8 @@ def choose_recommended(
     sentence = " ".join(_sentences(choice, sizes))
     is_timed = choice.objective in TIMED and not choice.winner.is_model
     is_worth_it = not is_timed or choice.winner.verdict == "faster"
+    if choice.winner.is_model and choice.objective in TIMED and choice.winner.rows[0].low_us:
+        is_worth_it = choice.runner_up is None or _is_modelled_apart(choice)
     return Recommendation(
         choice, sentence, code_of(choice.winner, expression) if is_worth_it else ""
     )
@@ -62,7 +64,8 @@ def _sentences(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
         yield f"The generated code of {names} is identical to it."
     axes_of: dict[str, list[str]] = {}
     for effect in choice.effects[:_SHOWN]:
-        axes_of.setdefault(_describe_effect(effect, choice.objective), []).append(effect.axis)
+        words = _describe_effect(effect, choice.objective, is_model=winner.is_model)
+        axes_of.setdefault(words, []).append(effect.axis)
     for words, axes in axes_of.items():
         yield words.replace(_AXIS, (" or " if words.startswith("Whether") else " and ").join(axes))
     yield from _warnings([row.warning or "" for row in winner.rows])
@@ -108,14 +111,45 @@ def _by_figure(choice: Choice) -> Iterator[str]:
             "tells no small differences."
         )
     else:
-        time = number_text((row.call_us or 0.0) * 1e-6, "seconds")
-        between = ""
-        if row.low_us is not None and row.high_us is not None:
-            low, high = (number_text(us * 1e-6, "seconds") for us in (row.low_us, row.high_us))
-            between = f" ({low} to {high})"
-        yield f"Take {name}: a model gives it {time}{between} a call; nothing was run."
+        yield _tell_modelled(choice)
+        return
     if choice.runner_up is not None:
         yield f"Next comes {name_setting(choice.runner_up, choice)}."
+
+
+def _tell_modelled(choice: Choice) -> str:
+    """What a model gives the shortest and the next: one to take where their intervals are apart."""
+    first, second = choice.winner, choice.runner_up
+    name, time = name_setting(first, choice), _format_modelled(first.rows[0])
+    if second is None:
+        return f"A model gives {name} {time} a call; nothing was run."
+    after = f"{name_setting(second, choice)}, the next, {_format_modelled(second.rows[0])}"
+    if _is_modelled_apart(choice):
+        return f"Take {name}: a model gives it {time} a call, {after}; nothing was run."
+    if first.rows[0].low_us is None:
+        return f"By a model {name} comes first: {time} a call, {after}. Nothing was run: time them."
+    return f"No winner by a model: {name} takes {time} a call, {after}; nothing was run."
+
+
+def _is_modelled_apart(choice: Choice) -> bool:
+    """Whether each size takes at most less with the first setting than with the next at least."""
+    if choice.runner_up is None:
+        return False
+    rows = zip(choice.winner.rows, choice.runner_up.rows, strict=True)
+    return all(
+        row.high_us is not None and after.low_us is not None and row.high_us < after.low_us
+        for row, after in rows
+    )
+
+
+def _format_modelled(row: Trial) -> str:
+    us = number_text((row.call_us or 0.0) * 1e-6, "seconds")
+    if row.low_us is None:
+        return us
+    if row.high_us is None:
+        return f"{us} (error not measured)"
+    low, high = (number_text(end * 1e-6, "seconds") for end in (row.low_us, row.high_us))
+    return f"{us} ({low} to {high})"
 
 
 def _warnings(remarks: Sequence[str]) -> Iterator[str]:
@@ -134,13 +168,17 @@ def _warnings(remarks: Sequence[str]) -> Iterator[str]:
         yield f"But {worst}{where}."
 
 
-def _describe_effect(effect: Effect, objective: str) -> str:
+def _describe_effect(effect: Effect, objective: str, *, is_model: bool) -> str:
     """What axes change, `_AXIS` in place of them, with the interval of what says most."""
     pair = effect.comparison
     if pair is None:
-        if objective in TIMED or effect.ratio - 1 < LEAST_DIFFERENCE:
-            return f"{_AXIS} made no difference."
-        what = "the peak memory" if objective == "memory" else "the first call, measured once"
+        if objective in TIMED and not is_model:
+            return f"Whether {_AXIS} makes a difference was not measured."
+        if effect.ratio - 1 < LEAST_DIFFERENCE:
+            return f"{_AXIS} made no difference{' to the model' if is_model else ''}."
+        what = "the first call, measured once" if objective == "first_call" else "the peak memory"
+        if objective in TIMED:
+            what = "the modelled time"
         ratio = number_text(effect.ratio, "ratio")
         return f"{effect.worst} instead of {effect.best} as {_AXIS}: {ratio} {what}."
     match effect.verdict:

@@ -12,7 +12,7 @@ from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell
 from workbench.views.wire import gpu_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.report_messages import Note
-from workbench.views.words.units import format_us, plural
+from workbench.views.words.units import format_percent, format_us, plural
 
 _NOTHING = (
     "The kernels were compiled for one target only. `wb.matrix` compiles each of them for several "
@@ -78,9 +78,9 @@ def summarize_matrix(report: Report, targets: Sequence[str], rows: Sequence[wire
         parts.append(f"{who} at least {times}{often} (estimates).")
     modelled, ordered = _sum_times(report, targets, rows, "modelled_us")
     if modelled:
-        known = {cell.target for cell in report.matrix if cell.modelled_error is not None}
+        errors = _sum_errors(report, modelled)
         times = ", ".join(
-            f"{format_us(time)} on {target}{'' if target in known else ' (error not measured)'}"
+            f"{format_us(time)} on {target} ({_tell_error(errors.get(target), time)})"
             for target, time in ordered
         )
         few = "" if len(modelled) == len(kernels) else f" for {len(modelled)} of them"
@@ -106,6 +106,29 @@ def _sum_times(
     kernels = [row["kernel"] for row in rows if all((row["kernel"], t) in times for t in targets)]
     totals = [(target, sum(times[kernel, target] for kernel in kernels)) for target in targets]
     return kernels, sorted(totals, key=lambda item: item[1])
+
+
+def _sum_errors(report: Report, kernels: Sequence[str]) -> dict[str, float]:
+    """By GPU what these kernels are off together at most, in µs; none where one is not known.
+
+    Their errors are added up: what a model does not know of one kernel, it may not of the others.
+    """
+    calls = {kernel.id: kernel.calls for kernel in report.kernels}
+    errors: dict[str, float] = {}
+    unknown = set()
+    for cell in report.matrix:
+        if cell.kernel not in kernels or cell.modelled_us is None:
+            continue
+        if cell.modelled_error is None:
+            unknown.add(cell.target)
+            continue
+        us = cell.modelled_us * calls.get(cell.kernel, 1) * cell.modelled_error
+        errors[cell.target] = errors.get(cell.target, 0.0) + us
+    return {target: us for target, us in errors.items() if target not in unknown}
+
+
+def _tell_error(off_us: float | None, time_us: float) -> str:
+    return "error not measured" if off_us is None else f"± {format_percent(off_us, time_us)}"
 
 
 def _cell(cell: MatrixCell | None) -> wire.MatrixCell | None:
