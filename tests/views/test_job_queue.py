@@ -15,6 +15,7 @@ from workbench.report import Report
 from workbench.tasks.background_task import BackgroundTask
 from workbench.tasks.live_action import LiveAction
 from workbench.views.document import ViewContext
+from workbench.views.job_queue import AskedJob, JobQueue
 from workbench.views.widgets.display import show
 
 
@@ -171,3 +172,34 @@ def test_the_last_one_that_cannot_be_started_ends_as_failed(mail: Mailbox, bench
     progress = mail.view.progress
     assert (progress["status"], progress["title"]) == ("failed", "there.aot")
     assert "is there already" in progress["error"]
+
+
+def test_a_view_that_cannot_be_told_keeps_no_job_from_its_turn() -> None:
+    done: list[str] = []
+    queue, first = JobQueue(), threading.Event()
+
+    def ask_for(name: str, wait: Callable[[], object], follow: Callable[[Any], None]) -> None:
+        def start() -> BackgroundTask[Any]:
+            return BackgroundTask(name, lambda _: wait(), lambda thread: None)
+
+        def show_it(result: Any) -> None:
+            done.append(name)
+
+        queue.add(
+            AskedJob(
+                name, None, name, None, takes_place=False, start=start, show=show_it, follow=follow
+            )
+        )
+
+    def fail(progress: Any) -> None:
+        raise OSError("the comm is closed")
+
+    def ask_for_both() -> None:
+        ask_for("one", lambda: first.wait(10), fail)
+        ask_for("two", lambda: None, lambda progress: None)
+        first.set()
+        queue.join(10)
+
+    with pytest.warns(UserWarning, match="its view was not told"):
+        ask_for_both()
+    assert done == ["one", "two"]

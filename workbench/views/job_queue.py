@@ -159,7 +159,7 @@ class JobQueue(LivePart):
                 self._show_due(job, task)
                 if not self._waiting:
                     self._now = None
-                    job.follow(self._with_others(job.told(task)))
+                    self._follow(job, job.told(task))
                     return
                 if task.status == "failed":
                     self._failed.append(job.listed(str(task.progress["error"]).partition("\n")[0]))
@@ -190,7 +190,11 @@ class JobQueue(LivePart):
                     *(each.listed() for each in self._waiting),
                     *(made.listed(held, is_made=True) for made, _ in self._held),
                 ]
-                job.follow(self._with_others({**job.told(task), "jobs": jobs}))
+                self._follow(job, {**job.told(task), "jobs": jobs})
 
-    def _with_others(self, progress: Progress) -> Progress:
-        return {**progress, "failed": list(self._failed)} if self._failed else progress
+    def _follow(self, job: AskedJob, progress: Progress) -> None:
+        """Tell the view; one that cannot be told any more keeps no job from its turn."""
+        try:
+            job.follow({**progress, "failed": list(self._failed)} if self._failed else progress)
+        except Exception as error:
+            warnings.warn(f"{job.title}: its view was not told ({error!r})", stacklevel=2)
