@@ -35,6 +35,9 @@ FLOORS = """
 1 analysis.calibrated · analysis.cost · analysis.layers · analysis.product_configs
 1 analysis.budgets · analysis.calls
 1 analysis.forecast
+1 analysis.calibrated · analysis.cost · analysis.layers
+1 analysis.budgets · analysis.calls · analysis.forecast
+1 analysis.numerics
 1 compiler.calls
 1 compiler.request · compiler.captured_code
 1 compiler.sizes
@@ -62,6 +65,7 @@ FLOORS = """
 4 compiler.virtual_gpu
 4 compiler.interpreter.triton
 4 compiler.interpreter
+4 compiler.numerics
 5 handles
 6 sweeps · roundtrips
 7 api · machine · demo

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.compiler.comparison.output_comparison import Verification
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
+    from workbench.handles.numerics.live_numerics import LiveNumerics
     from workbench.handles.packages.package import Package
     from workbench.report.profile_record import Profile
     from workbench.report.roundtrip import RoundTrip
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.tasks.progress_events import ProgressCallback
 
 
-__all__ = ["fits", "matrix", "profile", "roundtrip", "sweep", "verify"]
+__all__ = ["fits", "matrix", "numerics", "profile", "roundtrip", "sweep", "verify"]
 
 
 @checked
@@ -183,6 +184,60 @@ def verify(
     if isinstance(x, Package):
         return verify_package(x, args, kwargs, reference=reference, rtol=rtol, atol=atol)
     return run(x, args, kwargs, reference=reference, rtol=rtol, atol=atol)
+
+
+@require_torch
+@checked
+def numerics(
+    x: Compiled,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    progress: ProgressCallback | None = None,
+) -> LiveNumerics:
+    """Where compiled code departs from eager in its numbers, why, and whether it matters.
+
+    Every operator that was taken apart, every pass and every kernel is computed from its own inputs
+    in three ways: as eager rounds it, in float64, and with 16 bits held in float32. So nothing is
+    inherited from earlier parts, and float64 judges who is nearer to the truth. The result has
+    `.sentence`, `.first`, `.frame()`, `.histogram(kernel, node)` and `.plot()`; the report of `x`
+    keeps it. Inputs and state are as before afterwards.
+
+    Parameters
+    ----------
+    x
+        What `aot_compile` made for this machine, without gradients.
+    args, kwargs
+        The inputs of the call; they hold numbers.
+    progress
+        Called with the name of each phase and the seconds since the start; without it a line says
+        how far it is, in a terminal and a person's notebook.
+
+    Raises
+    ------
+    UsageError
+        It was compiled for training or loaded from a file, or the call returns no tensors.
+    ContractError
+        The call is not the one that was compiled.
+
+    Examples
+    --------
+    >>> wb.numerics(compiled, (x,)).sentence
+    'Equal to eager bit for bit.'
+    """
+    from workbench.compiler.request.compile_request import check_args
+    from workbench.handles.compiled import Compiled
+    from workbench.handles.numerics.live_numerics import look_at_numbers
+    from workbench.handles.running.progress_line import follow_in_a_line
+
+    check_args(args, kwargs)
+    if not isinstance(x, Compiled):
+        raise UsageError(
+            "numerics takes what aot_compile made for this machine; this is of type "
+            f"{type(x).__name__}."
+        )
+    with follow_in_a_line(progress, f"The numbers of {x.name}") as told:
+        return look_at_numbers(x, tuple(args), dict(kwargs or {}), told)
 
 
 @require_torch

@@ -23,6 +23,7 @@ from workbench.handles.compiled_base import CompiledBase
 
 if TYPE_CHECKING:
     from workbench.compiler.call_plan.guard_sandbox import Example, GuardSandbox
+    from workbench.compiler.captured_graphs.captured import CapturedGraph
     from workbench.handles.compiled_base import LateReport, Recipe
     from workbench.report import Report
 
@@ -39,8 +40,10 @@ class CheckedCall(CompiledBase):
         original: Callable[..., Any] | None = None,
         example: Example | None = None,
         recipe: Recipe | None = None,
+        graphs: Mapping[str, CapturedGraph] | None = None,
     ) -> None:
         self._aot_fn = aot_fn
+        self.graphs = graphs or {}
         env = tp.artifacts_of(aot_fn).runtime_env
         self._plan = replace(
             plan,

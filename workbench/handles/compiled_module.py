@@ -121,7 +121,12 @@ def wrap_compiled(
 
 def make_compiled(code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
     """What a compilation left behind, made callable."""
-    rest = {"original": code.original, "example": code.example, "recipe": recipe}
+    rest = {
+        "original": code.original,
+        "example": code.example,
+        "recipe": recipe,
+        "graphs": code.graphs,
+    }
     return wrap_compiled(code.aot_fn, code.plan, code.report, **rest)
 
 

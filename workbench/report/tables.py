@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import workbench.report.file_rows as file_rows
 import workbench.report.machine_rows as machine_rows
 import workbench.report.memory_rows as memory_rows
+import workbench.report.numerics.numerics_rows as numerics_rows
 import workbench.report.rows as rows
 from workbench.report.report_header import Environment, Outcome, Request
 from workbench.report.rivals import Rivals, list_rivals
@@ -127,6 +128,16 @@ class Tables:
     )
     eager_memory = TableOf(
         memory_rows.EagerMemory, "What eager would hold, where that was counted."
+    )
+    numerics = TableOf(
+        numerics_rows.Deviation,
+        "Values that a part computes otherwise than eager, where that was asked for.",
+    )
+    numerics_stages = TableOf(
+        numerics_rows.NumericsStage, "What each stage does to the numbers of the outputs."
+    )
+    numerics_outputs = TableOf(
+        numerics_rows.NumericsOutput, "The outputs of the call and of eager, beside float64."
     )
     artifact = TableOf(
         file_rows.ArtifactFact, "What the file is that it was saved to or loaded from."

@@ -1,6 +1,7 @@
 """Runs programs that were generated for a GPU on the CPU, to compare what they compute."""
 
 DOORS = {
+    "reference": "Runs captured graphs on the CPU, node by node.",
     "stage_checks": "Which stage of a compilation on this machine made a difference.",
     "verification": "Runs a program for a GPU on the CPU and compares it with its original.",
 }

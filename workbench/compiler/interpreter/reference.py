@@ -86,7 +86,7 @@ class GraphRunner:
                 return self._users_kernel(graph, node.target, kwargs)
             operator = getattr(torch.ops.higher_order, node.target.name)
             return operator(*args, **kwargs)
-        function = _function(node.target)
+        function = find_function(node.target)
         if function is random and node.name in self._drawing.four:
             kwargs["each"] = 4
         value = function(*args, **kwargs)
@@ -124,7 +124,8 @@ class GraphRunner:
         return torch.float64 if is_narrow else leaf
 
 
-def _function(target: Any) -> Any:
+def find_function(target: Any) -> Any:
+    """What a node calls: an operator by its name, one of a GPU by its stand-in on the CPU."""
     if not isinstance(target, OperatorRef):
         return target
     stand_in = STAND_INS.get(target.name) or RANDOM.get(target.name)

@@ -28,6 +28,7 @@ from workbench.compiler.captured_code.specialized_values import (
     find_globals_module,
     find_importable_name,
 )
+from workbench.compiler.captured_graphs.captured import CapturedGraph
 from workbench.compiler.cold_start.compile_cache import partial_pch, start_fast
 from workbench.compiler.cold_start.partial_pch import PartialPch
 from workbench.compiler.contract.contract import Contract
@@ -65,7 +66,8 @@ _FIXED = 6  # sizes that the code fixed, each in a note
 class CompiledCode:
     """What a compilation leaves behind: torch's function, how it is called and checked, its record.
 
-    `original` is what was compiled, `example` the inputs that it was compiled for.
+    `original` is what was compiled, `example` the inputs that it was compiled for. `graphs` are
+    those of the report that can be run, by their ids.
     """
 
     aot_fn: Any
@@ -73,6 +75,7 @@ class CompiledCode:
     report: Report
     original: Callable[..., Any]
     example: Example
+    graphs: Mapping[str, CapturedGraph] = field(default_factory=dict)
 
 
 @dataclass
@@ -167,7 +170,8 @@ def _recording(
     report = _with_caught_errors(recorder.report(outcome=Outcome()))
     report = run.eager.added(report) if options.counts_eager else report
     example = Example(run.call.bound, run.call.receiver)
-    return CompiledCode(aot_fn, plan, report, run.callee.entry, example)
+    graphs = recorder.graphs.runnable
+    return CompiledCode(aot_fn, plan, report, run.callee.entry, example, graphs)
 
 
 def _with_caught_errors(report: Report) -> Report:

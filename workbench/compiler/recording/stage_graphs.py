@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from workbench.artifacts.programs import bytes_of
+from workbench.compiler.captured_graphs.captured import CapturedGraph, captured
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook, Patches
 from workbench.compiler.internals.trace import Record
@@ -18,6 +19,12 @@ from workbench.report.graph_stages import BY_RECORD, GRAPH_STAGES
 
 PANE = "graphs"
 _LAST = "after_post_grad"
+RUNNABLE_PANE = "numerics"
+_RUNNABLE = frozenset({
+    "dynamo", "after_pre_grad", "joint", "forward", "backward", "inference", "after_joint_passes",
+    "before_post_grad", _LAST,
+})  # fmt: skip
+"""The stages whose graphs are kept so that they can be run: the others equal one of them."""
 _COLUMNS = tuple(f.name for f in fields(Node))
 MOST = 4
 """Inputs that are named; the others are counted."""
@@ -43,11 +50,15 @@ class KeptGraph:
 
 
 class GraphRecorder:
-    """Keeps the graphs of one recording as columns; `inputs` is what the last capture takes."""
+    """Keeps the graphs of one recording as columns; `inputs` is what the last capture takes.
+
+    `runnable` has graphs as data that can be run, by id: the columns have no arguments.
+    """
 
     def __init__(self, patches: Patches, places: Places, texts: TextWriter):
         self.graphs: list[KeptGraph] = []
         self.links: list[tuple[str, str]] = []
+        self.runnable: dict[str, CapturedGraph] = {}
         self.inputs = ""
         self._patches = patches
         self._places = places
@@ -119,8 +130,13 @@ class GraphRecorder:
             self._link(kept, module.graph.nodes)
             if stage == "dynamo":
                 self.inputs = inputs_of(module.graph.nodes, self._names)
+            if stage in _RUNNABLE and RUNNABLE_PANE not in self._patches.failed:
+                self._patches.guarded(RUNNABLE_PANE, self._keep_runnable, kept, module)
         kept.text = self._texts.add(self._places.shared(text))
         self.graphs.append(kept)
+
+    def _keep_runnable(self, kept: KeptGraph, module: Any) -> None:
+        self.runnable[kept.id] = captured(module, is_backward=kept.is_backward)
 
     def _read(self, kept: KeptGraph, nodes: Iterable[Any]) -> None:
         rows = [self._row(node, kept) for node in nodes]

@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import sys
+import threading
+
+import numerics_cases as cases
+import pytest
+import torch
+
+import workbench as wb
+from workbench.analysis.numerics import causes
+from workbench.analysis.numerics.numerics_record import read_numerics
+from workbench.compiler.numerics import host_microscope
+from workbench.handles.numerics.live_numerics import look_at_numbers
+from workbench.report import Report
+from workbench.tasks.background_task import Cancelled, Steps
+
+ADD = torch.ops.aten.add.Tensor
+
+
+@pytest.fixture(scope="module")
+def chain():
+    """A chain in bfloat16: fusion holds values in float32 that eager rounds."""
+    x, w = cases.draw(64, 256, dtype=cases.BF), cases.draw(256, dtype=cases.BF, seed=1)
+    return cases.look(cases.softmax_chain, x, w)
+
+
+def test_casts_that_fusion_elides_are_found_and_nearer_to_the_truth(chain) -> None:
+    row = chain.find("k0", "mul_2")
+    assert (row.cause, row.option) == (causes.ELIDED, causes.EMULATE)
+    assert {"mul", "sin", "add"} <= {*row.never_rounded}
+    assert row.own_off < row.eager_off
+    assert row.differ > 0.5
+    assert row.file == "tests/numerics_cases.py" or row.file.endswith("numerics_cases.py")
+    assert chain.first is None
+    assert chain.sentence.startswith("Nearer to float64 than eager (")
+    assert "k0 keeps 6 values in float32 that eager rounds" in chain.sentence
+    assert repr(chain).startswith("Numerics(softmax_chain, ")
+    assert repr(chain).endswith("none beyond rounding)")
+
+
+def test_a_row_has_how_many_elements_are_how_far_away(chain) -> None:
+    row = chain.find("k0", "mul_2")
+    counts = chain.histogram("k0", "mul_2")
+    assert sum(counts.values()) == row.elements == 64 * 256
+    assert counts["0"] == round((1 - row.differ) * row.elements)
+    exact = chain.histogram("k0", "mul_2", against="float64")
+    assert exact["0"] > counts["0"]
+    with pytest.raises(
+        wb.UsageError, match=r"k9 does not deviate from eager. What does: .*k0 mul_2"
+    ):
+        chain.histogram("k9")
+    with pytest.raises(wb.UsageError, match="expected 'eager' or 'float64'"):
+        chain.histogram("k0", against="double")
+
+
+def test_the_record_keeps_what_was_found(chain, tmp_path) -> None:
+    chain.report.save(tmp_path / "f.wbr")
+    again = read_numerics(Report.load(tmp_path / "f.wbr"))
+    assert again.sentence == chain.sentence
+    assert again.first == chain.first
+    assert again.deviations == chain.deviations
+    assert list(again.frame("stages").stage) == ["eager", "decompositions", "passes", "kernels"]
+    assert list(again.frame("outputs").output) == ["output"]
+    assert read_numerics(Report()) is None
+    with pytest.raises(wb.UsageError, match="Take one of: deviations, stages, outputs"):
+        again.frame("kernels")
+
+
+def test_layernorm_of_a_large_mean_rounds_elsewhere() -> None:
+    found = cases.look(cases.layernorm, cases.draw(64, 256) + 3000)
+    row = found.find("layer_norm")
+    assert (row.stage, row.cause) == ("decompositions", causes.ELSEWHERE)
+    assert row.eager_off > 100
+    assert row.own_off < row.eager_off
+    assert found.first is None
+    assert row.verdict == "below the noise"  # of one unit in the last place of 3000
+
+
+def test_a_decomposition_with_a_wrong_digit_changes_the_formula() -> None:
+    with cases.changed_decomposition(torch.ops.aten.gelu.default, cases.wrong_gelu):
+        found = cases.look(cases.gelu, cases.draw(64, 256))
+    row = found.first
+    assert (row.stage, row.part, row.cause) == ("decompositions", "gelu", causes.FORMULA)
+    assert row.line == cases.gelu.__code__.co_firstlineno + 1
+    assert all(r.own_off < 4 for r in found.deviations if r.kernel)  # the kernel is clean
+    assert "The decomposition of gelu changed the formula at " in found.sentence
+    assert found.sentence.startswith("Farther from float64 than eager")
+
+
+def test_a_sum_over_many_rows_is_one_of_another_order() -> None:
+    found = cases.look(cases.column_sum, cases.draw(100_000, 64, dtype=cases.H))
+    (row,) = found.deviations
+    assert (row.kernel, row.node, row.cause) == ("k0", "sum_1", causes.REDUCTION)
+    assert row.own_off < 8
+    assert found.first is None
+
+
+def test_a_wrong_kernel_is_named() -> None:
+    with cases.changed_kernels("static_cast<float>(1.5)", "static_cast<float>(1.25)"):
+        found = cases.look(cases.pointwise, cases.draw(64, 256), cases.draw(64, 256, seed=1))
+    row = found.first
+    assert (row.kernel, row.node, row.cause) == ("k0", "sub", causes.SOMETHING_ELSE)
+    assert row.own_off > 1e5 > 1 > row.eager_off
+    assert "k0 (cpp_fused_" in found.sentence
+    assert "computes something else than its nodes at sub (" in found.sentence
+
+
+def test_a_wrong_pass_is_named_and_the_kernels_are_clean() -> None:
+    def wrong(graph):
+        for node in graph.nodes:
+            if node.target is ADD:
+                node.args = (node.args[0], 1.5001)
+
+    found = cases.look(
+        cases.pointwise, cases.draw(64, 256), cases.draw(64, 256, seed=1),
+        options={"post_grad_custom_post_pass": wrong},
+    )  # fmt: skip
+    (row,) = found.deviations
+    assert (row.stage, row.part, row.node) == ("passes", "post-grad passes", "add")
+    assert row.cause == causes.FORMULA
+    assert found.first == row
+    stages = found.frame("stages").set_index("stage")
+    assert stages.deviations.to_dict() == {
+        "eager": 0, "decompositions": 0, "passes": 1, "kernels": 0
+    }  # fmt: skip
+    assert stages.end_off["kernels"] == pytest.approx(stages.end_off["passes"])
+
+
+def test_what_is_equal_has_no_rows() -> None:
+    found = cases.look(cases.pointwise, cases.draw(64, 256), cases.draw(64, 256, seed=1))
+    assert found.deviations == ()
+    assert found.sentence == "Equal to eager bit for bit."
+    assert repr(found) == "Numerics(pointwise, no deviation)"
+    assert found.compared > 0
+    assert not found.not_compared
+
+
+@pytest.fixture(scope="module")
+def decoder():
+    model = cases.Decoder(2, width=64, heads=2, vocabulary=100).eval()
+    ids = torch.randint(100, (1, 32), generator=torch.Generator().manual_seed(0))
+    compiled = wb.aot_compile(model, (ids,), grad=False)
+    return compiled, ids
+
+
+def test_a_clean_decoder_has_nothing_beyond_rounding(decoder) -> None:
+    compiled, ids = decoder
+    found = wb.numerics(compiled, (ids,))
+    assert found.first is None
+    assert {row.cause for row in found.deviations} <= {
+        causes.ELSEWHERE, causes.REDUCTION, causes.FUNCTION, causes.ROUNDING,
+    }  # fmt: skip
+    assert all(row.own_off < 8 for row in found.deviations)
+    assert not found.not_compared
+    (output,) = found.outputs
+    assert (output.rows, output.arg_max, output.top5) == (32, 0, 0)
+    assert output.kl < 1e-9
+    assert output.noise > 0
+    written = {k.id for k in compiled.report.kernels}
+    assert {row.kernel for row in found.deviations} - {None} <= written
+
+
+def test_equal_layers_that_call_one_kernel_are_told_apart(decoder) -> None:
+    compiled, ids = decoder
+    shared = [k for k in compiled.report.kernels if k.is_generated and k.calls == 2]
+    assert shared  # gelu of both layers
+    found = wb.numerics(compiled, (ids,))
+    libraries = {k.id for k in compiled.report.kernels if not k.is_generated}
+    assert not [row for row in found.deviations if row.kernel in libraries]
+
+
+def test_progress_is_told_and_a_cancel_puts_everything_back(decoder) -> None:
+    compiled, ids = decoder
+    told: list[str] = []
+    look_at_numbers(compiled, (ids,), progress=lambda name, _: told.append(name))
+    assert told == ["running the program", "decompositions and passes", "kernels", "outputs"]
+    before = compiled(ids)
+    scope, state = dict(compiled.aot_fn.fn.__globals__), torch.get_rng_state()
+    for word in ("decompositions and passes", "kernels"):
+        steps = Steps(lambda: None)
+        real = steps.__call__
+
+        def stop(name, elapsed, real=real, steps=steps, word=word):
+            if name == word:
+                steps.stop()
+            real(name, elapsed)
+
+        with pytest.raises(Cancelled):
+            look_at_numbers(compiled, (ids,), progress=stop)
+    assert dict(compiled.aot_fn.fn.__globals__) == scope
+    assert torch.equal(torch.get_rng_state(), state)
+    assert sys.getprofile() is None
+    assert torch.equal(compiled(ids), before)
+
+
+def test_an_error_in_the_middle_undoes_every_hook(decoder, monkeypatch) -> None:
+    compiled, ids = decoder
+    scope = dict(compiled.aot_fn.fn.__globals__)
+
+    def fail(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(host_microscope, "walk_stages", fail)
+    with pytest.raises(KeyboardInterrupt):
+        wb.numerics(compiled, (ids,))
+    assert dict(compiled.aot_fn.fn.__globals__) == scope
+    assert sys.getprofile() is None
+    assert threading.active_count() < 50
+
+
+def test_what_a_call_writes_to_is_as_before() -> None:
+    class Counter(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", torch.zeros(4))
+
+        def forward(self, x):
+            self.count.add_(x.sum())
+            x.mul_(2)
+            return x.exp() + self.count
+
+    model, x = Counter().eval(), cases.draw(4)
+    compiled = wb.aot_compile(model, (x.clone(),), grad=False)
+    model.count.zero_()
+    before = x.clone()
+    found = wb.numerics(compiled, (x,))
+    assert torch.equal(x, before)
+    assert torch.equal(model.count, torch.zeros(4))
+    assert found.first is None
+    assert found.outputs[0].own_off < 4
+
+
+def test_code_is_the_same_whether_graphs_are_kept_or_not(monkeypatch) -> None:
+    from workbench.compiler.recording.stage_graphs import GraphRecorder
+
+    args = (cases.draw(64, 256),)
+    kept = wb.aot_compile(cases.gelu, args, grad=False)
+    monkeypatch.setattr(GraphRecorder, "_keep_runnable", lambda *_: None)
+    without = wb.aot_compile(cases.gelu, args, grad=False)
+    monkeypatch.undo()
+    assert kept.graphs
+    assert not without.graphs
+    texts = [[c.report.texts[k.text] for k in c.report.kernels if k.text] for c in (kept, without)]
+    assert texts[0] == texts[1]
+    found = wb.numerics(without, args)  # compiled once more
+    assert "compiled once more for them." in found.sentence
+    assert [row.node for row in found.deviations] == [
+        row.node for row in wb.numerics(kept, args).deviations
+    ]
+
+
+def test_wrong_inputs_are_refused_in_a_sentence(chain, decoder, tmp_path) -> None:
+    compiled, ids = decoder
+    with pytest.raises(wb.UsageError, match="has no data"):
+        wb.numerics(compiled, (ids.to("meta"),))
+    with pytest.raises(wb.ContractError):
+        wb.numerics(compiled, (ids[:, :5],))
+    with pytest.raises(wb.UsageError, match="numerics takes what aot_compile made"):
+        wb.numerics(cases.gelu, (ids,))
+
+    def counted(x):
+        x.add_(1)
+        return x.shape[0]
+
+    x = cases.draw(4, 4)
+    with pytest.raises(wb.UsageError, match="returns no tensor: there are no numbers"):
+        wb.numerics(wb.aot_compile(counted, (x,), grad=False), (x,))
+    plain = wb.aot_compile(cases.gelu, (x,), grad=False, backend="eager")
+    with pytest.raises(wb.UsageError, match="backend='inductor'"):
+        wb.numerics(plain, (x,))
+    made = wb.aot_compile(cases.gelu, (x,), grad=False)
+    made.save(tmp_path / "f.aot")
+    with pytest.raises(wb.UsageError, match="loaded from a file"):
+        wb.numerics(wb.load(tmp_path / "f.aot"), (x,))
+    training = wb.aot_compile(cases.gelu, (x.clone().requires_grad_(),))
+    with pytest.raises(wb.UsageError, match="compiled for training"):
+        wb.numerics(training, (x,))

@@ -1,0 +1,148 @@
+"""The class of a deviation, asked in a fixed order, with the option that would change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf
+
+RANDOM = "random numbers are drawn differently"
+ELIDED = "casts elided by fusion"
+SOMETHING_ELSE = "computes something else than its nodes"
+REDUCTION = "order of a reduction"
+FUNCTION = "another implementation of a function"
+ROUNDING = "rounding"
+DECIDED = "a comparison that rounding decides"
+FORMULA = "changed the formula"
+ELSEWHERE = "rounds elsewhere"
+UNKNOWN = "not compared"
+NO_ROUNDING = (SOMETHING_ELSE, FORMULA, RANDOM)
+"""Causes that are no matter of rounding; the worst first."""
+ORDER = (SOMETHING_ELSE, FORMULA, RANDOM, UNKNOWN, DECIDED, ELIDED, ELSEWHERE, REDUCTION, FUNCTION,
+         ROUNDING)  # fmt: skip
+"""All of them in the order in which a reader wants them."""
+
+FORMULA_CHANGED = 1e-9
+"""Relative, in float64: more than this is no rounding any more."""
+_WRONG = 64.0
+_WORSE = 8.0
+_DECIDED = 0.01
+_REDUCES = frozenset({
+    "sum", "mean", "var", "std", "prod", "softmax", "norm", "cumsum", "logsumexp", "attention",
+    "mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "vdot", "matmul", "linear", "einsum",
+    "convolution", "pool", "pool2d", "pool1d", "pool3d", "trace", "welford", "online",
+})  # fmt: skip
+_FUNCTIONS = frozenset({
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "erf", "erfc", "erfinv", "sin",
+    "cos", "tan", "sinh", "cosh", "asin", "acos", "atan", "atan2", "pow", "sqrt", "rsqrt",
+    "sigmoid", "gelu", "silu", "softplus", "mish", "lgamma", "digamma",
+})  # fmt: skip
+NO_OPTION = ""
+FALLBACK_RANDOM = "fallback_random=True"
+EMULATE = "emulate_precision_casts=True"
+CONTRACT = "cpp.enable_floating_point_contract_flag='off'"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of one value of a part; errors in roundings at the scale of the tensor.
+
+    `to_eager` is the distance from eager's nodes, `to_upcast` that from the same nodes with values
+    of 16 bits held in float32. `low` are the nodes inside whose values eager rounds to 16 bits.
+    """
+
+    operators: tuple[str, ...]
+    eager_off: float = 0.0
+    own_off: float = 0.0
+    to_eager: float = 0.0
+    to_upcast: float = inf
+    low: tuple[str, ...] = ()
+    is_float: bool = True
+    differ: float = 0.0
+    is_library: bool = False
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why a value departs: its class, what makes it, the option that would change it."""
+
+    name: str
+    detail: str = ""
+    option: str = NO_OPTION
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether it is a matter of rounding."""
+        return self.name not in NO_ROUNDING
+
+
+def classify(found: Measured) -> Cause:
+    """The class of a value that a kernel computes otherwise than its nodes."""
+    if found.low and _explains(found):
+        return Cause(ELIDED, describe_elided(found.low), EMULATE)
+    if not found.is_float:
+        is_decided = found.differ <= _DECIDED
+        return Cause(DECIDED if is_decided else SOMETHING_ELSE)
+    if found.own_off > _WRONG and found.own_off > _WORSE * found.eager_off:
+        return Cause(SOMETHING_ELSE)
+    return guess_rounding(found.operators, found.low, is_library=found.is_library)
+
+
+def _explains(found: Measured) -> bool:
+    """Whether holding 16 bits in float32 explains the distance from eager."""
+    near, far = found.to_upcast, found.to_eager
+    return near * _WORSE <= far or (near <= 1.0 and near < far)
+
+
+def guess_rounding(
+    operators: Iterable[str], low: tuple[str, ...] = (), *, is_library: bool = False
+) -> Cause:
+    """What rounding in a part of these operators comes from, by what they are."""
+    names = tuple(operators)
+    more = f"; in part casts elided by fusion: {describe_elided(low)}" if low else ""
+    option = EMULATE if low else NO_OPTION
+    if reducing := name_first(names, _REDUCES):
+        whose = "a library call" if is_library else "the kernel"
+        return Cause(REDUCTION, f"{reducing} of {whose}{more}", option)
+    if function := name_first(names, _FUNCTIONS):
+        return Cause(FUNCTION, f"{function} by the vector library{more}", option)
+    return Cause(
+        ROUNDING, f"contraction to multiply-add, or another order of operations{more}",
+        option or CONTRACT,
+    )  # fmt: skip
+
+
+def describe_elided(low: tuple[str, ...]) -> str:
+    """How many values are never rounded, with the names of the first."""
+    shown = ", ".join(low[:4]) + (", …" if len(low) > 4 else "")
+    return f"{len(low)} {'value' if len(low) == 1 else 'values'} never rounded ({shown})"
+
+
+def name_first(operators: Iterable[str], words: frozenset[str]) -> str:
+    """The first operator that one of these words is a part of, without its namespace; or ""."""
+    for operator in operators:
+        parts = operator.split(".")
+        bare = parts[1] if len(parts) > 1 else operator
+        if words & set(bare.split("_")):
+            return bare
+    return ""
+
+
+def classify_decomposition(gap: float, operators: tuple[str, ...], *, is_random: bool) -> Cause:
+    """The class of an operator that becomes others; `gap` is relative, in float64."""
+    if is_random:
+        return Cause(RANDOM, "", FALLBACK_RANDOM)
+    if gap > FORMULA_CHANGED:
+        return Cause(FORMULA, f"{gap:.1e} in float64")
+    return Cause(ELSEWHERE, "the same in float64")
+
+
+def judge(cause: Cause, eager_off: float | None, own_off: float | None, noise: float | None) -> str:
+    """The verdict on a deviation, in words."""
+    if own_off is None or eager_off is None:
+        return "drawn differently" if cause.name == RANDOM else "not checked"
+    if noise is not None and own_off <= noise:
+        return "below the noise"
+    if not cause.is_rounding:
+        return "something else"
+    return "not worse than eager" if own_off <= eager_off else "worse than eager"

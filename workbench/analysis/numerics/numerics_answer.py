@@ -1,0 +1,119 @@
+"""What was found about numerics, in sentences: nearer to the truth or not, where, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.analysis.numerics.causes import (
+    ELIDED,
+    NO_ROUNDING,
+    ORDER,
+    RANDOM,
+    UNKNOWN,
+)
+from workbench.number_text import number_text, plural
+from workbench.report.numerics.numerics_rows import Deviation, NumericsOutput
+
+BELOW_NOISE = "below the noise"
+_ALIKE = 1.25
+"""Errors within this factor of one another are called alike."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows of one call, from which every sentence is made."""
+
+    deviations: Sequence[Deviation]
+    outputs: Sequence[NumericsOutput]
+    compared: int = 0
+    not_compared: Sequence[str] = ()
+
+    @property
+    def first(self) -> Deviation | None:
+        """The first row whose own deviation is no rounding and above the noise, or None."""
+        return next((row for row in self.deviations if is_no_rounding(row)), None)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Whether it is nearer to the truth than eager, what departs first, whether it matters."""
+        said = [self._say_nearer(), self._say_first(), self._say_logits(), self._say_unknown()]
+        return tuple(filter(None, said))
+
+    def _say_nearer(self) -> str:
+        rows = [row for row in self.outputs if row.own_off is not None]
+        if self.outputs and all(not row.differ for row in self.outputs):
+            return "Equal to eager bit for bit."
+        if not rows:
+            return "How far the outputs are from float64 was not computed."
+        worst = max(rows, key=lambda row: max(row.own_off or 0.0, row.eager_off or 0.0))
+        own, eager = worst.own_off or 0.0, worst.eager_off or 0.0
+        which = "Nearer to float64 than eager"
+        if own <= eager * _ALIKE and eager <= own * _ALIKE:
+            which = "As near to float64 as eager"
+        elif own > eager:
+            which = "Farther from float64 than eager"
+            if worst.noise is not None and own <= worst.noise:
+                which += ", but below the noise"
+        offs = f"{format_off(own)}, eager {format_off(eager)}"
+        why = self._say_reason() if self.first is None else ""
+        return f"{which} ({offs}){why}."
+
+    def _say_reason(self) -> str:
+        """What most of the deviation of the kernels comes from, where it is rounding."""
+        elided = [row for row in self.deviations if row.cause == ELIDED and row.never_rounded]
+        if elided:
+            row = max(elided, key=lambda row: len(row.never_rounded))
+            values = plural(len(row.never_rounded), "value")
+            return f": {row.kernel or row.part} keeps {values} in float32 that eager rounds"
+        kernels = [row for row in self.deviations if row.kernel and row.own_off is not None]
+        if not kernels:
+            return ""
+        row = max(kernels, key=lambda row: row.own_off or 0.0)
+        return f": most at {row.kernel}, {row.node}, by {row.cause}"
+
+    def _say_first(self) -> str:
+        row = self.first
+        if row is None:
+            return ""
+        place = f"{row.node} ({row.file}:{row.line})" if row.file and row.line else row.node
+        if row.cause == RANDOM:
+            return (
+                f"Random numbers are drawn differently at {place}: what depends on them cannot be "
+                f"compared with eager, and {row.option} draws as eager does."
+            )
+        who = f"{row.kernel} ({row.part})" if row.kernel else f"The {row.part}"
+        if row.stage == "decompositions":
+            who = f"The decomposition of {row.part}"
+        more = f": {row.detail}" if row.detail else ""
+        return f"{who} {row.cause} at {place}, off by {format_off(row.own_off)}{more}."
+
+    def _say_logits(self) -> str:
+        rows = [row for row in self.outputs if row.rows and row.differ]
+        if not rows:
+            return ""
+        row = rows[0]
+        changed = f"Of {plural(row.rows or 0, 'position')} {row.arg_max} have another largest value"
+        by_noise = f" (noise of one unit in the last place: {row.noise_arg_max})"
+        return f"{changed}{by_noise if row.noise_arg_max is not None else ''}."
+
+    def _say_unknown(self) -> str:
+        lost = len(self.not_compared) + sum(row.cause == UNKNOWN for row in self.deviations)
+        if not lost:
+            return ""
+        return f"Not checked: {plural(lost, 'value')} of {lost + self.compared}."
+
+
+def is_no_rounding(row: Deviation) -> bool:
+    """Whether a deviation is no matter of rounding, and above the noise."""
+    return row.cause in NO_ROUNDING and row.verdict != BELOW_NOISE
+
+
+def sort_worst(rows: Sequence[Deviation]) -> list[Deviation]:
+    """The rows by their cause, the worst first, and by how far they are off."""
+    return sorted(rows, key=lambda row: (ORDER.index(row.cause), -(row.own_off or 0.0)))
+
+
+def format_off(value: float | None) -> str:
+    """A distance in roundings, such as `0.31 eps`."""
+    return f"{number_text(value, 'difference')} eps"

@@ -1,0 +1,151 @@
+"""What was found about the numbers of one call, as it is kept in the record of its compilation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.analysis.numerics.numerics_answer import Answer, is_no_rounding, sort_worst
+from workbench.arguments import checked
+from workbench.errors import UsageError
+from workbench.number_text import plural
+from workbench.report import Report, Table
+from workbench.report.numerics.numerics_rows import Deviation, NumericsOutput, NumericsStage
+from workbench.report.presenter import presenter
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
+
+KEPT = "numerics"
+"""Where `Report.extra` has what no table holds: what was compared, threads, remarks."""
+_TABLES: Mapping[str, type] = {
+    "deviations": Deviation, "stages": NumericsStage, "outputs": NumericsOutput,
+}  # fmt: skip
+_IN_REPORT = {"deviations": "numerics", "stages": "numerics_stages", "outputs": "numerics_outputs"}
+
+
+@dataclass(frozen=True, repr=False)
+class Numerics:
+    """Where a compiled call departs from eager, why, and whether it matters.
+
+    `deviations` are values that a part computes otherwise from the same inputs, in the order of the
+    compiler; `compared` counts the values that were compared, `not_compared` says what was not.
+    """
+
+    report: Report
+    deviations: tuple[Deviation, ...]
+    stages: tuple[NumericsStage, ...]
+    outputs: tuple[NumericsOutput, ...]
+    compared: int = 0
+    not_compared: tuple[str, ...] = ()
+    threads: int = 0
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def sentence(self) -> str:
+        """Whether it is nearer to float64 than eager; then what departs, and whether it matters."""
+        return " ".join((*self._answer.sentences, *self.notes))
+
+    @property
+    def first(self) -> Deviation | None:
+        """The first value whose deviation is no rounding and above the noise; None without one."""
+        return self._answer.first
+
+    @property
+    def _answer(self) -> Answer:
+        return Answer(self.deviations, self.outputs, self.compared, self.not_compared)
+
+    @checked
+    def frame(self, name: str = "deviations") -> pandas.DataFrame:
+        """The `deviations`, the worst cause first, the `stages` or the `outputs` as a DataFrame.
+
+        Raises `UsageError` for another name.
+        """
+        if name not in _TABLES:
+            raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(_TABLES)}.")
+        rows: Sequence[Any] = getattr(self, name)
+        if name == "deviations":
+            rows = sort_worst(self.deviations)
+        return presenter().rows_frame(rows, _TABLES[name])
+
+    @checked
+    def histogram(
+        self, kernel: str, node: str | None = None, *, against: str = "eager"
+    ) -> dict[str, int]:
+        """How many elements of a value are how many units in the last place from eager's.
+
+        `kernel` is an id (`k0`) or the name of a part, `node` one of its nodes, by default the
+        worst; `against="float64"` counts from the exact values. Raises `UsageError` for a value
+        that does not deviate; the message lists those that do.
+        """
+        row = self.find(kernel, node)
+        if against not in ("eager", "float64"):
+            raise UsageError(f"against is {against!r}: expected 'eager' or 'float64'.")
+        return dict(row.histogram if against == "eager" else row.exact_histogram)
+
+    def find(self, kernel: str, node: str | None = None) -> Deviation:
+        """The worst row of a kernel or part, or that of one of its nodes; see `histogram`."""
+        rows = [r for r in sort_worst(self.deviations) if kernel in (r.kernel, r.part)]
+        if node is not None:
+            rows = [row for row in rows if row.node == node]
+        if not rows:
+            known = dict.fromkeys(f"{r.kernel or r.part} {r.node}" for r in self.deviations)
+            shown = ", ".join(known) or "none"
+            asked = kernel if node is None else f"{kernel} {node}"
+            raise UsageError(f"{asked} does not deviate from eager. What does: {shown}.")
+        return rows[0]
+
+    @checked
+    def plot(self) -> matplotlib.figure.Figure:
+        """A bar for each stage: what it adds by itself, beside eager and the noise floor."""
+        return presenter().plot(self)
+
+    def __repr__(self) -> str:
+        """A short stable summary: no numbers of a measurement."""
+        name = self.report.request.name or "?"
+        beyond = sum(map(is_no_rounding, self.deviations))
+        what = plural(len(self.deviations), "deviation") if self.deviations else "no deviation"
+        rest = f", {beyond} beyond rounding" if beyond else ", none beyond rounding"
+        lost = f", {len(self.not_compared)} not checked" if self.not_compared else ""
+        return f"Numerics({name}, {what}{rest if self.deviations else ''}{lost})"
+
+    def __str__(self) -> str:
+        """The sentence."""
+        return self.sentence
+
+
+def add_numerics(found: Numerics) -> Report:
+    """The report with what was found in it."""
+    tables = {
+        _IN_REPORT[name]: Table.of(row_type, getattr(found, name))
+        for name, row_type in _TABLES.items()
+    }
+    kept = {
+        "compared": found.compared,
+        "not_compared": list(found.not_compared),
+        "threads": found.threads,
+        "notes": list(found.notes),
+    }
+    report = found.report
+    return replace(
+        report, tables={**report.tables, **tables}, extra={**report.extra, KEPT: kept}
+    )  # fmt: skip
+
+
+def read_numerics(report: Report) -> Numerics | None:
+    """What a report keeps of its numbers; None where nobody asked for them."""
+    kept = report.extra.get(KEPT)
+    if not isinstance(kept, Mapping):
+        return None
+    return Numerics(
+        report,
+        tuple(report.numerics),
+        tuple(report.numerics_stages),
+        tuple(report.numerics_outputs),
+        int(kept.get("compared", 0)),
+        tuple(kept.get("not_compared", ())),
+        int(kept.get("threads", 0)),
+        tuple(kept.get("notes", ())),
+    )

@@ -1,0 +1,7 @@
+"""Where a compiled program departs from eager: each part by its own inputs, three times."""
+
+DOORS = {
+    "host_microscope": "Looks at one call of a program of this machine.",
+    "recorded_stages": "The stages of a compilation, ready to be run.",
+}
+"""What other rooms import of this one."""

@@ -1,0 +1,251 @@
+"""Computes single nodes of a captured graph from what is known, and only what they need."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from operator import iadd, iand, imul, ior, isub, itruediv, setitem
+from typing import Any
+
+import torch
+
+from workbench.compiler.captured_graphs.captured import CapturedGraph
+from workbench.compiler.captured_graphs.captured_nodes import (
+    CapturedNode,
+    HigherOrderRef,
+    OperatorRef,
+    filled,
+)
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.interpreter.reference import find_function
+from workbench.compiler.numerics.precisions import Precision
+from workbench.errors import read_first_line
+
+_RANDOM = (
+    "rand",
+    "bernoulli",
+    "dropout",
+    "seed",
+    "normal",
+    "multinomial",
+    "poisson",
+    "exponential",
+)
+_IN_PLACE = frozenset({setitem, iadd, isub, imul, itruediv, ior, iand})
+
+
+_SELECTS = ("aten.embedding", "aten.index.", "aten.index_select", "aten.gather", "aten.slice.",
+            "aten.select.", "aten.view.", "aten.permute", "aten.expand", "aten.unsqueeze",
+            "aten.squeeze", "aten.reshape")  # fmt: skip
+"""What only selects or moves numbers: in every precision it gives the same."""
+
+
+class CannotCompute(Exception):
+    """A node that cannot be computed here, such as a Triton kernel of the user on a CPU."""
+
+
+class IndexedGraph:
+    """A captured graph whose nodes are found by name, with what each of them reads."""
+
+    def __init__(self, graph: CapturedGraph):
+        self.graph = graph
+        self.nodes = {node.name: node for node in graph.nodes}
+        self.position = {name: number for number, name in enumerate(self.nodes)}
+        self.reads: dict[str, tuple[str, ...]] = {}
+        for node in graph.nodes:
+            used: defaultdict[str, Any] = defaultdict(lambda: None)
+            filled((node.args, node.kwargs), used)  # which then has a key for each that is read
+            self.reads[node.name] = tuple(used)
+
+    @property
+    def placeholders(self) -> tuple[str, ...]:
+        """The names of the inputs."""
+        return tuple(node.name for node in self.graph.nodes if node.op == "placeholder")
+
+    @property
+    def outputs(self) -> tuple[Any, ...]:
+        """What it returns, with references to nodes."""
+        given = next(node.args[0] for node in self.graph.nodes if node.op == "output")
+        return tuple(given) if isinstance(given, tuple | list) else (given,)
+
+    def find_inside(self, name: str, known: Collection[str]) -> tuple[str, ...]:
+        """The nodes that are computed for one when these are known, in the order of the graph."""
+        return self._walk(name, known)[0]
+
+    def find_leaves(self, name: str, known: Collection[str]) -> frozenset[str]:
+        """The known nodes that one is computed from."""
+        return self._walk(name, known)[1]
+
+    def _walk(self, name: str, known: Collection[str]) -> tuple[tuple[str, ...], frozenset[str]]:
+        inside: set[str] = set()
+        leaves: set[str] = set()
+        todo = [name]
+        while todo:
+            at = todo.pop()
+            if at in inside:
+                continue
+            inside.add(at)
+            for read in self.reads[at]:
+                if read in known or self.nodes[read].op == "placeholder":
+                    leaves.add(read)
+                else:
+                    todo.append(read)
+        return tuple(sorted(inside, key=self.position.__getitem__)), frozenset(leaves)
+
+
+def name_operator(node: CapturedNode) -> str:
+    """What a node calls, as people name it."""
+    target = node.target
+    if isinstance(target, OperatorRef | HigherOrderRef | str):
+        return target if isinstance(target, str) else target.name
+    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", str(target))
+    return str(name)
+
+
+def is_random(node: CapturedNode) -> bool:
+    """Whether a node draws random numbers, or the seeds of such."""
+    name = name_operator(node)
+    return node.op.startswith("call") and any(word in name for word in _RANDOM)
+
+
+def is_in_place(node: CapturedNode) -> bool:
+    """Whether a node writes to what it is given."""
+    if isinstance(node.target, OperatorRef):
+        operator = find_function(node.target)
+        has_schema = isinstance(operator, tp.OPS.get().OpOverload)
+        return has_schema and bool(tp.schema_of(operator).is_mutable)
+    name = name_operator(node)
+    if node.op == "call_method":
+        return name.endswith("_") and not name.endswith("__")
+    return node.target in _IN_PLACE or (node.op == "call_function" and name.endswith("_"))
+
+
+class Cone:
+    """Values of nodes in one precision, from the known ones; `known` holds them as they are."""
+
+    def __init__(self, graph: IndexedGraph, known: Mapping[str, Any], precision: Precision):
+        self._graph = graph
+        self._known = known
+        self.precision = precision
+        self._values: dict[str, Any] = {}
+
+    def value(self, name: str) -> Any:
+        """The value of a node; raises `CannotCompute`."""
+        todo = [name]
+        with torch.no_grad():
+            while todo:
+                at = todo[-1]
+                if at in self._values:
+                    todo.pop()
+                elif at in self._known:
+                    self._values[at] = self.precision.fit(self._known[at])
+                elif lacking := [n for n in self._graph.reads[at] if n not in self._values]:
+                    todo += lacking
+                else:
+                    self._values[at] = self.compute(self._graph.nodes[at], self._values)
+        return self._values[name]
+
+    def compute(self, node: CapturedNode, values: Mapping[str, Any]) -> Any:
+        """One node from the values of others; raises `CannotCompute`."""
+        try:
+            return self.precision.fit(self._computed(node, values))
+        except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
+            reason = f"{name_operator(node)}: {read_first_line(error)}"
+            raise CannotCompute(reason) from error
+
+    def _computed(self, node: CapturedNode, values: Mapping[str, Any]) -> Any:
+        graph = self._graph.graph
+        if node.op == "get_attr":
+            part = graph.parts.get(node.target)
+            return graph.constants[node.target] if part is None else self._callable(part)
+        if node.op not in ("call_function", "call_method"):
+            raise CannotCompute(f"{node.op} {node.target}")
+        is_context = "autocast" in name_operator(node)  # whose type is no type of a value
+        change = self.precision.leaf if not is_context else (lambda leaf: leaf)
+        args = filled(node.args, values, change)
+        kwargs = filled(node.kwargs, values, change)
+        if self._must_copy(node):
+            args, kwargs = tp.TREE_MAP_ONLY.get()(torch.Tensor, torch.clone, (args, kwargs))
+        if node.op == "call_method":
+            return self.precision.method(node.target)(*args, **kwargs)
+        if isinstance(node.target, HigherOrderRef):
+            return getattr(torch.ops.higher_order, node.target.name)(*args, **kwargs)
+        return find_function(node.target)(*args, **kwargs)
+
+    def _must_copy(self, node: CapturedNode) -> bool:
+        """Whether a node would write to what is known."""
+        return is_in_place(node)
+
+    def _callable(self, part: CapturedGraph) -> Any:
+        """A graph inside of a graph, as the operator that it belongs to calls it."""
+
+        def call(*args: Any) -> Any:
+            inner = IndexedGraph(part)
+            known = dict(zip(inner.placeholders, args, strict=False))
+            cone = Cone(inner, known, self.precision)
+            given = next(node.args[0] for node in part.nodes if node.op == "output")
+            names = inner.reads[part.nodes[-1].name]
+            return filled(given, {name: cone.value(name) for name in names})
+
+        return call
+
+
+def select_known(graph: IndexedGraph, name: str, known: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a node is computed from: known values, those only selected from these among them.
+
+    A few rows of a table of weights are so held in float64, and given noise, and not all of it.
+    """
+    own = dict(known)
+    for inside in graph.find_inside(name, known):
+        node = graph.nodes[inside]
+        is_selected = inside != name and name_operator(node).startswith(_SELECTS)
+        if is_selected and all(read in own for read in graph.reads[inside]):
+            own[inside] = Cone(graph, own, Precision.SAME).value(inside)
+    return {leaf: own[leaf] for leaf in graph.find_leaves(name, own)}
+
+
+class Chain(Cone):
+    """All nodes of a graph in order; what is not used any more is let go of."""
+
+    def __init__(self, graph: IndexedGraph, precision: Precision):
+        super().__init__(graph, {}, precision)
+
+    def _must_copy(self, node: CapturedNode) -> bool:
+        return False  # later nodes see what is written
+
+    def walk(
+        self, inputs: Mapping[str, Any], last_use: Mapping[str, int] | None = None
+    ) -> Iterator[tuple[int, CapturedNode, Any, Mapping[str, Any]]]:
+        """Each node with its place, its value and the values that are held at that time.
+
+        `last_use` are the places until which a value is held beyond its last reader here.
+        """
+        graph, held = self._graph, {}
+        ends: dict[int, list[str]] = {}
+        for name, place in _find_last_uses(graph, last_use or {}).items():
+            ends.setdefault(place, []).append(name)
+        with torch.no_grad():
+            for place, node in enumerate(graph.graph.nodes):
+                if node.op == "placeholder":
+                    held[node.name] = self.precision.fit(inputs[node.name])
+                elif node.op == "output":
+                    held[node.name] = filled(node.args, held)[0]
+                else:
+                    held[node.name] = self.compute(node, held)
+                yield place, node, held[node.name], held
+                for name in ends.get(place, ()):
+                    held.pop(name, None)
+
+    def outputs(self, inputs: Mapping[str, Any]) -> Any:
+        """What the graph returns."""
+        return next(value for _, node, value, _ in self.walk(inputs) if node.op == "output")
+
+
+def _find_last_uses(graph: IndexedGraph, later: Mapping[str, int]) -> dict[str, int]:
+    last = dict(graph.position)
+    for name, reads in graph.reads.items():
+        for read in reads:
+            last[read] = max(last[read], graph.position[name])
+    for name, place in later.items():
+        last[name] = max(last[name], place)
+    return last

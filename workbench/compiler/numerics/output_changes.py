@@ -1,0 +1,197 @@
+"""The outputs of a call, of the program and of eager beside float64, and whether it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from workbench.compiler.captured_graphs.captured_nodes import NodeRef
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.numerics.cones import CannotCompute, Chain, name_operator
+from workbench.compiler.numerics.distances import is_comparable, measure_apart, measure_off
+from workbench.compiler.numerics.noise_floor import list_noisy
+from workbench.compiler.numerics.precisions import Precision
+from workbench.compiler.numerics.recorded_stages import (
+    INFERENCE,
+    LOWERED,
+    RecordedStages,
+    StageGraph,
+)
+from workbench.report.numerics.numerics_rows import NumericsOutput, NumericsStage
+
+_FEWEST_CLASSES = 32
+"""A last dimension of fewer is hardly one of classes whose largest is chosen."""
+_PRODUCTS = ("linear", "matmul", "addmm", "mm", "bmm", "einsum")
+_KEEPS_ORDER = ("float", "to", "contiguous", "getitem", "view", "reshape", "mul", "truediv", "div",
+                "tanh", "squeeze", "unsqueeze", "float32")  # fmt: skip
+_TOP = 5
+
+
+@dataclass(frozen=True)
+class Ends:
+    """What a call gives by several ways, as flat lists of tensors and other values.
+
+    `exact` and `noisy` are empty where they could not be computed; `why` has the reason.
+    """
+
+    eager: Sequence[Any]
+    program: Sequence[Any]
+    exact: Sequence[Any] = ()
+    noisy: Sequence[Sequence[Any]] = ()
+    why: str = ""
+
+
+def compute_ends(
+    stages: RecordedStages, inputs: Callable[[], Mapping[str, Any]], eager: Any, program: Any,
+    *, with_noise: bool = True,
+) -> Ends:  # fmt: skip
+    """Eager's outputs and the program's, with the same in float64 and under noise on all inputs."""
+    flat = [tp.TREE_LEAVES.get()(value) for value in (eager, program)]
+    captured = stages.captured
+    try:
+        with torch.random.fork_rng():
+            exact = Chain(captured, Precision.WIDE).outputs(inputs())
+            noisy = [
+                tp.TREE_LEAVES.get()(Chain(captured, Precision.SAME).outputs(moved))
+                for moved in (list_noisy(inputs()) if with_noise else ())
+            ]
+    except CannotCompute as error:
+        return Ends(flat[0], flat[1], why=f"no value in float64 ({error})")
+    return Ends(flat[0], flat[1], tp.TREE_LEAVES.get()(exact), noisy)
+
+
+def list_outputs(ends: Ends, captured: StageGraph) -> Iterator[NumericsOutput]:
+    """A row for each output that is a tensor."""
+    logits = _find_logits(captured)
+    for number, (eager, got) in enumerate(zip(ends.eager, ends.program, strict=False)):
+        if not is_comparable(eager, got):
+            continue
+        apart, dtype = measure_apart(got, eager), eager.dtype
+        exact = ends.exact[number] if number < len(ends.exact) else None
+        noisy = [draw[number] for draw in ends.noisy if number < len(draw)]
+        off: dict[str, Any] = {"eager_off": None, "own_off": None, "noise": None}
+        if isinstance(exact, torch.Tensor):
+            off["eager_off"] = measure_off(eager, exact, dtype)
+            off["own_off"] = measure_off(got, exact, dtype)
+        if noisy and dtype.is_floating_point:
+            off["noise"] = max(measure_off(one, eager, dtype) for one in noisy)
+        changes = (
+            _compare_logits(eager, got, noisy) if number in logits and _has_classes(eager) else {}
+        )
+        yield NumericsOutput(
+            f"output[{number}]" if len(ends.eager) > 1 else "output",
+            str(dtype).removeprefix("torch."), apart.elements, apart.differ, apart.max_ulp,
+            **off, **changes,
+        )  # fmt: skip
+
+
+def _find_logits(captured: StageGraph) -> frozenset[int]:
+    """The outputs that a product gives, scaled or in another form at most, by their places."""
+    found = set()
+    for place, output in enumerate(tp.TREE_LEAVES.get()(captured.outputs)):
+        name = output.name if isinstance(output, NodeRef) else ""
+        while name and _name_short(captured, name) in _KEEPS_ORDER:
+            name = next(iter(captured.reads[name]), "")
+        if name and _name_short(captured, name) in _PRODUCTS:
+            found.add(place)
+    return frozenset(found)
+
+
+def _name_short(captured: StageGraph, name: str) -> str:
+    node = captured.nodes[name]
+    return name_operator(node).rpartition(".")[2].strip("_") if node.op.startswith("call") else ""
+
+
+def _has_classes(value: torch.Tensor) -> bool:
+    is_wide = value.dim() >= 2 and value.shape[-1] >= _FEWEST_CLASSES
+    return value.dtype.is_floating_point and is_wide and value.numel() > 0
+
+
+def _compare_logits(
+    eager: torch.Tensor, got: torch.Tensor, noisy: Sequence[torch.Tensor]
+) -> dict[str, Any]:
+    arg_max, top5, kl = _compare_rows(eager, got)
+    by_noise = [_compare_rows(eager, one) for one in noisy]
+    most = [max(column) for column in zip(*by_noise, strict=True)] if by_noise else [None] * 3
+    return {
+        "rows": eager.numel() // eager.shape[-1],
+        "arg_max": arg_max,
+        "top5": top5,
+        "kl": kl,
+        "noise_arg_max": most[0],
+        "noise_top5": most[1],
+        "noise_kl": most[2],
+    }
+
+
+def _compare_rows(one: torch.Tensor, other: torch.Tensor) -> tuple[int, int, float]:
+    """Positions whose largest is another, whose five largest are others, the mean divergence."""
+    first, second = (value.detach().flatten(0, -2).double() for value in (one, other))
+    arg_max = int((first.argmax(-1) != second.argmax(-1)).sum())
+    tops = [value.topk(_TOP, -1).indices.sort(-1).values for value in (first, second)]
+    top5 = int((tops[0] != tops[1]).any(-1).sum())
+    logs = [torch.log_softmax(value, -1) for value in (first, second)]
+    divergence = (logs[0].exp() * (logs[0] - logs[1])).nan_to_num(0.0).sum(-1)
+    return arg_max, top5, max(0.0, float(divergence.mean()))
+
+
+def list_stages(
+    stages: RecordedStages, ends: Ends, aten_inputs: Callable[[], Mapping[str, Any]],
+    own: Mapping[str, tuple[float | None, int]],
+) -> Iterator[NumericsStage]:  # fmt: skip
+    """A row for each stage in order: how far its outputs are from float64, and its own part.
+
+    `own` has, by stage, the most that it departs by itself and how many values do.
+    """
+    yield _stage_row("eager", ends, ends.eager, (None, 0), ends.why)
+    known: dict[str, Sequence[Any] | str] = {}
+    for name, title, key in (
+        (INFERENCE, "decompositions", "decompositions"), (LOWERED, "passes", "passes")
+    ):  # fmt: skip
+        if name not in stages.by_stage:
+            continue
+        given = _run_aten(stages.by_stage[name], aten_inputs(), ends)
+        known[title] = given
+        note = given if isinstance(given, str) else ends.why
+        yield _stage_row(title, ends, () if isinstance(given, str) else given, own[key], note)
+    yield _stage_row("kernels", ends, ends.program, own["kernels"], ends.why)
+
+
+def _run_aten(graph: StageGraph, inputs: Mapping[str, Any], ends: Ends) -> Sequence[Any] | str:
+    """The outputs of a graph of aten operators in the places of eager's; or why there are none."""
+    try:
+        with torch.random.fork_rng():
+            given: list[Any] = tp.TREE_LEAVES.get()(Chain(graph, Precision.SAME).outputs(inputs))
+    except CannotCompute as error:
+        return str(error)
+    # what is written to an input comes before the outputs
+    outputs = given[max(0, len(given) - len(ends.eager)) :]
+    pairs = zip(ends.eager, outputs, strict=False)
+    if len(outputs) < len(ends.eager) or not all(_is_alike(a, b) for a, b in pairs):
+        return "its outputs are not those of the call, one by one"
+    return outputs
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    return not isinstance(one, torch.Tensor) or is_comparable(one, other)
+
+
+def _stage_row(
+    title: str, ends: Ends, given: Sequence[Any], own: tuple[float | None, int], note: str
+) -> NumericsStage:
+    off: list[float] = []
+    apart = []
+    for number, (eager, value) in enumerate(zip(ends.eager, given, strict=False)):
+        if not is_comparable(eager, value):
+            continue
+        apart.append(measure_apart(value, eager))
+        exact = ends.exact[number] if number < len(ends.exact) else None
+        if isinstance(exact, torch.Tensor) and eager.dtype.is_floating_point:
+            off.append(measure_off(value, exact, eager.dtype))
+    total = sum(each.elements for each in apart)
+    differ = sum(each.differ * each.elements for each in apart) / total if total else None
+    ulps = max((each.max_ulp for each in apart), default=None)
+    return NumericsStage(title, max(off, default=None), differ, ulps, *own, note)

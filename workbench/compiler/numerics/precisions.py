@@ -1,0 +1,59 @@
+"""The three precisions in which a part is computed: as eager rounds it, exactly, rounded late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any
+
+import torch
+
+LOW = (torch.float16, torch.bfloat16)
+"""The types that a fused kernel computes in float32."""
+_FLOATS = (*LOW, torch.float32)
+_COMPLEX = (torch.complex32, torch.complex64)
+_CASTS = frozenset({"half", "bfloat16", "float"})
+"""Methods that cast to one type, as Dynamo's graph calls them."""
+
+
+class Precision(Enum):
+    """How the values of a graph are held.
+
+    SAME is rounded after every node, as eager does it. In WIDE every value, and every type that is
+    asked for, is float64. UPCAST holds float16 and bfloat16 in float32, as a fused kernel does.
+    Types of 8 bits stay: rounding to them is what a quantised formula means.
+    """
+
+    SAME = "same"
+    WIDE = "wide"
+    UPCAST = "upcast"
+
+    def dtype(self, dtype: torch.dtype) -> torch.dtype:
+        """The type that stands for one here."""
+        if self is Precision.WIDE:
+            if dtype in _COMPLEX:
+                return torch.complex128
+            return torch.float64 if dtype in _FLOATS else dtype
+        return torch.float32 if self is Precision.UPCAST and dtype in LOW else dtype
+
+    def fit(self, value: Any) -> Any:
+        """A value in this precision; what is no tensor of floats stays as it is."""
+        if isinstance(value, torch.Tensor):
+            dtype = self.dtype(value.dtype)
+            return value if dtype is value.dtype else value.to(dtype)
+        if isinstance(value, tuple | list):
+            return type(value)(map(self.fit, value)) if type(value) in (tuple, list) else value
+        if isinstance(value, Mapping):
+            return {key: self.fit(part) for key, part in value.items()}
+        return value
+
+    def leaf(self, leaf: Any) -> Any:
+        """An argument of a node that is no value of another."""
+        return self.dtype(leaf) if isinstance(leaf, torch.dtype) else leaf
+
+    def method(self, name: str) -> Callable[..., Any]:
+        """A method of a tensor; one that casts gives this precision."""
+        if name in _CASTS and self is not Precision.SAME:
+            asked = getattr(torch, "float16" if name == "half" else name)
+            return lambda value, **options: value.to(self.dtype(asked), **options)
+        return lambda value, *args, **options: getattr(value, name)(*args, **options)

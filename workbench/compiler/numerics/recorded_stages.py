@@ -1,0 +1,203 @@
+"""The stages of one compiled graph, ready to be run, with what the record says of their nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import getitem
+from typing import Any
+
+from workbench.artifacts.programs import Call, Share, read_program
+from workbench.compiler.captured_graphs.captured import CapturedGraph
+from workbench.compiler.captured_graphs.captured_nodes import NodeRef
+from workbench.compiler.numerics.cones import IndexedGraph
+from workbench.report import Kernel, Node, Report
+
+CAPTURED = "dynamo"
+PRE_GRAD = "after_pre_grad"
+INFERENCE = "inference"
+JOINT_PASSES = "after_joint_passes"
+LOWERED = "after_post_grad"
+
+
+class StageGraph(IndexedGraph):
+    """One stage of a graph: its nodes as data that runs, and by name as the record has them."""
+
+    def __init__(self, id: str, stage: str, graph: CapturedGraph, rows: Mapping[str, Node]):
+        super().__init__(graph)
+        self.id = id
+        self.stage = stage
+        self.rows = rows
+
+    def name_low(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of these nodes whose values eager rounds to 16 bits."""
+        return tuple(
+            name for name in names
+            if self.nodes[name].op == "call_function"
+            and (row := self.rows.get(name)) is not None
+            and row.dtype in ("float16", "bfloat16")
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class KernelWrites:
+    """One call of a kernel of the record, and what it writes: variable and node of each buffer."""
+
+    kernel: Kernel
+    values: tuple[tuple[str, str], ...]
+
+    def fits(self, name: str, variables: Collection[str]) -> bool:
+        """Whether it may be a call of this name with these variables in it.
+
+        Of several buffers in one place only the last has its name in the call.
+        """
+        own = [variable for variable, _ in self.values]
+        return self.kernel.name == name and (not own or any(one in variables for one in own))
+
+
+@dataclass(frozen=True)
+class RecordedStages:
+    """The stages of one forward graph by name, and what each kernel of its program writes.
+
+    `source` is the generated program, `aten_pairs` name for a node of the captured graph the last
+    of those that it became, of the same shape and type.
+    """
+
+    by_stage: Mapping[str, StageGraph]
+    kernels: tuple[KernelWrites, ...]
+    source: str
+    aten_pairs: Mapping[str, str]
+    groups: Mapping[str, tuple[str, ...]]
+
+    @property
+    def captured(self) -> StageGraph:
+        """The graph that Dynamo captured: what eager computes."""
+        return self.by_stage[CAPTURED]
+
+    @property
+    def lowered(self) -> StageGraph:
+        """The graph that was lowered to kernels."""
+        return self.by_stage[LOWERED]
+
+
+class StagesMissing(Exception):
+    """A stage was not recorded, such as one that torch took from its cache."""
+
+
+def read_stages(report: Report, graphs: Mapping[str, CapturedGraph]) -> RecordedStages:
+    """The stages of the forward of a compilation; raises `StagesMissing` for one that is not there.
+
+    Of several programs, such as those of a training step, the first.
+    """
+    lowered_as = {lowered: graph for graph, lowered in report.lowered.items()}
+    wrapper = next((w for w in report.wrappers if not w.is_backward), None)
+    if wrapper is None or wrapper.text is None:
+        raise StagesMissing("the record has no generated program in Python")
+    by_stage: dict[str, StageGraph] = {}
+    for row in report.graphs:
+        is_lowered = row.stage != LOWERED or row.id == lowered_as.get(wrapper.graph)
+        if row.id in graphs and is_lowered and not row.is_backward:
+            rows = {n.name: n for n in _list_nodes(report, row.id)}
+            by_stage.setdefault(row.stage, StageGraph(row.id, row.stage, graphs[row.id], rows))
+    for needed in (CAPTURED, LOWERED):
+        if needed not in by_stage:
+            raise StagesMissing(f"the graph of the stage {needed} was not recorded")
+    pairs, groups = _pair_with_aten(report, by_stage)
+    source = report.texts[wrapper.text]
+    lowered = wrapper.graph, by_stage[LOWERED]
+    values = {variable: node for variable, node, _ in _list_buffers(report, *lowered)}
+    kernels = _in_order_of_calls(_list_writes(report, *lowered), source, values)
+    return RecordedStages(by_stage, kernels, source, pairs, groups)
+
+
+def _list_nodes(report: Report, graph: str) -> list[Node]:
+    columns = report.nodes.columns
+    return [Node(*(columns[name][row] for name in columns)) for row in report.node_rows[graph]]
+
+
+def _pair_with_aten(
+    report: Report, by_stage: Mapping[str, StageGraph]
+) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
+    """By node of the captured graph what it became: the node with its value, and all of them."""
+    aten = by_stage.get(INFERENCE)
+    if aten is None:
+        return {}, {}
+    captured = by_stage[CAPTURED]
+    groups: dict[str, list[str]] = {}
+    for before, after in report.node_pairs[aten.id]:
+        origin, name = before.partition(":")[2], after.partition(":")[2]
+        if origin in captured.nodes and aten.nodes[name].op == "call_function":
+            groups.setdefault(origin, []).append(name)
+    pairs = {}
+    for origin, names in groups.items():
+        want = captured.rows[origin]
+        for name in names:
+            got = aten.rows[name]
+            if want.dtype is not None and (got.shape, got.dtype) == (want.shape, want.dtype):
+                pairs[origin] = name
+    for node in captured.graph.nodes:
+        if node.target is getitem and isinstance(node.args[0], NodeRef):
+            part = _find_part(aten, groups.get(node.args[0].name, ()), node.args[1])
+            if part is not None and node.name not in groups:
+                pairs[node.name] = part
+    return pairs, {origin: tuple(names) for origin, names in groups.items()}
+
+
+def _find_part(aten: StageGraph, group: Sequence[str], place: Any) -> str | None:
+    """The node of a group that takes one part of what an operator with several results gives."""
+    taken = [name for name in group if aten.nodes[name].target is getitem]
+    return next((name for name in taken if aten.nodes[name].args[1] == place), None)
+
+
+def _list_writes(report: Report, lowered: str, graph: StageGraph) -> list[KernelWrites]:
+    by_node: dict[str, list[tuple[str, str]]] = {}
+    for variable, node, writers in _list_buffers(report, lowered, graph):
+        for writer in writers:
+            by_node.setdefault(writer, []).append((variable, node))
+    found = []
+    for kernel in report.kernels:
+        nodes, calls = kernel.scheduler_nodes, max(1, kernel.calls)
+        size = len(nodes) // calls if len(nodes) % calls == 0 else len(nodes)
+        for first in range(0, len(nodes), max(1, size)):  # equal layers call one kernel in turn
+            own = nodes[first : first + size]
+            values = tuple(value for name in own for value in by_node.get(name, ()))
+            if kernel.graph == lowered:
+                found.append(KernelWrites(kernel, values))
+    return found
+
+
+def _list_buffers(
+    report: Report, lowered: str, graph: StageGraph
+) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """The buffers that hold the value of a node: the variable, the node, what writes it."""
+    for buffer in report.buffers:
+        node = (buffer.node or "").partition(":")[2]
+        if buffer.graph == lowered and node in graph.nodes and buffer.written_by:
+            yield buffer.stored_in or buffer.name, node, buffer.written_by
+
+
+def _in_order_of_calls(
+    kernels: list[KernelWrites], source: str, values: Mapping[str, str]
+) -> tuple[KernelWrites, ...]:
+    """Kernels as the program calls them, with the parts of what a library call gives.
+
+    The record has them in the order of their making.
+    """
+    program = read_program(source, {})
+    ordered: list[KernelWrites] = []
+    by_result: dict[str, int] = {}
+    for event in () if program is None else program.events:
+        if isinstance(event, Call):
+            said = frozenset(re.findall(r"\w+", f"{event.arguments} {event.result}"))
+            fit = next((k for k in kernels if k.fits(event.kernel, said)), None)
+            if fit is not None:
+                kernels.remove(fit)
+                by_result[event.result or ""] = len(ordered)
+                ordered.append(fit)
+        elif isinstance(event, Share) and event.part is not None and event.base in by_result:
+            place, node = by_result[event.base], values.get(event.name)
+            if node is not None:
+                one = ordered[place]
+                ordered[place] = replace(one, values=(*one.values, (event.name, node)))
+    return (*ordered, *kernels)

@@ -1,0 +1,270 @@
+"""Decompositions and passes, each against what it was made from: one walk over the captured graph.
+
+The captured graph is run once as eager runs it. As soon as the values are there that an operator,
+or a node that a pass changed, is computed from, both sides are computed from them; what no check
+needs any more is let go of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from workbench.analysis.numerics.causes import UNKNOWN, Cause, classify_decomposition
+from workbench.compiler.captured_graphs.captured_nodes import NodeRef, filled
+from workbench.compiler.numerics.cones import CannotCompute, Chain, is_random, select_known
+from workbench.compiler.numerics.part_rows import Place, TwoWays
+from workbench.compiler.numerics.precisions import Precision
+from workbench.compiler.numerics.recorded_stages import (
+    CAPTURED,
+    INFERENCE,
+    JOINT_PASSES,
+    LOWERED,
+    PRE_GRAD,
+    RecordedStages,
+    StageGraph,
+)
+from workbench.report.numerics.numerics_rows import Deviation
+
+DECOMPOSITIONS, PASSES = "decompositions", "passes"
+_PASSES = {PRE_GRAD: "pre-grad passes", JOINT_PASSES: "joint passes", LOWERED: "post-grad passes"}
+_SEED = 31
+
+
+@dataclass(frozen=True)
+class _Check:
+    """Two ways to one value, which can be computed once `needs` of the captured graph are there."""
+
+    needs: frozenset[str]
+    run: Callable[[Mapping[str, Any]], Deviation | None]
+
+
+@dataclass
+class StageWalk:
+    """What the walk found: the rows, eager's outputs, what could not be compared and why."""
+
+    rows: list[Deviation] = field(default_factory=list)
+    outputs: Any = None
+    compared: int = 0
+    not_compared: list[str] = field(default_factory=list)
+
+
+def walk_stages(
+    stages: RecordedStages, inputs: Mapping[str, Any], aten_inputs: Mapping[str, Any],
+    tell: Callable[[int, int], object] = lambda done, of: None,
+) -> StageWalk:  # fmt: skip
+    """Run the captured graph and check every operator and pass; both inputs are by placeholder.
+
+    `tell` is given how many nodes are done, and of how many. Raises `CannotCompute` where the
+    captured graph itself cannot be run node by node.
+    """
+    captured = stages.captured
+    checks = _Checks(stages, aten_inputs)
+    by_place: dict[int, list[_Check]] = {}
+    later: dict[str, int] = {}
+    for check in checks.listed():
+        place = max((captured.position[name] for name in check.needs), default=0)
+        by_place.setdefault(place, []).append(check)
+        later.update((name, max(place, later.get(name, 0))) for name in check.needs)
+    found, versions = StageWalk(), {}
+    walk = Chain(captured, Precision.SAME).walk(inputs, later)
+    total = len(captured.nodes)
+    random = _list_random(stages)
+    for place, node, value, held in _seeded(walk, captured, random):
+        versions[node.name] = _versions(value)
+        for check in by_place.get(place, ()):
+            tell(place, total)
+            if any(_versions(held[name]) != versions[name] for name in check.needs):
+                found.not_compared.append(f"{node.name}: it is changed in place")
+                continue
+            row = check.run(held)
+            found.compared += 1
+            found.rows += [] if row is None else [row]
+        if node.op == "output":
+            found.outputs = value
+    return found
+
+
+def _list_random(stages: RecordedStages) -> frozenset[str]:
+    """The nodes of the captured graph that draw random numbers."""
+    aten = stages.by_stage.get(INFERENCE)
+    names = {name for name, node in stages.captured.nodes.items() if is_random(node)}
+    if aten is not None:
+        names |= {
+            name for name, group in stages.groups.items()
+            if any(is_random(aten.nodes[part]) for part in group)
+        }  # fmt: skip
+    return frozenset(names)
+
+
+def _seeded(walk: Iterator[Any], graph: StageGraph, random: frozenset[str]) -> Iterator[Any]:
+    """The walk, with the generator set anew before every node that draws from it."""
+    names = list(graph.nodes)
+    for place in range(len(names)):
+        if names[place] in random:
+            torch.manual_seed(_SEED)
+        yield next(walk)
+    next(walk, None)
+
+
+def _versions(value: Any) -> tuple[int, ...]:
+    """How often each tensor of a value was written to."""
+    parts = value if isinstance(value, tuple | list) else (value,)
+    return tuple(part._version for part in parts if isinstance(part, torch.Tensor))
+
+
+class _Checks:
+    """Lists the checks of decompositions and of passes."""
+
+    def __init__(self, stages: RecordedStages, aten_inputs: Mapping[str, Any]):
+        self._stages = stages
+        self._aten_inputs = aten_inputs
+        self._by_aten = {aten: name for name, aten in stages.aten_pairs.items()}
+
+    def listed(self) -> Iterator[_Check]:
+        yield from self._of_operators()
+        before = self._stages.captured
+        own = {name: name for name in before.nodes}
+        if PRE_GRAD in self._stages.by_stage:
+            yield from self._of_passes(before, self._stages.by_stage[PRE_GRAD], own)
+        names = [n for n in (INFERENCE, JOINT_PASSES, LOWERED) if n in self._stages.by_stage]
+        for first, second in pairwise(names):
+            graphs = self._stages.by_stage
+            yield from self._of_passes(graphs[first], graphs[second], self._by_aten)
+
+    def _of_operators(self) -> Iterator[_Check]:
+        aten = self._stages.by_stage.get(INFERENCE)
+        for name, became in self._stages.aten_pairs.items() if aten is not None else ():
+            assert aten is not None
+            known = self._by_aten.keys() - {became}
+            leaves = self._names(aten.find_leaves(became, known), self._by_aten)
+            reads = frozenset(self._stages.captured.reads[name])
+            yield _Check(leaves | reads | {name}, self._operator_check(name, became, aten))
+
+    def _names(self, leaves: frozenset[str], by_name: Mapping[str, str]) -> frozenset[str]:
+        """The nodes of the captured graph behind leaves, of which inputs are always there."""
+        return frozenset(by_name[leaf] for leaf in leaves if leaf in by_name)
+
+    def _known(
+        self, graph: StageGraph, node: str, by_name: Mapping[str, str], held: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """The values that a node of one stage is computed from."""
+        of_captured = graph.stage in (CAPTURED, PRE_GRAD)
+        known = {}
+        for leaf in graph.find_leaves(node, by_name.keys() - {node}):
+            is_input = graph.nodes[leaf].op == "placeholder" and not of_captured
+            known[leaf] = self._aten_inputs[leaf] if is_input else held[by_name[leaf]]
+        return select_known(graph, node, known)
+
+    def _operator_check(
+        self, name: str, became: str, aten: StageGraph
+    ) -> Callable[[Mapping[str, Any]], Deviation | None]:
+        captured = self._stages.captured
+
+        def check(held: Mapping[str, Any]) -> Deviation | None:
+            reads = {read: held[read] for read in captured.reads[name]}
+            known = self._known(aten, became, self._by_aten, held)
+            before = Place(DECOMPOSITIONS, "", captured, name, reads)
+            part = before.operators[0] if before.operators else name
+            after = Place(DECOMPOSITIONS, part, aten, became, known)
+            return _compare(TwoWays(before, after), lambda new: (held[name], new))
+
+        return check
+
+    def _of_passes(
+        self, old: StageGraph, new: StageGraph, by_name: Mapping[str, str]
+    ) -> Iterator[_Check]:
+        common = {
+            name: origin for name, origin in by_name.items()
+            if name in old.nodes and name in new.nodes and _is_alike(old, new, name)
+        }  # fmt: skip
+        signs: dict[Any, int] = {}
+        first, second = (_sign(graph, common, signs) for graph in (old, new))
+        pairs = [(name, name) for name in common]
+        for one, other in zip(_list_outputs(old), _list_outputs(new), strict=False):
+            pairs += [(one, other)] if one not in common or one != other else []
+        for one, other in pairs:
+            if old.nodes[one].op == "placeholder" or first[one] == second[other]:
+                continue
+            leaves = old.find_leaves(one, common.keys() - {one})
+            leaves |= new.find_leaves(other, common.keys() - {other})
+            yield _Check(
+                self._names(leaves, common), self._pass_check(old, one, new, other, common)
+            )
+
+    def _pass_check(
+        self, old: StageGraph, one: str, new: StageGraph, other: str, common: Mapping[str, str]
+    ) -> Callable[[Mapping[str, Any]], Deviation | None]:
+        def check(held: Mapping[str, Any]) -> Deviation | None:
+            of_old = self._known(old, one, common, held)
+            of_new = self._known(new, other, common, held)
+            part = _PASSES[new.stage]
+            before = Place(PASSES, part, old, one, of_old)
+            after = Place(PASSES, part, new, other, of_new)
+            return _compare(TwoWays(before, after), None)
+
+        return check
+
+
+def _compare(ways: TwoWays, values: Callable[[Any], tuple[Any, Any]] | None) -> Deviation | None:
+    """The row of two ways to a value, None where they agree; `values` has the one that is known."""
+    drawn = ways.after.is_random or ways.before.is_random
+    try:
+        with torch.random.fork_rng():
+            torch.manual_seed(_SEED)
+            new = ways.after.compute(Precision.SAME)
+            if values is None:
+                torch.manual_seed(_SEED)
+            old, new = (ways.before.compute(Precision.SAME), new) if values is None else values(new)
+            found = ways.measure_from(old, new)
+    except CannotCompute as error:
+        known = Cause(UNKNOWN, str(error))
+        cause = classify_decomposition(0.0, (), is_random=True) if drawn else known
+        return ways.after.row(cause)
+    if found is None:
+        return None
+    gap, measured = found
+    if drawn:  # other numbers: how far they are apart says nothing
+        measured = {name: measured[name] for name in ("elements", "differ")}
+    cause = classify_decomposition(gap, ways.after.operators, is_random=drawn)
+    return ways.after.row(cause, **measured)
+
+
+def _is_alike(old: StageGraph, new: StageGraph, name: str) -> bool:
+    one, other = old.rows[name], new.rows[name]
+    return (one.shape, one.dtype) == (other.shape, other.dtype)
+
+
+def _list_outputs(graph: StageGraph) -> list[str]:
+    """The nodes that a graph returns, in order; those of what is no node are left out."""
+    return [part.name for part in graph.outputs if isinstance(part, NodeRef)]
+
+
+@dataclass(frozen=True)
+class _Named:
+    """Stands for the value of a node in the text of another."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _sign(graph: StageGraph, known: Mapping[str, str], signs: dict[Any, int]) -> dict[str, int]:
+    """A number for each node: equal where equal operators are called with equal arguments.
+
+    Known nodes stand for themselves, so that a change is that of one node and of no later one.
+    """
+    by_name: dict[str, int] = {}
+    stands: dict[str, Any] = {}
+    for node in graph.graph.nodes:
+        text = repr(filled((node.args, node.kwargs), stands))
+        key = (node.op, repr(node.target), text)
+        by_name[node.name] = signs.setdefault(key, len(signs))
+        is_known = node.name in known or node.op == "placeholder"
+        stands[node.name] = _Named(node.name if is_known else f"%{by_name[node.name]}")
+    return by_name

@@ -1,0 +1,6 @@
+"""Looks at the numbers of what was compiled, on inputs of the user."""
+
+DOORS = {
+    "live_numerics": "Where a compiled call departs from eager, and what is alive behind that.",
+}
+"""What other rooms import of this one."""

@@ -1,0 +1,87 @@
+"""Rows about numerics: where a compiled program departs from eager, by how much, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A value that one part computes otherwise than eager does from the same inputs.
+
+    Nothing is inherited: the part, and eager's nodes, were given the same numbers. Errors are
+    distances from float64 in roundings of the dtype (its eps) at the scale of the whole tensor:
+    `eager_off` that of eager's nodes, `own_off` that of the part, `noise` what one unit in the last
+    place of the part's own inputs does to the same value, the most of three draws. They are None
+    where they were not computed, for which `detail` has the reason. `histogram` counts elements by
+    their distance from eager in units in the last place, `exact_histogram` from float64.
+    """
+
+    stage: str  # "decompositions", "passes" or "kernels"
+    kernel: str | None  # the kernel of the report by its id; none for a stage of graphs
+    part: str  # the operator, the passes or the kernel that departs, by its name
+    node: str  # the node whose value it is
+    graph: str  # the graph that the node is in, by its id
+    file: str | None  # the file, from the home folder or from site-packages on; or the cell
+    line: int | None  # the line, from 1
+    operators: tuple[str, ...]  # what is computed inside of the part for it
+    dtype: str  # its dtype
+    elements: int  # how many elements the value has
+    differ: float | None  # the share of elements that differ from eager's
+    max_ulp: int | None  # the largest distance from eager, in units in the last place
+    eager_off: float | None
+    own_off: float | None
+    noise: float | None
+    cause: str  # the class of the cause
+    detail: str  # what in the part makes it, or why it was not compared
+    option: str  # what would change it; empty where nothing is known
+    verdict: str  # "something else", "worse than eager", "not worse", "below the noise", ...
+    never_rounded: tuple[str, ...] = ()  # nodes inside whose values eager rounds and this does not
+    histogram: tuple[tuple[str, int], ...] = ()
+    exact_histogram: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NumericsStage:
+    """What one stage of the compilation does to the outputs, and by itself.
+
+    `end_off` is how far its outputs are from float64, which it inherits in part; `own_off` the most
+    that it departs by itself. Both in roundings at the scale of a tensor, None where not computed.
+    """
+
+    stage: str  # "eager", a stage of graphs, or "program"
+    end_off: float | None
+    differ: float | None  # the share of elements of the outputs that differ from eager's
+    max_ulp: int | None  # the largest distance of an output from eager's
+    own_off: float | None
+    deviations: int  # how many values it computes otherwise from the same inputs
+    note: str = ""  # why something was not computed
+
+
+@dataclass(frozen=True, slots=True)
+class NumericsOutput:
+    """One output of the call: the program, and eager, beside float64.
+
+    `noise` is what one unit in the last place of noise on all inputs and weights of floats does to
+    the output of eager: the most of three draws, in roundings. Where the output may be logits (the
+    last dimension is the classes), `rows` counts positions, `arg_max` those where the largest is
+    another, `top5` those where the set of the five largest is, `kl` is the mean divergence of
+    eager's distribution from the program's in nats; the three with `noise_` are the most that the
+    noise does.
+    """
+
+    output: str  # the output, by its place in what is returned
+    dtype: str  # its dtype
+    elements: int  # how many elements it has
+    differ: float  # the share of elements that differ from eager's
+    max_ulp: int  # the largest distance from eager, in units in the last place
+    eager_off: float | None
+    own_off: float | None
+    noise: float | None
+    rows: int | None = None
+    arg_max: int | None = None
+    top5: int | None = None
+    kl: float | None = None
+    noise_arg_max: int | None = None
+    noise_top5: int | None = None
+    noise_kl: float | None = None
