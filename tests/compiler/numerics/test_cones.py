@@ -78,6 +78,8 @@ def test_what_is_known_is_never_written_to() -> None:
     assert torch.equal(value, torch.full((8,), 2.0, dtype=torch.bfloat16))
     assert torch.equal(Chain(graph, Precision.SAME).outputs({"x_1": x}), value)
     assert torch.equal(x, torch.ones(8, dtype=torch.bfloat16))  # as the program itself does
+    wide = Chain(graph, Precision.WIDE).outputs({"x_1": torch.zeros(8, dtype=torch.bfloat16)})
+    assert torch.equal(wide, value.double())
 
 
 def test_a_chain_lets_go_of_what_nothing_uses_any_more() -> None:

@@ -204,6 +204,17 @@ def select_known(graph: IndexedGraph, name: str, known: Mapping[str, Any]) -> Ma
     return {leaf: own[leaf] for leaf in graph.find_leaves(name, own)}
 
 
+class _Held(dict[str, Any]):
+    """The values of a chain by name; inputs are not held, but looked up and widened when used."""
+
+    def __init__(self, inputs: Mapping[str, Any], precision: Precision):
+        super().__init__()
+        self.inputs, self._precision = inputs, precision
+
+    def __missing__(self, name: str) -> Any:
+        return self._precision.fit(self.inputs[name])
+
+
 class Chain(Cone):
     """All nodes of a graph in order; what is not used any more is let go of."""
 
@@ -220,21 +231,33 @@ class Chain(Cone):
 
         `last_use` are the places until which a value is held beyond its last reader here.
         """
-        graph, held = self._graph, {}
+        graph, held = self._graph, _Held(inputs, self.precision)
         ends: dict[int, list[str]] = {}
         for name, place in _find_last_uses(graph, last_use or {}).items():
             ends.setdefault(place, []).append(name)
+        # what is written to must be there once, and not be widened anew at each use
+        keeps_inputs = any(map(is_in_place, graph.graph.nodes))
         with torch.no_grad():
             for place, node in enumerate(graph.graph.nodes):
-                if node.op == "placeholder":
-                    held[node.name] = self.precision.fit(inputs[node.name])
-                elif node.op == "output":
+                if node.op == "output":
                     held[node.name] = filled(node.args, held)[0]
-                else:
-                    held[node.name] = self.compute(node, held)
-                yield place, node, held[node.name], held
+                elif node.op != "placeholder":
+                    held[node.name] = self._computed_or_selected(node, held)
+                elif keeps_inputs or self.precision is Precision.SAME:
+                    held[node.name] = held[node.name]
+                yield place, node, held.get(node.name), held
                 for name in ends.get(place, ()):
                     held.pop(name, None)
+
+    def _computed_or_selected(self, node: CapturedNode, held: _Held) -> Any:
+        """The value of a node; rows of an input are selected before they are widened."""
+        reads = self._graph.reads[node.name]
+        is_selected = name_operator(node).rpartition(".")[2] in ("embedding", "index_select")
+        if is_selected and all(name in held.inputs and name not in held for name in reads):
+            return self.precision.fit(
+                Cone(self._graph, held.inputs, Precision.SAME).value(node.name)
+            )
+        return self.compute(node, held)
 
     def outputs(self, inputs: Mapping[str, Any]) -> Any:
         """What the graph returns."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, isfinite
 from typing import Any
 
 import torch
@@ -51,16 +52,20 @@ def measure_apart(a: torch.Tensor, b: torch.Tensor) -> Apart:
     gap = compute_ulps(a, b).flatten()
     if not gap.numel():
         return Apart(0, 0.0, 0, ())
-    counts = {"0": int((gap == 0).sum()), NAN: int((gap < 0).sum())}
-    largest = max(0, int(gap.max()))
-    low = 1
-    while low <= largest:
-        high = low if low < 3 else 2 * (low - 1)
-        name = str(low) if low == high else f"{low}-{high}"
-        counts[name] = int(((gap >= low) & (gap <= high)).sum())
-        low = high + 1
-    kept = tuple((name, count) for name, count in counts.items() if count)
-    return Apart(gap.numel(), float((gap != 0).double().mean()), largest, kept)
+    # 0, 1, 2, 3 to 4, 5 to 8, ...: each part is a power of 2, rounded up
+    parts = torch.where(gap > 0, gap.double().log2().ceil().to(torch.int64) + 2, (gap == 0).long())
+    counts = torch.bincount(parts).tolist()
+    kept = tuple((_name_part(part), count) for part, count in enumerate(counts) if count)
+    equal = counts[1] if len(counts) > 1 else 0
+    return Apart(gap.numel(), 1 - equal / gap.numel(), max(0, int(gap.max())), kept)
+
+
+def _name_part(part: int) -> str:
+    """The name of a part of a histogram: where one side is lost, equal, then powers of 2."""
+    if part < 2:
+        return "0" if part else NAN
+    high = 1 << (part - 2)
+    return str(high) if high < 3 else f"{high // 2 + 1}-{high}"
 
 
 def compute_ulps(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -91,16 +96,24 @@ def measure_off(value: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype) ->
     given, true = (_wide(part) for part in (value, exact))
     if given.shape != true.shape or not given.numel():
         return 0.0
+    unit = torch.finfo(dtype).eps if dtype.is_floating_point or dtype.is_complex else 1.0
+    gap = float((given - true).abs().max())
+    if isfinite(gap):  # then so is every element: most tensors need no look at each
+        return _in_roundings(gap, float(true.abs().max()), unit)
     finite = true.isfinite()
     if bool((given.isfinite() != finite).any()) or bool((given != true)[true.isinf()].any()):
-        return float("inf")
+        return inf
     if not bool(finite.any()):
         return 0.0
     gap, scale = float((given - true)[finite].abs().max()), float(true[finite].abs().max())
-    unit = torch.finfo(dtype).eps if dtype.is_floating_point or dtype.is_complex else 1.0
+    return _in_roundings(gap, scale, unit)
+
+
+def _in_roundings(gap: float, scale: float, unit: float) -> float:
+    """An error in units of what a rounding is at a scale; of integers as it is."""
     if unit == 1.0:
         return gap
-    return gap / (unit * scale) if scale else (float("inf") if gap else 0.0)
+    return gap / (unit * scale) if scale else (inf if gap else 0.0)
 
 
 def measure_relative(value: torch.Tensor, exact: torch.Tensor) -> float:

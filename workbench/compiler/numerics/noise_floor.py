@@ -16,30 +16,52 @@ _SEED = 48
 _TILE = 4099
 
 
-def list_noisy(values: Mapping[str, Any], *, is_wide: bool = False) -> Iterator[dict[str, Any]]:
-    """The values with every float moved by one unit in its last place, up or down, in each draw.
+class Noisy(Mapping[str, Any]):
+    """Values with every float moved by one unit in its last place, up or down, when asked for.
 
-    With `is_wide` they are then held in float64. Infinities, zeros and NaN stay as they are.
+    With `is_wide` they are then held in float64. Infinities, zeros and NaN stay as they are. The
+    same value is moved in the same way each time, and so are weights that two names share.
     """
-    for draw in range(DRAWS):
+
+    def __init__(self, values: Mapping[str, Any], draw: int, *, is_wide: bool = False):
         dice = torch.Generator().manual_seed(_SEED + draw)
-        signs = torch.randint(2, (_TILE,), generator=dice, dtype=torch.int8).mul_(2).sub_(1)
-        moved = {name: move_by_one(value, signs) for name, value in values.items()}
-        yield {n: Precision.WIDE.fit(value) for n, value in moved.items()} if is_wide else moved
+        signs = torch.randint(2, (_TILE,), generator=dice).mul_(2).sub_(1)
+        self._values, self._signs, self._is_wide = values, signs, is_wide
+
+    def __getitem__(self, name: str) -> Any:
+        moved = _move_by_one(self._values[name], self._signs)
+        return Precision.WIDE.fit(moved) if self._is_wide else moved
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
 
 
-def move_by_one(value: Any, signs: torch.Tensor) -> Any:
+def list_noisy(values: Mapping[str, Any], *, is_wide: bool = False) -> Iterator[Noisy]:
+    """The values with noise, once for each draw; see `Noisy`."""
+    for draw in range(DRAWS):
+        yield Noisy(values, draw, is_wide=is_wide)
+
+
+def _move_by_one(value: Any, signs: torch.Tensor) -> Any:
     """A tensor with each number one unit in its last place away from zero, or nearer to it."""
-    bits = BITS.get(value.dtype) if isinstance(value, torch.Tensor) else None
-    if bits is None or not value.numel():
+    if not isinstance(value, torch.Tensor) or value.dtype not in BITS or not value.numel():
         return value  # a step of a type of 8 bits is no noise
-    count = value.numel()
+    # 0.7 times the number's own eps is rounded to one unit, wherever between two powers of 2 it is
+    step = signs.to(value.dtype) * (0.7 * torch.finfo(value.dtype).eps)
     flat = value.detach().reshape(-1)
     # a tile of prime length: neighbours of a row and of a column get signs of their own
-    steps = signs.repeat(count // len(signs) + 1)[:count].to(bits)
-    moved = (flat.contiguous().view(bits) + steps).view(value.dtype)
-    stays = (flat == 0) | ~flat.isfinite() | ~moved.isfinite()
-    return torch.where(stays, flat, moved).reshape(value.shape)
+    whole = len(flat) // _TILE * _TILE
+    moved = torch.empty_like(flat)
+    rows, rest = flat[:whole].view(-1, _TILE), flat[whole:]
+    torch.addcmul(rows, rows, step, out=moved[:whole].view(-1, _TILE))
+    torch.addcmul(rest, rest, step[: len(rest)], out=moved[whole:])
+    low, high = moved.aminmax()
+    if not bool(low.isfinite() & high.isfinite()):
+        moved = torch.where(moved.isfinite(), moved, flat)
+    return moved.view(value.shape)
 
 
 def measure_noise(

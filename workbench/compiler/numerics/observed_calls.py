@@ -63,7 +63,8 @@ def watch_call(compiled: Any, is_kept: Callable[[Any], bool]) -> Iterator[Observ
         try:
             found.outputs = real(*args)
         finally:
-            sys.setprofile(before)
+            # a profiler written in C, such as cProfile, cannot be put back from Python
+            sys.setprofile(before if callable(before) else None)
         return found.outputs
 
     def watch(frame: FrameType, event: str, argument: object) -> None:
