@@ -166,8 +166,8 @@ def test_equal_layers_that_call_one_kernel_are_told_apart(decoder) -> None:
     shared = [k for k in compiled.report.kernels if k.is_generated and k.calls == 2]
     assert shared  # gelu of both layers
     found = wb.numerics(compiled, (ids,))
-    libraries = {k.id for k in compiled.report.kernels if not k.is_generated}
-    assert not [row for row in found.deviations if row.kernel in libraries]
+    # a product is given what the second call left, and is the library's, as eager's
+    assert not [row for row in found.deviations if row.part == "extern_kernels.addmm"]
 
 
 def test_progress_is_told_and_a_cancel_puts_everything_back(decoder) -> None:

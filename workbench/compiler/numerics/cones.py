@@ -98,8 +98,7 @@ def name_operator(node: CapturedNode) -> str:
     target = node.target
     if isinstance(target, OperatorRef | HigherOrderRef | str):
         return target if isinstance(target, str) else target.name
-    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", str(target))
-    return str(name)
+    return str(getattr(target, "__name__", target))
 
 
 def is_random(node: CapturedNode) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,9 +114,10 @@ def look_at(program: HostProgram, progress: ProgressCallback | None = None) -> F
         program.walk_kernels(walk)
     with step(progress, "outputs"):
         ends = compute_ends(stages, program.inputs, found.outputs, program.seen.outputs)
-        rows = (*found.rows, *walk.rows)
+        order = (DECOMPOSITIONS, PASSES, KERNELS)
+        rows = sorted((*found.rows, *walk.rows), key=lambda row: order.index(row.stage))
         return Findings(
-            deviations=rows,
+            deviations=tuple(rows),
             stages=tuple(list_stages(stages, ends, program.aten_inputs, _find_own(rows))),
             outputs=tuple(list_outputs(ends, stages.captured)),
             compared=found.compared + walk.compared,
@@ -124,7 +125,7 @@ def look_at(program: HostProgram, progress: ProgressCallback | None = None) -> F
         )
 
 
-def _find_own(rows: tuple[Deviation, ...]) -> Mapping[str, tuple[float | None, int]]:
+def _find_own(rows: Sequence[Deviation]) -> Mapping[str, tuple[float | None, int]]:
     """By stage the most that it departs by itself, and how many values do."""
     by_stage = {}
     for stage in (DECOMPOSITIONS, PASSES, KERNELS):

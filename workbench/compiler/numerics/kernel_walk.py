@@ -10,7 +10,7 @@ import torch
 from workbench.analysis.numerics.causes import FALLBACK_RANDOM, RANDOM, Cause
 from workbench.compiler.numerics.cones import select_known
 from workbench.compiler.numerics.part_rows import Place, compare_value
-from workbench.compiler.numerics.recorded_stages import RecordedStages
+from workbench.compiler.numerics.recorded_stages import RecordedStages, find_call
 from workbench.report import Kernel
 from workbench.report.numerics.numerics_rows import Deviation
 
@@ -63,14 +63,15 @@ class KernelWalk:
 
     def _find(self, step: str, values: Mapping[str, Any]) -> int | None:
         """The kernel of the record that a step is, or belongs to."""
-        kernels = self._stages.kernels
+        calls = self._stages.kernels
         if step.endswith("[]"):  # a part of what a library call gave
-            own = (n for n, k in enumerate(kernels) if any(v in values for v, _ in k.values))
+            own = (n for n, call in enumerate(calls) if any(v in values for v, _ in call.values))
             return next((n for n in own if n not in self._left), None)
-        fit = (n for n in self._left if kernels[n].fits(step, values))
-        number = next(fit, None)
-        if number is not None:
-            self._left.remove(number)
+        call = find_call((calls[number] for number in self._left), step, values)
+        if call is None:
+            return None
+        number = next(n for n in self._left if calls[n] is call)
+        self._left.remove(number)
         return number
 
     def _shape(self, node: str, value: Any) -> torch.Tensor | None:

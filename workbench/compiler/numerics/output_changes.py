@@ -10,7 +10,7 @@ import torch
 
 from workbench.compiler.captured_graphs.captured_nodes import NodeRef
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.numerics.cones import CannotCompute, Chain, name_operator
+from workbench.compiler.numerics.cones import CannotCompute, Chain, is_random, name_operator
 from workbench.compiler.numerics.distances import is_comparable, measure_apart, measure_off
 from workbench.compiler.numerics.noise_floor import list_noisy
 from workbench.compiler.numerics.precisions import Precision
@@ -28,6 +28,7 @@ _PRODUCTS = ("linear", "matmul", "addmm", "mm", "bmm", "einsum")
 _KEEPS_ORDER = ("float", "to", "contiguous", "getitem", "view", "reshape", "mul", "truediv", "div",
                 "tanh", "squeeze", "unsqueeze", "float32")  # fmt: skip
 _TOP = 5
+DRAWN = "the call draws random numbers, other ones each time"
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ def compute_ends(
     """Eager's outputs and the program's, with the same in float64 and under noise on all inputs."""
     flat = [tp.TREE_LEAVES.get()(value) for value in (eager, program)]
     captured = stages.captured
+    if any(map(is_random, captured.graph.nodes)):
+        return Ends(flat[0], flat[1], why=DRAWN)
     try:
         with torch.random.fork_rng():
             exact = Chain(captured, Precision.WIDE).outputs(inputs())
@@ -67,7 +70,7 @@ def list_outputs(ends: Ends, captured: StageGraph) -> Iterator[NumericsOutput]:
     """A row for each output that is a tensor."""
     logits = _find_logits(captured)
     for number, (eager, got) in enumerate(zip(ends.eager, ends.program, strict=False)):
-        if not is_comparable(eager, got):
+        if not is_comparable(eager, got) or ends.why == DRAWN:
             continue
         apart, dtype = measure_apart(got, eager), eager.dtype
         exact = ends.exact[number] if number < len(ends.exact) else None
@@ -185,7 +188,7 @@ def _stage_row(
     off: list[float] = []
     apart = []
     for number, (eager, value) in enumerate(zip(ends.eager, given, strict=False)):
-        if not is_comparable(eager, value):
+        if not is_comparable(eager, value) or ends.why == DRAWN:
             continue
         apart.append(measure_apart(value, eager))
         exact = ends.exact[number] if number < len(ends.exact) else None

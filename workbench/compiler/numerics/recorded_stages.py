@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import getitem
 from typing import Any
@@ -47,13 +47,19 @@ class KernelWrites:
     kernel: Kernel
     values: tuple[tuple[str, str], ...]
 
-    def fits(self, name: str, variables: Collection[str]) -> bool:
-        """Whether it may be a call of this name with these variables in it.
 
-        Of several buffers in one place only the last has its name in the call.
-        """
-        own = [variable for variable, _ in self.values]
-        return self.kernel.name == name and (not own or any(one in variables for one in own))
+def find_call(
+    calls: Iterable[KernelWrites], name: str, variables: Collection[str]
+) -> KernelWrites | None:
+    """The call that a statement with these variables is.
+
+    Of several buffers in one place only the last has its name in the statement, and the parts of
+    what a library call gives are named by the statements behind it.
+    """
+    alike = [call for call in calls if call.kernel.name == name]
+    own = (call for call in alike if any(one in variables for one, _ in call.values))
+    loose = (call for call in alike if not call.values or not call.kernel.is_generated)
+    return next(own, next(loose, None))
 
 
 @dataclass(frozen=True)
@@ -190,14 +196,14 @@ def _in_order_of_calls(
     for event in () if program is None else program.events:
         if isinstance(event, Call):
             said = frozenset(re.findall(r"\w+", f"{event.arguments} {event.result}"))
-            fit = next((k for k in kernels if k.fits(event.kernel, said)), None)
+            fit = find_call(kernels, event.kernel, said)
             if fit is not None:
                 kernels.remove(fit)
                 by_result[event.result or ""] = len(ordered)
                 ordered.append(fit)
         elif isinstance(event, Share) and event.part is not None and event.base in by_result:
             place, node = by_result[event.base], values.get(event.name)
-            if node is not None:
-                one = ordered[place]
-                ordered[place] = replace(one, values=(*one.values, (event.name, node)))
+            one, part = ordered[place], (event.name, node or "")
+            if node is not None and part not in one.values:
+                ordered[place] = replace(one, values=(*one.values, part))
     return (*ordered, *kernels)
