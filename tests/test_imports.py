@@ -37,7 +37,6 @@ FLOORS = """
 1 analysis.forecast
 1 analysis.calibrated · analysis.cost · analysis.layers
 1 analysis.budgets · analysis.calls · analysis.forecast
-1 analysis.numerics
 1 compiler.calls
 1 compiler.request · compiler.captured_code
 1 compiler.sizes
@@ -47,7 +46,7 @@ FLOORS = """
 1 artifacts.machine · artifacts.records · analysis.diff · compiler.cold_start
 1 analysis.profile_changes · analysis.profile_matches
 1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session
-1 analysis.expectations
+1 analysis.expectations · analysis.numerics
 1 artifacts.inspect
 1 artifacts.preflight
 2 compiler.call_state

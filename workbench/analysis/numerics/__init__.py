@@ -2,6 +2,7 @@
 
 DOORS = {
     "causes": "The class of a deviation, and what would change it.",
+    "numerics_cures": "The options that are worth a trial.",
     "numerics_record": "What was found of one call, as a record keeps it.",
 }
 """What other rooms import of this one."""

@@ -40,7 +40,6 @@ _FUNCTIONS = frozenset({
 NO_OPTION = ""
 FALLBACK_RANDOM = "fallback_random=True"
 EMULATE = "emulate_precision_casts=True"
-CONTRACT = "cpp.enable_floating_point_contract_flag='off'"
 
 
 @dataclass(frozen=True)
@@ -106,10 +105,7 @@ def guess_rounding(
         return Cause(REDUCTION, f"{reducing} of {whose}{more}", option)
     if function := name_first(names, _FUNCTIONS):
         return Cause(FUNCTION, f"{function} by the vector library{more}", option)
-    return Cause(
-        ROUNDING, f"contraction to multiply-add, or another order of operations{more}",
-        option or CONTRACT,
-    )  # fmt: skip
+    return Cause(ROUNDING, f"another order of operations, or multiply-add in one{more}", option)
 
 
 def describe_elided(low: tuple[str, ...]) -> str:

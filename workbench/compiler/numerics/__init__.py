@@ -2,6 +2,7 @@
 
 DOORS = {
     "host_microscope": "Looks at one call of a program of this machine.",
+    "isolated_kernels": "One kernel by itself: its nodes, its inputs, a script.",
     "recorded_stages": "The stages of a compilation, ready to be run.",
 }
 """What other rooms import of this one."""

@@ -4,24 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from workbench.analysis.diff.report_comparison import is_same_code
+from workbench.analysis.numerics.numerics_cures import list_cures
 from workbench.analysis.numerics.numerics_record import Numerics, add_numerics
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.arguments import checked
 from workbench.compiler.call_state.call_leaves import (
     copy_all_inputs,
     find_held_inputs,
     leaves_of,
     restore_state,
 )
-from workbench.compiler.calls.paths import Path, leaves
+from workbench.compiler.calls.paths import Path as LeafPath
+from workbench.compiler.calls.paths import leaves
 from workbench.compiler.numerics.host_microscope import HostProgram, look_at
+from workbench.compiler.numerics.isolated_kernels import IsolatedKernel, isolate, write_repro
 from workbench.compiler.numerics.recorded_stages import RecordedStages, StagesMissing, read_stages
 from workbench.errors import UsageError
+from workbench.file_path import check_file_path
 from workbench.handles.checked_call import CheckedCall
+from workbench.handles.running.progress_line import follow_in_a_line
+from workbench.report.numerics.numerics_rows import NumericsCure, NumericsProof
+from workbench.report.presenter import presenter
 from workbench.tasks.progress_events import ProgressCallback, step
+
+if TYPE_CHECKING:
+    import pandas
 
 _AGAIN = "The graphs of its compilation were not at hand, and it was compiled once more for them"
 _FROM_FILE = (
@@ -32,9 +46,86 @@ _FROM_FILE = (
 
 @dataclass(frozen=True, repr=False)
 class LiveNumerics(Numerics):
-    """The same where the compilation is alive: parts of it can be compiled again and written."""
+    """The same where the compilation is alive: parts of it are compiled again, or written down."""
 
     program: HostProgram = field(kw_only=True, compare=False)
+    compiled: CheckedCall = field(kw_only=True, compare=False)
+    call: tuple[tuple[Any, ...], Mapping[str, Any]] = field(kw_only=True, compare=False)
+
+    @checked
+    def subgraph(self, kernel: str, node: str | None = None) -> torch.fx.GraphModule:
+        """The nodes that a kernel computes, as a module of the values that it is given.
+
+        Raises `UsageError` for what is no kernel, and for nodes that cannot stand alone.
+        """
+        return self._isolate(kernel, node).build()
+
+    @checked
+    def prove(
+        self, kernel: str, node: str | None = None, progress: ProgressCallback | None = None
+    ) -> NumericsProof:
+        """Compile the nodes of a kernel as they are and with the option of their cause.
+
+        Both run on the inputs of the call, and are compared with eager: `.sentence` says whether
+        the option takes the deviation away. Raises `UsageError` where no option is known.
+        """
+        from workbench.handles.numerics.cure_trials import prove_cause
+
+        row = self.find(kernel, node)
+        part = self._isolate(row.kernel or kernel, row.node)
+        recipe = self.compiled.recipe
+        options = {} if recipe is None else recipe.options(self.compiled.target).options
+        with follow_in_a_line(progress, f"Proving {row.kernel or row.part}") as told:
+            return prove_cause(row, part, dict(options or {}), told)
+
+    @checked
+    def repro(self, kernel: str, path: str | PathLike[str], node: str | None = None) -> str:
+        """Write a script that runs one kernel alone, on the inputs of the call beside it.
+
+        It compares with eager and with float64, and needs torch and a C++ compiler. The inputs are
+        in the file of the same name that ends in `.pt`, which holds numbers of yours. Returns the
+        path. Raises `UsageError` for a call of a library.
+        """
+        chosen = Path(check_file_path(path))
+        part = self._isolate(kernel, node)
+        rows = [r for r in self.deviations if r.kernel == part.kernel.id]
+        what = rows[0].cause if rows else "it does not deviate from eager"
+        title = f"{part.kernel.id} ({part.kernel.name}) of {self.compiled.name}, by itself."
+        return str(write_repro(part, chosen, title, f"What it was written for: {what}.")[0])
+
+    @property
+    def opportunities(self) -> tuple[Opportunity, ...]:
+        """The options that a cause names, as changes to try."""
+        return list_cures(self.deviations)
+
+    @checked
+    def cures(self, progress: ProgressCallback | None = None) -> tuple[NumericsCure, ...]:
+        """What each option that a cause names removes, and what it costs; each is compiled and run.
+
+        Kernels and bytes are counted, times measured in turn with those of the call as it is.
+        `.frame("cures")` has them as a table.
+        """
+        from workbench.handles.numerics.cure_trials import try_cures
+
+        args, kwargs = self.call
+        with follow_in_a_line(progress, f"Cures for {self.compiled.name}") as told:
+            return try_cures(
+                self.compiled, self, lambda made: look_at_numbers(made, args, kwargs), told
+            )
+
+    @checked
+    def frame(self, name: str = "deviations") -> pandas.DataFrame:
+        """As of a record; `cures` are tried when they are asked for, each in some seconds."""
+        if name == "cures":
+            return presenter().rows_frame(self.cures(), NumericsCure)
+        return super().frame(name)
+
+    def _isolate(self, kernel: str, node: str | None) -> IsolatedKernel:
+        kernels = {each.id: each for each in self.compiled.report.kernels}
+        if kernel not in kernels:
+            known = ", ".join(kernels) or "none"
+            raise UsageError(f"There is no kernel {kernel!r}; the kernels are: {known}.")
+        return isolate(self.program, kernels[kernel], node)
 
 
 def look_at_numbers(
@@ -64,6 +155,8 @@ def look_at_numbers(
         found = look_at(program, progress)
     made = LiveNumerics(
         program=program,
+        compiled=looked_at,
+        call=(args, named),
         report=compiled.report,
         deviations=found.deviations,
         stages=found.stages,
@@ -78,7 +171,7 @@ def look_at_numbers(
 
 
 def _refuse_without_numbers(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    for path, leaf in leaves((args, dict(kwargs)), Path("call")):
+    for path, leaf in leaves((args, dict(kwargs)), LeafPath("call")):
         if isinstance(leaf, torch.Tensor) and (leaf.is_meta or type(leaf).__name__ == "FakeTensor"):
             raise UsageError(
                 f"{path} has no data, so nothing can be computed with it. Pass tensors that hold "

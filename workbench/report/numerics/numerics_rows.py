@@ -85,3 +85,59 @@ class NumericsOutput:
     noise_arg_max: int | None = None
     noise_top5: int | None = None
     noise_kl: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NumericsCure:
+    """What one option does to the whole call: what it removes, and what it costs.
+
+    Values before and after; times are medians of calls measured in turn, `is_sure` whether one of
+    the two may be called the faster one. None where something was not measured.
+    """
+
+    option: str  # what is passed to the compilation
+    deviations: int  # how many values deviate as it is
+    deviations_after: int  # how many do with the option
+    differ: float | None  # the share of elements of the outputs that differ from eager's
+    differ_after: float | None
+    own_off: float | None  # how far the worst output is from float64, in roundings
+    own_off_after: float | None
+    kernels: int  # how many kernels a call starts
+    kernels_after: int
+    bytes: int | None  # what they read and write, by a model
+    bytes_after: int | None
+    time_us: float | None
+    time_us_after: float | None
+    is_sure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NumericsProof:
+    """One kernel's nodes compiled by themselves, as they are and with the option of their cause.
+
+    `differ` are shares of elements that differ from eager's, from the inputs of the call.
+    """
+
+    kernel: str
+    node: str
+    cause: str
+    option: str
+    differ: float
+    differ_after: float
+    max_ulp: int
+    max_ulp_after: int
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the option takes away most of what differs: nine tenths of it."""
+        return self.differ > 0 and self.differ_after <= 0.1 * self.differ
+
+    @property
+    def sentence(self) -> str:
+        """What the option changes, and whether that proves the cause."""
+        verdict = "which proves it" if self.is_proved else "which does not prove it"
+        return (
+            f"{self.kernel}, {self.node}: {self.cause}. With {self.option} {self.differ_after:.1%} "
+            f"of the elements differ from eager in place of {self.differ:.1%}, at most "
+            f"{self.max_ulp_after} units in the last place in place of {self.max_ulp}, {verdict}."
+        )

@@ -1,0 +1,239 @@
+"""One kernel of a program by itself: its nodes as a module, its inputs, a script that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import torch
+
+from workbench.artifacts.programs import find_kernels
+from workbench.compiler.captured_graphs.captured_nodes import HigherOrderRef, filled
+from workbench.compiler.interpreter.reference import find_function
+from workbench.compiler.numerics.cones import select_known
+from workbench.compiler.numerics.distances import Apart, measure_apart
+from workbench.compiler.numerics.host_microscope import HostProgram
+from workbench.compiler.numerics.kernel_walk import KernelWalk
+from workbench.compiler.numerics.observed_calls import run_observed
+from workbench.compiler.numerics.precisions import Precision
+from workbench.compiler.numerics.recorded_stages import StageGraph
+from workbench.errors import UsageError
+from workbench.report import Kernel
+
+_SCRIPT = Template('''"""$title
+
+$what
+Run it: python $file. Its inputs lie beside it, in $data: those of the call that was looked at.
+"""
+
+from pathlib import Path
+
+import torch
+import torch._inductor.inductor_prims  # noqa: F401  registers torch.ops.prims of Inductor
+from torch import device, inf, nan  # noqa: F401  names in the code of the nodes
+from torch._inductor.async_compile import AsyncCompile
+
+
+$eager
+
+$exact
+
+async_compile = AsyncCompile()
+$kernel
+async_compile.wait(globals())
+
+given = torch.load(Path(__file__).with_name("$data"))
+args = given["args"]
+torch.set_num_threads(given["threads"])
+$name(*args)
+
+
+def roundings(value, exact, dtype):
+    """The largest error, in roundings of the type at the scale of the tensor."""
+    eps = torch.finfo(dtype).eps if dtype.is_floating_point else 1.0
+    gap = float((value.double() - exact.double()).abs().max())
+    return gap and gap / eps / float(exact.double().abs().max())
+
+
+with torch.no_grad():
+    eager = as_eager(*given["inputs"])
+    wide = [t.double() if t.is_floating_point() else t for t in given["inputs"]]
+    exact = exactly(*wide)
+for (node, place, recorded), one, true in zip(given["written"], eager, exact):
+    value = args[place].reshape(one.shape)
+    differ = float((value != one).double().mean())
+    print(
+        f"{node}: as recorded {torch.equal(value, recorded.reshape(one.shape))}, "
+        f"differs from eager in {differ:.1%}, off by {roundings(value, true, one.dtype):.2g} eps, "
+        f"eager by {roundings(one, true, one.dtype):.2g} eps"
+    )
+''')  # fmt: skip
+
+
+@dataclass
+class IsolatedKernel:
+    """A kernel in one call: the values that its nodes are computed from, and what it left.
+
+    `definition` is its statement in the program, `args` are what it was given before it ran,
+    `places` have for a node the argument with its value.
+    """
+
+    kernel: Kernel
+    graph: StageGraph
+    definition: str = ""
+    inputs: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, torch.Tensor] = field(default_factory=dict)
+    args: tuple[Any, ...] = ()
+    places: dict[str, int] = field(default_factory=dict)
+
+    def build(self, precision: Precision = Precision.SAME) -> torch.fx.GraphModule:
+        """The nodes of the kernel as a module of its inputs.
+
+        It returns the values that the kernel leaves, in the order of `values`. Raises `UsageError`
+        for nodes that cannot stand alone.
+        """
+        made, nodes = torch.fx.Graph(), {}
+        for name in self.inputs:
+            nodes[name] = made.placeholder(name)
+        inside = {part for node in self.values for part in self._find_inside(node)}
+        for name in sorted(inside, key=self.graph.position.__getitem__):
+            node = self.graph.nodes[name]
+            if node.op != "call_function" or isinstance(node.target, HigherOrderRef):
+                raise UsageError(
+                    f"{self.kernel.id} contains {name}, which is no plain operator: its nodes "
+                    "cannot stand alone."
+                )
+            args = filled(node.args, nodes, precision.leaf)
+            kwargs = filled(node.kwargs, nodes, precision.leaf)
+            nodes[name] = made.create_node(
+                "call_function", find_function(node.target), args, kwargs, name
+            )
+        made.output(tuple(nodes[name] for name in self.values))
+        return torch.fx.GraphModule(torch.nn.Module(), made)
+
+    def measure(self, node: str, values: Sequence[Any]) -> Apart:
+        """How far one of the values that the built module gives is from eager's."""
+        place = list(self.values).index(node)
+        with torch.no_grad():
+            eager = self.build()(*self.inputs.values())
+        return measure_apart(values[place], eager[place])
+
+    def _find_inside(self, node: str) -> tuple[str, ...]:
+        return self.graph.find_inside(node, self.inputs)
+
+
+class _Isolating(KernelWalk):
+    """Keeps the inputs of one kernel and compares nothing."""
+
+    def __init__(self, program: HostProgram, kernel: Kernel, node: str | None):
+        super().__init__(program.stages, program.aten_inputs())
+        stages = program.stages
+        definition = _find_definition(stages.source, kernel)
+        self.found = IsolatedKernel(kernel, stages.lowered, definition)
+        self.wanted = next(
+            writes for writes in program.stages.kernels
+            if writes.kernel.id == kernel.id and node in (None, *(n for _, n in writes.values))
+        )  # fmt: skip
+
+    def _compare(
+        self, kernel: Kernel, node: str, got: torch.Tensor, known: Mapping[str, Any]
+    ) -> None:
+        if kernel.id == self.wanted.kernel.id and node in {n for _, n in self.wanted.values}:
+            graph = self._stages.lowered
+            leaves = {leaf: known[leaf] for leaf in graph.find_leaves(node, known)}
+            constants = {
+                name: graph.graph.constants[graph.nodes[name].target]
+                for name in graph.find_inside(node, known)
+                if graph.nodes[name].op == "get_attr"
+            }  # fmt: skip
+            self.found.inputs |= select_known(graph, node, leaves | constants)
+            self.found.values[node] = got.clone()
+
+
+def isolate(program: HostProgram, kernel: Kernel, node: str | None = None) -> IsolatedKernel:
+    """Run the program once more, and keep what one kernel is given in the call for a node."""
+    walk = _Isolating(program, kernel, node)
+    scope = dict(program.seen.programs[0].scope)
+    calls: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
+    real: Any = scope.get(kernel.name)
+
+    def called(*args: Any) -> Any:
+        copied = tuple(a.clone() if isinstance(a, torch.Tensor) else a for a in args)
+        calls.append((copied, args))
+        return real(*args)
+
+    done = walk.found
+    if callable(real):
+        scope[kernel.name] = called
+    names = frozenset(each.kernel.name for each in program.stages.kernels)
+
+    def observe(step: str, values: Mapping[str, Any]) -> None:
+        before = len(done.values)
+        walk(step, values)
+        if calls and len(done.values) > before:
+            done.args, live = calls[-1]
+            by_address = {
+                arg.data_ptr(): place for place, arg in enumerate(live)
+                if isinstance(arg, torch.Tensor)
+            }  # fmt: skip
+            for variable, name in walk.wanted.values:
+                value = values.get(variable)
+                if isinstance(value, torch.Tensor) and value.data_ptr() in by_address:
+                    done.places[name] = by_address[value.data_ptr()]
+
+    run_observed(program.stages.source, scope, list(program.aten_inputs().values()), names, observe)
+    if not done.values:
+        raise UsageError(f"{kernel.id} leaves no value of a node: there is nothing to look at.")
+    return done
+
+
+def write_repro(part: IsolatedKernel, path: Path, title: str, what: str) -> tuple[Path, Path]:
+    """Write a script that runs the kernel alone, and its inputs beside it; both paths.
+
+    Raises `UsageError` for a call of a library, which has no source.
+    """
+    kernel, data = part.kernel, path.with_suffix(".pt")
+    if kernel.language != "cpp" or not part.definition:
+        raise UsageError(
+            f"{kernel.id} ({kernel.name}) is a call of a library, which has no source of its own: "
+            "take .subgraph() of it."
+        )
+    places = {node: part.places[node] for node in part.values if node in part.places}
+    part.values = {node: part.values[node] for node in places}
+    functions = {
+        name: _write_function(part, name, precision)
+        for name, precision in (("as_eager", Precision.SAME), ("exactly", Precision.WIDE))
+    }
+    text = _SCRIPT.substitute(
+        title=title, what=what, file=path.name, data=data.name, name=kernel.name,
+        kernel=part.definition,
+        eager=functions["as_eager"], exact=functions["exactly"],
+    )  # fmt: skip
+    torch.save(
+        {
+            "args": part.args,
+            "inputs": list(part.inputs.values()),
+            "written": [(node, place, part.values[node]) for node, place in places.items()],
+            "threads": torch.get_num_threads(),
+        },
+        data,
+    )
+    path.write_text(text, encoding="utf-8")
+    return path, data
+
+
+def _find_definition(source: str, kernel: Kernel) -> str:
+    """The statement of the program that builds a kernel; empty for a call of a library."""
+    found = (each for each in find_kernels(source) if each.name == kernel.name)
+    each = next(found, None)
+    return "" if each is None else f"{source[each.start : each.end]})"
+
+
+def _write_function(part: IsolatedKernel, name: str, precision: Precision) -> str:
+    code = part.build(precision).code.strip()
+    lines = code.replace("def forward(self, ", f"def {name}(").split("\n")
+    kept = [line for line in lines if line.strip() and not line.startswith(("import", "from"))]
+    return "\n".join(kept) + "\n"
