@@ -11,7 +11,12 @@ from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.report import Report, Table
-from workbench.report.numerics.numerics_rows import Deviation, NumericsOutput, NumericsStage
+from workbench.report.numerics.numerics_rows import (
+    BatchRow,
+    Deviation,
+    NumericsOutput,
+    NumericsStage,
+)
 from workbench.report.presenter import presenter
 
 if TYPE_CHECKING:
@@ -114,6 +119,46 @@ class Numerics:
     def __str__(self) -> str:
         """The sentence."""
         return self.sentence
+
+
+@dataclass(frozen=True, repr=False)
+class BatchInvariance:
+    """Whether a row of a batch is the same bit for bit in other company."""
+
+    row: int
+    rows: tuple[BatchRow, ...]
+
+    @property
+    def is_invariant(self) -> bool | None:
+        """Whether it is in every case; None where one was not compared and none differs."""
+        known = [row.equal for row in self.rows]
+        return False if False in known else None if None in known or not known else True
+
+    @property
+    def sentence(self) -> str:
+        """In which company the row is another one, by which kernel first, and why."""
+        other = [row for row in self.rows if row.equal is False]
+        same = [row.case for row in self.rows if row.equal]
+        lost = [row for row in self.rows if row.equal is None]
+        said = [
+            f"Row {self.row} {row.case}, of {plural(row.rows, 'row')}, is another one from "
+            f"{row.kernel} ({row.part}, {row.node}) on: {row.reason}."
+            for row in other
+        ]
+        if same:
+            said.append(f"Row {self.row} is the same bit for bit {', '.join(same)}.")
+        if lost:
+            said.append(f"Not checked {', '.join(row.case for row in lost)}: {lost[0].reason}.")
+        return " ".join(said)
+
+    def frame(self) -> pandas.DataFrame:
+        """A row for each company that it was put into."""
+        return presenter().rows_frame(self.rows, BatchRow)
+
+    def __repr__(self) -> str:
+        """A short stable summary."""
+        word = {True: "invariant", False: "not invariant", None: "not checked in every case"}
+        return f"BatchInvariance(row {self.row}: {word[self.is_invariant]})"
 
 
 def add_numerics(found: Numerics) -> Report:

@@ -12,7 +12,7 @@ import torch
 
 from workbench.analysis.diff.report_comparison import is_same_code
 from workbench.analysis.numerics.numerics_cures import list_cures
-from workbench.analysis.numerics.numerics_record import Numerics, add_numerics
+from workbench.analysis.numerics.numerics_record import BatchInvariance, Numerics, add_numerics
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.arguments import checked
 from workbench.compiler.call_state.call_leaves import (
@@ -23,6 +23,7 @@ from workbench.compiler.call_state.call_leaves import (
 )
 from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.calls.paths import leaves
+from workbench.compiler.numerics.batch_rows import Batch, compare_rows
 from workbench.compiler.numerics.host_microscope import HostProgram, look_at
 from workbench.compiler.numerics.isolated_kernels import IsolatedKernel, isolate, write_repro
 from workbench.compiler.numerics.recorded_stages import RecordedStages, StagesMissing, read_stages
@@ -111,6 +112,30 @@ class LiveNumerics(Numerics):
         with follow_in_a_line(progress, f"Cures for {self.compiled.name}") as told:
             return try_cures(
                 self.compiled, self, lambda made: look_at_numbers(made, args, kwargs), told
+            )
+
+    @checked
+    def batch_invariance(self, row: int = 0) -> BatchInvariance:
+        """Whether a row of the batch is the same bit for bit alone, among zeros, in half of it.
+
+        The same compiled kernels run, and the first that gives the row another value is named. The
+        batch is the first dimension of the first tensor among the inputs. Raises `UsageError`
+        where there is none, or no such row.
+        """
+        args, kwargs = self.call
+        tensors = (leaf for _, leaf in leaves((args, dict(kwargs)), LeafPath("call")))
+        sizes = [t.shape[0] for t in tensors if isinstance(t, torch.Tensor) and t.dim()]
+        if not sizes or not 0 <= row < sizes[0]:
+            have = f"the batch has {sizes[0]}" if sizes else "no input has a first dimension"
+            raise UsageError(f"There is no row {row}: {have}.")
+        compiled = self.compiled
+
+        def call(own: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+            compiled(*own, **named)
+
+        with restore_state(compiled.module):
+            return BatchInvariance(
+                row, compare_rows(self.program, Batch(args, kwargs, sizes[0], row), call)
             )
 
     @checked

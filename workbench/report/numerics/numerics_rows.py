@@ -141,3 +141,21 @@ class NumericsProof:
             f"of the elements differ from eager in place of {self.differ:.1%}, at most "
             f"{self.max_ulp_after} units in the last place in place of {self.max_ulp}, {verdict}."
         )
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """One row of a batch in other company, by the same kernels: equal bit for bit, or where not.
+
+    `kernel` and `node` are the first of the program whose part for this row is another one.
+    """
+
+    case: str  # "alone", "zeros behind it", "zeros before it", "half of the batch"
+    rows: int  # how many rows the batch has then
+    equal: bool | None  # whether the row is the same bit for bit; none where it was not compared
+    kernel: str | None = None
+    part: str = ""  # the kernel or library call, by its name
+    node: str = ""
+    differ: float | None = None  # the share of its elements that differ there
+    max_ulp: int | None = None  # the largest distance there, in units in the last place
+    reason: str = ""  # why it is another one, or why it was not compared

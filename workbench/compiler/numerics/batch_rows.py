@@ -1,0 +1,148 @@
+"""One row of a batch, alone and among others: the first kernel that gives it another value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from workbench.analysis.numerics.causes import FUNCTION, REDUCTION, guess_rounding
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.numerics.cones import name_operator
+from workbench.compiler.numerics.distances import is_equal, measure_apart
+from workbench.compiler.numerics.host_microscope import HostProgram
+from workbench.compiler.numerics.kernel_walk import KernelWalk
+from workbench.errors import ContractError, UsageError
+from workbench.report import Kernel
+from workbench.report.numerics.numerics_rows import BatchRow
+
+_LIBRARY = "the library takes another kernel, or another split, for another number of rows"
+_SPLIT = "a reduction is split otherwise for another number of rows, or another place of the row"
+_TAIL = "the last elements of a vectorised loop take another implementation of a function"
+_OTHER = "its loops part the elements otherwise for another number of rows"
+
+Call = Callable[[tuple[Any, ...], Mapping[str, Any]], None]
+"""Calls the compiled code."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch: the inputs whose first dimension counts `rows`, and the row that is looked at."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    rows: int
+    row: int
+
+    def select(self, places: Sequence[int | None]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The inputs with these rows; None is a row of zeros."""
+
+        def chosen(tensor: torch.Tensor) -> torch.Tensor:
+            if tensor.dim() == 0 or tensor.shape[0] != self.rows:
+                return tensor
+            made = tensor.new_zeros((len(places), *tensor.shape[1:]))
+            for place, row in enumerate(places):
+                if row is not None:
+                    made[place] = tensor[row]
+            return made
+
+        args, kwargs = tp.TREE_MAP_ONLY.get()(torch.Tensor, chosen, (self.args, dict(self.kwargs)))
+        return args, kwargs
+
+    def list_cases(self) -> Iterator[tuple[str, tuple[int | None, ...]]]:
+        """The company that the row is put into, by name."""
+        row, others = self.row, self.rows - 1
+        yield "alone", (row,)
+        yield "zeros behind it", (row, *[None] * others)
+        yield "zeros before it", (*[None] * others, row)
+        half = max(1, self.rows // 2)
+        start = min(max(0, row - half // 2), self.rows - half)
+        yield "half of the batch", tuple(range(start, start + half))
+
+
+class _RowWalk(KernelWalk):
+    """Keeps, of what each kernel leaves, the part that belongs to one row."""
+
+    def __init__(self, program: HostProgram, rows: int, row: int):
+        super().__init__(program.stages, program.aten_inputs())
+        self._rows, self._row = rows, row
+        self.parts: list[tuple[Kernel, str, torch.Tensor]] = []
+
+    def _compare(
+        self, kernel: Kernel, node: str, got: torch.Tensor, known: Mapping[str, Any]
+    ) -> None:
+        if got.dim() and got.shape[0] % self._rows == 0:
+            count = got.shape[0] // self._rows
+            part = got[self._row * count : (self._row + 1) * count]
+            self.parts.append((kernel, node, part.clone()))
+
+
+def compare_rows(program: HostProgram, batch: Batch, call: Call) -> tuple[BatchRow, ...]:
+    """Run the batch, and its row in other company, and compare after every kernel.
+
+    Raises `UsageError` where no input has the rows.
+    """
+    whole = _run(program, batch, tuple(range(batch.rows)), batch.row, call)
+    rows = []
+    for case, places in batch.list_cases():
+        if len(places) == batch.rows and places == tuple(range(batch.rows)):
+            continue
+        try:
+            other = _run(program, batch, places, places.index(batch.row), call)
+        except ContractError:
+            why = (
+                f"the code that was compiled for {batch.rows} rows does not take {len(places)}; "
+                "compile with a dynamic batch, such as dynamic_shapes={'x': {0: Dim('batch')}}"
+            )
+            rows.append(BatchRow(case, len(places), None, reason=why))
+            continue
+        rows.append(_find_first(program, case, len(places), whole, other))
+    return tuple(rows)
+
+
+def _run(
+    program: HostProgram, batch: Batch, places: tuple[int | None, ...], row: int, call: Call
+) -> list[tuple[Kernel, str, torch.Tensor]]:
+    made = HostProgram(program.compiled, program.stages)
+    args, kwargs = batch.select(places)
+    made.call(lambda: call(args, kwargs))
+    walk = _RowWalk(made, len(places), row)
+    made.walk_kernels(walk)
+    return walk.parts
+
+
+def _find_first(
+    program: HostProgram, case: str, rows: int, whole: Sequence[tuple[Kernel, str, torch.Tensor]],
+    other: Sequence[tuple[Kernel, str, torch.Tensor]],
+) -> BatchRow:  # fmt: skip
+    by_node = {(kernel.id, node): value for kernel, node, value in other}
+    compared = 0
+    for kernel, node, value in whole:
+        same = by_node.get((kernel.id, node))
+        if same is None or same.shape != value.shape:
+            continue
+        compared += 1
+        if not is_equal(value, same):
+            apart = measure_apart(same, value)
+            reason = _explain(program, kernel)
+            return BatchRow(
+                case, rows, False, kernel.id, kernel.name, node, apart.differ, apart.max_ulp, reason
+            )
+    if not compared:
+        raise UsageError(
+            "No kernel leaves a value whose first dimension has the rows of the batch: there is no "
+            "row to compare."
+        )
+    return BatchRow(case, rows, True)
+
+
+def _explain(program: HostProgram, kernel: Kernel) -> str:
+    """Why a kernel gives a row another value in other company."""
+    if not kernel.is_generated:
+        return _LIBRARY
+    nodes = program.stages.lowered.nodes
+    names = (node.partition(":")[2] for node in kernel.nodes)
+    cause = guess_rounding(name_operator(nodes[name]) for name in names if name in nodes).name
+    return {REDUCTION: _SPLIT, FUNCTION: _TAIL}.get(cause, _OTHER)
