@@ -17,7 +17,8 @@ from workbench.compiler.numerics.output_changes import (
     list_outputs,
     list_stages,
 )
-from workbench.compiler.numerics.recorded_stages import RecordedStages
+from workbench.compiler.numerics.recorded_stages import RecordedStages, read_stages
+from workbench.compiler.numerics.recorded_stages import StagesMissing as StagesMissing
 from workbench.compiler.numerics.stage_walk import DECOMPOSITIONS, PASSES, walk_stages
 from workbench.errors import UsageError
 from workbench.report.numerics.numerics_rows import Deviation, NumericsOutput, NumericsStage
@@ -88,6 +89,11 @@ class HostProgram:
         program, names = self.seen.programs[0], {k.kernel.name for k in self.stages.kernels}
         given = list(self.aten_inputs().values())
         run_observed(self.stages.source, program.scope, given, frozenset(names), walk)
+
+
+def open_program(compiled: Any) -> HostProgram:
+    """A compiled call with its stages; raises `StagesMissing` for one that was not recorded."""
+    return HostProgram(compiled, read_stages(compiled.report, compiled.graphs))
 
 
 def look_at(program: HostProgram, progress: ProgressCallback | None = None) -> Findings:

@@ -24,9 +24,13 @@ from workbench.compiler.call_state.call_leaves import (
 from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.calls.paths import leaves
 from workbench.compiler.numerics.batch_rows import Batch, compare_rows
-from workbench.compiler.numerics.host_microscope import HostProgram, look_at
+from workbench.compiler.numerics.host_microscope import (
+    HostProgram,
+    StagesMissing,
+    look_at,
+    open_program,
+)
 from workbench.compiler.numerics.isolated_kernels import IsolatedKernel, isolate, write_repro
-from workbench.compiler.numerics.recorded_stages import RecordedStages, StagesMissing, read_stages
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path
 from workbench.handles.checked_call import CheckedCall
@@ -164,9 +168,9 @@ def look_at_numbers(
     """
     named = dict(kwargs or {})
     _refuse_without_numbers(args, named)
-    looked_at, stages, notes = _with_stages(compiled, progress)
+    program, notes = _open(compiled, progress)
+    looked_at = program.compiled
     held = find_held_inputs(looked_at.original, args, named)
-    program = HostProgram(looked_at, stages)
     with restore_state(looked_at.module, held=held):
         copied, names = copy_all_inputs(args, named, held)
         with step(progress, "running the program"):
@@ -204,9 +208,9 @@ def _refuse_without_numbers(args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
             )
 
 
-def _with_stages(
+def _open(
     compiled: CheckedCall, progress: ProgressCallback | None
-) -> tuple[CheckedCall, RecordedStages, tuple[str, ...]]:
+) -> tuple[HostProgram, tuple[str, ...]]:
     """What is looked at, with its stages, and what to know of it.
 
     Graphs that torch took from its cache, or that were made in another process, are made again.
@@ -217,7 +221,7 @@ def _with_stages(
             "at its numbers."
         )
     try:
-        return compiled, read_stages(compiled.report, compiled.graphs), ()
+        return open_program(compiled), ()
     except StagesMissing as error:
         if compiled.recipe is None:
             raise UsageError(_FROM_FILE) from error
@@ -226,7 +230,7 @@ def _with_stages(
     )
     assert isinstance(made, CheckedCall)
     try:
-        stages = read_stages(made.report, made.graphs)
+        program = open_program(made)
     except StagesMissing as error:
         raise UsageError(
             f"There is nothing to look at: {error}. Compile with backend='inductor' and without "
@@ -234,4 +238,4 @@ def _with_stages(
         ) from error
     same = is_same_code(compiled.report, made.report)
     note = f"{_AGAIN}{'' if same else '; its code is another one now, which is what is judged'}."
-    return made, stages, (note,)
+    return program, (note,)

@@ -1,0 +1,6 @@
+"""What was found of the numbers of a call, as a chart."""
+
+DOORS = {
+    "numerics_chart": "What each stage departs by itself, beside eager and the noise.",
+}
+"""What other rooms import of this one."""
