@@ -11,10 +11,12 @@ def test_a_bar_for_each_stage_beside_eager_and_the_noise() -> None:
         "decompositions", "passes", "kernels",
     ]  # fmt: skip
     assert len(axes.patches) == 3
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["eager, the same value", "noise floor of the outputs"]
     assert axes.get_xscale() == "log"
     words = [text.get_text() for text in axes.texts]
     assert words[0] == "none departs"
-    assert words[2].endswith(" depart, sum_1")
+    assert words[2] == "4 values, most sum_1"
 
 
 def test_what_is_equal_is_drawn_too() -> None:

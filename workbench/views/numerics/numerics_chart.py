@@ -6,6 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from workbench.analysis.numerics.numerics_record import Numerics
+from workbench.number_text import plural
 from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, sheet
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ _LEAST = 1e-2
 def plot(found: Numerics) -> Figure:
     """See `Numerics.plot`."""
     stages = [stage for stage in found.stages if stage.stage != "eager"]
+    has_mark = False
     with sheet(2.4) as (figure, axes):
         for place, stage in enumerate(stages):
             rows = [row for row in found.deviations if row.stage == stage.stage]
@@ -25,12 +27,17 @@ def plot(found: Numerics) -> Figure:
             own = [0.0 if most is None else most.own_off or 0.0]
             own = [value if isfinite(value) else 1e16 for value in own]
             axes.barh([place], [max(own[0], _LEAST)], height=0.6, color=KERNEL_COLOURS[0])
-            words = "none departs" if most is None else f"{stage.deviations} depart, {most.node}"
+            words = (
+                "none departs"
+                if most is None
+                else f"{plural(stage.deviations, 'value')}, most {most.node}"
+            )
             axes.annotate(words, (max(own[0], _LEAST), place), xytext=(4, 0),
                           textcoords="offset points", va="center")  # fmt: skip
             if most is not None and most.eager_off is not None:
                 axes.plot([most.eager_off] * 2, [place - 0.4, place + 0.4], color=KERNEL_COLOURS[1],
-                          label="eager, the same value" if place == 0 else None)  # fmt: skip
+                          label="eager, the same value" if not has_mark else None)  # fmt: skip
+                has_mark = True
         noise = [o.noise for o in found.outputs if o.noise is not None]
         if noise:
             axes.axvline(max(noise), color=FAINT, linestyle=":", label="noise floor of the outputs")
