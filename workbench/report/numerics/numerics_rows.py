@@ -29,16 +29,16 @@ class Deviation:
     elements: int  # how many elements the value has
     differ: float | None  # the share of elements that differ from eager's
     max_ulp: int | None  # the largest distance from eager, in units in the last place
-    eager_off: float | None
-    own_off: float | None
-    noise: float | None
+    eager_off: float | None  # how far eager is from float64, in roundings
+    own_off: float | None  # how far the part or program is from float64, in roundings
+    noise: float | None  # what one unit in the last place of input noise does, in roundings
     cause: str  # the class of the cause
     detail: str  # what in the part makes it, or why it was not compared
     option: str  # what would change it; empty where nothing is known
     verdict: str  # "something else", "worse than eager", "not worse", "below the noise", ...
     never_rounded: tuple[str, ...] = ()  # nodes inside whose values eager rounds and this does not
-    histogram: tuple[tuple[str, int], ...] = ()
-    exact_histogram: tuple[tuple[str, int], ...] = ()
+    histogram: tuple[tuple[str, int], ...] = ()  # elements by units from eager
+    exact_histogram: tuple[tuple[str, int], ...] = ()  # elements by units from float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class NumericsStage:
     end_off: float | None
     differ: float | None  # the share of elements of the outputs that differ from eager's
     max_ulp: int | None  # the largest distance of an output from eager's
-    own_off: float | None
+    own_off: float | None  # how far the part or program is from float64, in roundings
     deviations: int  # how many values it computes otherwise from the same inputs
     note: str = ""  # why something was not computed
 
@@ -75,16 +75,16 @@ class NumericsOutput:
     elements: int  # how many elements it has
     differ: float  # the share of elements that differ from eager's
     max_ulp: int  # the largest distance from eager, in units in the last place
-    eager_off: float | None
-    own_off: float | None
-    noise: float | None
-    rows: int | None = None
-    arg_max: int | None = None
-    top5: int | None = None
-    kl: float | None = None
-    noise_arg_max: int | None = None
-    noise_top5: int | None = None
-    noise_kl: float | None = None
+    eager_off: float | None  # how far eager is from float64, in roundings
+    own_off: float | None  # how far the part or program is from float64, in roundings
+    noise: float | None  # what one unit in the last place of input noise does, in roundings
+    rows: int | None = None  # positions, where it may be logits
+    arg_max: int | None = None  # positions whose largest value is another
+    top5: int | None = None  # positions whose five largest are others
+    kl: float | None = None  # mean divergence from eager, in nats
+    noise_arg_max: int | None = None  # the same for the noise, at the most
+    noise_top5: int | None = None  # the same for the noise, at the most
+    noise_kl: float | None = None  # the same for the noise, at the most
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Seeded deviations of `workbench.handles.numerics.live_numerics`: each with place and class."""
+"""Seeded deviations, each found with its place and its class."""
 
 from __future__ import annotations
 
