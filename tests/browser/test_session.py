@@ -114,3 +114,33 @@ def test_the_line_that_had_it_compiled_again_has_a_patch_that_is_tried(
     assert shown["y"] + shown["height"] <= 800
     assert view.get_by_role("button", name="Copy patch").count() == 1
     assert notebook.watched.errors == []
+
+
+OTHER = COUNTING.replace("ounts", "alls").replace("ounting", "alling").replace("seen", "taken")
+BOTH = """%%aot_session -o both
+for _ in range(3):
+    counting(torch.ones(3))
+    calling(torch.ones(3))"""
+
+
+def test_patches_that_are_tried_at_once_take_turns(
+    open_notebook: Callable[..., Notebook],
+) -> None:
+    notebook = open_notebook("turns.ipynb", COUNTING, OTHER, BOTH)
+    for cell in (1, 2, 3):
+        notebook.run(cell)
+        notebook.ended(cell)
+    notebook.page.set_viewport_size({"width": 1280, "height": 800})
+    view = one_view(notebook.cell(3))
+    view.get_by_role("tab", name="What to change").click()
+    buttons = view.get_by_role("button", name="Try it")
+    assert buttons.count() == 2
+    # both before the kernel has answered the first
+    buttons.evaluate_all("all => all.forEach(button => button.click())")
+    tried = view.locator(".msg", has_text="Tried.")
+    tried.nth(1).wait_for(timeout=LONG)
+    refused = view.locator(".msg", has_text="That cannot be tried.").all_inner_texts()
+    assert refused == []
+    assert all("2 → 0 recompiles" in each.inner_text() for each in tried.all())
+    view.get_by_role("group", name="Work in the background").wait_for(state="detached")
+    assert notebook.watched.errors == []

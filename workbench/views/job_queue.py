@@ -17,6 +17,16 @@ from workbench.views.words.progress_words import describe_progress
 if TYPE_CHECKING:
     from workbench.tasks.background_task import BackgroundTask
 
+IDLE: Progress = {
+    "status": "idle",
+    "title": "",
+    "elapsed_s": 0.0,
+    "steps": [],
+    "kernels": [],
+    "can_cancel": False,
+    "error": None,
+}
+"""What a view shows that was asked for nothing."""
 _SHORTEST = 0.2  # seconds between two updates of the view
 _DOING: dict[Task | None, str] = {
     "measurement": "Measuring",

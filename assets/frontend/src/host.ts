@@ -23,6 +23,9 @@ export interface Host {
   cancel(job?: number): void;
 }
 
+/** What asks a kernel for work that takes a while. */
+export type Asking = Pick<Host, "progress" | "lost" | "cancel">;
+
 /** Whether a kernel answers what is asked. */
 export function isAwake({ kind, lost }: Pick<Host, "kind" | "lost">): boolean {
   return kind === "live" && lost.value === null;
@@ -35,7 +38,7 @@ export interface Wanted {
 }
 
 /** Why nothing can be started at this moment, or null; `reason` is why it never can. */
-export function whyNot(host: Host, reason: string | null, wanted?: Wanted): string | null {
+export function whyNot(host: Asking, reason: string | null, wanted?: Wanted): string | null {
   if (host.lost.value !== null) return host.lost.value;
   if (reason !== null) return reason.replaceAll("`", "");
   const { status, jobs } = host.progress.value;

@@ -1422,7 +1422,7 @@ export interface StepState {
   counted?: string;
 }
 
-export type JobQuestion = TargetQuestion | TrialQuestion | BudgetQuestion | CureQuestion | FileQuestion | MachineQuestion;
+export type JobQuestion = TargetQuestion | TrialQuestion | BudgetQuestion | CureQuestion | PatchQuestion | FileQuestion | MachineQuestion;
 
 /**
  * One thing that a view was asked to do, by the `ask` and its question; `words` say it.
@@ -1529,8 +1529,8 @@ export interface SessionEdit {
 /**
  * One way to write a cure, asked to be tried by its `id`. `above` are lines over the function,
  * `before_call` those before each call, in the names of the function's arguments, where the
- * line that calls is not known. `tried` says what came of it, null where it was not tried,
- * empty while it is; `patch` is the unified diff.
+ * line that calls is not known. `tried` says what came of it, null where it was not tried;
+ * `patch` is the unified diff.
  */
 export interface SessionPatch {
   id: string;

@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { expect, test } from "vitest";
+import { idle } from "../src/host";
 import type { RecordsHost } from "../src/opened/host";
 import { barAt, idOf, SessionState } from "../src/session/state";
 import type { SessionBar, SessionDocument, SessionTable } from "../src/wire";
@@ -48,12 +49,14 @@ function stateOf(kind: "live" | "saved"): [SessionState, string[]] {
   const host: RecordsHost<SessionDocument> = {
     kind,
     lost: signal(null),
+    progress: signal(idle()),
     document: signal<SessionDocument | null>(SHOWN),
     row(id) {
       asked.push(id);
       return Promise.reject(new Error("There is none."));
     },
     ask: () => Promise.reject(new Error("It is not asked.")),
+    cancel() {},
     close() {},
   };
   return [new SessionState(host), asked];

@@ -6,6 +6,7 @@ import gzip
 import json
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ from view_mail import Mailbox
 from wire_types import mismatches
 
 from tests.report.session.sample import session
+from workbench.analysis.session.advice import advice
 from workbench.report.session.session_record import Session, make_empty_tables
 from workbench.report.session.session_rows import Compile, Event, Step
 from workbench.report.table import Table
+from workbench.tasks.background_task import BackgroundTask
 from workbench.views.session.session_document import MOST_LIVE, MOST_ROWS, document
 from workbench.views.session.session_page import saved
 from workbench.views.session.session_view import Following, SessionView
@@ -108,8 +111,8 @@ def test_the_report_of_a_compile_opens_in_place(mail: Mailbox) -> None:
 def test_what_cannot_be_opened_says_why(mail: Mailbox) -> None:
     answer, _ = mail.ask("row", question={"row": "compiles:3", "part": "document"})
     assert answer["error"].startswith("There is no report of compile 3 (scaled)")
-    answer, _ = mail.ask("cancel")
-    assert answer["error"] == "A session has no part 'cancel': it has row and try-patch."
+    answer, _ = mail.ask("page")
+    assert answer["error"] == "A session has no part 'page': it has row, try-patch and cancel."
 
 
 class Recording(Session):
@@ -152,3 +155,79 @@ def test_a_saved_output_is_the_summary_with_the_record_beside_it() -> None:
     rich = saved(session(), embed="full", carries_bundle=False)
     assert "wb-record" in rich
     assert "Net.forward was compiled 1 more time" in rich
+
+
+class Patched(Session):
+    """A session whose program is here: a patch is tried until the test lets it end."""
+
+    why_no_trial = None
+
+    def __init__(self) -> None:
+        own = session()
+        first = own.tables["recompiles"][0]
+        # two causes, each with a patch
+        rows = [
+            replace(first, called_by=("net.py", 3, "net(x)"), called_as=("x=x",)),
+            replace(
+                first,
+                guard="L['k'] == 3",
+                kind="value",
+                source="k",
+                expected="3",
+                actual="4",
+                called_by=("net.py", 9, "net(x, k)"),
+                called_as=("k=k",),
+            ),
+        ]
+        tables = {**own.tables, "recompiles": Table.of(type(first), rows)}
+        super().__init__(own.header, tables, {})
+        self.go, self.begun = threading.Event(), list[str]()
+
+    def start_patch(self, id: str) -> Any:
+        self.begun.append(id)
+
+        def work(steps: Any) -> Any:
+            steps("making 2 calls again, as they were", 0.0)
+            self.go.wait(30)
+            if len(self.begun) == 1:
+                raise RuntimeError("the calls are gone")
+            return SimpleNamespace(sentence="2 → 0 recompiles.", verdict="cures", patch="- a\n+ b")
+
+        return BackgroundTask("a patch", work, lambda thread: self.go.set())
+
+
+def test_patches_wait_for_their_turn_and_what_fails_says_so() -> None:
+    found = Patched()
+    mail = Mailbox(SessionView(found, variable="run"))
+    patches = [each.id for one in advice(found) for each in one.patches][:2]
+    asked = [mail.ask("try-patch", question={"id": id})[0]["error"] for id in patches]
+    assert asked == [None, None]
+    assert found.begun == patches[:1]
+    again = mail.ask("try-patch", question={"id": patches[1]})[0]["error"]
+    assert again.endswith("was asked for already, and has not ended.")
+    jobs = mail.view.progress["jobs"]
+    assert [job["question"]["id"] for job in jobs] == patches
+    assert jobs[0]["words"].startswith("Trying the change “")
+    found.go.set()
+    mail.view.jobs.join(30)
+    assert found.begun == patches
+    shown = shown_by(mail.view)["changes"]
+    tried = {each["id"]: each["tried"] for one in shown for each in one["patches"]}
+    assert (tried[patches[0]], tried[patches[1]]) == (None, "2 → 0 recompiles.")
+    (failed,) = mail.view.progress["failed"]
+    assert failed["words"].endswith("the calls are gone")
+
+
+def test_a_patch_that_waits_can_be_taken_back() -> None:
+    found = Patched()
+    mail = Mailbox(SessionView(found, variable="run"))
+    patches = [each.id for one in advice(found) for each in one.patches][:2]
+    for id in patches:
+        mail.ask("try-patch", question={"id": id})
+    mail.ask("cancel", question={"job": mail.view.progress["jobs"][1]["id"]})
+    assert len(mail.view.progress["jobs"]) == 1
+    mail.ask("cancel")
+    mail.view.jobs.join(30)
+    assert (mail.view.progress["status"], found.begun) == ("cancelled", patches[:1])
+    answer, _ = mail.ask("try-patch", question={"id": "gone"})
+    assert answer["error"] == "There is no patch 'gone' in this session."

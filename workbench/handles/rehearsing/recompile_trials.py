@@ -29,7 +29,7 @@ from workbench.handles.rehearsing.cell_thread import run_after_cells
 from workbench.handles.rehearsing.outcomes import Leaves, difference
 from workbench.number_text import plural
 from workbench.report.session.session_rows import SessionRecompile
-from workbench.tasks.background_task import BackgroundTask
+from workbench.tasks.background_task import BackgroundTask, Steps
 
 _ATTRIBUTE = re.compile(r"^(?P<root>[A-Za-z_]\w*)(?P<path>(?:\.\w+)*)\.(?P<name>\w+)$")
 _GLOBAL = re.compile(r"^G\['(?P<name>\w+)'\]$")
@@ -99,12 +99,8 @@ def start_trial(id: str, recorder: SessionRecorder) -> BackgroundTask[TriedPatch
             if patch.id == id:
                 calls = recorder.find_calls([row.compile_id for row in rows])
                 work = partial(_try_patch, patch, rows, calls, recorder.path_of)
-                return _task(patch.title, work)
+                return BackgroundTask(patch.title, work, lambda thread: None, run_after_cells)
     raise UsageError(f"There is no patch {id!r} in this session.")
-
-
-def _task(name: str, work: Callable[[], TriedPatch]) -> BackgroundTask[TriedPatch]:
-    return BackgroundTask(name, lambda steps: work(), lambda thread: None, run_after_cells)
 
 
 def _try_patch(
@@ -112,6 +108,7 @@ def _try_patch(
     rows: Sequence[SessionRecompile],
     calls: Sequence[KeptCall],
     files: Callable[[str], str],
+    steps: Steps,
 ) -> TriedPatch:
     """Make the calls again, as they were and with the change, and compare what they give.
 
@@ -123,6 +120,7 @@ def _try_patch(
     known = _Calls(tuple(calls), last.kind, last.source, _read_values(rows), inside)
     diff = _write_diff(patch, files, calls[0].code)
     with _quietly(), preserved():
+        steps(f"making {plural(len(calls), 'call')} again, as they were", 0.0)
         try:
             expected = _run(known, None, files, is_compiled=False)
             again = _run(known, None, files, is_compiled=False)
@@ -132,6 +130,7 @@ def _try_patch(
         except Exception as error:  # of the program, whose state is another one by now
             why = f"The calls cannot be made again: {type(error).__name__}: {_first_line(error)}."
             return TriedPatch("not checked", why, len(calls), patch=diff)
+        steps(f"making {plural(len(calls), 'call')} again, with the change", 0.0)
         try:
             after = _run(known, patch, files)
         except Exception as error:  # the change is wrong here: it is refused

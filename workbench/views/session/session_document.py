@@ -33,10 +33,7 @@ Status = Literal["running", "done"]
 
 @dataclass(frozen=True)
 class Trials:
-    """What became of patches, by their ids: words, tone, diff; words are empty while one runs.
-
-    `why_not` is why none can be tried.
-    """
+    """What became of patches, by their ids: words, tone, diff; `why_not` is why none is tried."""
 
     why_not: str | None
     tried: Mapping[str, tuple[str, Tone, str]]

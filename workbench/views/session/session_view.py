@@ -10,14 +10,16 @@ from typing import Any
 
 import traitlets
 
-from workbench.errors import UsageError, WorkbenchError
+from workbench.analysis.session.advice import advice
+from workbench.errors import UsageError
 from workbench.report.session.session_record import Session
+from workbench.views.job_queue import IDLE, AskedJob, JobQueue
 from workbench.views.session.session_document import Status, Trials, document
 from workbench.views.session.session_page import saved
 from workbench.views.widgets.display import display_record, show_row
 from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
-from workbench.views.wire.report_messages import Tone
+from workbench.views.wire.report_messages import PatchQuestion, Progress, Tone
 from workbench.views.wire.session_messages import SessionDocument
 
 _TONES: Mapping[str, Tone] = {
@@ -36,6 +38,7 @@ class SessionView(RequestWidget):
     """The view of a session; the report of a compile is opened on request, by its row."""
 
     session = traitlets.Bytes().tag(sync=True)
+    progress = traitlets.Dict(dict(IDLE)).tag(sync=True)
 
     def __init__(
         self,
@@ -49,7 +52,7 @@ class SessionView(RequestWidget):
         super().__init__(session=pack(self._document(session, status, variable)))
         self.cell, self.variable = "", variable
         self._shown = session
-        self._tries: threading.Thread | None = None
+        self.jobs = JobQueue()
         self._report = lru_cache(_OPEN)(lambda at: self._shown.report(at))
 
     def follow(self, session: Session, status: Status = "done") -> None:
@@ -63,27 +66,31 @@ class SessionView(RequestWidget):
         trials = Trials(self._live.why_no_trial, self._tried)
         return document(session, status, variable, trials=trials)
 
-    def _try(self, id: str) -> None:
-        """Start to try a patch; the view shows what came of it."""
-        if self._tries is not None and self._tries.is_alive():
-            raise UsageError("Another patch is still being tried.")
-        task = self._live.start_patch(id)
-        self._tell(id, ("", "plain", ""))
+    def _try(self, question: PatchQuestion) -> None:
+        """Try a patch after what was asked for before; the view shows what came of it."""
+        id = question["id"]
+        known = {each.id: each.title for one in advice(self._shown) for each in one.patches}
+        if id not in known:
+            raise UsageError(f"There is no patch {id!r} in this session.")
 
-        def follow() -> None:
-            try:
-                made = task.result()
-            except WorkbenchError as error:
-                self._tell(id, (str(error), "break", ""))
-            else:
-                self._tell(id, (made.sentence, _TONES[made.verdict], made.patch))
+        def show(made: Any) -> None:
+            self._tried[id] = (made.sentence, _TONES[made.verdict], made.patch)
+            self.session = pack(self._document(self._shown, "done", self.variable))
 
-        self._tries = threading.Thread(target=follow, name="patch of a session", daemon=True)
-        self._tries.start()
+        def follow(progress: Progress) -> None:
+            self.progress = dict(progress)
 
-    def _tell(self, id: str, tried: tuple[str, Tone, str]) -> None:
-        self._tried[id] = tried
-        self.session = pack(self._document(self._shown, "done", self.variable))
+        job = AskedJob(
+            "try-patch",
+            question,
+            f"the change “{known[id].replace('`', '')}”",
+            "trial",
+            takes_place=False,
+            start=lambda: self._live.start_patch(id),
+            show=show,
+            follow=follow,
+        )
+        self.jobs.add(job)
 
     def __repr__(self) -> str:
         """A short stable line: no times, no addresses."""
@@ -91,10 +98,11 @@ class SessionView(RequestWidget):
 
     def _answer(self, ask: Any, question: Any) -> Any:
         if ask == "try-patch":
-            self._try(question["id"])
-            return None
+            return self._try(question)
+        if ask == "cancel":  # what has ended meanwhile is shown so
+            return self.jobs.cancel(None if question is None else question["job"])
         if ask != "row":
-            raise UsageError(f"A session has no part {ask!r}: it has row and try-patch.")
+            raise UsageError(f"A session has no part {ask!r}: it has row, try-patch and cancel.")
         number = question["row"].partition(":")[2]
         if not (number.isascii() and number.isdecimal()):
             raise UsageError(f"A session has no row {question['row']!r:.80}: rows are compile:N.")

@@ -15,6 +15,7 @@ from workbench.artifacts.preflight.check import Check
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
+from workbench.views.job_queue import IDLE
 from workbench.views.live_actions import ACTIONS, LiveActions
 from workbench.views.pages.report_page import make_saved_page
 from workbench.views.parts import report_part
@@ -23,15 +24,6 @@ from workbench.views.wire.diff_messages import DiffDocument
 from workbench.views.wire.report_messages import GuardCheck, GuardQuestion, Progress
 
 CheckGuards = Callable[[GuardQuestion], GuardCheck]
-IDLE: Progress = {
-    "status": "idle",
-    "title": "",
-    "elapsed_s": 0.0,
-    "steps": [],
-    "kernels": [],
-    "can_cancel": False,
-    "error": None,
-}
 
 
 class View(RequestWidget):

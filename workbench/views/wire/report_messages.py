@@ -603,7 +603,13 @@ class StepState(TypedDict):
 
 
 JobQuestion = (
-    TargetQuestion | TrialQuestion | BudgetQuestion | CureQuestion | FileQuestion | MachineQuestion
+    TargetQuestion
+    | TrialQuestion
+    | BudgetQuestion
+    | CureQuestion
+    | PatchQuestion
+    | FileQuestion
+    | MachineQuestion
 )
 
 

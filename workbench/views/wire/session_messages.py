@@ -56,7 +56,7 @@ class SessionPatch(TypedDict):
 
     `above` are lines over the function, `before_call` those before each call, in the names of the
     function's arguments, where the line that calls is not known. `tried` says what came of it, null
-    where it was not tried, empty while it is; `patch` is the unified diff.
+    where it was not tried; `patch` is the unified diff.
     """
 
     id: str

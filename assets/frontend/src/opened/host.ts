@@ -5,16 +5,19 @@ import { signal, type Signal } from "@preact/signals";
 import { type Host, hostSignals, idle, PartCache, type Question } from "../host";
 import { Mail, unpack } from "../live";
 import type { Model } from "../model";
-import type { Answer, Document as Report } from "../wire";
+import type { Answer, Progress, Document as Report } from "../wire";
 
 export interface RecordsHost<Shown> {
   readonly kind: "live" | "saved" | "page";
   readonly document: Signal<Shown | null>;
   /** Why the kernel answers no more, or null. */
   readonly lost: Signal<string | null>;
+  readonly progress: Signal<Progress>;
   /** The record of a row; a rejection is an `Error` with a sentence for the reader. */
   row(id: string): Promise<Host>;
   ask<T>(name: string, question?: Question): Promise<T>;
+  /** Ends what runs, or one of several jobs. */
+  cancel(job?: number): void;
   close(): void;
 }
 
@@ -22,6 +25,7 @@ export interface RecordsHost<Shown> {
 export function liveRecords<Shown>(model: Model, trait: string): RecordsHost<Shown> {
   const document = signal<Shown | null>(null);
   const lost = signal<string | null>(null);
+  const progress = signal<Progress>(idle());
   const mail = new Mail(model, lost);
   let asked = 0;
   const receive = (answer: Answer, buffers: BufferSource[] = []) => {
@@ -34,15 +38,20 @@ export function liveRecords<Shown>(model: Model, trait: string): RecordsHost<Sho
     if (mine === asked) document.value = shown; // a later one may be there already
   };
   const changed = () => void follow();
+  const hear = () => (progress.value = (model.get("progress") as Progress | undefined) ?? idle());
   model.on("msg:custom", receive);
   model.on(`change:${trait}`, changed);
+  model.on("change:progress", hear);
   changed();
+  hear();
   const ask = <T>(name: string, question?: Question) => mail.ask(name, question) as Promise<T>;
   return {
     kind: "live",
     document,
     lost,
+    progress,
     ask,
+    cancel: (job) => void ask("cancel", job === undefined ? undefined : { job }).catch(() => {}),
     async row(row) {
       const part = <T>(name: string) => ask<T>("row", { row, part: name });
       return rowHost(await part<Report>("document"), part, lost);
@@ -50,6 +59,7 @@ export function liveRecords<Shown>(model: Model, trait: string): RecordsHost<Sho
     close() {
       model.off("msg:custom", receive);
       model.off(`change:${trait}`, changed);
+      model.off("change:progress", hear);
       mail.close();
     },
   };
@@ -78,5 +88,14 @@ function rowHost(
 export function readRecords<Shown>(shown: Shown, kind: "page" | "saved"): RecordsHost<Shown> {
   const refuse = () => Promise.reject(new Error("The records are where it was recorded."));
   const document = signal<Shown | null>(shown);
-  return { kind, document, lost: signal(null), row: refuse, ask: refuse, close() {} };
+  return {
+    kind,
+    document,
+    lost: signal(null),
+    progress: signal(idle()),
+    row: refuse,
+    ask: refuse,
+    cancel() {},
+    close() {},
+  };
 }

@@ -16,7 +16,7 @@ export function Overview({ store }: { store: Store }) {
   const why = noSource(report);
   return (
     <>
-      <ProgressStrip store={store} />
+      <ProgressStrip host={store.host} />
       <Strip store={store} answer={report.answer} figures={report.figures} />
       <Advice store={store} advice={report.advice} />
       <Notes store={store} report={report} why={why} />

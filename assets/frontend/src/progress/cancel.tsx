@@ -1,11 +1,11 @@
 // Ends what runs in the kernel, or waits there.
 
-import type { Host } from "../host";
+import type { Asking } from "../host";
 import { Button } from "../ui/basics";
 import type { Job } from "../wire";
 
 interface CancelProps {
-  host: Host;
+  host: Asking;
   look?: string;
   /** Which of several jobs; what runs without it. */
   job?: Job;

@@ -2,20 +2,24 @@
 // stay usable.
 
 import { plural, whole } from "../format";
-import type { Host } from "../host";
-import type { Store } from "../store";
+import type { Asking } from "../host";
 import { Unfolding } from "../ui/unfolding";
 import type { Job, Progress } from "../wire";
 import { Cancel } from "./cancel";
 import { useSince } from "./progress";
 
-export function JobStrip({ store }: { store: Store }) {
-  const progress = store.host.progress.value;
+interface StripProps {
+  host: Asking;
+  /** Which record is shown meanwhile. */
+  shown: string;
+}
+
+export function JobStrip({ host, shown }: StripProps) {
+  const progress = host.progress.value;
   const isRunning = progress.status === "running";
   const since = useSince(progress, isRunning);
   if (!isRunning) return null;
   const { done, now } = farOf(progress);
-  const target = store.doc.value?.target;
   return (
     <div class="job" role="group" aria-label="Work in the background">
       <span class="spin" aria-hidden="true" />
@@ -26,12 +30,12 @@ export function JobStrip({ store }: { store: Store }) {
         {now}
       </span>
       <span class="mut num">{whole(progress.elapsed_s + since)} s</span>
-      <Others host={store.host} jobs={progress.jobs?.slice(1) ?? []} />
+      <Others host={host} jobs={progress.jobs?.slice(1) ?? []} />
       <span class="mut cut grow" data-tip="">
-        {`what you see is the record for ${target} and stays usable`}
+        {`what you see is ${shown} and stays usable`}
       </span>
       {progress.can_cancel ? (
-        <Cancel host={store.host} look="link" />
+        <Cancel host={host} look="link" />
       ) : (
         <span class="mut">Interrupt the kernel to stop</span>
       )}
@@ -41,7 +45,7 @@ export function JobStrip({ store }: { store: Store }) {
 }
 
 /** What else was asked for, each with its end. */
-function Others({ host, jobs }: { host: Host; jobs: readonly Job[] }) {
+function Others({ host, jobs }: { host: Asking; jobs: readonly Job[] }) {
   if (!jobs.length) return null;
   return (
     <Unfolding class="others" words={`and ${jobs.length} more`}>

@@ -3,6 +3,7 @@
 import { useEffect, useReducer, useRef } from "preact/hooks";
 import { plural, seconds } from "../format";
 import { STOPPED } from "../kernel";
+import type { Asking } from "../host";
 import type { Store } from "../store";
 import { Copy, Message, Problem } from "../ui/basics";
 import { Icon } from "../ui/icons";
@@ -150,8 +151,8 @@ function Ended({ progress }: { progress: Progress }) {
 }
 
 /** The end of a compilation that did not go well, above what there is of it. */
-export function ProgressStrip({ store }: { store: Store }) {
-  const progress = store.host.progress.value;
+export function ProgressStrip({ host }: { host: Asking }) {
+  const progress = host.progress.value;
   return (
     <>
       {progress.failed?.map(({ id, words }) => (

@@ -1,6 +1,7 @@
 // One thing to change in a program: the sentence, ways to write it, each tried on the calls again.
 
 import { Result } from "../breaks/change";
+import { whyNot } from "../host";
 import { useAttempt } from "../ui/asked";
 import { Button, Copy, Message, Problem, Prose } from "../ui/basics";
 import type { SessionChange, SessionDocument, SessionPatch } from "../wire";
@@ -97,18 +98,16 @@ function Edit({ edit }: { edit: SessionPatch["edits"][number] }) {
 function Try({ state, doc, patch }: Omit<PatchProps, "isOpen">) {
   const [error, attempt] = useAttempt();
   const asleep = state.host.kind === "live" ? null : "The program is not here: run the cell again.";
-  const why = asleep ?? doc.why_not_tried;
-  const isRunning = patch.tried === "";
-  const words = isRunning
-    ? "The calls are made again…"
-    : (why ?? "The calls are made again on copies: the program stays as it is.");
+  const wanted = { ask: "try-patch", question: { id: patch.id } };
+  const why = whyNot(state.host, asleep ?? doc.why_not_tried, wanted);
+  const words = why ?? "The calls are made again on copies: the program stays as it is.";
   return (
     <>
       <Problem title="That cannot be tried." text={error} />
       <div class="row">
         <Button
-          isOff={why !== null || isRunning}
-          press={() => void attempt(state.host.ask("try-patch", { id: patch.id }))}
+          isOff={why !== null}
+          press={() => void attempt(state.host.ask(wanted.ask, wanted.question))}
         >
           Try it
         </Button>

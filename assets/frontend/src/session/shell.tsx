@@ -2,6 +2,8 @@
 
 import { isAwake } from "../host";
 import { Openable, useReturn } from "../opened/opened";
+import { JobStrip } from "../progress/job";
+import { ProgressStrip } from "../progress/progress";
 import { Frame, useFrame } from "../shell/frame";
 import type { KeyWords } from "../shell/keys";
 import type { Tab } from "../shell/tabs";
@@ -45,9 +47,11 @@ function Whole({ state, isHidden }: { state: SessionState; isHidden: boolean }) 
       head={<Head doc={doc} />}
       above={doc && <Timeline state={state} doc={doc} />}
       lost={state.host.lost.value}
+      job={<JobStrip host={state.host} shown="the session" />}
       status={<Status state={state} doc={doc} />}
       keys={KEYS}
     >
+      <ProgressStrip host={state.host} />
       {doc && <Pane key={state.pane.value} state={state} doc={doc} />}
     </Frame>
   );

@@ -35,7 +35,11 @@ export function Shell({ store }: { store: Store }) {
       show={(pane) => store.show(pane as PaneId)}
       head={<Header store={store} search={search} inspector={inspector} />}
       lost={store.host.lost.value}
-      job={store.doc.value && <JobStrip store={store} />}
+      job={
+        store.doc.value && (
+          <JobStrip host={store.host} shown={`the record for ${store.doc.value.target}`} />
+        )
+      }
       beside={inspector.beside}
       status={<StatusBar store={store} />}
       dialogs={<TargetDialog store={store} />}
@@ -101,7 +105,7 @@ function Body({ store }: { store: Store }) {
   return (
     <>
       <Problem title="The kernel did not answer." text={failure} />
-      {!isHome && <ProgressStrip store={store} />}
+      {!isHome && <ProgressStrip host={store.host} />}
       {head?.empty && !isHome ? (
         <Empty store={store} note={head.empty}>
           {Remedy && <Remedy store={store} />}
