@@ -31,8 +31,9 @@ from workbench.views.tables.data_frames import DERIVED
 
 _IDS = """Ids are short and stable within a report: `s0` source, `g0` graph, `g0:add_1` node, `i0`
 scheduler graph, `i0:op1` scheduler node, `i0:buf1` buffer, `k0` kernel, `w0` wrapper, `b0` break,
-`q0` guard, `p0` phase, `a0` autotune choice, `L:s0:12` line 12 of source `s0`. A column whose name
-ends in `_s`, `_ms` or `_us` has seconds, milliseconds or microseconds, one of bytes has bytes."""
+`q0` guard, `p0` phase, `t0` pass, `a0` autotune choice, `L:s0:12` line 12 of source `s0`. A column
+whose name ends in `_s`, `_ms` or `_us` has seconds, milliseconds or microseconds, one of bytes has
+bytes."""
 _CALL = re.compile(r'(?:(?P<owner>\w+)\.)?(?:frame|targets)\((?:"(?P<name>\w+)")?')
 _COMMENT = re.compile(r"^    (\w+): [^#\n]*?  # (.+)$", re.MULTILINE)
 _SENTENCES = re.compile(r"(?<=\.) +(?=[A-Z`])")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from workbench.report.measures import OCCUPANCY, Place, describe, number
 
@@ -431,6 +432,41 @@ class WhyApart:
     def __str__(self) -> str:
         """The sentence, and what would join them."""
         return " ".join(filter(None, (self.sentence, self.help)))
+
+
+PassStage = Literal["pre-grad", "joint", "post-grad", "scheduler", "other"]
+BETWEEN_PASSES = "between passes"
+"""The name of what changed a graph outside of any pass that torch names."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassStep:
+    """One pass over a graph, or over the nodes of the scheduler, in the order in which they ran.
+
+    `changed` is true where nodes, their order or what they are called with are others than before.
+    `matched` is how often its patterns matched, as torch counts that: 0 is never, None is of a pass
+    that has no patterns. A pass that another one calls is a part of it. `ms` of what happened
+    between passes, and of a pass of the user's that the scheduler calls, is all the time between
+    two others. `graph_after` is such as `g5.2` for the second change of g5: the nodes that came or
+    call something else are in `pass_nodes`; None where the graph is not recorded.
+    """
+
+    id: str  # its id, such as `t3`
+    compile_id: str | None  # the compilation
+    stage: PassStage  # when it ran; `other` is outside of torch's own stages
+    is_backward: bool  # whether it was on the backward's graph, after that was parted
+    name: str  # torch's name of the pass, or that of the user's own function
+    option: str | None  # the option of torch that it was given by, where it is the user's
+    nodes_before: int  # nodes before it
+    nodes_after: int  # nodes after it
+    changed: bool  # whether anything is another than before
+    matched: int | None  # how often its patterns matched
+    ms: float  # milliseconds that it took on the compiling thread
+    added: tuple[str, ...] = ()  # the nodes that came, by name
+    removed: tuple[str, ...] = ()  # the nodes that went
+    rewritten: tuple[str, ...] = ()  # the nodes that call something else, or read another node
+    graph_before: str | None = None  # the graph that it was given
+    graph_after: str | None = None  # the graph that it left
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,10 @@ class Tables:
     guards = TableOf(rows.Guard, "Guards, kept and dropped.")
     recompiles = TableOf(rows.Recompile, "Recompilations with the guard that failed.")
     fusion = TableOf(rows.FusionPair, "Every pair of scheduler nodes that was considered.")
+    passes = TableOf(
+        rows.PassStep, "Passes over graphs and scheduler nodes, and what they changed."
+    )
+    pass_nodes = TableOf(rows.Node, "Nodes as a pass left them that it added or rewrote.")
     lowerings = TableOf(Lowering, "Which lowering each operator took, and what that made.")
     scheduler_nodes = TableOf(rows.SchedulerNode, "Scheduler nodes before and after fusion.")
     kernels = TableOf(rows.Kernel, "Generated kernels and library calls.")

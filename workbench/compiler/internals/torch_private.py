@@ -236,6 +236,27 @@ FX_CODEGEN = _inductor("compile_fx:fx_codegen_and_compile", "telling backward gr
 JOINT_PASSES = _inductor(
     "compile_fx:_recursive_joint_graph_passes", "joint graphs of a training step"
 )
+PRE_GRAD_PASSES = _inductor("compile_fx:_recursive_pre_grad_passes", "passes by their stage")
+POST_GRAD_PASSES = _inductor("compile_fx:_recursive_post_grad_passes", "passes by their stage")
+ENTER_PASS = Name(
+    "torch.fx.passes.graph_transform_observer:GraphTransformObserver.__enter__",
+    "what each pass changed",
+)
+LEAVE_PASS = Name(
+    "torch.fx.passes.graph_transform_observer:GraphTransformObserver.__exit__",
+    "what each pass changed",
+)
+APPLY_GRAPH_PASS = Name(
+    "torch.fx.passes.graph_transform_observer:GraphTransformObserver.apply_graph_pass",
+    "which function a pass calls",
+)
+APPLY_MODULE_PASS = Name(
+    "torch.fx.passes.graph_transform_observer:GraphTransformObserver.apply_gm_pass",
+    "which function a pass calls",
+)
+APPLY_PATTERNS = _inductor(
+    "pattern_matcher:PatternMatcherPass.apply", "which passes look for patterns"
+)
 CHOOSE_SAVED_VALUES = _partitioner("choose_saved_values_set", "what other memory budgets save")
 SOLVE_MIN_CUT = _partitioner("solve_min_cut", "cuts that several memory budgets have in common")
 MINIMUM_CUT = Name("networkx:minimum_cut", "why values are kept for the backward")
@@ -260,6 +281,13 @@ LOWERINGS = _inductor("lowering:lowerings", "names of lowerings")
 USER_LOWERINGS = _inductor("lowering:user_lowerings", "names of lowerings of users", "2.12")
 LOG_PRE_FUSION = _inductor("debug:log_ir_pre_fusion", "scheduler nodes before fusion")
 LOG_POST_FUSION = _inductor("debug:log_ir_post_fusion", "scheduler nodes after fusion")
+DEAD_NODE_ELIMINATION = _scheduler("dead_node_elimination", "what each pass changed")
+FUSE_NODES = _scheduler("fuse_nodes", "what each pass changed")
+FINALIZE_TEMPLATES = _scheduler("finalize_multi_template_buffers", "what each pass changed")
+REORDER_FOR_MEMORY = _inductor("memory:reorder_for_peak_memory", "what each pass changed")
+REORDER_FOR_OVERLAP = _inductor(
+    "comms:reorder_compute_and_comm_for_overlap", "what each pass changed"
+)
 FUSE_ONCE = _scheduler("fuse_nodes_once", "rounds of fusion")
 CAN_FUSE = _scheduler("can_fuse", "pairs considered for fusion")
 FUSE_TWO = _scheduler("fuse_two_nodes", "pairs that were fused")
@@ -375,7 +403,7 @@ FX_CACHE_HIT = _codecache(
 FX_CACHE_BYPASS = _codecache("BypassFxGraphCache", "graphs that the FX graph cache refuses")
 FX_HASH_DETAILS = _codecache("FxGraphHashDetails", "parts of a key of the FX graph cache")
 INDUCTOR_CONFIG_ENTRIES = _inductor("config:_config", "telling which options a key depends on")
-COUNTERS = _dynamo("utils:counters", "leaving torch's counters as they were")
+COUNTERS = _dynamo("utils:counters", "leaving torch's counters as they were, matches of patterns")
 TREE_LEAVES = _pytree("tree_leaves", "tensors of nested inputs and outputs")
 TREE_MAP = _pytree("tree_map", "changing every tensor of nested inputs")
 TREE_MAP_ONLY = _pytree("tree_map_only", "copying nested inputs")

@@ -26,6 +26,7 @@ from workbench.compiler.recording.cuda_graphs import CudaGraphRecorder
 from workbench.compiler.recording.fusion_decisions import FusionRecorder
 from workbench.compiler.recording.generated_kernels import KernelRecorder
 from workbench.compiler.recording.graph_breaks import BreakRecorder
+from workbench.compiler.recording.graph_passes import PassRecorder
 from workbench.compiler.recording.guards import GuardRecorder
 from workbench.compiler.recording.lowered_nodes import LoweringRecorder
 from workbench.compiler.recording.saved_reasons import SavedReasonRecorder
@@ -52,6 +53,7 @@ from workbench.tasks.progress_events import ProgressCallback
 FULL = "full"
 _LOST_BY_HITS = (
     "graphs",
+    "passes",
     "lowerings",
     "scheduler_nodes",
     "fusion",
@@ -65,9 +67,9 @@ _NO_LINES = (
     "go by the module path, or call it in a function or module of yours"
 )
 _PANES = (
-    *("trace", "phases", "graphs", "breaks", "guards", "lowerings", "scheduler_nodes", "fusion"),
-    *("kernels", "bytecode", "kernel_lines", "autotune", "cuda_graphs", "cache", "cache_parts"),
-    "saved_reasons",
+    *("trace", "phases", "graphs", "passes", "breaks", "guards", "lowerings", "scheduler_nodes"),
+    *("fusion", "kernels", "bytecode", "kernel_lines", "autotune", "cuda_graphs", "cache"),
+    *("cache_parts", "saved_reasons"),
 )
 _VARIABLES = (
     "CUDA_VISIBLE_DEVICES",
@@ -112,6 +114,7 @@ class Recorder:
         self._patches = Patches()
         self.trace = TraceHandler(self._patches)
         self.graphs = GraphRecorder(self._patches, self.places, self.texts)
+        self.passes = PassRecorder(self._patches, self.graphs)
         self.sizes = SizeSymbols(partial(_line_of, self.trace.strings, self.places))
         self.breaks = BreakRecorder(self.places, self.sizes.named)
         self.bytecode = BytecodeRecorder(self.places, self.texts)
@@ -142,9 +145,10 @@ class Recorder:
             if self.level == FULL:
                 self._patches.config(tp.INDUCTOR_CONFIG, {"fx_graph_cache": False}, "cache")
             for part in (
-                *(self.graphs, self.lowering, self.fusion, self.cuda_graphs, self.budgets),
-                *(self.saved_reasons, self.kernels, self.breaks, self.bytecode, self.guards),
-                *(self.autotune, self.cache),
+                # passes before graphs, which show the joint graph around its passes
+                *(self.passes, self.graphs, self.lowering, self.fusion, self.cuda_graphs),
+                *(self.budgets, self.saved_reasons, self.kernels, self.breaks, self.bytecode),
+                *(self.guards, self.autotune, self.cache),
             ):
                 self.trace.watch(part.list_hooks())
             for name in SYMBOL_RECORDS:
@@ -161,7 +165,7 @@ class Recorder:
         finally:
             self._patches.close()
             self.breaks.take_failure(error)
-            for part in (self.breaks, self.graphs, self.lowering, self.kernels):
+            for part in (self.breaks, self.graphs, self.passes, self.lowering, self.kernels):
                 part.close()
 
     def report(self, outcome: Outcome | None = None) -> Report:
@@ -174,6 +178,7 @@ class Recorder:
             name: Table.of(TABLES[name], part) for name, part in rows.items()
         }
         tables["nodes"] = nodes
+        tables["pass_nodes"] = self.graphs.node_table(sites.of, of_steps=True)
         links = self._links(sources, nodes, rows["kernels"])
         calls = [Link(line, caller, "line-line") for line, caller in sites.pairs]
         tables["links"] = Table.of(Link, [*links, *calls])
@@ -230,6 +235,7 @@ class Recorder:
             "sources": sources.rows,
             "graphs": self.graphs.graph_rows(),
             "fusion": self.fusion.rows(),
+            "passes": self.passes.rows,
             "lowerings": [row for low in self.lowering.lowered for row in low.lowerings],
             "scheduler_nodes": [
                 n for low in self.lowering.lowered for n in (*low.before, *low.after)

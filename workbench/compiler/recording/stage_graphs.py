@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from typing import Any
 
 from workbench.artifacts.programs import bytes_of
@@ -20,6 +21,7 @@ from workbench.report.graph_stages import BY_RECORD, GRAPH_STAGES
 PANE = "graphs"
 _LAST = "after_post_grad"
 RUNNABLE_PANE = "numerics"
+STEPS_PANE = "graphs of passes"
 _RUNNABLE = frozenset({
     "dynamo", "after_pre_grad", "joint", "forward", "backward", "inference", "after_joint_passes",
     "before_post_grad", _LAST,
@@ -65,8 +67,9 @@ class GraphRecorder:
         self._texts = texts
         self._printed: deque[tuple[Any, str]] = deque(maxlen=3)
         self._columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+        self._step_columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         self._names = NodeTexts()
-        self._is_backward = False
+        self.is_backward = False
         self._depth = 0
 
     def list_hooks(self) -> Iterator[Hook]:
@@ -81,7 +84,7 @@ class GraphRecorder:
         self._printed.append((module, text))
 
     def _on_lowering(self, /, *args: Any, **kwargs: Any) -> None:
-        self._is_backward = bool(kwargs.get("is_backward", False))
+        self.is_backward = bool(kwargs.get("is_backward", False))
 
     def _on_record(self, record: Record) -> None:
         text = record.payload or ""
@@ -122,11 +125,13 @@ class GraphRecorder:
 
     def _keep(self, stage: str, module: Any, text: str, compile_id: str | None) -> None:
         is_lowering = stage in ("before_post_grad", "after_post_grad")
-        is_backward = stage == "backward" or (is_lowering and self._is_backward)
+        is_backward = stage == "backward" or (is_lowering and self.is_backward)
         id = f"g{len(self.graphs)}"
         kept = KeptGraph(id, stage, compile_id, is_backward, None, module=_id(module))
         if module is not None:
-            self._read(kept, module.graph.nodes)
+            rows = [self._row(node, kept) for node in module.graph.nodes]
+            kept.names = frozenset(row[2] for row in rows)
+            _extend(self._columns, rows)
             self._link(kept, module.graph.nodes)
             if stage == "dynamo":
                 self.inputs = inputs_of(module.graph.nodes, self._names)
@@ -138,12 +143,13 @@ class GraphRecorder:
     def _keep_runnable(self, kept: KeptGraph, module: Any) -> None:
         self.runnable[kept.id] = captured(module, is_backward=kept.is_backward)
 
-    def _read(self, kept: KeptGraph, nodes: Iterable[Any]) -> None:
-        rows = [self._row(node, kept) for node in nodes]
-        kept.names = frozenset(row[2] for row in rows)
-        columns = zip(*rows, strict=True) if rows else ((),) * len(_COLUMNS)
-        for column, values in zip(self._columns.values(), columns, strict=True):
-            column.extend(values)
+    def keep_step(self, id: str, module: Any, names: Collection[str]) -> None:
+        """Keep a graph as a pass left it, the rows only of the nodes that it changed."""
+        kept = KeptGraph(id, "", None, self.is_backward, None)
+        nodes = (node for node in module.graph.nodes if node.name in names)
+        _extend(self._step_columns, [self._row(node, kept) for node in nodes])
+        if STEPS_PANE not in self._patches.failed:
+            self._patches.guarded(STEPS_PANE, self._keep_runnable, kept, module)
 
     def _row(self, node: Any, kept: KeptGraph) -> tuple[Any, ...]:
         meta, graph = node.meta, kept.id
@@ -244,7 +250,8 @@ class GraphRecorder:
 
     def traces(self) -> set[str]:
         """The stack traces of all nodes."""
-        return {trace for trace in self._columns["called_from"] if trace is not None}
+        both = chain(self._columns["called_from"], self._step_columns["called_from"])
+        return {trace for trace in both if trace is not None}
 
     def targets(self) -> set[str]:
         """What the nodes of all graphs call."""
@@ -255,10 +262,19 @@ class GraphRecorder:
         """The class of each module that the graphs name, by its path; that of the call is ``."""
         return dict(self._names.classes)
 
-    def node_table(self, call_sites: Mapping[str, tuple[str, ...]]) -> Table[Node]:
-        """The nodes of every graph, with the call sites of their stack traces."""
-        sites = [call_sites.get(trace, ()) for trace in self._columns["called_from"]]
-        return Table(Node, {**self._columns, "called_from": sites})
+    def node_table(
+        self, call_sites: Mapping[str, tuple[str, ...]], *, of_steps: bool = False
+    ) -> Table[Node]:
+        """The nodes of every graph, or those that passes changed, with their call sites."""
+        columns = self._step_columns if of_steps else self._columns
+        sites = [call_sites.get(trace, ()) for trace in columns["called_from"]]
+        return Table(Node, {**columns, "called_from": sites})
+
+
+def _extend(columns: Mapping[str, list[Any]], rows: Sequence[tuple[Any, ...]]) -> None:
+    parts = zip(*rows, strict=True) if rows else ((),) * len(columns)
+    for column, values in zip(columns.values(), parts, strict=True):
+        column.extend(values)
 
 
 def _id(module: Any) -> int:
