@@ -206,7 +206,8 @@ def numerics(
     Parameters
     ----------
     x
-        What `aot_compile` made for this machine, without gradients.
+        What `aot_compile` made for this machine. Of a training step the backward is looked at as
+        well, with outputs weighed at random: the gradient of each operator beside autograd's.
     args, kwargs
         The inputs of the call; they hold numbers.
     progress
@@ -216,7 +217,7 @@ def numerics(
     Raises
     ------
     UsageError
-        It was compiled for training or loaded from a file, or the call returns no tensors.
+        It was loaded from a file, or the call returns no tensors.
     ContractError
         The call is not the one that was compiled.
 

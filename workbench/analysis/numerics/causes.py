@@ -37,6 +37,8 @@ _FUNCTIONS = frozenset({
     "cos", "tan", "sinh", "cosh", "asin", "acos", "atan", "atan2", "pow", "sqrt", "rsqrt",
     "sigmoid", "gelu", "silu", "softplus", "mish", "lgamma", "digamma",
 })  # fmt: skip
+GRADIENT = "gradient of "
+"""What the part of a row begins with that is about the backward of an operator."""
 NO_OPTION = ""
 FALLBACK_RANDOM = "fallback_random=True"
 EMULATE = "emulate_precision_casts=True"

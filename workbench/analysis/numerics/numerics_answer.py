@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from workbench.analysis.numerics.causes import (
     ELIDED,
+    GRADIENT,
     NO_ROUNDING,
     ORDER,
     RANDOM,
@@ -86,7 +87,7 @@ class Answer:
             )
         who = f"{row.kernel} ({row.part})" if row.kernel else f"The {row.part}"
         if row.stage == "decompositions":
-            who = f"The decomposition of {row.part}"
+            who = f"The decomposition of {'the ' * row.part.startswith(GRADIENT)}{row.part}"
         more = f": {row.detail}" if row.detail else ""
         return f"{who} {row.cause} at {place}, off by {format_off(row.own_off)}{more}."
 

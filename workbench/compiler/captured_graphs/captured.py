@@ -57,7 +57,11 @@ class UsersKernel:
 
 @dataclass(frozen=True)
 class CapturedGraph:
-    """A graph in the order of its nodes; `writes` has a group for every kernel or library call."""
+    """A graph in the order of its nodes; `writes` has a group for every kernel or library call.
+
+    Of a joint graph `gradient_of` has, for a node of autograd's, the node of Dynamo's graph whose
+    gradient it helps to compute.
+    """
 
     nodes: tuple[CapturedNode, ...]
     is_backward: bool = False
@@ -67,6 +71,7 @@ class CapturedGraph:
     kernels: Mapping[tuple[int, int], UsersKernel] = field(default_factory=dict)
     loops: Mapping[str, LoopBody] = field(default_factory=dict)
     layouts: Mapping[str, TensorLike] = field(default_factory=dict)
+    gradient_of: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def targets(self) -> set[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
 from operator import iadd, iand, imul, ior, isub, itruediv, setitem
 from typing import Any
 
@@ -122,6 +123,8 @@ def is_in_place(node: CapturedNode) -> bool:
 class Cone:
     """Values of nodes in one precision, from the known ones; `known` holds them as they are."""
 
+    mode: Callable[[], AbstractContextManager[Any]] = torch.no_grad
+
     def __init__(self, graph: IndexedGraph, known: Mapping[str, Any], precision: Precision):
         self._graph = graph
         self._known = known
@@ -131,7 +134,7 @@ class Cone:
     def value(self, name: str) -> Any:
         """The value of a node; raises `CannotCompute`."""
         todo = [name]
-        with torch.no_grad():
+        with self.mode():
             while todo:
                 at = todo[-1]
                 if at in self._values:
@@ -236,7 +239,7 @@ class Chain(Cone):
             ends.setdefault(place, []).append(name)
         # what is written to must be there once, and not be widened anew at each use
         keeps_inputs = any(map(is_in_place, graph.graph.nodes))
-        with torch.no_grad():
+        with self.mode():
             for place, node in enumerate(graph.graph.nodes):
                 if node.op == "output":
                     held[node.name] = filled(node.args, held)[0]

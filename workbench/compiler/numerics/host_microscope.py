@@ -9,18 +9,27 @@ from typing import Any
 import torch
 
 from workbench.compiler.captured_graphs.captured_nodes import HigherOrderRef
+from workbench.compiler.comparison.effects import compute_gradients
 from workbench.compiler.numerics.cones import CannotCompute, is_in_place
+from workbench.compiler.numerics.gradient_walk import walk_gradients
 from workbench.compiler.numerics.kernel_walk import KERNELS, KernelWalk
-from workbench.compiler.numerics.observed_calls import ObservedCall, run_observed, watch_call
+from workbench.compiler.numerics.observed_calls import (
+    ObservedCall,
+    copy_tensor,
+    run_observed,
+    watch_call,
+    watch_programs,
+)
 from workbench.compiler.numerics.output_changes import (
+    add_gradients,
     compute_ends,
     list_outputs,
     list_stages,
 )
 from workbench.compiler.numerics.recorded_stages import RecordedStages, read_stages
 from workbench.compiler.numerics.recorded_stages import StagesMissing as StagesMissing
-from workbench.compiler.numerics.stage_walk import DECOMPOSITIONS, PASSES, walk_stages
-from workbench.errors import UsageError
+from workbench.compiler.numerics.stage_walk import DECOMPOSITIONS, PASSES, StageWalk, walk_stages
+from workbench.errors import UsageError, read_first_line
 from workbench.report.numerics.numerics_rows import Deviation, NumericsOutput, NumericsStage
 from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 
@@ -49,21 +58,35 @@ class HostProgram:
 
     @property
     def writes(self) -> bool:
-        """Whether a node of the captured graph writes to what it is given."""
-        return any(
+        """Whether a node of the captured graph writes to what it is given.
+
+        A backward takes the memory of what the forward saved for its own values.
+        """
+        return self.stages.is_backward or any(
             is_in_place(node) or isinstance(node.target, HigherOrderRef)
             for node in self.stages.captured.graph.nodes
         )
 
-    def call(self, call: Callable[[], object]) -> None:
+    def call(
+        self, call: Callable[[], Any], learned: Mapping[str, torch.Tensor] | None = None
+    ) -> None:
         """Call the compiled code once and note what its graphs are given.
 
-        Raises `UsageError` where no program in Python ran.
+        Of a training step the gradients of `learned` follow. Raises `UsageError` where no program
+        in Python ran.
         """
         is_kept = not self.writes
         with watch_call(self.compiled, lambda value: is_kept) as seen:
-            call()
-        if not seen.programs:
+            output = call()
+            if self.stages.backward is not None:
+                with watch_programs(seen):
+                    try:
+                        compute_gradients(output, learned or {})
+                    except RuntimeError as error:
+                        raise UsageError(
+                            f"The backward of the call cannot be run: {read_first_line(error)}"
+                        ) from error
+        if len(seen.programs) < 1 + (self.stages.backward is not None):
             raise UsageError(
                 "The call ran no generated program in Python, so that no kernel can be looked at: "
                 "compile with backend='inductor' and without cpp_wrapper."
@@ -78,17 +101,41 @@ class HostProgram:
         """What the lowered graph, and those that it was made from, are given."""
         return self._named(self.stages.lowered.placeholders, self.seen.programs[0].inputs)
 
+    @property
+    def backward(self) -> HostProgram | None:
+        """The backward of the same call; None of a call without one."""
+        if self.stages.backward is None:
+            return None
+        seen = ObservedCall(programs=self.seen.programs[1:])
+        return HostProgram(self.compiled, self.stages.backward, seen)
+
+    def joint_inputs(self) -> dict[str, Any]:
+        """What forward and backward together are given: no values that one saves for the other."""
+        later = {} if self.backward is None else self.backward.aten_inputs()
+        both, graph = {**later, **self.aten_inputs()}, self.stages.aten
+        return {name: both[name] for name in (() if graph is None else graph.placeholders)}
+
+    def find_part(self, graph: str) -> HostProgram:
+        """The forward or the backward, whichever has the graph with this id."""
+        ids = {kernel.kernel.graph for kernel in self.stages.kernels}
+        return self if graph in ids or self.backward is None else self.backward
+
     def _named(self, names: tuple[str, ...], values: Any) -> dict[str, Any]:
         made = dict(zip(names, values, strict=True))
         if self.writes:
-            made = {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in made.items()}
+            made = {
+                n: copy_tensor(v) if isinstance(v, torch.Tensor) else v for n, v in made.items()
+            }
         return made
 
-    def walk_kernels(self, walk: KernelWalk) -> None:
-        """Run the program again with its own kernels, and tell the walk of each step."""
+    def walk_kernels(self, walk: KernelWalk) -> Any:
+        """Run the program again with its own kernels, and tell the walk of each step.
+
+        Returns what it returns.
+        """
         program, names = self.seen.programs[0], {k.kernel.name for k in self.stages.kernels}
         given = list(self.aten_inputs().values())
-        run_observed(self.stages.source, program.scope, given, frozenset(names), walk)
+        return run_observed(self.stages.source, program.scope, given, frozenset(names), walk)
 
 
 def open_program(compiled: Any) -> HostProgram:
@@ -102,33 +149,52 @@ def look_at(program: HostProgram, progress: ProgressCallback | None = None) -> F
     Raises `UsageError` where the captured graph cannot be run node by node.
     """
     stages = program.stages
+
+    def tell(done: int, of: int) -> None:
+        tell_count(progress, done, of, "node")
+
     with step(progress, "decompositions and passes"):
         try:
-            found = walk_stages(
-                stages, program.inputs(), program.aten_inputs(),
-                lambda done, of: tell_count(progress, done, of, "node"),
-            )  # fmt: skip
+            walked = walk_stages(stages, program.inputs(), program.aten_inputs(), tell)
         except CannotCompute as error:
             raise UsageError(
                 f"The captured graph cannot be run node by node, so that there is nothing to "
                 f"compare with: {error}. wb.verify compares the whole call."
             ) from error
-    walk = KernelWalk(
-        stages, program.aten_inputs(), lambda done, of: tell_count(progress, done, of, "kernel")
-    )
-    with step(progress, "kernels"):
-        program.walk_kernels(walk)
+    found: list[StageWalk | KernelWalk] = [walked]
+    if stages.backward is not None:
+        with step(progress, "decompositions and passes of the backward"):
+            found.append(_walk_backward(program, tell))
+    given = []
+    for part in filter(None, (program, program.backward)):
+        walk = KernelWalk(part.stages, part.aten_inputs(),
+                          lambda done, of: tell_count(progress, done, of, "kernel"))  # fmt: skip
+        with step(progress, "kernels" + " of the backward" * part.stages.is_backward):
+            given.append(part.walk_kernels(walk))
+        found.append(walk)
     with step(progress, "outputs"):
-        ends = compute_ends(stages, program.inputs, found.outputs, program.seen.outputs)
+        ends = compute_ends(stages, program.inputs, walked.outputs, program.seen.outputs)
+        if stages.backward is not None:
+            ends = add_gradients(ends, stages, program.inputs, program.joint_inputs(), given[-1])
         order = (DECOMPOSITIONS, PASSES, KERNELS)
-        rows = sorted((*found.rows, *walk.rows), key=lambda row: order.index(row.stage))
+        rows = sorted(
+            (row for each in found for row in each.rows), key=lambda row: order.index(row.stage)
+        )
+        inputs = program.joint_inputs if stages.backward is not None else program.aten_inputs
         return Findings(
             deviations=tuple(rows),
-            stages=tuple(list_stages(stages, ends, program.aten_inputs, _find_own(rows))),
+            stages=tuple(list_stages(stages, ends, inputs, _find_own(rows))),
             outputs=tuple(list_outputs(ends, stages.captured)),
-            compared=found.compared + walk.compared,
-            not_compared=(*found.not_compared, *walk.not_compared),
+            compared=sum(each.compared for each in found),
+            not_compared=tuple(why for each in found for why in each.not_compared),
         )
+
+
+def _walk_backward(program: HostProgram, tell: Callable[[int, int], None]) -> StageWalk:
+    try:
+        return walk_gradients(program.stages, program.joint_inputs(), tell)
+    except CannotCompute as error:
+        return StageWalk(not_compared=[f"the decompositions and passes of the backward: {error}"])
 
 
 def _find_own(rows: Sequence[Deviation]) -> Mapping[str, tuple[float | None, int]]:

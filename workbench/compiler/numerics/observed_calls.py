@@ -50,35 +50,53 @@ def watch_call(compiled: Any, is_kept: Callable[[Any], bool]) -> Iterator[Observ
     scope, name = compiled.aot_fn.fn.__globals__, tp.artifacts_of(compiled.aot_fn).backend_id
     real = scope[name]
 
-    def copied(values: Sequence[Any]) -> list[Any]:
-        return [
-            v.detach().clone() if isinstance(v, torch.Tensor) and not is_kept(v) else v
-            for v in values
-        ]
-
     def called(*args: Any) -> Any:
-        found.inputs = tuple(copied(args))
-        before = sys.getprofile()
-        sys.setprofile(watch)
-        try:
+        found.inputs = tuple(_copied(args, is_kept))
+        with watch_programs(found, is_kept):
             found.outputs = real(*args)
-        finally:
-            # a profiler written in C, such as cProfile, cannot be put back from Python
-            sys.setprofile(before if callable(before) else None)
         return found.outputs
-
-    def watch(frame: FrameType, event: str, argument: object) -> None:
-        inside = frame.f_globals
-        if event != "call" or frame.f_code.co_name != "call":
-            return
-        if all(mark in inside for mark in _MARKS) and "args" in frame.f_locals:
-            found.programs.append(ProgramCall(inside, copied(frame.f_locals["args"])))
 
     scope[name] = called
     try:
         yield found
     finally:
         scope[name] = real
+
+
+@contextmanager
+def watch_programs(
+    found: ObservedCall, is_kept: Callable[[Any], bool] = lambda value: False
+) -> Iterator[None]:
+    """Note each generated program that runs in the block, with copies of what it is given."""
+
+    def watch(frame: FrameType, event: str, argument: object) -> None:
+        inside = frame.f_globals
+        if event != "call" or frame.f_code.co_name != "call":
+            return
+        if all(mark in inside for mark in _MARKS) and "args" in frame.f_locals:
+            copied = _copied(frame.f_locals["args"], is_kept)
+            found.programs.append(ProgramCall(inside, copied))
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        yield
+    finally:
+        # a profiler written in C, such as cProfile, cannot be put back from Python
+        sys.setprofile(before if callable(before) else None)
+
+
+def _copied(values: Sequence[Any], is_kept: Callable[[Any], bool]) -> list[Any]:
+    return [copy_tensor(v) if isinstance(v, torch.Tensor) and not is_kept(v) else v for v in values]
+
+
+def copy_tensor(value: torch.Tensor) -> torch.Tensor:
+    """A copy that lies in memory as the original does; `clone` closes the gaps of a part."""
+    if value.layout is not torch.strided or not value.numel():
+        return value.detach().clone()
+    reach = sum((size - 1) * step for size, step in zip(value.shape, value.stride(), strict=True))
+    whole = value.detach().as_strided((reach + 1,), (1,))
+    return whole.clone().as_strided(value.shape, value.stride())
 
 
 def run_observed(

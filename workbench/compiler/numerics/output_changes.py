@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +13,11 @@ from workbench.compiler.captured_graphs.captured_nodes import NodeRef
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.numerics.cones import CannotCompute, Chain, is_random, name_operator
 from workbench.compiler.numerics.distances import is_comparable, measure_apart, measure_off
+from workbench.compiler.numerics.gradient_walk import differentiate_graph, pair_inputs
 from workbench.compiler.numerics.noise_floor import list_noisy
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import (
-    INFERENCE,
+    JOINT_PASSES,
     LOWERED,
     RecordedStages,
     StageGraph,
@@ -35,7 +37,8 @@ DRAWN = "the call draws random numbers, other ones each time"
 class Ends:
     """What a call gives by several ways, as flat lists of tensors and other values.
 
-    `exact` and `noisy` are empty where they could not be computed; `why` has the reason.
+    `exact` and `noisy` are empty where they could not be computed; `why` has the reason. `names`
+    are those of the gradients, which come last.
     """
 
     eager: Sequence[Any]
@@ -43,6 +46,14 @@ class Ends:
     exact: Sequence[Any] = ()
     noisy: Sequence[Sequence[Any]] = ()
     why: str = ""
+    names: Sequence[str] = ()
+
+    def name(self, number: int) -> str:
+        """What an output, or a gradient behind them, is called."""
+        count = len(self.eager) - len(self.names)
+        if number >= count:
+            return self.names[number - count]
+        return f"output[{number}]" if count > 1 else "output"
 
 
 def compute_ends(
@@ -50,7 +61,7 @@ def compute_ends(
     *, with_noise: bool = True,
 ) -> Ends:  # fmt: skip
     """Eager's outputs and the program's, with the same in float64 and under noise on all inputs."""
-    flat = [tp.TREE_LEAVES.get()(value) for value in (eager, program)]
+    flat = [_flatten(value) for value in (eager, program)]
     captured = stages.captured
     if any(map(is_random, captured.graph.nodes)):
         return Ends(flat[0], flat[1], why=DRAWN)
@@ -64,6 +75,56 @@ def compute_ends(
     except CannotCompute as error:
         return Ends(flat[0], flat[1], why=f"no value in float64 ({error})")
     return Ends(flat[0], flat[1], tp.TREE_LEAVES.get()(exact), noisy)
+
+
+def _flatten(value: Any) -> list[Any]:
+    leaves = tp.TREE_LEAVES.get()(value)
+    return [leaf.detach() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+
+
+def add_gradients(
+    ends: Ends, stages: RecordedStages, inputs: Callable[[], Mapping[str, Any]],
+    joint_inputs: Mapping[str, Any], program: Any,
+) -> Ends:  # fmt: skip
+    """The same with the gradients of the inputs behind the outputs; `program` has the compiled.
+
+    They are left out where they are others than those of the captured graph, and where it cannot be
+    differentiated as a whole.
+    """
+    captured, joint = stages.captured, stages.aten
+    pairs = {} if joint is None else pair_inputs(captured, joint)
+    got = _flatten(program)
+    if ends.why == DRAWN or len(pairs) != len(got):
+        return ends
+    names = [name for name, one in zip(pairs, got, strict=True) if one is not None]
+    tangents = [value for name, value in joint_inputs.items() if name.startswith("tangents")]
+
+    def differentiate(values: Mapping[str, Any], precision: Precision) -> list[Any]:
+        found = differentiate_graph(captured, values, names, tangents, precision)
+        by_name = dict(zip(names, found, strict=True))
+        return [by_name.get(name) for name in pairs]
+
+    try:
+        eager = differentiate(inputs(), Precision.SAME)
+        exact = differentiate(inputs(), Precision.WIDE) if ends.exact else ()
+        noisy = [differentiate(moved, Precision.SAME) for moved in list_noisy(inputs())]
+    except CannotCompute:
+        return ends
+    return Ends(
+        (*ends.eager, *eager), (*ends.program, *got), (*ends.exact, *exact),
+        [(*a, *b) for a, b in zip(ends.noisy, noisy, strict=False)], ends.why,
+        [f"gradient of {_name_input(name)}" for name in pairs],
+    )  # fmt: skip
+
+
+def _name_input(name: str) -> str:
+    """What the user calls an input of the captured graph, as far as its name says it."""
+    ends = r"^[Ll]_+(self_modules_|self_)?|_modules_|_(parameters|buffers)_|_+$"
+    return re.sub(ends, _dot, name).strip(".")
+
+
+def _dot(found: re.Match[str]) -> str:
+    return "." if found[0].strip("_") in ("modules", "parameters", "buffers") else ""
 
 
 def list_outputs(ends: Ends, captured: StageGraph) -> Iterator[NumericsOutput]:
@@ -85,9 +146,8 @@ def list_outputs(ends: Ends, captured: StageGraph) -> Iterator[NumericsOutput]:
             _compare_logits(eager, got, noisy) if number in logits and _has_classes(eager) else {}
         )
         yield NumericsOutput(
-            f"output[{number}]" if len(ends.eager) > 1 else "output",
-            str(dtype).removeprefix("torch."), apart.elements, apart.differ, apart.max_ulp,
-            **off, **changes,
+            ends.name(number), str(dtype).removeprefix("torch."), apart.elements, apart.differ,
+            apart.max_ulp, **off, **changes,
         )  # fmt: skip
 
 
@@ -150,16 +210,16 @@ def list_stages(
     `own` has, by stage, the most that it departs by itself and how many values do.
     """
     yield _stage_row("eager", ends, ends.eager, (None, 0), ends.why)
-    known: dict[str, Sequence[Any] | str] = {}
-    for name, title, key in (
-        (INFERENCE, "decompositions", "decompositions"), (LOWERED, "passes", "passes")
-    ):  # fmt: skip
-        if name not in stages.by_stage:
+    is_training = stages.backward is not None
+    passed = stages.by_stage.get(JOINT_PASSES if is_training else LOWERED)
+    for graph, title in ((stages.aten, "decompositions"), (passed, "passes")):
+        if graph is None:
             continue
-        given = _run_aten(stages.by_stage[name], aten_inputs(), ends)
-        known[title] = given
+        given = _run_aten(graph, aten_inputs(), ends)
         note = given if isinstance(given, str) else ends.why
-        yield _stage_row(title, ends, () if isinstance(given, str) else given, own[key], note)
+        if is_training and title == "passes" and not note:
+            note = "its outputs are those before the post-grad passes"
+        yield _stage_row(title, ends, () if isinstance(given, str) else given, own[title], note)
     yield _stage_row("kernels", ends, ends.program, own["kernels"], ends.why)
 
 

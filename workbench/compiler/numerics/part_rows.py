@@ -68,6 +68,10 @@ class Place:
         """The value by eager's nodes in one precision; raises `CannotCompute`."""
         return Cone(self.graph, self.known, precision).value(self.node)
 
+    def measure_noise(self, exact: torch.Tensor, dtype: torch.dtype) -> float | None:
+        """What noise on `known` does to the value; see `measure_noise`."""
+        return measure_noise(self.graph, self.known, self.node, exact, dtype)
+
     def row(self, cause: Cause, **measured: Any) -> Deviation:
         """The row of a deviation; what is not given was not measured."""
         shown = self.graph.rows[self.node]
@@ -128,7 +132,7 @@ def _measured_row(
         max_ulp=apart.max_ulp,
         eager_off=found.eager_off,
         own_off=found.own_off,
-        noise=measure_noise(place.graph, place.known, place.node, exact, dtype),
+        noise=place.measure_noise(exact, dtype),
         histogram=apart.histogram,
         exact_histogram=measure_apart(got, exact.to(dtype)).histogram,
         never_rounded=low,
@@ -170,7 +174,5 @@ class TwoWays:
             "exact_histogram": measure_apart(new, exact.to(dtype)).histogram,
             "eager_off": measure_off(old, exact, dtype),
             "own_off": measure_off(new, exact, dtype),
-            "noise": measure_noise(
-                self.before.graph, self.before.known, self.before.node, exact, dtype
-            ),
+            "noise": self.before.measure_noise(exact, dtype),
         }

@@ -13,10 +13,14 @@ from workbench.compiler.captured_graphs.captured import CapturedGraph
 from workbench.compiler.captured_graphs.captured_nodes import NodeRef
 from workbench.compiler.numerics.cones import IndexedGraph
 from workbench.report import Kernel, Node, Report
+from workbench.report.graph_stages import GRAPH_STAGES
 
 CAPTURED = "dynamo"
 PRE_GRAD = "after_pre_grad"
 INFERENCE = "inference"
+JOINT = "joint"
+FORWARD = "forward"
+BACKWARD = "backward"
 JOINT_PASSES = "after_joint_passes"
 LOWERED = "after_post_grad"
 
@@ -64,10 +68,11 @@ def find_call(
 
 @dataclass(frozen=True)
 class RecordedStages:
-    """The stages of one forward graph by name, and what each kernel of its program writes.
+    """The stages of one graph by name, and what each kernel of its program writes.
 
     `source` is the generated program, `aten_pairs` name for a node of the captured graph the last
-    of those that it became, of the same shape and type.
+    of those that it became, of the same shape and type. Of a training step these are the stages of
+    the forward, the joint graph among them, and `backward` has those behind it.
     """
 
     by_stage: Mapping[str, StageGraph]
@@ -75,6 +80,20 @@ class RecordedStages:
     source: str
     aten_pairs: Mapping[str, str]
     groups: Mapping[str, tuple[str, ...]]
+    backward: RecordedStages | None = None
+
+    @property
+    def aten(self) -> StageGraph | None:
+        """The graph of operators that the captured one became, with the backward if there is one.
+
+        None where it was not recorded.
+        """
+        return self.by_stage.get(INFERENCE) or self.by_stage.get(JOINT)
+
+    @property
+    def is_backward(self) -> bool:
+        """Whether the program is that of a backward."""
+        return self.lowered.graph.is_backward
 
     @property
     def captured(self) -> StageGraph:
@@ -92,18 +111,35 @@ class StagesMissing(Exception):
 
 
 def read_stages(report: Report, graphs: Mapping[str, CapturedGraph]) -> RecordedStages:
-    """The stages of the forward of a compilation; raises `StagesMissing` for one that is not there.
+    """The stages of a compilation; raises `StagesMissing` for one that is not there.
 
-    Of several programs, such as those of a training step, the first.
+    Of several programs of one direction the first.
     """
-    lowered_as = {lowered: graph for graph, lowered in report.lowered.items()}
-    wrapper = next((w for w in report.wrappers if not w.is_backward), None)
-    if wrapper is None or wrapper.text is None:
+    found = _read_direction(report, graphs, is_backward=False)
+    if found is None:
         raise StagesMissing("the record has no generated program in Python")
+    if JOINT in found.by_stage:
+        found = replace(found, backward=_read_direction(report, graphs, is_backward=True))
+    return found
+
+
+def _read_direction(
+    report: Report, graphs: Mapping[str, CapturedGraph], *, is_backward: bool
+) -> RecordedStages | None:
+    """The stages of forward or backward, those of both among them; None without a program."""
+    lowered_as = {lowered: graph for graph, lowered in report.lowered.items()}
+    wrapper = next((w for w in report.wrappers if w.is_backward is is_backward), None)
+    if wrapper is None or wrapper.text is None:
+        return None
     by_stage: dict[str, StageGraph] = {}
     for row in report.graphs:
-        is_lowered = row.stage != LOWERED or row.id == lowered_as.get(wrapper.graph)
-        if row.id in graphs and is_lowered and not row.is_backward:
+        is_of_program = row.stage != LOWERED or row.id == lowered_as.get(wrapper.graph)
+        is_of_both = GRAPH_STAGES[row.stage].is_whole
+        if (
+            row.id in graphs
+            and is_of_program
+            and row.is_backward is (is_backward and not is_of_both)
+        ):
             rows = {n.name: n for n in _list_nodes(report, row.id)}
             by_stage.setdefault(row.stage, StageGraph(row.id, row.stage, graphs[row.id], rows))
     for needed in (CAPTURED, LOWERED):
@@ -126,7 +162,7 @@ def _pair_with_aten(
     report: Report, by_stage: Mapping[str, StageGraph]
 ) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
     """By node of the captured graph what it became: the node with its value, and all of them."""
-    aten = by_stage.get(INFERENCE)
+    aten = by_stage.get(INFERENCE) or by_stage.get(JOINT)
     if aten is None:
         return {}, {}
     captured = by_stage[CAPTURED]
@@ -176,11 +212,18 @@ def _list_writes(report: Report, lowered: str, graph: StageGraph) -> list[Kernel
 def _list_buffers(
     report: Report, lowered: str, graph: StageGraph
 ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """The buffers that hold the value of a node: the variable, the node, what writes it."""
-    for buffer in report.buffers:
+    """The buffers that hold the value of a node: the variable, the node, what writes it.
+
+    One that is filled first and added to by a later kernel, as the gradient of a table is, holds
+    it when that one has run: the later buffer has no node of its own.
+    """
+    own = [buffer for buffer in report.buffers if buffer.graph == lowered and buffer.written_by]
+    added = {b.stored_in: b.written_by for b in own if b.stored_in and b.node is None}
+    for buffer in own:
         node = (buffer.node or "").partition(":")[2]
-        if buffer.graph == lowered and node in graph.nodes and buffer.written_by:
-            yield buffer.stored_in or buffer.name, node, buffer.written_by
+        if node in graph.nodes:
+            writers = added.get(buffer.name, buffer.written_by)
+            yield buffer.stored_in or buffer.name, node, writers
 
 
 def _in_order_of_calls(

@@ -7,7 +7,7 @@ needs any more is let go of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -20,7 +20,9 @@ from workbench.compiler.numerics.cones import CannotCompute, Chain, is_random, s
 from workbench.compiler.numerics.part_rows import Place, TwoWays
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import (
+    BACKWARD,
     CAPTURED,
+    FORWARD,
     INFERENCE,
     JOINT_PASSES,
     LOWERED,
@@ -31,13 +33,17 @@ from workbench.compiler.numerics.recorded_stages import (
 from workbench.report.numerics.numerics_rows import Deviation
 
 DECOMPOSITIONS, PASSES = "decompositions", "passes"
-_PASSES = {PRE_GRAD: "pre-grad passes", JOINT_PASSES: "joint passes", LOWERED: "post-grad passes"}
+PASSES_OF = {
+    PRE_GRAD: "pre-grad passes", JOINT_PASSES: "joint passes", LOWERED: "post-grad passes",
+    FORWARD: "partitioner", BACKWARD: "partitioner",
+}  # fmt: skip
+"""What made the graph of a stage out of the one before it."""
 _SEED = 31
 
 
 @dataclass(frozen=True)
-class _Check:
-    """Two ways to one value, which can be computed once `needs` of the captured graph are there."""
+class Check:
+    """Two ways to one value, computed once `needs` of the graph that runs are there."""
 
     needs: frozenset[str]
     run: Callable[[Mapping[str, Any]], Deviation | None]
@@ -59,29 +65,50 @@ def walk_stages(
 ) -> StageWalk:  # fmt: skip
     """Run the captured graph and check every operator and pass; both inputs are by placeholder.
 
-    `tell` is given how many nodes are done, and of how many. Raises `CannotCompute` where the
-    captured graph itself cannot be run node by node.
+    `tell` is given how many nodes are done, and of how many. Of a training step the passes behind
+    the joint graph are left to a walk over that one. Raises `CannotCompute` where the captured
+    graph itself cannot be run node by node.
     """
-    captured = stages.captured
-    checks = _Checks(stages, aten_inputs)
-    by_place: dict[int, list[_Check]] = {}
+    captured, by_stage = stages.captured, stages.by_stage
+    checks = Checks(captured, {a: name for name, a in stages.aten_pairs.items()}, aten_inputs)
+    listed = [] if stages.aten is None else list(checks.of_operators(stages.aten))
+    if PRE_GRAD in by_stage:
+        own = Checks(captured, {name: name for name in captured.nodes}, aten_inputs)
+        listed += own.of_passes(captured, by_stage[PRE_GRAD])
+    names = [n for n in (INFERENCE, JOINT_PASSES, LOWERED) if n in by_stage]
+    for first, second in pairwise(names if INFERENCE in by_stage else ()):
+        listed += checks.of_passes(by_stage[first], by_stage[second])
+    return run_checks(captured, inputs, listed, _list_random(stages), tell)
+
+
+def run_checks(
+    graph: StageGraph, inputs: Mapping[str, Any], checks: Iterable[Check], random: frozenset[str],
+    tell: Callable[[int, int], object] = lambda done, of: None,
+) -> StageWalk:  # fmt: skip
+    """Run a graph as eager rounds it, and each check as soon as what it needs is there.
+
+    `random` are the nodes at which the generator is set anew.
+    """
+    by_place: dict[int, list[Check]] = {}
     later: dict[str, int] = {}
-    for check in checks.listed():
-        place = max((captured.position[name] for name in check.needs), default=0)
+    for check in checks:
+        place = max((graph.position[name] for name in check.needs), default=0)
         by_place.setdefault(place, []).append(check)
         later.update((name, max(place, later.get(name, 0))) for name in check.needs)
     found, versions = StageWalk(), {}
-    walk = Chain(captured, Precision.SAME).walk(inputs, later)
-    total = len(captured.nodes)
-    random = _list_random(stages)
-    for place, node, value, held in _seeded(walk, captured, random):
+    walk = Chain(graph, Precision.SAME).walk(inputs, later)
+    for place, node, value, held in _seeded(walk, graph, random):
         versions[node.name] = _versions(value)
         for check in by_place.get(place, ()):
-            tell(place, total)
+            tell(place, len(graph.nodes))
             if any(_versions(held[name]) != versions[name] for name in check.needs):
                 found.not_compared.append(f"{node.name}: it is changed in place")
                 continue
-            row = check.run(held)
+            try:
+                row = check.run(held)
+            except CannotCompute as error:
+                found.not_compared.append(str(error))
+                continue
             found.compared += 1
             found.rows += [] if row is None else [row]
         if node.op == "output":
@@ -91,7 +118,7 @@ def walk_stages(
 
 def _list_random(stages: RecordedStages) -> frozenset[str]:
     """The nodes of the captured graph that draw random numbers."""
-    aten = stages.by_stage.get(INFERENCE)
+    aten = stages.aten
     names = {name for name, node in stages.captured.nodes.items() if is_random(node)}
     if aten is not None:
         names |= {
@@ -117,33 +144,27 @@ def _versions(value: Any) -> tuple[int, ...]:
     return tuple(part._version for part in parts if isinstance(part, torch.Tensor))
 
 
-class _Checks:
-    """Lists the checks of decompositions and of passes."""
+class Checks:
+    """Lists the checks of decompositions and of passes beside a graph that runs.
 
-    def __init__(self, stages: RecordedStages, aten_inputs: Mapping[str, Any]):
-        self._stages = stages
-        self._aten_inputs = aten_inputs
-        self._by_aten = {aten: name for name, aten in stages.aten_pairs.items()}
+    `by_later` has for nodes of later graphs the node of it with the same value, `later_inputs` are
+    the inputs of later graphs by placeholder.
+    """
 
-    def listed(self) -> Iterator[_Check]:
-        yield from self._of_operators()
-        before = self._stages.captured
-        own = {name: name for name in before.nodes}
-        if PRE_GRAD in self._stages.by_stage:
-            yield from self._of_passes(before, self._stages.by_stage[PRE_GRAD], own)
-        names = [n for n in (INFERENCE, JOINT_PASSES, LOWERED) if n in self._stages.by_stage]
-        for first, second in pairwise(names):
-            graphs = self._stages.by_stage
-            yield from self._of_passes(graphs[first], graphs[second], self._by_aten)
+    def __init__(
+        self, graph: StageGraph, by_later: Mapping[str, str], later_inputs: Mapping[str, Any]
+    ):
+        self._graph = graph
+        self._by_later = by_later
+        self._later_inputs = later_inputs
 
-    def _of_operators(self) -> Iterator[_Check]:
-        aten = self._stages.by_stage.get(INFERENCE)
-        for name, became in self._stages.aten_pairs.items() if aten is not None else ():
-            assert aten is not None
-            known = self._by_aten.keys() - {became}
-            leaves = self._names(aten.find_leaves(became, known), self._by_aten)
-            reads = frozenset(self._stages.captured.reads[name])
-            yield _Check(leaves | reads | {name}, self._operator_check(name, became, aten))
+    def of_operators(self, aten: StageGraph) -> Iterator[Check]:
+        """A check for each node that became others."""
+        for became, name in self._by_later.items():
+            known = self._by_later.keys() - {became}
+            leaves = self._names(aten.find_leaves(became, known), self._by_later)
+            reads = frozenset(self._graph.reads[name])
+            yield Check(leaves | reads | {name}, self._operator_check(name, became, aten))
 
     def _names(self, leaves: frozenset[str], by_name: Mapping[str, str]) -> frozenset[str]:
         """The nodes of the captured graph behind leaves, of which inputs are always there."""
@@ -156,45 +177,48 @@ class _Checks:
         of_captured = graph.stage in (CAPTURED, PRE_GRAD)
         known = {}
         for leaf in graph.find_leaves(node, by_name.keys() - {node}):
-            is_input = graph.nodes[leaf].op == "placeholder" and not of_captured
-            known[leaf] = self._aten_inputs[leaf] if is_input else held[by_name[leaf]]
+            is_input = leaf in self._later_inputs and not of_captured
+            if not is_input and leaf not in by_name:
+                raise CannotCompute(f"{node}: {leaf} is not known")
+            known[leaf] = self._later_inputs[leaf] if is_input else held[by_name[leaf]]
         return select_known(graph, node, known)
 
     def _operator_check(
         self, name: str, became: str, aten: StageGraph
     ) -> Callable[[Mapping[str, Any]], Deviation | None]:
-        captured = self._stages.captured
+        graph = self._graph
 
         def check(held: Mapping[str, Any]) -> Deviation | None:
-            reads = {read: held[read] for read in captured.reads[name]}
-            known = self._known(aten, became, self._by_aten, held)
-            before = Place(DECOMPOSITIONS, "", captured, name, reads)
+            reads = {read: held[read] for read in graph.reads[name]}
+            known = self._known(aten, became, self._by_later, held)
+            before = Place(DECOMPOSITIONS, "", graph, name, reads)
             part = before.operators[0] if before.operators else name
             after = Place(DECOMPOSITIONS, part, aten, became, known)
-            return _compare(TwoWays(before, after), lambda new: (held[name], new))
+            return compare_ways(TwoWays(before, after), lambda new: (held[name], new))
 
         return check
 
-    def _of_passes(
-        self, old: StageGraph, new: StageGraph, by_name: Mapping[str, str]
-    ) -> Iterator[_Check]:
+    def of_passes(
+        self, old: StageGraph, new: StageGraph, *, with_outputs: bool = True
+    ) -> Iterator[Check]:
+        """A check for each value of both graphs that the later one computes otherwise."""
         common = {
-            name: origin for name, origin in by_name.items()
+            name: origin for name, origin in self._by_later.items()
             if name in old.nodes and name in new.nodes and _is_alike(old, new, name)
         }  # fmt: skip
         signs: dict[Any, int] = {}
         first, second = (_sign(graph, common, signs) for graph in (old, new))
         pairs = [(name, name) for name in common]
-        for one, other in zip(_list_outputs(old), _list_outputs(new), strict=False):
+        returned = zip(_list_outputs(old), _list_outputs(new), strict=False)
+        for one, other in returned if with_outputs else ():
             pairs += [(one, other)] if one not in common or one != other else []
         for one, other in pairs:
-            if old.nodes[one].op == "placeholder" or first[one] == second[other]:
+            is_given = "placeholder" in (old.nodes[one].op, new.nodes[other].op)
+            if is_given or first[one] == second[other]:
                 continue
             leaves = old.find_leaves(one, common.keys() - {one})
             leaves |= new.find_leaves(other, common.keys() - {other})
-            yield _Check(
-                self._names(leaves, common), self._pass_check(old, one, new, other, common)
-            )
+            yield Check(self._names(leaves, common), self._pass_check(old, one, new, other, common))
 
     def _pass_check(
         self, old: StageGraph, one: str, new: StageGraph, other: str, common: Mapping[str, str]
@@ -202,15 +226,17 @@ class _Checks:
         def check(held: Mapping[str, Any]) -> Deviation | None:
             of_old = self._known(old, one, common, held)
             of_new = self._known(new, other, common, held)
-            part = _PASSES[new.stage]
+            part = PASSES_OF[new.stage] + " of the backward" * new.graph.is_backward
             before = Place(PASSES, part, old, one, of_old)
             after = Place(PASSES, part, new, other, of_new)
-            return _compare(TwoWays(before, after), None)
+            return compare_ways(TwoWays(before, after), None)
 
         return check
 
 
-def _compare(ways: TwoWays, values: Callable[[Any], tuple[Any, Any]] | None) -> Deviation | None:
+def compare_ways(
+    ways: TwoWays, values: Callable[[Any], tuple[Any, Any]] | None
+) -> Deviation | None:
     """The row of two ways to a value, None where they agree; `values` has the one that is known."""
     drawn = ways.after.is_random or ways.before.is_random
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any
 
@@ -141,7 +141,9 @@ class GraphRecorder:
         self.graphs.append(kept)
 
     def _keep_runnable(self, kept: KeptGraph, module: Any) -> None:
-        self.runnable[kept.id] = captured(module, is_backward=kept.is_backward)
+        made = captured(module, is_backward=kept.is_backward)
+        pairs = pair_gradients(module.graph.nodes) if kept.stage == "joint" else {}
+        self.runnable[kept.id] = replace(made, gradient_of=pairs)
 
     def keep_step(self, id: str, module: Any, names: Collection[str]) -> None:
         """Keep a graph as a pass left it, the rows only of the nodes that it changed."""
@@ -275,6 +277,24 @@ def _extend(columns: Mapping[str, list[Any]], rows: Sequence[tuple[Any, ...]]) -
     parts = zip(*rows, strict=True) if rows else ((),) * len(columns)
     for column, values in zip(columns.values(), parts, strict=True):
         column.extend(values)
+
+
+def pair_gradients(nodes: Iterable[Any]) -> dict[str, str]:
+    """By node of autograd's in a joint graph the captured node whose gradient it belongs to.
+
+    torch gives it the sources of the forward nodes of the same call. The sums in which gradients
+    of several uses meet belong to none.
+    """
+    by_source: dict[str, str] = {}
+    pairs = {}
+    for node in nodes:
+        origin, sources = node.meta.get("from_node"), node.meta.get("source_fn_stack")
+        if origin and sources:
+            by_source[str(sources[-1][0])] = origin[-1].name
+        forward = node.meta.get("fwd_source_fn_stack")
+        if forward and (name := by_source.get(str(forward[-1][0]))) is not None:
+            pairs[node.name] = name
+    return pairs
 
 
 def _id(module: Any) -> int:

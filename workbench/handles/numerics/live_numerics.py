@@ -18,6 +18,7 @@ from workbench.arguments import checked
 from workbench.compiler.call_state.call_leaves import (
     copy_all_inputs,
     find_held_inputs,
+    find_learning_tensors,
     leaves_of,
     restore_state,
 )
@@ -154,7 +155,8 @@ class LiveNumerics(Numerics):
         if kernel not in kernels:
             known = ", ".join(kernels) or "none"
             raise UsageError(f"There is no kernel {kernel!r}; the kernels are: {known}.")
-        return isolate(self.program, kernels[kernel], node)
+        part = self.program.find_part(kernels[kernel].graph or "")
+        return isolate(part, kernels[kernel], node)
 
 
 def look_at_numbers(
@@ -173,8 +175,9 @@ def look_at_numbers(
     held = find_held_inputs(looked_at.original, args, named)
     with restore_state(looked_at.module, held=held):
         copied, names = copy_all_inputs(args, named, held)
+        learned = find_learning_tensors(looked_at.original, looked_at.module, (copied, names))
         with step(progress, "running the program"):
-            program.call(lambda: looked_at(*copied, **names))
+            program.call(lambda: looked_at(*copied, **names), learned)
         given = leaves_of(program.seen.outputs)
         if not any(isinstance(leaf, torch.Tensor) for _, leaf in given):
             raise UsageError(
@@ -215,11 +218,6 @@ def _open(
 
     Graphs that torch took from its cache, or that were made in another process, are made again.
     """
-    if any(graph.stage == "joint" for graph in compiled.report.graphs):
-        raise UsageError(
-            f"{compiled.name} was compiled for training. Compile the call with grad=False to look "
-            "at its numbers."
-        )
     try:
         return open_program(compiled), ()
     except StagesMissing as error:

@@ -1,0 +1,258 @@
+"""The backward of a training step: each operator's gradient beside autograd's, and every pass.
+
+The joint graph of forward and backward is run once as eager rounds it. Where the gradient of an
+operator is there, autograd computes it again from the same inputs: by eager's own formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from workbench.analysis.numerics.causes import GRADIENT, classify_decomposition
+from workbench.compiler.captured_graphs.captured_nodes import CapturedNode, NodeRef, filled
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.numerics.cones import CannotCompute, Chain, IndexedGraph, is_random
+from workbench.compiler.numerics.distances import measure_off
+from workbench.compiler.numerics.noise_floor import list_noisy
+from workbench.compiler.numerics.part_rows import Place, TwoWays
+from workbench.compiler.numerics.precisions import Precision
+from workbench.compiler.numerics.recorded_stages import (
+    BACKWARD,
+    FORWARD,
+    JOINT_PASSES,
+    LOWERED,
+    RecordedStages,
+    StageGraph,
+)
+from workbench.compiler.numerics.stage_walk import (
+    DECOMPOSITIONS,
+    Check,
+    Checks,
+    StageWalk,
+    run_checks,
+)
+from workbench.report.numerics.numerics_rows import Deviation
+
+Values = Mapping[str, Any]
+
+
+class Learning(Chain):
+    """The same with autograd's history."""
+
+    mode = torch.enable_grad
+
+    def _computed_or_selected(self, node: CapturedNode, held: Values) -> Any:
+        return self.compute(node, held)  # a selection from an input has a gradient, too
+
+
+def walk_gradients(
+    stages: RecordedStages, joint_inputs: Values,
+    tell: Callable[[int, int], object] = lambda done, of: None,
+) -> StageWalk:  # fmt: skip
+    """Check the gradient of every operator and every pass behind the joint graph.
+
+    `joint_inputs` are what the step was given and the gradients of its outputs, by placeholder.
+    Raises `CannotCompute` where the joint graph cannot be run node by node.
+    """
+    backward, joint = stages.backward, stages.aten
+    assert backward is not None
+    assert joint is not None
+    lost: list[str] = []
+    listed = list(_list_gradients(stages, joint, lost))
+    own = {name: name for name, node in joint.nodes.items() if node.op != "output"}
+    checks = Checks(joint, own, joint_inputs)
+    for graphs in (stages.by_stage, backward.by_stage):
+        passed = graphs.get(JOINT_PASSES, joint)
+        if graphs is stages.by_stage:
+            listed += checks.of_passes(joint, passed)
+        parted = next((graphs[name] for name in (FORWARD, BACKWARD) if name in graphs), None)
+        if parted is not None:
+            listed += checks.of_passes(passed, parted, with_outputs=False)
+            listed += checks.of_passes(parted, graphs[LOWERED])
+    random = frozenset(name for name, node in joint.nodes.items() if is_random(node))
+    found = run_checks(joint, joint_inputs, listed, random, tell)
+    found.not_compared += lost
+    return found
+
+
+def _list_gradients(stages: RecordedStages, joint: StageGraph, lost: list[str]) -> Iterator[Check]:
+    """A check for each gradient that the nodes of one operator's backward give to others."""
+    captured = stages.captured
+    known = dict(stages.aten_pairs) | pair_inputs(captured, joint)
+    groups: dict[str, list[str]] = {}
+    for name, origin in joint.graph.gradient_of.items():
+        groups.setdefault(origin, []).append(name)
+    late = _find_late(joint)
+    for origin, names in groups.items():
+        group = set(names)
+        given = {
+            read for name in names for read in joint.reads[name] if read in late - group
+        }  # fmt: skip
+        ends = [
+            name for name in names
+            if name in late and any(name in joint.reads[n] for n in joint.nodes if n not in group)
+        ]  # fmt: skip
+        inputs = {read: known[read] for read in captured.reads[origin] if read in known}
+        if len(given) != 1 or origin not in captured.nodes or is_random(captured.nodes[origin]):
+            lost.append(f"the gradient of {origin}: it is not one of a single output")
+        elif len(inputs) < len(captured.reads[origin]):
+            lost.append(f"the gradient of {origin}: an input of it is not known")
+        else:
+            place = captured.position[origin]
+            before = {
+                node for name, node in known.items() if captured.position[name] < place
+            }  # fmt: skip
+            step = Step(captured.nodes[origin], captured, inputs, given.pop())
+            for end in ends:
+                leaves = joint.find_leaves(end, before | {step.given})
+                needs = frozenset({*leaves, *inputs.values(), step.given})
+                yield Check(needs, _check_gradient(step, joint, end, leaves))
+
+
+def pair_inputs(captured: StageGraph, joint: StageGraph) -> dict[str, str]:
+    """By input of the captured graph that of the joint graph, where they are the same in turn."""
+    own = captured.placeholders
+    later = [name for name in joint.placeholders if not name.startswith("tangents")]
+    if len(own) != len(later):
+        return {}
+    pairs = dict(zip(own, later, strict=True))
+    alike = (captured.rows[name].shape == joint.rows[other].shape for name, other in pairs.items())
+    return pairs if all(alike) else {}
+
+
+def _find_late(joint: IndexedGraph) -> frozenset[str]:
+    """The nodes that are computed from the gradients of the outputs, these among them."""
+    late: set[str] = {name for name in joint.placeholders if name.startswith("tangents")}
+    for name in joint.nodes:
+        if late & set(joint.reads[name]):
+            late.add(name)
+    return frozenset(late)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operator of eager's with the nodes of the joint graph that have what it is given.
+
+    `given` has the gradient of its output.
+    """
+
+    node: CapturedNode
+    graph: StageGraph
+    inputs: Mapping[str, str]
+    given: str
+
+    def differentiate(self, values: Values, precision: Precision) -> list[torch.Tensor]:
+        """The gradients that autograd gives each place of an input; raises `CannotCompute`."""
+        leaves: list[torch.Tensor] = []
+
+        def place(value: Any) -> Any:
+            if not isinstance(value, NodeRef):
+                return filled(value, {}, precision.leaf) if not _has_parts(value) else _each(value)
+            held = precision.fit(values[self.inputs[value.name]])
+            if isinstance(held, torch.Tensor) and held.is_floating_point():
+                leaves.append(held.detach().clone().requires_grad_())
+                return leaves[-1]
+            return held
+
+        def _each(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {key: place(part) for key, part in value.items()}
+            return type(value)(place(part) for part in value)
+
+        # each place of an input is a leaf of its own: autograd adds them up behind the operator
+        node = CapturedNode(
+            self.node.name, self.node.op, self.node.target, place(self.node.args),
+            place(self.node.kwargs),
+        )  # fmt: skip
+        with torch.enable_grad(), torch.random.fork_rng():
+            result = Learning(self.graph, precision).compute(node, {})
+            if not isinstance(result, torch.Tensor) or not result.requires_grad:
+                raise CannotCompute(f"{self.node.name}: it gives no single tensor")
+            grad = precision.fit(values[self.given])
+            if grad.shape != result.shape:
+                raise CannotCompute(f"{self.node.name}: its gradient has another shape")
+            found = torch.autograd.grad(result, leaves, grad.to(result.dtype), allow_unused=True)
+        return [one for one in found if one is not None]
+
+
+def _has_parts(value: Any) -> bool:
+    return type(value) in (tuple, list, dict)
+
+
+@dataclass(frozen=True)
+class Gradient(Place):
+    """A gradient as autograd gives it: of the places of an operator's inputs the one in question.
+
+    `number` counts these; see `Step.differentiate`.
+    """
+
+    step: Step | None = None
+    number: int = 0
+
+    def compute(self, precision: Precision) -> Any:
+        """The gradient by eager's own formula in one precision; raises `CannotCompute`."""
+        return self._differentiated(self.known, precision)
+
+    def _differentiated(self, values: Values, precision: Precision) -> torch.Tensor:
+        assert self.step is not None
+        return self.step.differentiate(values, precision)[self.number]
+
+    def measure_noise(self, exact: torch.Tensor, dtype: torch.dtype) -> float | None:
+        """The same for a gradient."""
+        return max(
+            measure_off(self._differentiated(noisy, Precision.WIDE), exact, dtype)
+            for noisy in list_noisy(self.known, is_wide=True)
+        )
+
+
+def _check_gradient(
+    step: Step, joint: StageGraph, end: str, leaves: frozenset[str]
+) -> Callable[[Values], Deviation | None]:
+    def check(held: Values) -> Deviation | None:
+        after = Place(DECOMPOSITIONS, f"{GRADIENT}{step.node.name}", joint, end,
+                      {leaf: held[leaf] for leaf in leaves})  # fmt: skip
+        known = {name: held[name] for name in (*step.inputs.values(), step.given)}
+        wide = after.compute(Precision.WIDE)
+        exact = step.differentiate(known, Precision.WIDE)
+        fits = [n for n, one in enumerate(exact) if one.shape == wide.shape]
+        if not fits:
+            raise CannotCompute(f"{end}: autograd gives {step.node.name} none of its shape")
+        # of several inputs of one shape the gradient is that of the nearest: a wrong one is far
+        # from all of them
+        number = min(fits, key=lambda n: measure_off(wide, exact[n], torch.float64))
+        before = Gradient(DECOMPOSITIONS, after.part, joint, end, known, step=step, number=number)
+        found = TwoWays(before, after).measure()
+        if found is None:
+            return None
+        return after.row(classify_decomposition(found[0], (), is_random=False), **found[1])
+
+    return check
+
+
+def differentiate_graph(
+    captured: StageGraph, inputs: Values, learned: Sequence[str], tangents: Sequence[torch.Tensor],
+    precision: Precision,
+) -> list[torch.Tensor | None]:  # fmt: skip
+    """The gradients of the `learned` inputs by autograd through the captured graph.
+
+    `tangents` are those of the outputs that have one, in turn. Raises `CannotCompute`.
+    """
+    given = {name: precision.fit(value) for name, value in inputs.items()}
+    given |= {name: given[name].detach().clone().requires_grad_() for name in learned}
+    with torch.enable_grad():
+        results = tp.TREE_LEAVES.get()(Learning(captured, precision).outputs(given))
+        outputs = [o for o in results if isinstance(o, torch.Tensor) and o.requires_grad]
+        if len(outputs) != len(tangents):
+            raise CannotCompute("the outputs with a gradient are others than those of the step")
+        pairs = zip(outputs, tangents, strict=True)
+        try:
+            return list(torch.autograd.grad(
+                outputs, [given[name] for name in learned],
+                [tangent.to(output.dtype) for output, tangent in pairs], allow_unused=True,
+            ))  # fmt: skip
+        except RuntimeError as error:
+            raise CannotCompute(f"autograd: {error}") from error
